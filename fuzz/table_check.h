@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/check.h"
-#include "format/columns/cell_reader.h"
-#include "format/columns/column_choice.h"
-#include "format/columns/column_table.h"
+#include "format/tables/cell_reader.h"
+#include "format/tables/column_choice.h"
+#include "format/tables/column_table.h"
 #include "memory/record.h"
 
 namespace feedline::format {
@@ -27,9 +27,9 @@ inline void check_table(ColumnTable& table, const storage::Reader& reader) {
         column.name.find_first_of(":;=") == column.name.npos && !column.name.empty() && specs.size() < 32 &&
         std::ranges::count(specs, column.name) == 0)
       specs.push_back(column.name);
-  (void)choose_columns({}, table.columns());
+  (void)pick_columns({}, table.columns());
   if (specs.empty()) return;
-  const auto choices = choose_columns(specs, table.columns());
+  const auto choices = pick_columns(specs, table.columns());
   if (!choices) return;
   const auto columns = find_columns(*choices, table.columns());
   if (!columns || !table.choose(reader, *columns)) return;

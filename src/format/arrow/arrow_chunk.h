@@ -8,7 +8,7 @@
 
 #include "feedline/error.h"
 #include "format/arrow/arrow_buffers.h"
-#include "format/columns/column.h"
+#include "format/tables/column.h"
 #include "storage/reader.h"
 
 namespace feedline::format {

@@ -9,9 +9,9 @@
 #include "format/arrow/arrow_messages.h"
 #include "format/arrow/arrow_table.h"
 #include "format/arrow/saved_folder.h"
-#include "format/columns/columns_format.h"
-#include "format/columns/columns_inspection.h"
-#include "format/columns/table_source.h"
+#include "format/tables/tables_format.h"
+#include "format/tables/tables_inspection.h"
+#include "format/tables/table_source.h"
 
 namespace feedline::format {
 namespace {
@@ -58,7 +58,7 @@ TableKind arrow_kind() {
 
 Result<std::shared_ptr<const Format>> open_arrow(const std::string& source, const OpenOptions& options) {
   FEEDLINE_TRY(const auto files, files_of_source(source, *options.storage));
-  return ColumnsFormat::open(arrow_kind(), source, files, options);
+  return TablesFormat::open(arrow_kind(), source, files, options);
 }
 
 Result<Inspection> inspect_arrow(const std::string& source, const OpenOptions& options) {

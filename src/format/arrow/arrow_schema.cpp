@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "format/columns/features.h"
+#include "format/tables/features.h"
 
 namespace feedline::format {
 namespace {

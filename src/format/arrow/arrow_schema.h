@@ -11,7 +11,7 @@
 
 #include "feedline/error.h"
 #include "format/arrow/flat_table.h"
-#include "format/columns/column.h"
+#include "format/tables/column.h"
 
 namespace feedline::format {
 

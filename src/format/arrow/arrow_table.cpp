@@ -82,7 +82,7 @@ Result<CellPlace> ArrowTable::place(std::uint64_t row, std::size_t slot) const {
   return slots_[slot][place.batch].place(place.row);
 }
 
-Result<Cell> ArrowTable::unpack(const storage::Reader& reader, std::uint64_t row, std::size_t slot,
+Result<TableCell> ArrowTable::unpack(const storage::Reader& reader, std::uint64_t row, std::size_t slot,
                                 std::shared_ptr<const void>& pin) const {
   const Place at = place_of(row);
   const ArrowChunk& chunk = slots_[slot][at.batch];
@@ -99,7 +99,7 @@ Result<Cell> ArrowTable::unpack(const storage::Reader& reader, std::uint64_t row
     error.error().where.offset = chunk.data().offset;
     return error;
   }
-  return Cell{false, std::span(bytes).subspan(place.offset, place.bytes), place.shape};
+  return TableCell{false, std::span(bytes).subspan(place.offset, place.bytes), place.shape};
 }
 
 bool ArrowTable::find_blocks(std::uint64_t row, std::size_t slot, std::vector<FileRange>& blocks) const {

@@ -9,8 +9,8 @@
 
 #include "format/arrow/arrow_chunk.h"
 #include "format/arrow/arrow_messages.h"
-#include "format/columns/block_cache.h"
-#include "format/columns/column_table.h"
+#include "format/tables/block_cache.h"
+#include "format/tables/column_table.h"
 
 namespace feedline::format {
 
@@ -27,7 +27,7 @@ class ArrowTable final : public ColumnTable {
   Result<void> choose(const storage::Reader& reader, const std::vector<std::size_t>& columns) override;
   bool may_have_nulls(std::size_t slot) const override;
   Result<CellPlace> place(std::uint64_t row, std::size_t slot) const override;
-  Result<Cell> unpack(const storage::Reader& reader, std::uint64_t row, std::size_t slot,
+  Result<TableCell> unpack(const storage::Reader& reader, std::uint64_t row, std::size_t slot,
                       std::shared_ptr<const void>& pin) const override;
   bool find_blocks(std::uint64_t row, std::size_t slot, std::vector<FileRange>& blocks) const override;
   std::uint64_t offset_of(std::uint64_t row) const override;

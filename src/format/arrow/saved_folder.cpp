@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "format/columns/json_value.h"
+#include "format/tables/json_value.h"
 #include "memory/record.h"
 
 namespace feedline::format {

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "format/columns/columns_format.h"
-#include "format/columns/columns_inspection.h"
-#include "format/columns/table_source.h"
+#include "format/tables/tables_format.h"
+#include "format/tables/tables_inspection.h"
+#include "format/tables/table_source.h"
 #include "format/parquet/parquet_table.h"
 
 namespace feedline::format {
@@ -72,7 +72,7 @@ TableKind parquet_kind() {
 
 Result<std::shared_ptr<const Format>> open_parquet(const std::string& source, const OpenOptions& options) {
   FEEDLINE_TRY(const auto files, files_of_source(source, *options.storage));
-  return ColumnsFormat::open(parquet_kind(), source, files, options);
+  return TablesFormat::open(parquet_kind(), source, files, options);
 }
 
 Result<Inspection> inspect_parquet(const std::string& source, const OpenOptions& options) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "format/columns/features.h"
+#include "format/tables/features.h"
 
 namespace feedline::format {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "feedline/error.h"
-#include "format/columns/column.h"
+#include "format/tables/column.h"
 #include "format/parquet/parquet_metadata.h"
 
 namespace feedline::format {

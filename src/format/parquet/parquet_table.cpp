@@ -136,7 +136,7 @@ Result<std::shared_ptr<const PageRows>> ParquetTable::page_of(const storage::Rea
 }
 
 // A row may go on in the pages behind the one that it begins in.
-Result<Cell> ParquetTable::list_at(const storage::Reader& reader, const Slot& slot, const Place& at,
+Result<TableCell> ParquetTable::list_at(const storage::Reader& reader, const Slot& slot, const Place& at,
                                    std::shared_ptr<const PageRows> page, std::shared_ptr<const void>& pin) const {
   bool has_null = page->has_null[at.row] != 0;
   const std::uint64_t width = page->values.width, begin = page->begins[at.row], end = page->begins[at.row + 1];
@@ -164,22 +164,22 @@ Result<Cell> ParquetTable::list_at(const storage::Reader& reader, const Slot& sl
                                              .error());
   if (joined) bytes = *joined;
   if (joined) pin = std::move(joined);
-  return Cell{false, bytes, {static_cast<std::int64_t>(count)}};
+  return TableCell{false, bytes, {static_cast<std::int64_t>(count)}};
 }
 
-Result<Cell> ParquetTable::unpack(const storage::Reader& reader, std::uint64_t row, std::size_t number,
+Result<TableCell> ParquetTable::unpack(const storage::Reader& reader, std::uint64_t row, std::size_t number,
                                   std::shared_ptr<const void>& pin) const {
   const Slot& slot = slots_[number];
   const Place at = place_of(row, slot);
   FEEDLINE_TRY(const auto page, page_of(reader, slot, at.group, at.page));
   pin = page;
   if (slot.column.most_repetition > 0) {
-    if (page->is_null[at.row] != 0) return Cell{.is_null = true};
+    if (page->is_null[at.row] != 0) return TableCell{.is_null = true};
     return list_at(reader, slot, at, page, pin);
   }
   const std::uint64_t value = page->value_of.empty() ? at.row : page->value_of[at.row];
-  if (value == PageRows::kNull) return Cell{.is_null = true};
-  return Cell{false, page->values.at(value), {}};
+  if (value == PageRows::kNull) return TableCell{.is_null = true};
+  return TableCell{false, page->values.at(value), {}};
 }
 
 bool ParquetTable::find_blocks(std::uint64_t row, std::size_t number, std::vector<FileRange>& blocks) const {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "format/columns/block_cache.h"
-#include "format/columns/column_table.h"
+#include "format/tables/block_cache.h"
+#include "format/tables/column_table.h"
 #include "format/parquet/page_index.h"
 #include "format/parquet/parquet_metadata.h"
 #include "format/parquet/parquet_schema.h"
@@ -25,7 +25,7 @@ class ParquetTable final : public ColumnTable {
   Result<void> choose(const storage::Reader& reader, const std::vector<std::size_t>& columns) override;
   bool may_have_nulls(std::size_t slot) const override;
   Result<CellPlace> place(std::uint64_t row, std::size_t slot) const override;
-  Result<Cell> unpack(const storage::Reader& reader, std::uint64_t row, std::size_t slot,
+  Result<TableCell> unpack(const storage::Reader& reader, std::uint64_t row, std::size_t slot,
                       std::shared_ptr<const void>& pin) const override;
   bool find_blocks(std::uint64_t row, std::size_t slot, std::vector<FileRange>& blocks) const override;
   std::uint64_t offset_of(std::uint64_t row) const override;
@@ -48,7 +48,7 @@ class ParquetTable final : public ColumnTable {
                                                   std::size_t page) const;
   Result<std::shared_ptr<const PageValues>> dictionary_of(const storage::Reader& reader, const Slot& slot,
                                                           std::size_t group) const;
-  Result<Cell> list_at(const storage::Reader& reader, const Slot& slot, const Place& at,
+  Result<TableCell> list_at(const storage::Reader& reader, const Slot& slot, const Place& at,
                        std::shared_ptr<const PageRows> page, std::shared_ptr<const void>& pin) const;
 
   ParquetMetadata metadata_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/columns/table_source.h"
+#include "format/tables/table_source.h"
 
 #include <algorithm>
 #include <charconv>

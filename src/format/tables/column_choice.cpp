@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/columns/column_choice.h"
+#include "format/tables/column_choice.h"
 
 #include <algorithm>
 #include <array>
@@ -82,11 +82,11 @@ bool can_be(const ColumnType& column, FieldKind kind) {
   }
 }
 
-Result<ColumnChoice> choose(const Spec& spec, const ColumnType& column) {
+Result<PickedColumn> choose(const Spec& spec, const ColumnType& column) {
   if (column.holds == Holds::kOther)
     return config_error("fields: the column '" + column.name + "' holds " + column.shown +
                         ", of which this version makes no field");
-  ColumnChoice field;
+  PickedColumn field;
   field.column = column;
   field.description.name = spec.name;
   field.description.kind = spec.said.value_or(usual_kind_of(column));
@@ -98,7 +98,7 @@ Result<ColumnChoice> choose(const Spec& spec, const ColumnType& column) {
   return field;
 }
 
-Result<ColumnChoice> choose(const Spec& spec, const std::vector<ColumnType>& columns) {
+Result<PickedColumn> choose(const Spec& spec, const std::vector<ColumnType>& columns) {
   for (const std::string& name : spec.alternatives) {
     const auto found = std::ranges::find(columns, name, &ColumnType::name);
     if (found != columns.end() && found->holds != Holds::kNothing) return choose(spec, *found);
@@ -134,8 +134,8 @@ const ColumnType* label_of(const std::vector<ColumnType>& columns) {
   return &*std::ranges::find_if(columns, has_classes);
 }
 
-Result<std::vector<ColumnChoice>> default_columns(const std::vector<ColumnType>& columns) {
-  std::vector<ColumnChoice> fields;
+Result<std::vector<PickedColumn>> default_columns(const std::vector<ColumnType>& columns) {
+  std::vector<PickedColumn> fields;
   const ColumnType* const image = image_of(columns);
   if (image != nullptr) {
     FEEDLINE_TRY(fields.emplace_back(), choose({"image", {}, {}}, *image));
@@ -154,13 +154,13 @@ Result<std::vector<ColumnChoice>> default_columns(const std::vector<ColumnType>&
 
 }  // namespace
 
-Result<std::vector<ColumnChoice>> choose_columns(const std::vector<std::string>& specs,
+Result<std::vector<PickedColumn>> pick_columns(const std::vector<std::string>& specs,
                                                  const std::vector<ColumnType>& columns) {
   if (specs.empty()) return default_columns(columns);
-  std::vector<ColumnChoice> fields;
+  std::vector<PickedColumn> fields;
   for (const std::string& text : specs) {
     FEEDLINE_TRY(const Spec spec, parse_spec(text));
-    for (const ColumnChoice& other : fields)
+    for (const PickedColumn& other : fields)
       if (other.description.name == spec.name)
         return config_error("fields: two fields are called '" + spec.name + "'; put NAME= before one of them");
     FEEDLINE_TRY(fields.emplace_back(), choose(spec, columns));
@@ -168,10 +168,10 @@ Result<std::vector<ColumnChoice>> choose_columns(const std::vector<std::string>&
   return fields;
 }
 
-Result<std::vector<std::size_t>> find_columns(const std::vector<ColumnChoice>& fields,
+Result<std::vector<std::size_t>> find_columns(const std::vector<PickedColumn>& fields,
                                               const std::vector<ColumnType>& columns) {
   std::vector<std::size_t> found;
-  for (const ColumnChoice& field : fields) {
+  for (const PickedColumn& field : fields) {
     const auto at = std::ranges::find(columns, field.column.name, &ColumnType::name);
     if (at == columns.end())
       return config_error("the file has no column '" + field.column.name +

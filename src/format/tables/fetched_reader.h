@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "format/columns/column_table.h"
+#include "format/tables/column_table.h"
 #include "storage/reader.h"
 
 namespace feedline::format {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/columns/columns_format.h"
+#include "format/tables/tables_format.h"
 
 #include <algorithm>
 #include <map>
@@ -7,9 +7,9 @@
 
 #include "base/check.h"
 #include "format/checksum.h"
-#include "format/columns/cell_reader.h"
-#include "format/columns/columns_inspection.h"
-#include "format/columns/fetched_reader.h"
+#include "format/tables/cell_reader.h"
+#include "format/tables/tables_inspection.h"
+#include "format/tables/fetched_reader.h"
 #include "format/each_shard.h"
 
 namespace feedline::format {
@@ -55,7 +55,7 @@ Result<std::unique_ptr<ColumnTable>> open_table(const TableKind& kind, std::shar
   return table;
 }
 
-Result<std::shared_ptr<const RecordFormat>> ColumnsFormat::open(TableKind kind, const std::string& source,
+Result<std::shared_ptr<const RecordFormat>> TablesFormat::open(TableKind kind, const std::string& source,
                                                                 const std::vector<std::string>& names,
                                                                 const OpenOptions& options) {
   const auto located = [&source](Error error) {
@@ -66,7 +66,7 @@ Result<std::shared_ptr<const RecordFormat>> ColumnsFormat::open(TableKind kind, 
   auto tables = each_shard<std::unique_ptr<ColumnTable>>(
       names.size(), [&](std::size_t i) { return open_table(kind, options.storage, names[i]); }, side_by_side);
   if (!tables) return located(std::move(tables).error());
-  auto choices = choose_columns(options.fields, tables->front()->columns());
+  auto choices = pick_columns(options.fields, tables->front()->columns());
   if (!choices) return located(std::move(choices).error());
   const auto choose_in = [&](std::size_t i) -> Result<bool> {
     ColumnTable& table = *(*tables)[i];
@@ -84,8 +84,8 @@ Result<std::shared_ptr<const RecordFormat>> ColumnsFormat::open(TableKind kind, 
   };
   if (auto done = each_shard<bool>(names.size(), choose_in, side_by_side); !done)
     return located(std::move(done).error());
-  std::shared_ptr<ColumnsFormat> format(
-      new ColumnsFormat(std::move(kind), source, options, std::move(*tables), std::move(*choices)));
+  std::shared_ptr<TablesFormat> format(
+      new TablesFormat(std::move(kind), source, options, std::move(*tables), std::move(*choices)));
   if (auto taken = format->take_samples(); !taken) return located(std::move(taken).error());
   if (format->size() > 0) return format;
   return located(config_error(format->left_out_ > 0 ? "missing=\"skip\" leaves no sample: each lacks one of the fields"
@@ -93,8 +93,8 @@ Result<std::shared_ptr<const RecordFormat>> ColumnsFormat::open(TableKind kind, 
                      .error());
 }
 
-ColumnsFormat::ColumnsFormat(TableKind kind, std::string source, OpenOptions options, Tables tables,
-                             std::vector<ColumnChoice> choices)
+TablesFormat::TablesFormat(TableKind kind, std::string source, OpenOptions options, Tables tables,
+                             std::vector<PickedColumn> choices)
     : kind_(std::move(kind)),
       source_(std::move(source)),
       options_(std::move(options)),
@@ -104,13 +104,13 @@ ColumnsFormat::ColumnsFormat(TableKind kind, std::string source, OpenOptions opt
   for (const auto& table : tables_) names.push_back(table->name());
   stems_ = table_stems(names);
   open_shards_.expect(tables_.size());
-  for (const ColumnChoice& choice : choices_)
+  for (const PickedColumn& choice : choices_)
     if (choice.description.name == "label") classes_ = choice.column.classes;
 }
 
 // Which rows of a table lack none of the fields. Rows whose values cannot be read are among them, and errors of their
 // own.
-Result<std::vector<std::uint64_t>> ColumnsFormat::whole_rows(const ColumnTable& table,
+Result<std::vector<std::uint64_t>> TablesFormat::whole_rows(const ColumnTable& table,
                                                              std::vector<bool>& lacking) const {
   FEEDLINE_TRY(const auto opened, table.reader());
   std::vector<std::uint64_t> rows;
@@ -135,7 +135,7 @@ Result<std::vector<std::uint64_t>> ColumnsFormat::whole_rows(const ColumnTable& 
 }
 
 // Which samples there are, by what becomes of those that lack a field.
-Result<void> ColumnsFormat::take_samples() {
+Result<void> TablesFormat::take_samples() {
   const bool skips = options_.missing == Missing::kSkip;
   if (options_.missing != Missing::kError) {
     struct Whole {
@@ -163,12 +163,12 @@ Result<void> ColumnsFormat::take_samples() {
     ends_.push_back(end += taken);
   }
   if (left_out_ == 0) whole_.clear();
-  for (const ColumnChoice& choice : choices_) fields_.push_back(choice.description);
+  for (const PickedColumn& choice : choices_) fields_.push_back(choice.description);
   fingerprint_ = compute_fingerprint();
   return {};
 }
 
-std::string ColumnsFormat::summary() const {
+std::string TablesFormat::summary() const {
   std::string text = kind_.summary ? kind_.summary() : std::string();
   if (left_out_ > 0)
     text += (text.empty() ? "" : "\n") + std::to_string(left_out_) + " samples left out, as they lack a field";
@@ -176,10 +176,10 @@ std::string ColumnsFormat::summary() const {
 }
 
 // Not the shards' names: a copy of the dataset elsewhere is the same dataset.
-std::uint64_t ColumnsFormat::compute_fingerprint() const {
+std::uint64_t TablesFormat::compute_fingerprint() const {
   Fingerprint fingerprint;
   fingerprint.add(name());
-  for (const ColumnChoice& choice : choices_) {
+  for (const PickedColumn& choice : choices_) {
     fingerprint.add(choice.description.name);
     fingerprint.add(static_cast<std::uint64_t>(choice.description.kind));
     fingerprint.add(choice.column.name);
@@ -192,16 +192,16 @@ std::uint64_t ColumnsFormat::compute_fingerprint() const {
   return fingerprint.value();
 }
 
-ColumnsFormat::Place ColumnsFormat::place_of(std::uint64_t index) const {
+TablesFormat::Place TablesFormat::place_of(std::uint64_t index) const {
   FEEDLINE_CHECK(index < size());
   const auto shard = static_cast<std::size_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());
   const std::uint64_t sample = index - (shard == 0 ? 0 : ends_[shard - 1]);
   return {tables_[shard].get(), shard, whole_.empty() ? sample : whole_[shard][sample]};
 }
 
-std::string ColumnsFormat::key_of(const Place& place) const { return table_key(stems_[place.number], place.row); }
+std::string TablesFormat::key_of(const Place& place) const { return table_key(stems_[place.number], place.row); }
 
-Where ColumnsFormat::where(std::uint64_t index) const {
+Where TablesFormat::where(std::uint64_t index) const {
   const Place place = place_of(index);
   Where where;
   where.dataset = source_;
@@ -212,19 +212,19 @@ Where ColumnsFormat::where(std::uint64_t index) const {
   return where;
 }
 
-std::vector<StoredShard> ColumnsFormat::stored_shards() const {
+std::vector<StoredShard> TablesFormat::stored_shards() const {
   std::vector<StoredShard> stored;
   for (const auto& table : tables_) stored.push_back(table->stored_in(*options_.storage));
   return stored;
 }
 
-void ColumnsFormat::notice_changes() const {
+void TablesFormat::notice_changes() const {
   for (const auto& table : tables_) table->notice_change();
 }
 
-Result<Inspection> ColumnsFormat::inspect() const { return format::inspect(source_, options_); }
+Result<Inspection> TablesFormat::inspect() const { return format::inspect(source_, options_); }
 
-std::unexpected<Error> ColumnsFormat::at(std::uint64_t index, Error error) const {
+std::unexpected<Error> TablesFormat::at(std::uint64_t index, Error error) const {
   Where place = where(index);
   place.stage = error.where.stage.empty() ? "format" : std::move(error.where.stage);
   if (error.where.offset) place.offset = error.where.offset;
@@ -232,16 +232,16 @@ std::unexpected<Error> ColumnsFormat::at(std::uint64_t index, Error error) const
   return std::unexpected(std::move(error));
 }
 
-Result<void> ColumnsFormat::read_row(const Place& place, memory::Record& record) const {
+Result<void> TablesFormat::read_row(const Place& place, memory::Record& record) const {
   FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.table));
   for (std::size_t slot = 0; slot < choices_.size(); ++slot) {
-    FEEDLINE_TRY(const Cell cell, read_cell(*place.table, reader, place.row, slot, record, record.more[slot]));
+    FEEDLINE_TRY(const TableCell cell, read_cell(*place.table, reader, place.row, slot, record, record.more[slot]));
     FEEDLINE_CHECK_OK(make_field(choices_[slot], cell, record.fields[slot]));
   }
   return {};
 }
 
-Result<void> ColumnsFormat::read(std::uint64_t index, memory::Record& record) const {
+Result<void> TablesFormat::read(std::uint64_t index, memory::Record& record) const {
   record.pin.reset();
   record.fields.assign(choices_.size(), {});
   record.more.resize(std::max(record.more.size(), choices_.size()));
@@ -251,7 +251,7 @@ Result<void> ColumnsFormat::read(std::uint64_t index, memory::Record& record) co
   return done;
 }
 
-std::optional<ColumnsFormat::Ranges> ColumnsFormat::ranges_of(const Place& place) const {
+std::optional<TablesFormat::Ranges> TablesFormat::ranges_of(const Place& place) const {
   Ranges ranges;
   for (std::size_t slot = 0; slot < choices_.size(); ++slot) {
     const auto cell = place.table->place(place.row, slot);
@@ -265,7 +265,7 @@ std::optional<ColumnsFormat::Ranges> ColumnsFormat::ranges_of(const Place& place
 
 // Blocks are fetched ahead from afar alone: on this machine threads read those that are not at hand when they need
 // them, each once, where all rows of a block would ask for it ahead.
-Result<void> ColumnsFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
+Result<void> TablesFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
   const Place place = place_of(index);
   FEEDLINE_TRY(auto reader, open_shards_.reader(*place.table));
   if (const auto view = reader->view(place.table->offset_of(place.row), 0); view && *view) return {};
@@ -279,7 +279,7 @@ Result<void> ColumnsFormat::find_pieces(std::uint64_t index, std::vector<storage
   return {};
 }
 
-Result<void> ColumnsFormat::accept(std::uint64_t index, std::span<const Bytes> pieces, memory::Record& record) const {
+Result<void> TablesFormat::accept(std::uint64_t index, std::span<const Bytes> pieces, memory::Record& record) const {
   record.pin.reset();
   record.fields.assign(choices_.size(), {});
   record.more.resize(
@@ -297,7 +297,7 @@ Result<void> ColumnsFormat::accept(std::uint64_t index, std::span<const Bytes> p
     std::size_t piece = 0;
     for (std::size_t slot = 0; slot < choices_.size(); ++slot) {
       FEEDLINE_TRY(const CellPlace found, place.table->place(place.row, slot));
-      Cell cell;
+      TableCell cell;
       if (found.in == CellPlace::In::kFile && found.bytes > 0) {
         FEEDLINE_CHECK(piece < pieces.size() && pieces[piece].size() == found.bytes);
         record.bytes_read += found.bytes;
@@ -314,7 +314,7 @@ Result<void> ColumnsFormat::accept(std::uint64_t index, std::span<const Bytes> p
   return done;
 }
 
-Result<SampleFiles> ColumnsFormat::files(std::uint64_t index) const {
+Result<SampleFiles> TablesFormat::files(std::uint64_t index) const {
   memory::Record record;
   record.most_bytes = memory::usual_sample_limit();
   FEEDLINE_CHECK_OK(read(index, record));
@@ -324,7 +324,7 @@ Result<SampleFiles> ColumnsFormat::files(std::uint64_t index) const {
 }
 
 // Reads the row: what its fields take stands nowhere else.
-Result<SampleFileSizes> ColumnsFormat::file_sizes(std::uint64_t index) const {
+Result<SampleFileSizes> TablesFormat::file_sizes(std::uint64_t index) const {
   FEEDLINE_TRY(const SampleFiles sample, files(index));
   SampleFileSizes sizes{sample.key, sample.label, {}};
   for (const auto& file : sample.files) sizes.files.push_back({file.extension, file.bytes.size()});

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "format/columns/column_choice.h"
-#include "format/columns/column_table.h"
+#include "format/tables/column_choice.h"
+#include "format/tables/column_table.h"
 #include "format/format.h"
 
 namespace feedline::format {
@@ -30,7 +30,7 @@ Result<std::unique_ptr<ColumnTable>> open_table(const TableKind& kind, std::shar
                                                 const std::string& name);
 
 // Samples that are rows of tables: one or a list of them, numbered through the shards.
-class ColumnsFormat final : public RecordFormat {
+class TablesFormat final : public RecordFormat {
  public:
   // Requires: options.storage, and at least one shard.
   static Result<std::shared_ptr<const RecordFormat>> open(TableKind kind, const std::string& source,
@@ -65,8 +65,8 @@ class ColumnsFormat final : public RecordFormat {
     std::uint64_t row;   // in the shard
   };
 
-  ColumnsFormat(TableKind kind, std::string source, OpenOptions options, Tables tables,
-                std::vector<ColumnChoice> choices);
+  TablesFormat(TableKind kind, std::string source, OpenOptions options, Tables tables,
+                std::vector<PickedColumn> choices);
   Result<void> take_samples();
   Result<std::vector<std::uint64_t>> whole_rows(const ColumnTable& table, std::vector<bool>& lacking) const;
   std::uint64_t compute_fingerprint() const;
@@ -89,7 +89,7 @@ class ColumnsFormat final : public RecordFormat {
   Tables tables_;
   std::vector<std::string> stems_;  // of keys, one for each shard
   mutable OpenShards open_shards_;
-  std::vector<ColumnChoice> choices_;
+  std::vector<PickedColumn> choices_;
   std::vector<FieldDescription> fields_;
   std::vector<std::string> classes_;
   std::vector<std::uint64_t> ends_;                // samples of the shards up to and with this one

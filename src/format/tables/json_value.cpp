@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/columns/json_value.h"
+#include "format/tables/json_value.h"
 
 #include <algorithm>
 #include <charconv>

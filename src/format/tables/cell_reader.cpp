@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/columns/cell_reader.h"
+#include "format/tables/cell_reader.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "format/columns/array_file.h"
+#include "format/tables/array_file.h"
 #include "format/field_kind.h"
 
 namespace feedline::format {
@@ -50,17 +50,17 @@ std::optional<std::int64_t> integer_of(DType dtype, Bytes bytes) {
   }
 }
 
-std::unexpected<Error> problem(const ColumnChoice& choice, const std::string& what) {
+std::unexpected<Error> problem(const PickedColumn& choice, const std::string& what) {
   return data_error("field '" + choice.description.name + "': " + what, "format");
 }
 
-Result<Cell> copied(const Cell& cell, std::uint64_t most_bytes, memory::ByteBuffer& buffer) {
+Result<TableCell> copied(const TableCell& cell, std::uint64_t most_bytes, memory::ByteBuffer& buffer) {
   FEEDLINE_TRY(const auto room, buffer.make_room(cell.bytes.size(), most_bytes));
   if (!room.empty()) std::memcpy(room.data(), cell.bytes.data(), room.size());
-  return Cell{false, room, cell.shape};
+  return TableCell{false, room, cell.shape};
 }
 
-Result<void> make_numbers(const ColumnChoice& choice, const Cell& cell, memory::Record::Field& field) {
+Result<void> make_numbers(const PickedColumn& choice, const TableCell& cell, memory::Record::Field& field) {
   const DType dtype = choice.column.dtype;
   if (choice.description.kind == FieldKind::kInteger) {
     const auto value = integer_of(dtype, cell.bytes);
@@ -123,38 +123,38 @@ std::string_view end_of(FieldKind kind, Bytes bytes) {
 
 }  // namespace
 
-Result<Cell> read_cell(const ColumnTable& table, const std::shared_ptr<const storage::Reader>& reader,
+Result<TableCell> read_cell(const ColumnTable& table, const std::shared_ptr<const storage::Reader>& reader,
                        std::uint64_t row, std::size_t slot, memory::Record& record, memory::ByteBuffer& buffer) {
   FEEDLINE_TRY(const CellPlace place, table.place(row, slot));
-  if (place.in == CellPlace::In::kNull) return Cell{.is_null = true};
+  if (place.in == CellPlace::In::kNull) return TableCell{.is_null = true};
   if (place.in == CellPlace::In::kMemory) {
     record.bytes_read += place.held.size();
     return copied({false, place.held, place.shape}, record.most_bytes, buffer);
   }
   if (place.in == CellPlace::In::kPacked) {
     std::shared_ptr<const void> pin;
-    FEEDLINE_TRY(const Cell cell, table.unpack(*reader, row, slot, pin));
+    FEEDLINE_TRY(const TableCell cell, table.unpack(*reader, row, slot, pin));
     record.bytes_read += cell.bytes.size();
     return cell.is_null ? cell : copied(cell, record.most_bytes, buffer);
   }
   record.bytes_read += place.bytes;
   // mapped or not: the pages of a view are brought in
   if (place.bytes > record.most_bytes) return memory::too_large(place.bytes, record.most_bytes);
-  if (place.bytes == 0) return Cell{false, {}, place.shape};
+  if (place.bytes == 0) return TableCell{false, {}, place.shape};
   FEEDLINE_TRY(const auto view, reader->view(place.offset, place.bytes));
   if (view) {
     record.pin = reader;
-    return Cell{false, *view, place.shape};
+    return TableCell{false, *view, place.shape};
   }
   FEEDLINE_TRY(const auto room, buffer.make_room(place.bytes, record.most_bytes));
   FEEDLINE_TRY(const std::size_t got, reader->read_at(place.offset, room));
   if (got < room.size())
     return storage_error(
         "the file ends at byte " + std::to_string(place.offset + got) + ", inside a value: it became shorter", 0);
-  return Cell{false, room, place.shape};
+  return TableCell{false, room, place.shape};
 }
 
-Result<void> make_field(const ColumnChoice& choice, const Cell& cell, memory::Record::Field& field) {
+Result<void> make_field(const PickedColumn& choice, const TableCell& cell, memory::Record::Field& field) {
   field = {};
   field.absent = cell.is_null;
   if (cell.is_null) {
@@ -171,7 +171,7 @@ Result<void> make_field(const ColumnChoice& choice, const Cell& cell, memory::Re
   return {};
 }
 
-Result<std::vector<SampleFiles::File>> files_of(const std::vector<ColumnChoice>& choices,
+Result<std::vector<SampleFiles::File>> files_of(const std::vector<PickedColumn>& choices,
                                                 std::span<const memory::Record::Field> fields) {
   std::vector<SampleFiles::File> files;
   const auto is_taken = [&](std::string_view name) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/columns/columns_inspection.h"
+#include "format/tables/tables_inspection.h"
 
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
 
-#include "format/columns/cell_reader.h"
+#include "format/tables/cell_reader.h"
 #include "format/each_shard.h"
 #include "format/finding.h"
 
@@ -33,7 +33,7 @@ void add_error(Findings& findings, const std::string& shard, const Error& error,
 // Goes through the rows of a table.
 class TableLook {
  public:
-  TableLook(const ColumnTable& table, std::string stem, const std::vector<ColumnChoice>& choices, Missing missing)
+  TableLook(const ColumnTable& table, std::string stem, const std::vector<PickedColumn>& choices, Missing missing)
       : table_(table), stem_(std::move(stem)), choices_(choices), missing_(missing) {
     record_.most_bytes = memory::usual_sample_limit();
     record_.more.resize(choices.size());
@@ -61,7 +61,7 @@ class TableLook {
     if (!cell && cell.error().code == ErrorCode::kStorage) return std::unexpected(cell.error());
     if (!cell) return problem("bad_value", cell.error()), Result<void>();
     memory::Record::Field field;
-    const ColumnChoice& choice = choices_[slot];
+    const PickedColumn& choice = choices_[slot];
     if (const auto made = make_field(choice, *cell, field); !made) {
       if (cell->is_null)
         problem("missing_field", made.error(), missing_ == Missing::kError ? Severity::kError : Severity::kWarning);
@@ -77,7 +77,7 @@ class TableLook {
     const bool is_first_image =
         choice.description.kind == FieldKind::kImage &&
         std::ranges::none_of(choices_.begin(), choices_.begin() + static_cast<std::ptrdiff_t>(slot),
-                             [](const ColumnChoice& other) { return other.description.kind == FieldKind::kImage; });
+                             [](const PickedColumn& other) { return other.description.kind == FieldKind::kImage; });
     if (!is_first_image) return {};
     looked_.smallest = std::min(looked_.smallest.value_or(bytes), bytes);
     looked_.largest = std::max(looked_.largest.value_or(0), bytes);
@@ -86,7 +86,7 @@ class TableLook {
 
   const ColumnTable& table_;
   const std::string stem_;
-  const std::vector<ColumnChoice>& choices_;
+  const std::vector<PickedColumn>& choices_;
   const Missing missing_;
   memory::Record record_;
   Looked looked_;
@@ -95,7 +95,7 @@ class TableLook {
 
 using Tables = std::vector<std::unique_ptr<ColumnTable>>;  // nullptr: it could not be opened
 
-Looked look_at(ColumnTable& table, const std::string& stem, const std::vector<ColumnChoice>& choices, Missing missing) {
+Looked look_at(ColumnTable& table, const std::string& stem, const std::vector<PickedColumn>& choices, Missing missing) {
   const auto look = [&]() -> Result<Looked> {
     FEEDLINE_TRY(const auto columns, find_columns(choices, table.columns()));
     FEEDLINE_TRY(const auto opened, table.reader());
@@ -111,7 +111,7 @@ Looked look_at(ColumnTable& table, const std::string& stem, const std::vector<Co
 }
 
 Result<void> look_at_all(const std::string& source, const std::vector<std::string>& shards, const Tables& tables,
-                         const std::vector<ColumnChoice>& choices, Missing missing, Inspection& inspection,
+                         const std::vector<PickedColumn>& choices, Missing missing, Inspection& inspection,
                          Findings& findings) {
   const auto stems = table_stems(shards);
   FEEDLINE_TRY(auto looked, each_shard<Looked>(shards.size(), [&](std::size_t i) -> Result<Looked> {
@@ -132,7 +132,7 @@ Result<void> look_at_all(const std::string& source, const std::vector<std::strin
     if (count > 0) inspection.extensions.push_back({name, count});
   const auto first = std::ranges::find_if(tables, [](const auto& table) { return table != nullptr; });
   for (const ColumnType& column : (*first)->columns())
-    if (std::ranges::none_of(choices, [&](const ColumnChoice& choice) { return choice.column.name == column.name; }))
+    if (std::ranges::none_of(choices, [&](const PickedColumn& choice) { return choice.column.name == column.name; }))
       findings.add(
           {"unread_column",
            Severity::kNote,
@@ -167,8 +167,8 @@ Result<Inspection> inspect_columns(const TableKind& kind, const std::string& sou
     if (first == nullptr) first = tables.back().get();
   }
   if (first != nullptr) {
-    if (const auto choices = choose_columns(options.fields, first->columns())) {
-      for (const ColumnChoice& choice : *choices) inspection.fields.push_back(choice.description.name);
+    if (const auto choices = pick_columns(options.fields, first->columns())) {
+      for (const PickedColumn& choice : *choices) inspection.fields.push_back(choice.description.name);
       FEEDLINE_CHECK_OK(look_at_all(source, shards, tables, *choices, options.missing, inspection, findings));
     } else {
       findings.add({"no_field", Severity::kError, source, "", {}, choices.error().what});

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "format/columns/column.h"
+#include "format/tables/column.h"
 
 namespace feedline::format {
 

@@ -51,7 +51,7 @@ struct CellPlace {
 };
 
 // A value. Numbers are little-endian, in C order.
-struct Cell {
+struct TableCell {
   bool is_null = false;
   std::span<const std::byte> bytes = {};
   Shape shape = {};  // of numbers

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "format/columns/columns_format.h"
+#include "format/tables/tables_format.h"
 #include "format/format.h"
 
 namespace feedline::format {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "feedline/error.h"
-#include "format/columns/column.h"
+#include "format/tables/column.h"
 #include "format/shard_reader.h"
 #include "storage/reader.h"
 
@@ -39,7 +39,7 @@ class ColumnTable : public ShardReader {
   // Requires: row < rows(). kData: the value cannot be what its column says.
   virtual Result<CellPlace> place(std::uint64_t row, std::size_t slot) const = 0;
   // A value that is kPacked, which stays as long as `pin`.
-  virtual Result<Cell> unpack(const storage::Reader& reader, std::uint64_t row, std::size_t slot,
+  virtual Result<TableCell> unpack(const storage::Reader& reader, std::uint64_t row, std::size_t slot,
                               std::shared_ptr<const void>& pin) const = 0;
   // Adds the parts of the file that it is unpacked from. Are they at hand by now?
   virtual bool find_blocks(std::uint64_t row, std::size_t slot, std::vector<FileRange>& blocks) const = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/columns/block_cache.h"
+#include "format/tables/block_cache.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/columns/array_file.h"
+#include "format/tables/array_file.h"
 
 #include <cstring>
 #include <string>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/columns/features.h"
+#include "format/tables/features.h"
 
 #include <string>
 
-#include "format/columns/json_value.h"
+#include "format/tables/json_value.h"
 
 namespace feedline::format {
 namespace {
