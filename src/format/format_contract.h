@@ -36,6 +36,7 @@ struct FormatUnderTest {
   // lies within so many bytes behind where() says.
   std::function<std::string(std::size_t)> key = nullptr;
   std::size_t image_within = 0;
+  bool is_packed = false;  // samples lie in blocks with others, which are fetched ahead from afar alone
   friend void PrintTo(const FormatUnderTest& format, std::ostream* out) { *out << format.name; }
 };
 

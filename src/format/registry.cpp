@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "format/arrow/arrow_entry.h"
 #include "format/folder/folder_entry.h"
 #include "format/index_store.h"
 #include "format/litdata/litdata_entry.h"
 #include "format/lmdb/lmdb_entry.h"
 #include "format/mds/mds_entry.h"
 #include "format/numpy_files/numpy_entry.h"
+#include "format/parquet/parquet_entry.h"
 #include "format/pixels/pixel_entry.h"
 #include "format/source_list.h"
 #include "format/table/table_entry.h"
@@ -42,9 +44,10 @@ Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions
     if (!source.empty()) return *named;
   }
   if (source.empty())
-    return config_error("the source is empty: a folder, tars, TFRecord files or LMDB databases were expected");
+    return config_error("the source is empty: a folder, or files of a format that is known were expected");
   if (options.storage->is_remote() && is_list(source)) {  // no server is asked for an object that is called so
-    for (const FormatEntry* entry : {&lmdb_entry(), &numpy_entry(), &tfrecord_entry()}) {
+    for (const FormatEntry* entry :
+         {&lmdb_entry(), &numpy_entry(), &tfrecord_entry(), &arrow_entry(), &parquet_entry()}) {
       FEEDLINE_TRY(const bool is_one, entry->sniff(source, *options.storage));
       if (is_one) return entry;
     }
@@ -55,7 +58,7 @@ Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions
     FEEDLINE_TRY(const bool is_one, entry->sniff(source, *options.storage));
     if (is_one) return entry;
   }
-  return config_error("'" + source + "' is neither a folder nor a tar, TFRecord file or LMDB database");
+  return config_error("'" + source + "' is neither a folder nor a file of a format that is known: " + names_of_all());
 }
 
 std::unexpected<Error> located(Error error, const std::string& source) {
@@ -71,11 +74,11 @@ OpenOptions with_storage(OpenOptions options) {
 }  // namespace
 
 std::span<const FormatEntry* const> entries() {
-  // folders with an index, those that hold a database, and those with a table beside their images come before folders
-  // of images, and a tar last: sources that cannot be looked up are taken for lists of them
-  static const FormatEntry* const kAll[] = {&mds_entry(),   &litdata_entry(),  &lmdb_entry(),
-                                            &table_entry(), &folder_entry(),   &pixel_entry(),
-                                            &numpy_entry(), &tfrecord_entry(), &tar_entry()};
+  // folders with an index, of tables, of a database, or with a table beside their images come before folders of images,
+  // and a tar last: sources that cannot be looked up are taken for lists of them
+  static const FormatEntry* const kAll[] = {&mds_entry(),     &litdata_entry(),  &lmdb_entry(),   &arrow_entry(),
+                                            &parquet_entry(), &table_entry(),    &folder_entry(), &pixel_entry(),
+                                            &numpy_entry(),   &tfrecord_entry(), &tar_entry()};
   return kAll;
 }
 

@@ -20,14 +20,14 @@ _STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 _MOST_ROWS = 20
 # Of what was not looked at nothing is said; a file of pixels is checked record by record.
 _UNDECODED = dict.fromkeys(
-    ("folder", "tar", "tfrecord", "mds", "litdata", "lmdb", "table"),
+    parameters.PACKED_FORMATS,
     ", if its images decode: --show decodes some, `feedline pack --check` all",
 )
 
 
 @click.command(short_help="What a source holds, and what a reader would drop.")
 @click.argument("source")
-@parameters.source_format("folder", "tar", "tfrecord", "mds", "litdata", "lmdb", "numpy", "table", "pixels")
+@parameters.source_format(*parameters.FORMATS)
 @parameters.fields
 @click.option(
     "--show",
@@ -42,10 +42,10 @@ _UNDECODED = dict.fromkeys(
 def inspect(source: str, format_: str | None, fields: str | None, show: str | None, images: int, as_json: bool) -> int:
     """Tell what SOURCE holds, and what a reader would drop, merge or refuse.
 
-    SOURCE is a folder of class folders, a .tar or .tar.gz, a TFRecord file, an LMDB database, a .npy or .npz file, a
-    table, or a brace list of them ("shards/{000..146}.tar"); a folder of MDS or LitData with its index.json; with
-    --fields a folder with a file for each field of a sample, too. Exit status 1: a finding of severity "error" or
-    "warning"; 3: nothing there to read.
+    SOURCE is a folder of class folders; a .tar or .tar.gz, a TFRecord, Arrow or Parquet file, an LMDB database, a .npy
+    or .npz file, a table, or a brace list of them ("shards/{000..146}.tar"); a folder of MDS or LitData with its
+    index.json, or one that Hugging Face's datasets saved; with --fields a folder with a file for each field of a
+    sample, too. Exit status 1: a finding of severity "error" or "warning"; 3: nothing there to read.
     """
     found = feedline.inspect(source, format=format_, fields=fields)
     findings = inspection.findings_of(found)

@@ -24,7 +24,7 @@ _MOST_ROWS = 20
 @click.command(short_help="Write a dataset again as tar shards.")
 @click.argument("source")
 @click.argument("output", type=parameters.OUTPUT_PLACE)
-@parameters.source_format("folder", "tar", "tfrecord", "mds", "litdata", "lmdb", "table")
+@parameters.source_format(*parameters.PACKED_FORMATS)
 @parameters.fields
 @click.option("--shard-size", show_default="1GB", metavar="BYTES", help="Let no shard get larger: 500MB, 5G, 1GiB.")
 @click.option("--samples-per-shard", type=click.IntRange(1), metavar="N", help="Fill shards with so many instead.")
@@ -78,11 +78,12 @@ def pack(
 ) -> int:
     """Write SOURCE as tar shards into OUTPUT: a folder, or s3://bucket/prefix.
 
-    SOURCE is a folder of class folders, tars ("shards/{000..146}.tar"), TFRecord files, LMDB databases or a table;
-    with --fields a folder with a file for each field of a sample, too. All files of a sample are packed, and all
-    features of a record. Interrupted, the same command goes on where it was. Shards have WebDataset's layout;
-    feedline-pack.json beside them says what they hold. Exit status 1: samples were skipped; 3: one cannot be read or
-    is damaged, or OUTPUT cannot be written.
+    SOURCE is what `feedline inspect` takes, but arrays and pixels: a folder of class folders, tars
+    ("shards/{000..146}.tar"), TFRecord, Arrow or Parquet files, MDS, LitData, LMDB, a table; with --fields a folder
+    with a file for each field of a sample, too. All files of a sample are packed, and all features of a record.
+    Interrupted, the same command goes on where it was. Shards have WebDataset's layout; feedline-pack.json beside them
+    says what they hold. Exit status 1: samples were skipped; 3: one cannot be read or is damaged, or OUTPUT cannot be
+    written.
 
     With --raw every image is decoded, and OUTPUT is one file with its 8-bit pixels, which is read without decoding.
     """

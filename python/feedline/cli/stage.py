@@ -15,7 +15,7 @@ from feedline.cli.console import OUT, bytes_text, counted, print_json, progress
 @click.command(short_help="Copy a dataset to a folder of this machine.")
 @click.argument("source")
 @click.argument("folder", type=parameters.OUTPUT_PATH)
-@parameters.source_format("folder", "tar", "tfrecord", "lmdb", "numpy", "table", "pixels")
+@parameters.source_format(*parameters.FORMATS)
 @parameters.fields
 @click.option("--limit", metavar="BYTES", type=parameters.ByteSize(), help="Copy no more than this: 100GiB, 500MB.")
 @parameters.num_workers(help="Threads that copy; auto: as many as usable CPUs, and no fewer than 4.")

@@ -21,7 +21,7 @@ _MOST_ROWS = 20
 
 @click.command(short_help="Prove that a dataset is whole.")
 @click.argument("source")
-@parameters.source_format("folder", "tar", "tfrecord", "mds", "litdata", "lmdb", "numpy", "table", "pixels")
+@parameters.source_format(*parameters.FORMATS)
 @parameters.fields
 @click.option("--decode", is_flag=True, help="Decode every field of every sample, as a loader does.")
 @click.option(

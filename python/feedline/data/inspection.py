@@ -15,6 +15,12 @@ _PAGES = (
         "Copy or download it again, and compare checksums.",
     ),
     (
+        "bad_file",
+        "an Arrow or Parquet file is damaged",
+        "What describes it, a message or its footer, does not fit into it, so that nothing in it can be found.",
+        "Copy, download or write it again.",
+    ),
+    (
         "bad_header",
         "a member's header cannot be understood",
         "The tar file is damaged there, or written in a form that no reader knows.",
@@ -40,9 +46,10 @@ _PAGES = (
     ),
     (
         "bad_value",
-        "a value of an MDS, LitData or LMDB sample is damaged",
-        "Its bytes are not what its type says, or not where its key says: it is damaged, or was changed while it was "
-        "copied.",
+        "a value of a sample is damaged",
+        "Its bytes are not what its type says, or not where its key, page or buffer says: it is damaged, or was "
+        "changed while it was copied. In Arrow and Parquet files it may also be one that its column cannot give, such "
+        "as a list with a null in it.",
         'Copy or download it again, a database with mdb_copy; until then on_error="skip" leaves the sample out.',
     ),
     (
@@ -283,6 +290,12 @@ _PAGES = (
         "Nothing.",
     ),
     (
+        "schema_differs",
+        "an Arrow or Parquet file has other columns than the first one",
+        "A column that a field takes is not there, or holds values of another type.",
+        "Write the files alike, or choose other columns with fields=.",
+    ),
+    (
         "sparse_member",
         "a member is stored sparse",
         "Its bytes do not stand in the archive as they are in the file.",
@@ -327,7 +340,7 @@ _PAGES = (
     (
         "unread_column",
         "no field takes a column",
-        "The column of an MDS or LitData dataset is stored, and not read.",
+        "It is stored, and not read; of Arrow and Parquet files it costs no time.",
         "Nothing, if that was meant; else name it in fields=.",
     ),
     (

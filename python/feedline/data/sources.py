@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _FieldSpecs = str | Sequence[str] | None
-_FORMATS = ("folder", "tar", "tfrecord", "mds", "litdata", "lmdb", "numpy", "table", "pixels")
+_FORMATS = ("folder", "tar", "tfrecord", "arrow", "parquet", "mds", "litdata", "lmdb", "numpy", "table", "pixels")
 _OLDEST_S = 2**31  # seconds, which no listing is older than
 
 
@@ -68,14 +68,16 @@ def open(
     Args:
         source: a folder of class folders; a ``.tar`` or ``.tar.gz`` in WebDataset's layout; several of them as a
             brace list (``"shards/{000..146}.tar"``), joined by ``::``, or as a list, in this order; TFRecord files
-            (``"train-{00000..01023}-of-01024"``) likewise; LMDB databases, a folder with data.mdb or a file;
-            ``.npy`` and ``.npz`` files; a table (``.csv``, ``.tsv``, ``.jsonl``) that names files, or a folder of
-            images with ``metadata.csv`` or ``metadata.jsonl``; or a file that :meth:`Dataset.cache` has finished. Each
-            a path, or a URL: ``"s3://bucket/train/{000..146}.tar"``, ``"https://..."``, ``"gs://..."``, ``"az://..."``
-            (docs/remote.md), or ``"file:///data/train"``, in which ``%`` stands before two hexadecimal digits. A URL of
-            a folder ends in a slash. ``"pipe:COMMAND"``, where `allow_commands` says so: a tar that a command writes.
-        format: ``"folder"``, ``"tar"``, ``"tfrecord"``, ``"lmdb"``, ``"numpy"``, ``"table"`` or ``"pixels"``; by
-            default what the source is.
+            (``"train-{00000..01023}-of-01024"``), Arrow and Parquet files (``"data/train-*.parquet"``) likewise; a
+            folder of a split's Parquet files, or one that ``datasets`` saved; a folder of MDS or LitData; LMDB databases, a
+            folder with data.mdb or a file; ``.npy`` and ``.npz`` files; a table (``.csv``, ``.tsv``, ``.jsonl``) that
+            names files, or a folder of images with ``metadata.csv`` or ``metadata.jsonl``; or a file that
+            :meth:`Dataset.cache` has finished. Each a path, or a URL: ``"s3://bucket/train/{000..146}.tar"``,
+            ``"https://..."``, ``"gs://..."``, ``"az://..."`` (docs/remote.md), or ``"file:///data/train"``, in which
+            ``%`` stands before two hexadecimal digits. A URL of a folder ends in a slash. ``"pipe:COMMAND"``, where
+            `allow_commands` says so: a tar that a command writes.
+        format: ``"folder"``, ``"tar"``, ``"tfrecord"``, ``"arrow"``, ``"parquet"``, ``"mds"``, ``"litdata"``,
+            ``"lmdb"``, ``"numpy"``, ``"table"`` or ``"pixels"``; by default what the source is.
         fields: one spec per field; by default an image and a label. Of tars an extension, or alternatives split by
             ``;``: ``("jpg;png", "mask.png", "boxes.npy", "json", "txt", "cls")``. Of a folder a pattern with ``{key}``
             for the sample's name, which may have slashes: ``("images/{key}.jpg", "masks/{key}.png")``; such a field is
@@ -87,6 +89,7 @@ def open(
             (docs/formats.md). Of LMDB databases a pattern of keys, with ``{key}`` or a number as Python writes it:
             ``("image-{:09d}", "text=label-{:09d}")``, or ``"image"`` and ``"label"`` of Caffe's Datums. Of
             ``.npz`` files an array, ``("image=x:image", "y")``. Of tables a column, ``("image=path", "label=class")``.
+            Of Arrow and Parquet files a column, or alternatives: ``("image", "objects.bbox:boxes")``.
             ``:image``, ``:mask``, ``:value``, ``:array``, ``:bytes``,
             ``:text`` or ``:json`` at the end of a spec says it otherwise; ``:boxes`` (N, 4) and ``:keypoints`` (N, 2)
             or (N, K, 2), pixels, say of an array, or of lists in JSON, that it moves as the sample's images do.

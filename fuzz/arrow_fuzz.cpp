@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Any bytes as an Arrow file: no crash, no read outside, no memory out of proportion; and of what opens, every field of
+// some rows.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "format/arrow/arrow_table.h"
+#include "format/memory_reader.h"
+#include "table_check.h"
+
+using namespace feedline;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
+  const format::MemoryReader reader(std::string_view(reinterpret_cast<const char*>(data), bytes));
+  const auto cache = std::make_shared<format::BlockCache>(1 << 20);
+  const format::ShardFile file{"fuzz.arrow", "fuzz.arrow", nullptr, {bytes, 1}};
+  if (const auto table = format::ArrowTable::open(file, reader, cache)) format::check_table(**table, reader);
+  return 0;
+}

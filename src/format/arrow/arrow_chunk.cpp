@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/arrow/arrow_chunk.h"
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+
+namespace feedline::format {
+namespace {
+
+constexpr std::uint64_t kUnknown = std::uint64_t{1} << 48;  // of values that are compressed: their number
+
+bool bit(std::span<const std::byte> mask, std::uint64_t i) {
+  return (std::to_integer<unsigned>(mask[i / 8]) >> (i % 8) & 1U) != 0;
+}
+
+std::uint64_t number(std::span<const std::byte> bytes, std::uint64_t i, std::uint64_t width) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, bytes.data() + i * width, width);
+  return value;
+}
+
+bool is_list(ArrowLayout layout) {
+  return layout == ArrowLayout::kList || layout == ArrowLayout::kLargeList || layout == ArrowLayout::kFixedList;
+}
+
+bool is_wide(ArrowLayout layout) { return layout == ArrowLayout::kLargeList || layout == ArrowLayout::kLargeBinary; }
+
+}  // namespace
+
+// Goes down from the topmost field to the values.
+struct ArrowChunk::Loader {
+  const storage::Reader& reader;
+  ArrowCodec codec;
+  ArrowChunk& chunk;
+
+  static std::unexpected<Error> damaged(const ArrowBuffer& buffer, const std::string& how) {
+    auto error = data_error(how + ": the file is damaged; copy or download it again", "format");
+    error.error().where.offset = buffer.offset;
+    return error;
+  }
+
+  Result<Mask> mask(const ArrowArray& array) const {
+    if (array.nulls == 0 || array.buffers.empty()) return Mask();
+    FEEDLINE_TRY(Mask made, read_arrow_buffer(reader, array.buffers.front(), codec));
+    if (made.size() < (array.length + 7) / 8)
+      return damaged(array.buffers.front(), "a mask of nulls is shorter than its column");
+    return made;
+  }
+
+  Result<void> add_mask(const ArrowArray& array) {
+    FEEDLINE_TRY(Mask made, mask(array));
+    if (!made.empty()) chunk.masks_.push_back(std::move(made));
+    return {};
+  }
+
+  Result<std::vector<std::byte>> offsets(const ArrowArray& array, std::uint64_t width) const {
+    FEEDLINE_TRY(auto made, read_arrow_buffer(reader, array.buffers[1], codec));
+    if (array.length > 0 && made.size() / width < array.length + 1)
+      return damaged(array.buffers[1], "there are fewer offsets than values");
+    return made;
+  }
+
+  // Gives the array of what is in the list.
+  Result<const ArrowArray*> add_list(const ArrowArray& array) {
+    const ArrowArray& child = array.children.front();
+    Level level{.length = array.length};
+    if (array.field->layout == ArrowLayout::kFixedList) {
+      level.size = array.field->list_size;
+      if (level.size > 0 && array.length > child.length / level.size)
+        return damaged(array.buffers.front(), "lists have more elements than there are");
+    } else {
+      level.offset_bytes = is_wide(array.field->layout) ? 8 : 4;
+      FEEDLINE_TRY(level.offsets, offsets(array, level.offset_bytes));
+    }
+    FEEDLINE_TRY(level.inner, mask(child));
+    chunk.levels_.push_back(std::move(level));
+    return &child;
+  }
+
+  Result<void> add_binary(const ArrowArray& array, bool whole) {
+    Level level{.length = array.length};
+    level.offset_bytes = is_wide(array.field->layout) ? 8 : 4;
+    FEEDLINE_TRY(level.offsets, offsets(array, level.offset_bytes));
+    chunk.levels_.push_back(std::move(level));
+    chunk.is_binary_ = true;
+    chunk.width_ = 1;
+    chunk.length_ = codec == ArrowCodec::kNone ? array.buffers[2].bytes : kUnknown;
+    return set_data(array.buffers[2], whole);
+  }
+
+  Result<void> add_values(const ArrowArray& array, bool whole) {
+    chunk.length_ = array.length;
+    if (array.field->bits == 1) {
+      FEEDLINE_TRY(const auto bits, read_arrow_buffer(reader, array.buffers[1], codec));
+      if (bits.size() < (array.length + 7) / 8) return damaged(array.buffers[1], "there are fewer values than rows");
+      chunk.width_ = 1;
+      chunk.is_held_ = true;
+      chunk.data_ = array.buffers[1];
+      chunk.held_.resize(array.length);
+      for (std::uint64_t i = 0; i < array.length; ++i) chunk.held_[i] = std::byte{bit(bits, i)};
+      return {};
+    }
+    chunk.width_ = array.field->bits / 8;
+    if (codec == ArrowCodec::kNone && array.buffers[1].bytes / chunk.width_ < array.length)
+      return damaged(array.buffers[1], "there are fewer values than rows");
+    return set_data(array.buffers[1], whole || (chunk.levels_.empty() && array.field->dtype.has_value()));
+  }
+
+  Result<void> set_data(const ArrowBuffer& buffer, bool held) {
+    chunk.data_ = buffer;
+    chunk.codec_ = codec;
+    if (!held) return {};
+    FEEDLINE_TRY(chunk.held_, read_arrow_buffer(reader, buffer, codec));
+    chunk.is_held_ = true;
+    if (chunk.is_binary_) chunk.length_ = chunk.held_.size();
+    if (chunk.held_.size() / chunk.width_ < chunk.length_) return damaged(buffer, "there are fewer values than rows");
+    return {};
+  }
+
+  Result<void> load(const ArrowArray& top, std::span<const std::size_t> path, bool whole) {
+    const ArrowArray* at = &top;
+    chunk.rows_ = top.length;
+    for (const std::size_t child : path) {
+      FEEDLINE_CHECK_OK(add_mask(*at));
+      at = &at->children[child];
+      if (at->length < chunk.rows_)
+        return damaged(chunk.data_, "a member of a struct has " + std::to_string(at->length) + " values for " +
+                                        std::to_string(chunk.rows_) + " rows");
+    }
+    FEEDLINE_CHECK_OK(add_mask(*at));
+    if (at->field->dictionary) {
+      chunk.width_ = at->field->index_bytes;
+      chunk.is_signed_index_ = at->field->is_signed_index;
+      chunk.length_ = at->length;
+      return set_data(at->buffers[1], true);
+    }
+    while (is_list(at->field->layout)) {
+      FEEDLINE_TRY(at, add_list(*at));
+    }
+    switch (at->field->layout) {
+      case ArrowLayout::kNothing:
+        return chunk.is_nothing_ = true, Result<void>();
+      case ArrowLayout::kBinary:
+      case ArrowLayout::kLargeBinary:
+        return add_binary(*at, whole);
+      case ArrowLayout::kFixed:
+        return add_values(*at, whole);
+      default:
+        return config_error("a column of " + at->field->shown + " is no field");
+    }
+  }
+};
+
+Result<ArrowChunk> ArrowChunk::load(const storage::Reader& reader, const ArrowArray& array,
+                                    std::span<const std::size_t> path, ArrowCodec codec, bool whole,
+                                    std::shared_ptr<const ArrowChunk> values) {
+  ArrowChunk chunk;
+  chunk.values_ = std::move(values);
+  FEEDLINE_CHECK_OK((Loader{reader, codec, chunk}.load(array, path, whole)));
+  return chunk;
+}
+
+std::unexpected<Error> ArrowChunk::damaged(const std::string& how) const {
+  auto error = data_error(how, "format");
+  error.error().where.offset = data_.offset;
+  return error;
+}
+
+bool ArrowChunk::is_null(std::uint64_t row) const {
+  for (const Mask& mask : masks_)
+    if (!bit(mask, row)) return true;
+  return is_nothing_;
+}
+
+Result<ArrowChunk::Range> ArrowChunk::range_of(const Level& level, std::uint64_t list) const {
+  if (level.offset_bytes == 0) return Range{list * level.size, (list + 1) * level.size};
+  const Range range{number(level.offsets, list, level.offset_bytes),
+                    number(level.offsets, list + 1, level.offset_bytes)};
+  if (range.begin > range.end) return damaged("its offsets are not in order: the file is damaged there");
+  return range;
+}
+
+// The lists inside of a list are rows of an array: they have to be of one length.
+Result<CellPlace> ArrowChunk::place_list(std::uint64_t row) const {
+  Range range{row, row + 1};
+  Shape shape;
+  std::array<std::int64_t, Shape::kMaxDims> extents{};
+  for (std::size_t i = 0; i < levels_.size(); ++i) {
+    const Level& level = levels_[i];
+    if (range.end > level.length) return damaged("its offsets point behind its values: the file is damaged there");
+    if (range.begin == range.end) {
+      extents[i] = static_cast<std::int64_t>(level.size);
+      range = {};
+      continue;
+    }
+    FEEDLINE_TRY(const Range first, range_of(level, range.begin));
+    Range all = first;
+    for (std::uint64_t list = range.begin + 1; list < range.end; ++list) {
+      FEEDLINE_TRY(const Range next, range_of(level, list));
+      if (next.end - next.begin != first.end - first.begin)
+        return damaged("its inner lists have " + std::to_string(first.end - first.begin) + " and " +
+                       std::to_string(next.end - next.begin) + " elements, which are no rows of one array");
+      all.end = next.end;
+    }
+    extents[i] = static_cast<std::int64_t>(first.end - first.begin);
+    const std::uint64_t below = i + 1 < levels_.size() ? levels_[i + 1].length : length_;
+    if (all.end > below) return damaged("its offsets point behind its values: the file is damaged there");
+    for (std::uint64_t element = all.begin; !level.inner.empty() && element < all.end; ++element)
+      if (!bit(level.inner, element)) return damaged("a value inside of it is null, which arrays cannot have");
+    range = all;
+  }
+  for (std::size_t i = levels_.size(); i-- > 0;) shape = shape.with_front(extents[i]);
+  CellPlace place = bytes_at(range.begin * width_, range.end * width_);
+  place.shape = shape;
+  return place;
+}
+
+Result<CellPlace> ArrowChunk::place_encoded(std::uint64_t row) const {
+  const std::uint64_t index = number(held_, row, width_);
+  // a negative one is too large in any width
+  if (index >= values_->rows() || (is_signed_index_ && width_ < 8 && index >> (8 * width_ - 1) != 0))
+    return damaged("its encoded value " + std::to_string(index) + " is none of " + std::to_string(values_->rows()));
+  return values_->place(index);
+}
+
+CellPlace ArrowChunk::bytes_at(std::uint64_t begin, std::uint64_t end) const {
+  if (is_held_) return {.in = CellPlace::In::kMemory, .held = std::span(held_).subspan(begin, end - begin)};
+  if (codec_ != ArrowCodec::kNone) return {.in = CellPlace::In::kPacked, .offset = begin, .bytes = end - begin};
+  return {.in = CellPlace::In::kFile, .offset = data_.offset + begin, .bytes = end - begin};
+}
+
+Result<CellPlace> ArrowChunk::place(std::uint64_t row) const {
+  FEEDLINE_CHECK(row < rows_);
+  if (is_null(row)) return CellPlace{};
+  if (values_) return place_encoded(row);
+  if (levels_.empty()) return bytes_at(row * width_, (row + 1) * width_);
+  if (!is_binary_) return place_list(row);
+  FEEDLINE_TRY(const Range range, range_of(levels_.front(), row));
+  if (range.end > length_) return damaged("its offsets point behind its bytes: the file is damaged there");
+  return bytes_at(range.begin, range.end);
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "feedline/error.h"
+#include "format/arrow/arrow_buffers.h"
+#include "format/tables/column.h"
+#include "storage/reader.h"
+
+namespace feedline::format {
+
+// A column in one batch: what says where its values are, in memory, and the values too where they are single numbers.
+// Immutable once loaded; any thread may read.
+class ArrowChunk {
+ public:
+  // Requires: `array` is that of the column's topmost field, `path` as ArrowColumn has it without the first. With
+  // `whole` the values are brought into memory, whatever they are. `values`: of an encoded column.
+  static Result<ArrowChunk> load(const storage::Reader& reader, const ArrowArray& array,
+                                 std::span<const std::size_t> path, ArrowCodec codec, bool whole,
+                                 std::shared_ptr<const ArrowChunk> values);
+
+  std::uint64_t rows() const { return rows_; }
+  bool has_nulls() const { return !masks_.empty() || values_ || is_nothing_; }
+  // Requires: row < rows(). kData: the offsets make no sense, or something inside of lists is null.
+  Result<CellPlace> place(std::uint64_t row) const;
+  // Where its values are: of a compressed batch the buffer that they are in.
+  const ArrowBuffer& data() const { return data_; }
+  ArrowCodec codec() const { return codec_; }
+
+ private:
+  // A bit for each value, of those that are there; empty: all are.
+  using Mask = std::vector<std::byte>;
+  // A list around values.
+  struct Level {
+    std::vector<std::byte> offsets = {};  // none: each has `size`
+    std::uint64_t offset_bytes = 0;       // of one
+    std::uint64_t size = 0;
+    std::uint64_t length = 0;  // lists
+    Mask inner = {};           // of what is in them
+  };
+  struct Range {
+    std::uint64_t begin = 0, end = 0;
+  };
+  struct Loader;
+
+  bool is_null(std::uint64_t row) const;
+  Result<Range> range_of(const Level& level, std::uint64_t list) const;
+  Result<CellPlace> place_list(std::uint64_t row) const;
+  Result<CellPlace> place_encoded(std::uint64_t row) const;
+  CellPlace bytes_at(std::uint64_t begin, std::uint64_t end) const;
+  std::unexpected<Error> damaged(const std::string& how) const;
+
+  std::uint64_t rows_ = 0;
+  bool is_nothing_ = false;
+  std::vector<Mask> masks_;    // of the structs and the column itself
+  std::vector<Level> levels_;  // of numbers: lists; of byte strings: one, whose elements are bytes
+  bool is_binary_ = false;
+  std::uint64_t width_ = 0;   // bytes of a value
+  std::uint64_t length_ = 0;  // values inside of all lists
+  ArrowBuffer data_;
+  ArrowCodec codec_ = ArrowCodec::kNone;
+  bool is_held_ = false;
+  std::vector<std::byte> held_;  // the values, or indices of encoded ones
+  bool is_signed_index_ = true;
+  std::shared_ptr<const ArrowChunk> values_;
+};
+
+}  // namespace feedline::format

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/arrow/arrow_entry.h"
+
+#include <array>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "format/arrow/arrow_messages.h"
+#include "format/arrow/arrow_table.h"
+#include "format/arrow/saved_folder.h"
+#include "format/tables/table_source.h"
+#include "format/tables/tables_format.h"
+#include "format/tables/tables_inspection.h"
+
+namespace feedline::format {
+namespace {
+
+constexpr std::string_view kWhat = "Arrow file";
+
+bool has_name(const std::string& path) {
+  return has_end(path, ".arrow") || has_end(path, ".arrows") || has_end(path, ".feather") || has_end(path, ".ipc");
+}
+
+bool begins_as_arrow(const storage::Storage& storage, const std::string& path) {
+  const auto reader = storage.open(path, storage::Access::kRead);
+  if (!reader) return false;  // who opens it says why
+  std::array<std::byte, 8> front;
+  const auto got = (*reader)->read_at(0, front);
+  if (!got) return false;
+  const auto bytes = std::span<const std::byte>(front).first(*got);
+  return begins_as_arrow_file(bytes) || begins_as_arrow_stream(bytes);
+}
+
+// Asks no server: there, a name says it, or format=.
+Result<bool> is_arrow(const std::string& source, const storage::Storage& storage) {
+  const std::string first = first_of_list(source, storage);
+  if (storage.is_remote() || is_pattern(first, storage)) return has_name(first);
+  const auto folder = storage.is_directory(first);
+  if (!folder) return has_name(first);
+  if (*folder) return is_saved_folder(first, storage);
+  if (has_end(first, ".tar")) return false;
+  return has_name(first) || begins_as_arrow(storage, first);
+}
+
+Result<std::vector<std::string>> files_of_source(const std::string& source, const storage::Storage& storage) {
+  if (const auto folder = storage.is_directory(source); folder && *folder) return files_of_saved(source, storage);
+  return files_of_list(source, storage, kWhat);
+}
+
+TableKind arrow_kind() {
+  auto cache = std::make_shared<BlockCache>(kBlockCacheBytes);
+  const auto open = [cache](const ShardFile& file, const storage::Reader& reader) {
+    return ArrowTable::open(file, reader, cache);
+  };
+  return {"arrow", kWhat, open, [cache] { return cache->summary(); }};
+}
+
+Result<std::shared_ptr<const Format>> open_arrow(const std::string& source, const OpenOptions& options) {
+  FEEDLINE_TRY(const auto files, files_of_source(source, *options.storage));
+  return TablesFormat::open(arrow_kind(), source, files, options);
+}
+
+Result<Inspection> inspect_arrow(const std::string& source, const OpenOptions& options) {
+  FEEDLINE_TRY(const auto files, files_of_source(source, *options.storage));
+  return inspect_columns(arrow_kind(), source, files, options);
+}
+
+}  // namespace
+
+const FormatEntry& arrow_entry() {
+  static constexpr FormatEntry kEntry{"arrow", is_arrow, open_arrow, inspect_arrow};
+  return kEntry;
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/arrow/arrow_messages.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace feedline::format {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+constexpr std::string_view kMagic = "ARROW1";
+constexpr std::uint64_t kFrontBytes = 8;  // the magic, filled up
+constexpr std::uint32_t kContinued = 0xffffffff;
+constexpr std::uint64_t kMostMetadata = 256 << 20;  // of one message: a schema of thousands of columns has megabytes
+
+// Members of the tables of Message.fbs and File.fbs.
+namespace message {
+enum : std::size_t { kVersion, kHeaderKind, kHeader, kBodyBytes };
+enum Kind : std::uint8_t { kSchema = 1, kDictionary = 2, kBatch = 3 };
+}  // namespace message
+namespace dictionary {
+enum : std::size_t { kId, kBatch, kIsDelta };
+}
+namespace batch {
+enum : std::size_t { kRows };
+}
+namespace footer {
+enum : std::size_t { kVersion, kSchema, kDictionaries, kBatches };
+constexpr std::uint64_t kBlockBytes = 24;  // i64 offset, i32 bytes of metadata, i64 bytes of the body
+}  // namespace footer
+
+std::unexpected<Error> damaged(std::uint64_t offset, const std::string& how) {
+  auto error = data_error(how + ": the file is damaged or cut; copy or download it again", "format");
+  error.error().where.offset = offset;
+  return error;
+}
+
+Result<std::vector<std::byte>> read_all(const storage::Reader& reader, std::uint64_t offset, std::uint64_t bytes) {
+  std::vector<std::byte> read(bytes);
+  FEEDLINE_TRY(const std::size_t got, reader.read_at(offset, read));
+  if (got < bytes) return damaged(offset + got, "the file ends there, inside a message");
+  return read;
+}
+
+class MessageReader {
+ public:
+  MessageReader(const storage::Reader& reader, std::uint64_t bytes) : reader_(reader), bytes_(bytes) {}
+
+  // The message at `offset`; nullptr: the end mark. `end`: of what there may be messages in.
+  Result<std::shared_ptr<const ArrowMessage>> read(std::uint64_t offset, std::uint64_t end) {
+    FEEDLINE_TRY(const std::uint64_t prefix, read_size(offset, end));
+    if (size_ == 0) return std::shared_ptr<const ArrowMessage>();
+    auto made = std::make_shared<ArrowMessage>();
+    made->offset = offset;
+    made->body = offset + prefix + size_;
+    if (size_ > kMostMetadata || made->body > end)
+      return damaged(offset, "a message with " + std::to_string(size_) + " bytes of metadata does not fit into it");
+    FEEDLINE_TRY(made->metadata, take(offset + prefix, size_));
+    FlatBuffer buffer(made->metadata);
+    const auto body = FlatTable::root(buffer).number<std::int64_t>(message::kBodyBytes, 0);
+    if (buffer.is_damaged() || body < 0)
+      return damaged(offset, "the metadata of a message does not fit into its bytes");
+    made->body_bytes = static_cast<std::uint64_t>(body);
+    if (made->body_bytes > end - made->body)
+      return damaged(offset, "a message with a body of " + std::to_string(body) + " bytes does not fit into it");
+    return std::shared_ptr<const ArrowMessage>(std::move(made));
+  }
+
+ private:
+  // Sets size_ to the bytes of the metadata, and gives those of what stands before it.
+  Result<std::uint64_t> read_size(std::uint64_t offset, std::uint64_t end) {
+    const auto number = [&](std::uint64_t at) -> Result<std::uint32_t> {
+      if (end < at || end - at < sizeof(std::uint32_t)) return damaged(at, "it has no end mark");
+      FEEDLINE_TRY(const auto bytes, take(at, sizeof(std::uint32_t)));
+      std::uint32_t value = 0;
+      std::memcpy(&value, bytes.data(), sizeof value);
+      return value;
+    };
+    FEEDLINE_TRY(std::uint32_t value, number(offset));
+    const bool is_continued = value == kContinued;
+    if (is_continued) {
+      FEEDLINE_TRY(value, number(offset + sizeof value));
+    }
+    size_ = value;
+    return is_continued ? 2 * sizeof value : sizeof value;
+  }
+
+  // Out of what came with the bytes before: a message is asked for at once.
+  Result<std::vector<std::byte>> take(std::uint64_t offset, std::uint64_t bytes) {
+    if (offset < begin_ || offset + bytes > begin_ + held_) {
+      window_.resize(
+          std::max<std::uint64_t>(bytes, std::min(bytes_ - offset, std::uint64_t{reader_.worthwhile_bytes()})));
+      FEEDLINE_TRY(held_, reader_.read_at(offset, window_));
+      begin_ = offset;
+      if (held_ < bytes) return damaged(offset + held_, "the file ends there, inside a message");
+    }
+    const auto first = window_.begin() + static_cast<std::ptrdiff_t>(offset - begin_);
+    return std::vector<std::byte>(first, first + static_cast<std::ptrdiff_t>(bytes));
+  }
+
+  const storage::Reader& reader_;
+  const std::uint64_t bytes_;
+  std::uint64_t size_ = 0, begin_ = 0, held_ = 0;
+  std::vector<std::byte> window_;
+};
+
+message::Kind kind_of(const ArrowMessage& one) {
+  FlatBuffer buffer(one.metadata);
+  return static_cast<message::Kind>(FlatTable::root(buffer).number<std::uint8_t>(message::kHeaderKind, 0));
+}
+
+// Puts what the messages say together, in their order.
+class MessageList {
+ public:
+  explicit MessageList(ArrowSchema schema) { made_.schema = std::move(schema); }
+
+  Result<void> add(const std::shared_ptr<const ArrowMessage>& one) {
+    FlatBuffer buffer(one->metadata);
+    const FlatTable header = FlatTable::root(buffer).table(message::kHeader);
+    if (kind_of(*one) == message::kDictionary) {
+      if (header.number<std::uint8_t>(dictionary::kIsDelta, 0) != 0)
+        return config_error("it adds to the values of an encoded column, which this version does not read");
+      auto all = std::make_shared<Dictionaries>(dictionaries_ ? *dictionaries_ : Dictionaries());
+      (*all)[header.number<std::int64_t>(dictionary::kId, 0)] = one;
+      dictionaries_ = std::move(all);
+      return {};
+    }
+    const auto rows = header.number<std::int64_t>(batch::kRows, 0);
+    constexpr std::int64_t kMostRows = std::int64_t{1} << 40;
+    if (kind_of(*one) != message::kBatch || buffer.is_damaged() || rows < 0 || rows > kMostRows)
+      return damaged(one->offset, "a message is no batch of rows");
+    made_.batches.push_back({one, static_cast<std::uint64_t>(rows), dictionaries_});
+    return {};
+  }
+  ArrowMessages take() { return std::move(made_); }
+
+ private:
+  using Dictionaries = std::map<std::int64_t, std::shared_ptr<const ArrowMessage>>;
+  ArrowMessages made_;
+  std::shared_ptr<const Dictionaries> dictionaries_;
+};
+
+Result<ArrowMessages> read_stream(const storage::Reader& reader, std::uint64_t bytes) {
+  MessageReader messages(reader, bytes);
+  FEEDLINE_TRY(const auto first, messages.read(0, bytes));
+  if (!first || kind_of(*first) != message::kSchema) return damaged(0, "its first message is no schema");
+  FlatBuffer buffer(first->metadata);
+  FEEDLINE_TRY(ArrowSchema schema, read_arrow_schema(FlatTable::root(buffer).table(message::kHeader), buffer));
+  MessageList list(std::move(schema));
+  for (std::uint64_t offset = first->body + first->body_bytes;;) {
+    FEEDLINE_TRY(const auto next, messages.read(offset, bytes));
+    if (!next) return list.take();
+    FEEDLINE_CHECK_OK(list.add(next));
+    offset = next->body + next->body_bytes;
+  }
+}
+
+Result<ArrowMessages> read_file(const storage::Reader& reader, std::uint64_t bytes) {
+  constexpr std::uint64_t kEndBytes = 4 + kMagic.size();
+  if (bytes < kFrontBytes + kEndBytes) return damaged(0, "it is too short");
+  FEEDLINE_TRY(const auto end, read_all(reader, bytes - kEndBytes, kEndBytes));
+  if (std::memcmp(end.data() + 4, kMagic.data(), kMagic.size()) != 0)
+    return damaged(bytes - kEndBytes, "it does not end with \"ARROW1\"");
+  std::uint32_t footer_bytes = 0;
+  std::memcpy(&footer_bytes, end.data(), sizeof footer_bytes);
+  if (footer_bytes > kMostMetadata || footer_bytes > bytes - kFrontBytes - kEndBytes)
+    return damaged(bytes - kEndBytes, "a footer of " + std::to_string(footer_bytes) + " bytes does not fit into it");
+  const std::uint64_t footer_at = bytes - kEndBytes - footer_bytes;
+  FEEDLINE_TRY(const auto footer, read_all(reader, footer_at, footer_bytes));
+  FlatBuffer buffer(footer);
+  const FlatTable root = FlatTable::root(buffer);
+  FEEDLINE_TRY(ArrowSchema schema, read_arrow_schema(root.table(footer::kSchema), buffer));
+  MessageList list(std::move(schema));
+  MessageReader messages(reader, bytes);
+  for (const std::size_t kind : {footer::kDictionaries, footer::kBatches}) {
+    const FlatVector blocks = root.vector(kind, footer::kBlockBytes);
+    for (std::uint64_t i = 0; i < blocks.size; ++i) {
+      const auto offset = blocks.load<std::int64_t>(i);
+      if (offset < 0 || static_cast<std::uint64_t>(offset) > footer_at)
+        return damaged(footer_at, "the footer has a message outside of the file");
+      FEEDLINE_TRY(const auto one, messages.read(static_cast<std::uint64_t>(offset), footer_at));
+      if (!one) return damaged(static_cast<std::uint64_t>(offset), "a message has no metadata");
+      FEEDLINE_CHECK_OK(list.add(one));
+    }
+  }
+  if (buffer.is_damaged()) return damaged(footer_at, "the footer does not fit into its bytes");
+  return list.take();
+}
+
+}  // namespace
+
+bool begins_as_arrow_file(Bytes bytes) {
+  return bytes.size() >= kFrontBytes && std::memcmp(bytes.data(), "ARROW1\0\0", kFrontBytes) == 0;
+}
+
+bool begins_as_arrow_stream(Bytes bytes) {
+  constexpr std::uint32_t kSmallest = 32;  // a schema without fields
+  std::uint32_t numbers[2] = {};
+  if (bytes.size() < sizeof numbers) return false;
+  std::memcpy(numbers, bytes.data(), sizeof numbers);
+  return numbers[0] == kContinued && numbers[1] >= kSmallest && numbers[1] % 8 == 0 && numbers[1] <= kMostMetadata;
+}
+
+Result<ArrowMessages> read_arrow_messages(const storage::Reader& reader, std::uint64_t bytes) {
+  std::array<std::byte, kFrontBytes> front;
+  FEEDLINE_TRY(const std::size_t got, reader.read_at(0, front));
+  if (begins_as_arrow_file(Bytes(front).first(got))) return read_file(reader, bytes);
+  return read_stream(reader, bytes);
+}
+
+FlatTable record_batch_in(FlatBuffer& metadata) {
+  const FlatTable root = FlatTable::root(metadata);
+  const FlatTable header = root.table(message::kHeader);
+  const bool is_dictionary = root.number<std::uint8_t>(message::kHeaderKind, 0) == message::kDictionary;
+  return is_dictionary ? header.table(dictionary::kBatch) : header;
+}
+
+}  // namespace feedline::format

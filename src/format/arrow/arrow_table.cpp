@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/arrow/arrow_table.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+
+#include "base/check.h"
+
+namespace feedline::format {
+
+Result<std::unique_ptr<ColumnTable>> ArrowTable::open(const ShardFile& file, const storage::Reader& reader,
+                                                      std::shared_ptr<BlockCache> cache) {
+  FEEDLINE_TRY(auto messages, read_arrow_messages(reader, file.version.bytes));
+  return std::unique_ptr<ColumnTable>(new ArrowTable(file, std::move(messages), std::move(cache)));
+}
+
+ArrowTable::ArrowTable(ShardFile file, ArrowMessages messages, std::shared_ptr<BlockCache> cache)
+    : ColumnTable(std::move(file)), messages_(std::move(messages)), cache_(std::move(cache)) {
+  for (const ArrowColumn& column : messages_.schema.columns) types_.push_back(column.type);
+  std::uint64_t end = 0;
+  for (const ArrowBatch& batch : messages_.batches) ends_.push_back(end += batch.rows);
+}
+
+Result<std::shared_ptr<const ArrowChunk>> ArrowTable::values_of(const storage::Reader& reader, std::size_t column,
+                                                                const ArrowBatch& batch, Values& values) const {
+  ArrowField field = messages_.schema.field_of(messages_.schema.columns[column]);
+  if (!field.dictionary) return std::shared_ptr<const ArrowChunk>();
+  const auto found =
+      batch.dictionaries ? batch.dictionaries->find(*field.dictionary) : decltype(batch.dictionaries->find(0))();
+  if (!batch.dictionaries || found == batch.dictionaries->end())
+    return data_error("the column '" + types_[column].name + "' is encoded, and its values are not there", "format");
+  auto& loaded = values[{found->second.get(), column}];
+  if (loaded) return loaded;
+  field.dictionary.reset();
+  FEEDLINE_TRY(const ArrowBody body, read_arrow_body(*found->second, std::span(&field, 1)));
+  FEEDLINE_TRY(ArrowChunk chunk, ArrowChunk::load(reader, body.arrays.front(), {}, body.codec, true, nullptr));
+  loaded = std::make_shared<const ArrowChunk>(std::move(chunk));
+  return loaded;
+}
+
+Result<void> ArrowTable::load(const storage::Reader& reader, const std::vector<std::size_t>& columns,
+                              const ArrowBatch& batch, Values& values) {
+  FEEDLINE_TRY(const ArrowBody body, read_arrow_body(*batch.message, messages_.schema.fields));
+  for (std::size_t slot = 0; slot < columns.size(); ++slot) {
+    const ArrowColumn& column = messages_.schema.columns[columns[slot]];
+    const ArrowArray& array = body.arrays[column.path.front()];
+    if (array.length != batch.rows) {
+      auto error = data_error("the column '" + column.type.name + "' has " + std::to_string(array.length) +
+                                  " values in a batch of " + std::to_string(batch.rows) + " rows",
+                              "format");
+      error.error().where.offset = batch.message->offset;
+      return error;
+    }
+    FEEDLINE_TRY(auto encoded, values_of(reader, columns[slot], batch, values));
+    FEEDLINE_TRY(slots_[slot].emplace_back(), ArrowChunk::load(reader, array, std::span(column.path).subspan(1),
+                                                               body.codec, false, std::move(encoded)));
+  }
+  return {};
+}
+
+Result<void> ArrowTable::choose(const storage::Reader& reader, const std::vector<std::size_t>& columns) {
+  slots_.resize(columns.size());
+  Values values;
+  for (const ArrowBatch& batch : messages_.batches) FEEDLINE_CHECK_OK(load(reader, columns, batch, values));
+  messages_.batches.clear();
+  return {};
+}
+
+bool ArrowTable::may_have_nulls(std::size_t slot) const {
+  return std::ranges::any_of(slots_[slot], [](const ArrowChunk& chunk) { return chunk.has_nulls(); });
+}
+
+ArrowTable::Place ArrowTable::place_of(std::uint64_t row) const {
+  FEEDLINE_CHECK(row < rows());
+  const auto batch = static_cast<std::size_t>(std::ranges::upper_bound(ends_, row) - ends_.begin());
+  return {batch, row - (batch == 0 ? 0 : ends_[batch - 1])};
+}
+
+Result<CellPlace> ArrowTable::place(std::uint64_t row, std::size_t slot) const {
+  const Place place = place_of(row);
+  return slots_[slot][place.batch].place(place.row);
+}
+
+Result<TableCell> ArrowTable::unpack(const storage::Reader& reader, std::uint64_t row, std::size_t slot,
+                                     std::shared_ptr<const void>& pin) const {
+  const Place at = place_of(row);
+  const ArrowChunk& chunk = slots_[slot][at.batch];
+  FEEDLINE_TRY(const CellPlace place, chunk.place(at.row));
+  const auto make = [&]() -> Result<BlockCache::Block> {
+    FEEDLINE_TRY(auto bytes, read_arrow_buffer(reader, chunk.data(), chunk.codec()));
+    const std::uint64_t size = bytes.size();
+    return BlockCache::Block{std::make_shared<const std::vector<std::byte>>(std::move(bytes)), size};
+  };
+  FEEDLINE_TRY(pin, cache_->get({this, chunk.data().offset}, make));
+  const auto& bytes = *static_cast<const std::vector<std::byte>*>(pin.get());
+  if (place.offset > bytes.size() || place.bytes > bytes.size() - place.offset) {
+    auto error = data_error("its offsets point behind its bytes: the file is damaged there", "format");
+    error.error().where.offset = chunk.data().offset;
+    return error;
+  }
+  return TableCell{false, std::span(bytes).subspan(place.offset, place.bytes), place.shape};
+}
+
+bool ArrowTable::find_blocks(std::uint64_t row, std::size_t slot, std::vector<FileRange>& blocks) const {
+  const ArrowBuffer& data = slots_[slot][place_of(row).batch].data();
+  blocks.push_back({data.offset, data.bytes});
+  return cache_->has({this, data.offset});
+}
+
+std::uint64_t ArrowTable::offset_of(std::uint64_t row) const {
+  const Place at = place_of(row);
+  if (slots_.empty() || slots_.front().size() <= at.batch) return 0;
+  const ArrowChunk& chunk = slots_.front()[at.batch];
+  const auto place = chunk.place(at.row);
+  return place && place->in == CellPlace::In::kFile ? place->offset : chunk.data().offset;
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Tables of FlatBuffers, as https://flatbuffers.dev/internals lays them out: whatever the bytes are, nothing outside of
+// them is looked at. What does not fit reads as what a table without the field has, and marks the buffer as damaged.
+//
+//     table    i32 back to its vtable, then its fields
+//     vtable   u16 its bytes, u16 the table's bytes, u16 per field: where it is in the table, 0: it has none
+//     vector   u32 elements, then these
+//     offsets  u32 forward from where they stand
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+namespace feedline::format {
+
+// The bytes of a buffer, and whether something in it did not fit. Must outlive its tables. Not for several threads.
+class FlatBuffer {
+ public:
+  explicit FlatBuffer(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  bool is_damaged() const { return damaged_; }
+  std::size_t size() const { return bytes_.size(); }
+  template <typename T>
+  T load(std::uint64_t at) {
+    T value{};
+    if (at > bytes_.size() || bytes_.size() - at < sizeof(T)) {
+      damaged_ = true;
+      return value;
+    }
+    std::memcpy(&value, bytes_.data() + at, sizeof(T));
+    return value;
+  }
+  bool has(std::uint64_t at, std::uint64_t bytes) {
+    if (at <= bytes_.size() && bytes <= bytes_.size() - at) return true;
+    damaged_ = true;
+    return false;
+  }
+  std::span<const std::byte> bytes(std::uint64_t at, std::uint64_t count) {
+    return has(at, count) ? bytes_.subspan(at, count) : std::span<const std::byte>();
+  }
+
+ private:
+  std::span<const std::byte> bytes_;
+  bool damaged_ = false;
+};
+
+// Elements of `stride` bytes.
+struct FlatVector {
+  FlatBuffer* buffer = nullptr;
+  std::uint64_t begin = 0, size = 0, stride = 1;
+
+  template <typename T>
+  T load(std::uint64_t i, std::uint64_t inside = 0) const {
+    return buffer->load<T>(begin + i * stride + inside);
+  }
+};
+
+class FlatTable {
+ public:
+  FlatTable() = default;
+  static FlatTable root(FlatBuffer& buffer) { return FlatTable(buffer, buffer.load<std::uint32_t>(0)); }
+
+  bool is_there() const { return buffer_ != nullptr; }
+  // A number, or what stands for one that is not there.
+  template <typename T>
+  T number(std::size_t field, T otherwise) const {
+    const std::uint64_t at = place(field);
+    return at == 0 ? otherwise : buffer_->load<T>(at);
+  }
+  FlatTable table(std::size_t field) const;
+  std::string_view text(std::size_t field) const;
+  // Requires: stride > 0, of what is in it.
+  FlatVector vector(std::size_t field, std::uint64_t stride) const;
+  // The i-th of a vector of tables.
+  static FlatTable in(const FlatVector& vector, std::uint64_t i);
+
+ private:
+  FlatTable(FlatBuffer& buffer, std::uint64_t at);
+  // Where a field is; 0: nowhere.
+  std::uint64_t place(std::size_t field) const;
+  // What an offset in a field points at; 0: nowhere.
+  std::uint64_t target(std::size_t field) const;
+
+  FlatBuffer* buffer_ = nullptr;
+  std::uint64_t at_ = 0, vtable_ = 0, vtable_bytes_ = 0;
+};
+
+}  // namespace feedline::format

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/parquet/page_rows.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/crc.h"
+#include "format/compression/compression.h"
+#include "format/parquet/runs.h"
+
+namespace feedline::format {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+using Buffer = std::vector<std::byte>;
+
+constexpr std::uint64_t kMostValues = 1 << 26;                // of a page: levels of runs take hardly a byte
+constexpr std::uint64_t kMostPlain = std::uint64_t{1} << 31;  // as its size has 32 bits with a sign
+constexpr std::uint64_t kMostOfAByte = 1 << 16;               // more than any codec makes of one
+
+std::unexpected<Error> damaged(const std::string& how) { return data_error("a page is damaged: " + how, "format"); }
+
+Result<void> check(const PageHeader& header, Bytes packed) {
+  if (packed.size() != header.packed_bytes) return damaged("it is cut");
+  if (header.values > kMostValues)
+    return config_error("a page has " + std::to_string(header.values) + " values, more than this version reads");
+  if (!header.crc) return {};
+  if (static_cast<std::uint32_t>(base::crc(base::CrcKind::k32, 0, packed)) == *header.crc) return {};
+  return damaged("its checksum differs; copy or download the file again");
+}
+
+// Packed bytes as they were before; of what is not compressed the same ones.
+Result<Buffer> unpacked(ParquetCodec codec, Bytes in, std::uint64_t bytes) {
+  constexpr struct {
+    ParquetCodec codec;
+    Compression kind;
+  } kKinds[] = {{ParquetCodec::kSnappy, Compression::kSnappy},
+                {ParquetCodec::kGzip, Compression::kGzip},
+                {ParquetCodec::kBrotli, Compression::kBrotli},
+                {ParquetCodec::kZstd, Compression::kZstd},
+                {ParquetCodec::kLz4, Compression::kLz4}};
+  const auto kind = std::ranges::find(kKinds, codec, [](const auto& one) { return one.codec; });
+  if (kind == std::end(kKinds))
+    return config_error(codec == ParquetCodec::kLzo || codec == ParquetCodec::kLz4Framed
+                            ? std::string("a column is compressed by ") +
+                                  (codec == ParquetCodec::kLzo ? "LZO"
+                                                               : "LZ4 in "
+                                                                 "Hadoop's frames") +
+                                  ", which this version does not read"
+                            : "a column is compressed in a way that this version does not know");
+  if (bytes > kMostPlain || bytes > (in.size() + 1) * kMostOfAByte)
+    return damaged(std::to_string(bytes) + " bytes cannot be in it");
+  Buffer out(bytes);
+  if (bytes == 0 && in.empty()) return out;
+  auto done = decompress_exactly(kind->kind, in, out);
+  if (!done) return damaged(done.error().what);
+  return out;
+}
+
+// Levels and values of a page, where they lie.
+struct Parts {
+  Bytes repetition, definition, values;
+  std::shared_ptr<const void> kept;
+};
+
+bool take_level(Bytes& in, Bytes& level) {
+  std::uint32_t bytes = 0;
+  if (in.size() < sizeof bytes) return false;
+  std::memcpy(&bytes, in.data(), sizeof bytes);
+  if (in.size() - sizeof bytes < bytes) return false;
+  level = in.subspan(sizeof bytes, bytes);
+  in = in.subspan(sizeof bytes + bytes);
+  return true;
+}
+
+Result<Parts> split_v2(ParquetCodec codec, const PageHeader& header, Bytes packed, std::shared_ptr<const void> kept) {
+  const std::uint64_t levels = header.repetition_bytes + header.definition_bytes;
+  if (levels > packed.size() || levels > header.plain_bytes) return damaged("its levels do not fit into it");
+  Parts parts{packed.first(header.repetition_bytes), packed.subspan(header.repetition_bytes, header.definition_bytes),
+              packed.subspan(levels), std::move(kept)};
+  if (!header.is_compressed || codec == ParquetCodec::kNone) return parts;
+  FEEDLINE_TRY(Buffer plain, unpacked(codec, parts.values, header.plain_bytes - levels));
+  auto held = std::make_shared<const Buffer>(std::move(plain));
+  parts.values = *held;
+  parts.kept = std::move(held);  // the levels are read before the packed bytes go
+  return parts;
+}
+
+Result<Parts> split(const ParquetColumn& column, ParquetCodec codec, const PageHeader& header, Bytes packed,
+                    std::shared_ptr<const void> kept) {
+  if (header.kind == PageHeader::Kind::kDataOfV2) return split_v2(codec, header, packed, std::move(kept));
+  Parts parts;
+  parts.values = packed;
+  parts.kept = std::move(kept);
+  if (codec != ParquetCodec::kNone) {
+    FEEDLINE_TRY(Buffer plain, unpacked(codec, packed, header.plain_bytes));
+    auto held = std::make_shared<const Buffer>(std::move(plain));
+    parts.values = *held;
+    parts.kept = std::move(held);
+  }
+  const auto kRuns = static_cast<std::int64_t>(ParquetEncoding::kRuns);
+  if ((column.most_repetition > 0 && header.repetition_encoding != kRuns) ||
+      (column.most_definition > 0 && header.definition_encoding != kRuns))
+    return config_error("levels are stored as no writer has for years, which this version does not read");
+  if ((column.most_repetition > 0 && !take_level(parts.values, parts.repetition)) ||
+      (column.most_definition > 0 && !take_level(parts.values, parts.definition)))
+    return damaged("its levels do not fit into it");
+  return parts;
+}
+
+using Levels = std::vector<std::uint32_t>;
+
+// Requires: most > 0.
+Result<Levels> levels_of(Bytes bytes, unsigned most, std::uint64_t count) {
+  auto levels = take_runs(bytes, bits_of(most), count);
+  if (!levels || std::ranges::any_of(*levels, [&](std::uint32_t level) { return level > most; }))
+    return damaged("its levels do not fit into it");
+  return std::move(*levels);
+}
+
+// Gives the number of values that are there.
+std::uint64_t place_values(const ParquetColumn& column, const Levels& definitions, PageRows& rows) {
+  std::uint32_t next = 0;
+  for (const std::uint32_t level : definitions)
+    rows.value_of.push_back(level == column.most_definition ? next++ : PageRows::kNull);
+  if (next == definitions.size()) rows.value_of = {};
+  return next;
+}
+
+// The same of lists: a level of repetition 0 begins a row.
+std::uint64_t place_lists(const ParquetColumn& column, const Levels& definitions, const Levels& repetitions,
+                          PageRows& rows) {
+  std::uint32_t next = 0;
+  for (std::size_t i = 0; i < repetitions.size(); ++i) {
+    const std::uint32_t level = definitions[i];
+    const bool is_lacking = level >= column.list_definition && level < column.most_definition;
+    if (repetitions[i] == 0) {
+      rows.begins.push_back(next);
+      rows.is_null.push_back(level + 1 < column.list_definition);
+      rows.has_null.push_back(0);
+    }
+    if (is_lacking && rows.has_null.empty()) rows.begins_with_null = true;
+    if (is_lacking && !rows.has_null.empty()) rows.has_null.back() = 1;
+    next += level == column.most_definition;
+  }
+  rows.rows = rows.begins.size();
+  rows.begins.push_back(next);
+  return next;
+}
+
+}  // namespace
+
+std::uint64_t PageRows::bytes() const {
+  return value_of.capacity() * sizeof(std::uint32_t) + begins.capacity() * sizeof(std::uint32_t) + is_null.capacity() +
+         has_null.capacity() + values.bytes();
+}
+
+Result<PageValues> decode_dictionary(const ParquetColumn& column, ParquetCodec codec, const PageHeader& header,
+                                     Bytes packed) {
+  FEEDLINE_CHECK_OK(check(header, packed));
+  Buffer plain(packed.begin(), packed.end());
+  if (codec != ParquetCodec::kNone) {
+    FEEDLINE_TRY(plain, unpacked(codec, packed, header.plain_bytes));
+  }
+  const auto kPlain = static_cast<std::int64_t>(ParquetEncoding::kPlain),
+             kOfDictionary = static_cast<std::int64_t>(ParquetEncoding::kPlainDictionary);
+  if (header.encoding != kPlain && header.encoding != kOfDictionary)
+    return config_error("a dictionary has the encoding " + std::to_string(header.encoding) +
+                        ", which this version does not read");
+  auto held = std::make_shared<const Buffer>(std::move(plain));
+  return decode_values(column, kPlain, *held, header.values, nullptr, held);
+}
+
+Result<PageRows> decode_page(const ParquetColumn& column, ParquetCodec codec, const PageHeader& header,
+                             std::shared_ptr<const Buffer> packed,
+                             const std::shared_ptr<const PageValues>& dictionary) {
+  FEEDLINE_CHECK_OK(check(header, *packed));
+  if (!header.is_data()) return damaged("it is no page of data");
+  FEEDLINE_TRY(Parts parts, split(column, codec, header, *packed, packed));
+  PageRows rows;
+  rows.rows = header.values;
+  std::uint64_t there = header.values;
+  Levels definitions;
+  if (column.most_definition > 0) {
+    FEEDLINE_TRY(definitions, levels_of(parts.definition, column.most_definition, header.values));
+  }
+  if (column.most_repetition > 0) {
+    FEEDLINE_TRY(const Levels repetitions, levels_of(parts.repetition, column.most_repetition, header.values));
+    there = place_lists(column, definitions, repetitions, rows);
+  } else if (column.most_definition > 0) {
+    there = place_values(column, definitions, rows);
+  }
+  FEEDLINE_TRY(rows.values, decode_values(column, header.encoding, parts.values, there, dictionary, parts.kept));
+  return rows;
+}
+
+Result<std::uint64_t> count_rows(const ParquetColumn& column, ParquetCodec codec, const PageHeader& header,
+                                 Bytes packed) {
+  FEEDLINE_CHECK_OK(check(header, packed));
+  FEEDLINE_TRY(const Parts parts, split(column, codec, header, packed, nullptr));
+  FEEDLINE_TRY(const Levels repetitions, levels_of(parts.repetition, column.most_repetition, header.values));
+  return static_cast<std::uint64_t>(std::ranges::count(repetitions, 0U));
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/parquet/parquet_table.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+
+namespace feedline::format {
+namespace {
+
+using Buffer = std::vector<std::byte>;
+
+// A page as it is stored.
+struct Stored {
+  PageHeader header;
+  std::shared_ptr<const Buffer> packed;
+};
+
+Result<Stored> read_page(const storage::Reader& reader, const PagePlace& place) {
+  Buffer bytes(place.bytes);
+  FEEDLINE_TRY(const std::size_t got, reader.read_at(place.offset, bytes));
+  if (got < bytes.size())
+    return storage_error("the file ends at byte " + std::to_string(place.offset + got) + ": it became shorter", 0);
+  const auto header = parse_page_header(bytes);
+  if (!header || header->packed_bytes > bytes.size() - header->bytes)
+    return data_error("there is no page where one has to be: the file is damaged there", "format");
+  bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(header->bytes));
+  bytes.resize(header->packed_bytes);
+  return Stored{*header, std::make_shared<const Buffer>(std::move(bytes))};
+}
+
+std::unexpected<Error> at_page(const PagePlace& place, Error error) {
+  if (!error.where.offset) error.where.offset = place.offset;
+  return std::unexpected(std::move(error));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ColumnTable>> ParquetTable::open(const ShardFile& file, const storage::Reader& reader,
+                                                        std::shared_ptr<BlockCache> cache) {
+  FEEDLINE_TRY(auto metadata, read_parquet_metadata(reader, file.version.bytes));
+  FEEDLINE_TRY(auto columns, read_parquet_schema(metadata));
+  return std::unique_ptr<ColumnTable>(
+      new ParquetTable(file, std::move(metadata), std::move(columns), std::move(cache)));
+}
+
+ParquetTable::ParquetTable(ShardFile file, ParquetMetadata metadata, std::vector<ParquetColumn> columns,
+                           std::shared_ptr<BlockCache> cache)
+    : ColumnTable(std::move(file)),
+      metadata_(std::move(metadata)),
+      columns_(std::move(columns)),
+      cache_(std::move(cache)) {
+  for (const ParquetColumn& column : columns_) types_.push_back(column.type);
+  std::uint64_t end = 0;
+  for (const ParquetRowGroup& group : metadata_.groups) ends_.push_back(end += static_cast<std::uint64_t>(group.rows));
+}
+
+Result<void> ParquetTable::choose(const storage::Reader& reader, const std::vector<std::size_t>& columns) {
+  for (const std::size_t chosen : columns) {
+    Slot slot{.column = columns_[chosen], .groups = {}};
+    for (const ParquetRowGroup& group : metadata_.groups) {
+      const ParquetColumnChunk& chunk = group.columns[slot.column.leaf];
+      const bool may_lack = slot.column.most_definition > 0;
+      slot.may_have_nulls |= may_lack && (chunk.nulls != 0 || slot.column.most_repetition > 0);
+      FEEDLINE_TRY(slot.groups.emplace_back(), read_page_index(reader, file().version.bytes, slot.column, chunk,
+                                                               static_cast<std::uint64_t>(group.rows)));
+    }
+    slots_.push_back(std::move(slot));
+  }
+  metadata_ = {};
+  return {};
+}
+
+bool ParquetTable::may_have_nulls(std::size_t slot) const { return slots_[slot].may_have_nulls; }
+
+ParquetTable::Place ParquetTable::place_of(std::uint64_t row, const Slot& slot) const {
+  FEEDLINE_CHECK(row < rows());
+  const auto group = static_cast<std::size_t>(std::ranges::upper_bound(ends_, row) - ends_.begin());
+  row -= group == 0 ? 0 : ends_[group - 1];
+  const auto& ends = slot.groups[group].ends;
+  const auto page = static_cast<std::size_t>(std::ranges::upper_bound(ends, row) - ends.begin());
+  return {group, page, row - (page == 0 ? 0 : ends[page - 1])};
+}
+
+Result<CellPlace> ParquetTable::place(std::uint64_t, std::size_t) const {
+  return CellPlace{.in = CellPlace::In::kPacked};
+}
+
+Result<std::shared_ptr<const PageValues>> ParquetTable::dictionary_of(const storage::Reader& reader, const Slot& slot,
+                                                                      std::size_t group) const {
+  const auto& place = slot.groups[group].dictionary;
+  if (!place) return std::shared_ptr<const PageValues>();
+  const auto make = [&]() -> Result<BlockCache::Block> {
+    FEEDLINE_TRY(const Stored stored, read_page(reader, *place));
+    FEEDLINE_TRY(PageValues values,
+                 decode_dictionary(slot.column, slot.groups[group].codec, stored.header, *stored.packed));
+    const std::uint64_t bytes = values.bytes() + stored.header.plain_bytes;
+    return BlockCache::Block{std::make_shared<const PageValues>(std::move(values)), bytes};
+  };
+  auto found = cache_->get({this, place->offset}, make);
+  if (!found) return at_page(*place, std::move(found).error());
+  return std::static_pointer_cast<const PageValues>(std::move(*found));
+}
+
+Result<std::shared_ptr<const PageRows>> ParquetTable::page_of(const storage::Reader& reader, const Slot& slot,
+                                                              std::size_t group, std::size_t page) const {
+  const PageIndex& index = slot.groups[group];
+  const PagePlace& place = index.pages[page];
+  const auto make = [&]() -> Result<BlockCache::Block> {
+    FEEDLINE_TRY(const Stored stored, read_page(reader, place));
+    const std::uint64_t rows_here = index.ends[page] - (page == 0 ? 0 : index.ends[page - 1]);
+    const bool is_flat = slot.column.most_repetition == 0;
+    if (is_flat ? stored.header.values != rows_here : stored.header.values > index.values)
+      return data_error("a page has " + std::to_string(stored.header.values) +
+                            " values, which are not those of its index: the file is damaged there",
+                        "format");
+    const auto encoding = static_cast<ParquetEncoding>(stored.header.encoding);
+    std::shared_ptr<const PageValues> dictionary;
+    if (encoding == ParquetEncoding::kDictionary || encoding == ParquetEncoding::kPlainDictionary) {
+      FEEDLINE_TRY(dictionary, dictionary_of(reader, slot, group));
+    }
+    FEEDLINE_TRY(PageRows rows, decode_page(slot.column, index.codec, stored.header, stored.packed, dictionary));
+    if (rows.rows != rows_here)
+      return data_error("a page has " + std::to_string(rows.rows) +
+                            " rows, which are not those of its index: the file "
+                            "is damaged there",
+                        "format");
+    const std::uint64_t bytes = rows.bytes() + stored.header.plain_bytes;
+    return BlockCache::Block{std::make_shared<const PageRows>(std::move(rows)), bytes};
+  };
+  auto found = cache_->get({this, place.offset}, make);
+  if (!found) return at_page(place, std::move(found).error());
+  return std::static_pointer_cast<const PageRows>(std::move(*found));
+}
+
+// A row may go on in the pages behind the one that it begins in.
+Result<TableCell> ParquetTable::list_at(const storage::Reader& reader, const Slot& slot, const Place& at,
+                                        std::shared_ptr<const PageRows> page, std::shared_ptr<const void>& pin) const {
+  bool has_null = page->has_null[at.row] != 0;
+  const std::uint64_t width = page->values.width, begin = page->begins[at.row], end = page->begins[at.row + 1];
+  auto bytes = std::span(page->values.data).subspan(begin * width, (end - begin) * width);
+  std::uint64_t count = end - begin;
+  const PageIndex& index = slot.groups[at.group];
+  std::shared_ptr<Buffer> joined;
+  for (std::size_t next = at.page + 1; at.row + 1 == page->rows && !index.begin_with_rows && next < index.pages.size();
+       ++next) {
+    FEEDLINE_TRY(const auto more, page_of(reader, slot, at.group, next));
+    has_null = has_null || more->begins_with_null;
+    const std::uint64_t here = more->begins.front();
+    if (here > 0 && !joined) joined = std::make_shared<Buffer>(bytes.begin(), bytes.end());
+    if (here > 0) {
+      const auto first = more->values.data.begin();
+      joined->insert(joined->end(), first, first + static_cast<std::ptrdiff_t>(here * more->values.width));
+    }
+    count += here;
+    if (more->rows > 0) break;
+  }
+  if (has_null)
+    return at_page(index.pages[at.page], data_error("a value inside of a list is null, which arrays cannot "
+                                                    "have",
+                                                    "format")
+                                             .error());
+  if (joined) bytes = *joined;
+  if (joined) pin = std::move(joined);
+  return TableCell{false, bytes, {static_cast<std::int64_t>(count)}};
+}
+
+Result<TableCell> ParquetTable::unpack(const storage::Reader& reader, std::uint64_t row, std::size_t number,
+                                       std::shared_ptr<const void>& pin) const {
+  const Slot& slot = slots_[number];
+  const Place at = place_of(row, slot);
+  FEEDLINE_TRY(const auto page, page_of(reader, slot, at.group, at.page));
+  pin = page;
+  if (slot.column.most_repetition > 0) {
+    if (page->is_null[at.row] != 0) return TableCell{.is_null = true};
+    return list_at(reader, slot, at, page, pin);
+  }
+  const std::uint64_t value = page->value_of.empty() ? at.row : page->value_of[at.row];
+  if (value == PageRows::kNull) return TableCell{.is_null = true};
+  return TableCell{false, page->values.at(value), {}};
+}
+
+bool ParquetTable::find_blocks(std::uint64_t row, std::size_t number, std::vector<FileRange>& blocks) const {
+  const Slot& slot = slots_[number];
+  const Place at = place_of(row, slot);
+  const PageIndex& index = slot.groups[at.group];
+  const PagePlace& page = index.pages[at.page];
+  if (index.dictionary) blocks.push_back({index.dictionary->offset, index.dictionary->bytes});
+  blocks.push_back({page.offset, page.bytes});
+  return cache_->has({this, page.offset});
+}
+
+std::uint64_t ParquetTable::offset_of(std::uint64_t row) const {
+  if (slots_.empty()) return 0;
+  const Place at = place_of(row, slots_.front());
+  return slots_.front().groups[at.group].pages[at.page].offset;
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/tables/cell_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "format/field_kind.h"
+#include "format/tables/array_file.h"
+
+namespace feedline::format {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+template <typename T>
+std::int64_t loaded(Bytes bytes) {
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return static_cast<std::int64_t>(value);
+}
+
+// nullopt: over 63 bits.
+std::optional<std::int64_t> integer_of(DType dtype, Bytes bytes) {
+  switch (dtype) {
+    case DType::kBool:
+    case DType::kUint8:
+      return loaded<std::uint8_t>(bytes);
+    case DType::kInt8:
+      return loaded<std::int8_t>(bytes);
+    case DType::kInt16:
+      return loaded<std::int16_t>(bytes);
+    case DType::kUint16:
+      return loaded<std::uint16_t>(bytes);
+    case DType::kInt32:
+      return loaded<std::int32_t>(bytes);
+    case DType::kUint32:
+      return loaded<std::uint32_t>(bytes);
+    case DType::kInt64:
+      return loaded<std::int64_t>(bytes);
+    case DType::kUint64:
+      if (const std::int64_t value = loaded<std::uint64_t>(bytes); value >= 0) return value;
+      return {};
+    default:
+      return {};
+  }
+}
+
+std::unexpected<Error> problem(const PickedColumn& choice, const std::string& what) {
+  return data_error("field '" + choice.description.name + "': " + what, "format");
+}
+
+Result<TableCell> copied(const TableCell& cell, std::uint64_t most_bytes, memory::ByteBuffer& buffer) {
+  FEEDLINE_TRY(const auto room, buffer.make_room(cell.bytes.size(), most_bytes));
+  if (!room.empty()) std::memcpy(room.data(), cell.bytes.data(), room.size());
+  return TableCell{false, room, cell.shape};
+}
+
+Result<void> make_numbers(const PickedColumn& choice, const TableCell& cell, memory::Record::Field& field) {
+  const DType dtype = choice.column.dtype;
+  if (choice.description.kind == FieldKind::kInteger) {
+    const auto value = integer_of(dtype, cell.bytes);
+    if (!value) return problem(choice, "an integer of 64 bits that is over 9,223,372,036,854,775,807");
+    field.value = *value;
+    return {};
+  }
+  Shape shape = cell.shape;
+  if (choice.row_of > 0) {
+    const auto row_of = static_cast<std::int64_t>(choice.row_of);
+    if (shape[0] % row_of != 0)
+      return problem(choice, "the column '" + choice.column.name + "' holds " + std::to_string(shape[0]) +
+                                 " values, which are no rows of " + std::to_string(row_of));
+    shape = {shape[0] / row_of, row_of};
+  }
+  // lists in an empty list do not say how many numbers they would have
+  const FieldKind kind = choice.description.kind;
+  if (shape.dims() == 2 && shape[0] == 0 && kind == FieldKind::kBoxes) shape = {0, 4};
+  if (shape.dims() == 2 && shape[0] == 0 && kind == FieldKind::kKeypoints) shape = {0, 2};
+  field.bytes = cell.bytes;
+  field.array = ArraySpec{dtype, shape};
+  return {};
+}
+
+// "jpg", "png" or "webp", by the first bytes; empty: no image that decode reads.
+std::string_view image_end(Bytes bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text.starts_with("\xff\xd8\xff")) return "jpg";
+  if (text.starts_with("\x89PNG\r\n\x1a\n")) return "png";
+  if (text.starts_with("RIFF") && text.substr(0, 12).ends_with("WEBP")) return "webp";
+  return {};
+}
+
+std::string plain_name(std::string_view name) {
+  std::string text(name);
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if ((c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-') c = '_';
+  }
+  return text;
+}
+
+std::string_view end_of(FieldKind kind, Bytes bytes) {
+  switch (kind) {
+    case FieldKind::kInteger:
+      return "cls";
+    case FieldKind::kText:
+      return "txt";
+    case FieldKind::kJson:
+      return "json";
+    case FieldKind::kBytes:
+      return "bin";
+    case FieldKind::kImage:
+    case FieldKind::kMask:
+      return image_end(bytes).empty() ? "jpg" : image_end(bytes);
+    default:
+      return bytes.empty() || bytes.front() == std::byte{0x93} ? "npy" : "json";
+  }
+}
+
+}  // namespace
+
+Result<TableCell> read_cell(const ColumnTable& table, const std::shared_ptr<const storage::Reader>& reader,
+                            std::uint64_t row, std::size_t slot, memory::Record& record, memory::ByteBuffer& buffer) {
+  FEEDLINE_TRY(const CellPlace place, table.place(row, slot));
+  if (place.in == CellPlace::In::kNull) return TableCell{.is_null = true};
+  if (place.in == CellPlace::In::kMemory) {
+    record.bytes_read += place.held.size();
+    return copied({false, place.held, place.shape}, record.most_bytes, buffer);
+  }
+  if (place.in == CellPlace::In::kPacked) {
+    std::shared_ptr<const void> pin;
+    FEEDLINE_TRY(const TableCell cell, table.unpack(*reader, row, slot, pin));
+    record.bytes_read += cell.bytes.size();
+    return cell.is_null ? cell : copied(cell, record.most_bytes, buffer);
+  }
+  record.bytes_read += place.bytes;
+  // mapped or not: the pages of a view are brought in
+  if (place.bytes > record.most_bytes) return memory::too_large(place.bytes, record.most_bytes);
+  if (place.bytes == 0) return TableCell{false, {}, place.shape};
+  FEEDLINE_TRY(const auto view, reader->view(place.offset, place.bytes));
+  if (view) {
+    record.pin = reader;
+    return TableCell{false, *view, place.shape};
+  }
+  FEEDLINE_TRY(const auto room, buffer.make_room(place.bytes, record.most_bytes));
+  FEEDLINE_TRY(const std::size_t got, reader->read_at(place.offset, room));
+  if (got < room.size())
+    return storage_error(
+        "the file ends at byte " + std::to_string(place.offset + got) + ", inside a value: it became shorter", 0);
+  return TableCell{false, room, place.shape};
+}
+
+Result<void> make_field(const PickedColumn& choice, const TableCell& cell, memory::Record::Field& field) {
+  field = {};
+  field.absent = cell.is_null;
+  if (cell.is_null) {
+    if (choice.description.may_be_absent) return {};
+    return problem(choice, "the row has no value in the column '" + choice.column.name + "'");
+  }
+  if (choice.column.holds == Holds::kNumbers) return make_numbers(choice, cell, field);
+  if (cell.bytes.empty() && !may_be_empty(choice.description.kind)) return problem(choice, "an empty file");
+  field.bytes = cell.bytes;
+  if (choice.description.kind != FieldKind::kInteger) return {};
+  const auto value = parse_integer(cell.bytes);
+  if (!value) return problem(choice, "not an integer");
+  field.value = *value;
+  return {};
+}
+
+Result<std::vector<SampleFiles::File>> files_of(const std::vector<PickedColumn>& choices,
+                                                std::span<const memory::Record::Field> fields) {
+  std::vector<SampleFiles::File> files;
+  const auto is_taken = [&](std::string_view name) {
+    return std::ranges::find(files, name, &SampleFiles::File::extension) != files.end();
+  };
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    if (fields[i].absent) continue;
+    std::vector<std::byte> bytes(fields[i].bytes.begin(), fields[i].bytes.end());
+    const FieldKind kind = choices[i].description.kind;
+    if (kind == FieldKind::kInteger) {
+      const std::string text = std::to_string(fields[i].value);
+      bytes.assign(std::as_bytes(std::span(text)).begin(), std::as_bytes(std::span(text)).end());
+    }
+    if (fields[i].array) bytes = array_file(*fields[i].array, fields[i].bytes);
+    const std::string end(end_of(kind, bytes));
+    const bool may_be_short = kind == FieldKind::kImage || kind == FieldKind::kInteger;
+    std::string name = may_be_short && !is_taken(end) ? end : plain_name(choices[i].description.name) + "." + end;
+    while (is_taken(name)) name.insert(0, "_");
+    files.push_back({std::move(name), std::move(bytes)});
+  }
+  if (files.empty()) return data_error("the row has no value in any of its fields", "format");
+  return files;
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/tables/column_choice.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "format/field_kind.h"
+
+namespace feedline::format {
+namespace {
+
+struct Spec {
+  std::string name;
+  std::vector<std::string> alternatives;
+  std::optional<FieldKind> said;
+};
+
+// What people call them; an image is one of bytes, a label one integer.
+constexpr std::array<std::string_view, 7> kImages{"image", "img", "jpg", "jpeg", "png", "webp", "image_bytes"};
+constexpr std::array<std::string_view, 6> kLabels{"label", "labels", "cls", "class", "target", "label_id"};
+
+Result<Spec> parse_spec(const std::string& text) {
+  std::string_view rest = text;
+  Spec spec;
+  FEEDLINE_TRY(spec.said, take_kind(rest));
+  if (const std::size_t equals = rest.find('='); equals != rest.npos) {
+    spec.name = rest.substr(0, equals);
+    rest.remove_prefix(equals + 1);
+    if (spec.name.empty()) return config_error("fields: an empty name in '" + text + "'");
+  }
+  while (true) {
+    const std::size_t end = rest.find(';');
+    spec.alternatives.emplace_back(rest.substr(0, end));
+    if (spec.alternatives.back().empty()) return config_error("fields: an empty column name in '" + text + "'");
+    if (end == rest.npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  if (spec.name.empty()) spec.name = spec.alternatives.front();
+  return spec;
+}
+
+bool is_single(const ColumnType& column) { return column.holds == Holds::kNumbers && column.lists.dims() == 0; }
+
+bool is_integer(const ColumnType& column) {
+  return is_single(column) && column.dtype != DType::kFloat16 && column.dtype != DType::kFloat32 &&
+         column.dtype != DType::kFloat64;
+}
+
+bool is_bytes(const ColumnType& column) { return column.holds == Holds::kBytes; }
+
+bool is_known_image(const ColumnType& column) {
+  return is_bytes(column) && (column.is_image || std::ranges::count(kImages, column.name) > 0);
+}
+
+FieldKind usual_kind_of(const ColumnType& column) {
+  const std::string_view last = std::string_view(column.name).substr(column.name.rfind('.') + 1);
+  const FieldKind kind = usual_kind(column.name, last);
+  if (column.holds == Holds::kText) return kind == FieldKind::kJson ? kind : FieldKind::kText;
+  if (column.holds == Holds::kNumbers) return is_integer(column) ? FieldKind::kInteger : FieldKind::kArray;
+  const bool is_of_labels = last.starts_with("mask") || last.starts_with("seg");
+  if (column.is_image) return is_of_labels ? FieldKind::kMask : FieldKind::kImage;
+  if (is_known_image(column)) return FieldKind::kImage;
+  return kind == FieldKind::kText || kind == FieldKind::kJson ? kind : FieldKind::kBytes;
+}
+
+// May a field of the kind be made of such values?
+bool can_be(const ColumnType& column, FieldKind kind) {
+  if (column.holds != Holds::kNumbers) return kind != FieldKind::kArray || is_bytes(column);
+  switch (kind) {
+    case FieldKind::kInteger:
+      return is_integer(column);
+    case FieldKind::kArray:
+      return true;
+    case FieldKind::kBoxes:
+    case FieldKind::kKeypoints:
+      return column.lists.dims() > 0;
+    default:
+      return false;
+  }
+}
+
+Result<PickedColumn> choose(const Spec& spec, const ColumnType& column) {
+  if (column.holds == Holds::kOther)
+    return config_error("fields: the column '" + column.name + "' holds " + column.shown +
+                        ", of which this version makes no field");
+  PickedColumn field;
+  field.column = column;
+  field.description.name = spec.name;
+  field.description.kind = spec.said.value_or(usual_kind_of(column));
+  if (!can_be(column, field.description.kind))
+    return config_error("fields: the column '" + column.name + "' holds " + column.shown + ", of which '" + spec.name +
+                        "' cannot be made as " + std::string(name_of(field.description.kind)));
+  if (column.lists.dims() == 1 && field.description.kind == FieldKind::kBoxes) field.row_of = 4;
+  if (column.lists.dims() == 1 && field.description.kind == FieldKind::kKeypoints) field.row_of = 2;
+  return field;
+}
+
+Result<PickedColumn> choose(const Spec& spec, const std::vector<ColumnType>& columns) {
+  for (const std::string& name : spec.alternatives) {
+    const auto found = std::ranges::find(columns, name, &ColumnType::name);
+    if (found != columns.end() && found->holds != Holds::kNothing) return choose(spec, *found);
+  }
+  std::string wanted;
+  for (const std::string& name : spec.alternatives) wanted += (wanted.empty() ? "" : ", ") + name;
+  return config_error("no column for the field '" + spec.name + "' (" + wanted + "); there are: " + names_of(columns));
+}
+
+// The one column that it can be: said to be one by the file, or by its name.
+const ColumnType* image_of(const std::vector<ColumnType>& columns) {
+  const ColumnType* said = nullptr;
+  for (const ColumnType& column : columns) {
+    if (!column.is_image || usual_kind_of(column) != FieldKind::kImage) continue;
+    if (said != nullptr) return nullptr;
+    said = &column;
+  }
+  if (said != nullptr) return said;
+  for (const std::string_view name : kImages) {
+    const auto found = std::ranges::find(columns, name, &ColumnType::name);
+    if (found != columns.end() && is_bytes(*found)) return &*found;
+  }
+  return nullptr;
+}
+
+const ColumnType* label_of(const std::vector<ColumnType>& columns) {
+  for (const std::string_view name : kLabels) {
+    const auto found = std::ranges::find(columns, name, &ColumnType::name);
+    if (found != columns.end() && is_integer(*found)) return &*found;
+  }
+  const auto has_classes = [](const ColumnType& column) { return !column.classes.empty() && is_integer(column); };
+  if (std::ranges::count_if(columns, has_classes) != 1) return nullptr;
+  return &*std::ranges::find_if(columns, has_classes);
+}
+
+Result<std::vector<PickedColumn>> default_columns(const std::vector<ColumnType>& columns) {
+  std::vector<PickedColumn> fields;
+  const ColumnType* const image = image_of(columns);
+  if (image != nullptr) {
+    FEEDLINE_TRY(fields.emplace_back(), choose({"image", {}, {}}, *image));
+    if (const ColumnType* const label = label_of(columns)) {
+      FEEDLINE_TRY(fields.emplace_back(), choose({"label", {}, {}}, *label));
+    }
+    return fields;
+  }
+  for (const ColumnType& column : columns) {
+    if (column.holds == Holds::kOther || column.holds == Holds::kNothing) continue;
+    FEEDLINE_TRY(fields.emplace_back(), choose({column.name, {}, {}}, column));
+  }
+  if (!fields.empty()) return fields;
+  return config_error("no column is one that a field can be made of; there are: " + names_of(columns));
+}
+
+}  // namespace
+
+Result<std::vector<PickedColumn>> pick_columns(const std::vector<std::string>& specs,
+                                               const std::vector<ColumnType>& columns) {
+  if (specs.empty()) return default_columns(columns);
+  std::vector<PickedColumn> fields;
+  for (const std::string& text : specs) {
+    FEEDLINE_TRY(const Spec spec, parse_spec(text));
+    for (const PickedColumn& other : fields)
+      if (other.description.name == spec.name)
+        return config_error("fields: two fields are called '" + spec.name + "'; put NAME= before one of them");
+    FEEDLINE_TRY(fields.emplace_back(), choose(spec, columns));
+  }
+  return fields;
+}
+
+Result<std::vector<std::size_t>> find_columns(const std::vector<PickedColumn>& fields,
+                                              const std::vector<ColumnType>& columns) {
+  std::vector<std::size_t> found;
+  for (const PickedColumn& field : fields) {
+    const auto at = std::ranges::find(columns, field.column.name, &ColumnType::name);
+    if (at == columns.end())
+      return config_error("the file has no column '" + field.column.name +
+                          "', which others have; there are: " + names_of(columns));
+    if (at->holds != Holds::kNothing && !same_values(*at, field.column))
+      return config_error("the column '" + field.column.name + "' holds " + at->shown + " in this file, and " +
+                          field.column.shown + " in others: the schema changes between files");
+    found.push_back(static_cast<std::size_t>(at - columns.begin()));
+  }
+  return found;
+}
+
+std::string names_of(const std::vector<ColumnType>& columns) {
+  constexpr std::size_t kShown = 20;
+  std::string text;
+  std::size_t shown = 0;
+  for (const ColumnType& column : columns) {
+    if (shown++ == kShown) return text + ", ...";
+    text += (text.empty() ? "" : ", ") + column.name + " (" + column.shown + ")";
+  }
+  return text.empty() ? "no columns" : text;
+}
+
+}  // namespace feedline::format

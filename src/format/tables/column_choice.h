@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Which columns are fields, and what the fields are.
+
+#include <string>
+#include <vector>
+
+#include "feedline/error.h"
+#include "format/format.h"
+#include "format/tables/column.h"
+
+namespace feedline::format {
+
+struct PickedColumn {
+  FieldDescription description;
+  ColumnType column;
+  std::uint64_t row_of = 0;  // numbers of a flat list that make a row of boxes or points; 0: as they are
+};
+
+// One field per spec, "COLUMN", "NAME=COLUMN;ALTERNATIVE:KIND"; none: an image and, where there is one, a label, else
+// every column that a field can be made of. kConfig: no such column, values that cannot be what the spec says, two
+// fields of one name.
+Result<std::vector<PickedColumn>> pick_columns(const std::vector<std::string>& specs,
+                                               const std::vector<ColumnType>& columns);
+
+// Where the chosen columns are among these, of another shard. kConfig: one is not there, or holds something else.
+Result<std::vector<std::size_t>> find_columns(const std::vector<PickedColumn>& fields,
+                                              const std::vector<ColumnType>& columns);
+
+// "image (bytes), label (int64)", the first few.
+std::string names_of(const std::vector<ColumnType>& columns);
+
+}  // namespace feedline::format

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/tables/tables_format.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/check.h"
+#include "format/checksum.h"
+#include "format/each_shard.h"
+#include "format/tables/cell_reader.h"
+#include "format/tables/fetched_reader.h"
+#include "format/tables/tables_inspection.h"
+
+namespace feedline::format {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+std::string stem_of(const std::string& shard) {
+  std::string stem = shard.substr(shard.rfind('/') + 1);
+  stem.resize(std::min(stem.find('?'), stem.size()));  // of a signed URL
+  for (const std::string_view end : {".parquet", ".arrow", ".arrows", ".feather", ".ipc"})
+    if (stem.size() > end.size() && stem.ends_with(end)) stem.resize(stem.size() - end.size());
+  std::ranges::replace(stem, '.', '_');  // which in a tar would end the key
+  return stem;
+}
+
+}  // namespace
+
+std::vector<std::string> table_stems(const std::vector<std::string>& shards) {
+  std::vector<std::string> stems;
+  std::map<std::string, std::size_t> counts;
+  for (const std::string& shard : shards) ++counts[stems.emplace_back(stem_of(shard))];
+  for (std::size_t i = 0; i < stems.size(); ++i)
+    if (counts[stems[i]] > 1) stems[i] += "-" + std::to_string(i);
+  return stems;
+}
+
+std::string table_key(const std::string& stem, std::uint64_t row) {
+  constexpr std::size_t kDigits = 8;  // so that keys sort as rows stand
+  const std::string number = std::to_string(row);
+  return stem + "/" + std::string(kDigits - std::min(kDigits, number.size()), '0') + number;
+}
+
+Result<std::unique_ptr<ColumnTable>> open_table(const TableKind& kind, std::shared_ptr<const storage::Storage> storage,
+                                                const std::string& name) {
+  const auto open = [&]() -> Result<std::unique_ptr<ColumnTable>> {
+    FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader, storage->open(name, storage::Access::kRead));
+    FEEDLINE_TRY(const auto version, reader->version());
+    return kind.open(ShardFile{name, name, storage, version}, *reader);
+  };
+  auto table = open();
+  if (!table && table.error().where.shard.empty()) table.error().where.shard = name;
+  return table;
+}
+
+Result<std::shared_ptr<const RecordFormat>> TablesFormat::open(TableKind kind, const std::string& source,
+                                                               const std::vector<std::string>& names,
+                                                               const OpenOptions& options) {
+  const auto located = [&source](Error error) {
+    error.where.dataset = source;
+    return std::unexpected(std::move(error));
+  };
+  const std::size_t side_by_side = shards_side_by_side(options.storage->is_remote());
+  auto tables = each_shard<std::unique_ptr<ColumnTable>>(
+      names.size(), [&](std::size_t i) { return open_table(kind, options.storage, names[i]); }, side_by_side);
+  if (!tables) return located(std::move(tables).error());
+  auto choices = pick_columns(options.fields, tables->front()->columns());
+  if (!choices) return located(std::move(choices).error());
+  const auto choose_in = [&](std::size_t i) -> Result<bool> {
+    ColumnTable& table = *(*tables)[i];
+    const auto choose = [&]() -> Result<void> {
+      FEEDLINE_TRY(const auto columns, find_columns(*choices, table.columns()));
+      FEEDLINE_TRY(const auto opened, table.reader());
+      FEEDLINE_CHECK_OK(table.choose(*opened.reader, columns));
+      return {};
+    };
+    auto done = choose();
+    table.close();  // there may be thousands of them
+    if (done) return true;
+    if (done.error().where.shard.empty()) done.error().where.shard = table.name();
+    return std::unexpected(std::move(done).error());
+  };
+  if (auto done = each_shard<bool>(names.size(), choose_in, side_by_side); !done)
+    return located(std::move(done).error());
+  std::shared_ptr<TablesFormat> format(
+      new TablesFormat(std::move(kind), source, options, std::move(*tables), std::move(*choices)));
+  if (auto taken = format->take_samples(); !taken) return located(std::move(taken).error());
+  if (format->size() > 0) return format;
+  return located(config_error(format->left_out_ > 0 ? "missing=\"skip\" leaves no sample: each lacks one of the fields"
+                                                    : "the " + std::string(format->kind_.what) + "s hold no rows")
+                     .error());
+}
+
+TablesFormat::TablesFormat(TableKind kind, std::string source, OpenOptions options, Tables tables,
+                           std::vector<PickedColumn> choices)
+    : kind_(std::move(kind)),
+      source_(std::move(source)),
+      options_(std::move(options)),
+      tables_(std::move(tables)),
+      choices_(std::move(choices)) {
+  std::vector<std::string> names;
+  for (const auto& table : tables_) names.push_back(table->name());
+  stems_ = table_stems(names);
+  open_shards_.expect(tables_.size());
+  for (const PickedColumn& choice : choices_)
+    if (choice.description.name == "label") classes_ = choice.column.classes;
+}
+
+// Which rows of a table lack none of the fields. Rows whose values cannot be read are among them, and errors of their
+// own.
+Result<std::vector<std::uint64_t>> TablesFormat::whole_rows(const ColumnTable& table,
+                                                            std::vector<bool>& lacking) const {
+  FEEDLINE_TRY(const auto opened, table.reader());
+  std::vector<std::uint64_t> rows;
+  for (std::uint64_t row = 0; row < table.rows(); ++row) {
+    bool lacks = false;
+    for (std::size_t slot = 0; slot < choices_.size(); ++slot) {
+      if (!table.may_have_nulls(slot)) continue;
+      const auto place = table.place(row, slot);
+      bool is_null = place && place->in == CellPlace::In::kNull;
+      if (place && place->in == CellPlace::In::kPacked) {
+        std::shared_ptr<const void> pin;
+        const auto cell = table.unpack(*opened.reader, row, slot, pin);
+        if (!cell && cell.error().code != ErrorCode::kData) return std::unexpected(cell.error());
+        is_null = cell && cell->is_null;
+      }
+      if (is_null) lacks = lacking[slot] = true;
+    }
+    if (!lacks) rows.push_back(row);
+  }
+  table.close();
+  return rows;
+}
+
+// Which samples there are, by what becomes of those that lack a field.
+Result<void> TablesFormat::take_samples() {
+  const bool skips = options_.missing == Missing::kSkip;
+  if (options_.missing != Missing::kError) {
+    struct Whole {
+      std::vector<std::uint64_t> rows;
+      std::vector<bool> lacking;
+    };
+    FEEDLINE_TRY(auto found, each_shard<Whole>(
+                                 tables_.size(),
+                                 [&](std::size_t i) -> Result<Whole> {
+                                   Whole whole{{}, std::vector<bool>(choices_.size())};
+                                   FEEDLINE_TRY(whole.rows, whole_rows(*tables_[i], whole.lacking));
+                                   return whole;
+                                 },
+                                 shards_side_by_side(options_.storage->is_remote())));
+    for (Whole& whole : found) {
+      whole_.push_back(std::move(whole.rows));
+      for (std::size_t slot = 0; slot < choices_.size(); ++slot)
+        if (whole.lacking[slot] && !skips) choices_[slot].description.may_be_absent = true;
+    }
+  }
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < tables_.size(); ++i) {
+    const std::uint64_t rows = tables_[i]->rows(), taken = skips ? whole_[i].size() : rows;
+    left_out_ += rows - taken;
+    ends_.push_back(end += taken);
+  }
+  if (left_out_ == 0) whole_.clear();
+  for (const PickedColumn& choice : choices_) fields_.push_back(choice.description);
+  fingerprint_ = compute_fingerprint();
+  return {};
+}
+
+std::string TablesFormat::summary() const {
+  std::string text = kind_.summary ? kind_.summary() : std::string();
+  if (left_out_ > 0)
+    text += (text.empty() ? "" : "\n") + std::to_string(left_out_) + " samples left out, as they lack a field";
+  return text;
+}
+
+// Not the shards' names: a copy of the dataset elsewhere is the same dataset.
+std::uint64_t TablesFormat::compute_fingerprint() const {
+  Fingerprint fingerprint;
+  fingerprint.add(name());
+  for (const PickedColumn& choice : choices_) {
+    fingerprint.add(choice.description.name);
+    fingerprint.add(static_cast<std::uint64_t>(choice.description.kind));
+    fingerprint.add(choice.column.name);
+    fingerprint.add(static_cast<std::uint64_t>(choice.column.dtype));
+  }
+  if (options_.missing != Missing::kError)
+    fingerprint.add(options_.missing == Missing::kSkip ? std::string_view("skip") : std::string_view("none"));
+  for (const auto& table : tables_) fingerprint.add(table->parts());
+  for (const auto& rows : whole_) fingerprint.add(rows);
+  return fingerprint.value();
+}
+
+TablesFormat::Place TablesFormat::place_of(std::uint64_t index) const {
+  FEEDLINE_CHECK(index < size());
+  const auto shard = static_cast<std::size_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());
+  const std::uint64_t sample = index - (shard == 0 ? 0 : ends_[shard - 1]);
+  return {tables_[shard].get(), shard, whole_.empty() ? sample : whole_[shard][sample]};
+}
+
+std::string TablesFormat::key_of(const Place& place) const { return table_key(stems_[place.number], place.row); }
+
+Where TablesFormat::where(std::uint64_t index) const {
+  const Place place = place_of(index);
+  Where where;
+  where.dataset = source_;
+  where.shard = place.table->name();
+  where.key = key_of(place);
+  where.record = index;
+  where.offset = place.table->offset_of(place.row);
+  return where;
+}
+
+std::vector<StoredShard> TablesFormat::stored_shards() const {
+  std::vector<StoredShard> stored;
+  for (const auto& table : tables_) stored.push_back(table->stored_in(*options_.storage));
+  return stored;
+}
+
+void TablesFormat::notice_changes() const {
+  for (const auto& table : tables_) table->notice_change();
+}
+
+Result<Inspection> TablesFormat::inspect() const { return format::inspect(source_, options_); }
+
+std::unexpected<Error> TablesFormat::at(std::uint64_t index, Error error) const {
+  Where place = where(index);
+  place.stage = error.where.stage.empty() ? "format" : std::move(error.where.stage);
+  if (error.where.offset) place.offset = error.where.offset;
+  error.where = std::move(place);
+  return std::unexpected(std::move(error));
+}
+
+Result<void> TablesFormat::read_row(const Place& place, memory::Record& record) const {
+  FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.table));
+  for (std::size_t slot = 0; slot < choices_.size(); ++slot) {
+    FEEDLINE_TRY(const TableCell cell, read_cell(*place.table, reader, place.row, slot, record, record.more[slot]));
+    FEEDLINE_CHECK_OK(make_field(choices_[slot], cell, record.fields[slot]));
+  }
+  return {};
+}
+
+Result<void> TablesFormat::read(std::uint64_t index, memory::Record& record) const {
+  record.pin.reset();
+  record.fields.assign(choices_.size(), {});
+  record.more.resize(std::max(record.more.size(), choices_.size()));
+  record.bytes_read = 0;
+  auto done = read_row(place_of(index), record);
+  if (!done) return at(index, std::move(done).error());
+  return done;
+}
+
+std::optional<TablesFormat::Ranges> TablesFormat::ranges_of(const Place& place) const {
+  Ranges ranges;
+  for (std::size_t slot = 0; slot < choices_.size(); ++slot) {
+    const auto cell = place.table->place(place.row, slot);
+    if (!cell) return {};
+    if (cell->in == CellPlace::In::kFile && cell->bytes > 0) ranges.stored.push_back({cell->offset, cell->bytes});
+    if (cell->in == CellPlace::In::kPacked && !place.table->find_blocks(place.row, slot, ranges.blocks))
+      ranges.are_blocks_at_hand = false;
+  }
+  return ranges;
+}
+
+// Blocks are fetched ahead from afar alone: on this machine threads read those that are not at hand when they need
+// them, each once, where all rows of a block would ask for it ahead.
+Result<void> TablesFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
+  const Place place = place_of(index);
+  FEEDLINE_TRY(auto reader, open_shards_.reader(*place.table));
+  if (const auto view = reader->view(place.table->offset_of(place.row), 0); view && *view) return {};
+  const auto ranges = ranges_of(place);
+  if (!ranges || (!ranges->are_blocks_at_hand && !options_.storage->is_remote())) return {};
+  const auto add = [&](const std::vector<FileRange>& all) {
+    for (const FileRange& range : all) pieces.push_back({reader, {}, range.offset, range.bytes});
+  };
+  add(ranges->stored);
+  if (!ranges->are_blocks_at_hand) add(ranges->blocks);  // all or none, so that accept() knows which they are
+  return {};
+}
+
+Result<void> TablesFormat::accept(std::uint64_t index, std::span<const Bytes> pieces, memory::Record& record) const {
+  record.pin.reset();
+  record.fields.assign(choices_.size(), {});
+  record.more.resize(
+      std::max(record.more.size(), pieces.size() + choices_.size()));  // the pieces lie in the first ones
+  record.bytes_read = 0;
+  const Place place = place_of(index);
+  const auto accept_all = [&]() -> Result<void> {
+    FEEDLINE_TRY(auto reader, open_shards_.reader(*place.table));
+    const auto ranges = ranges_of(place);
+    const std::size_t blocks = ranges ? pieces.size() - ranges->stored.size() : 0;
+    FEEDLINE_CHECK(blocks == 0 || blocks == ranges->blocks.size());
+    const FetchedReader fetched(*reader, blocks == 0 ? std::span<const FileRange>() : ranges->blocks,
+                                pieces.last(blocks));
+    const std::shared_ptr<const storage::Reader> shared(std::shared_ptr<const void>(), &fetched);
+    std::size_t piece = 0;
+    for (std::size_t slot = 0; slot < choices_.size(); ++slot) {
+      FEEDLINE_TRY(const CellPlace found, place.table->place(place.row, slot));
+      TableCell cell;
+      if (found.in == CellPlace::In::kFile && found.bytes > 0) {
+        FEEDLINE_CHECK(piece < pieces.size() && pieces[piece].size() == found.bytes);
+        record.bytes_read += found.bytes;
+        cell = {false, pieces[piece++], found.shape};
+      } else {
+        FEEDLINE_TRY(cell, read_cell(*place.table, shared, place.row, slot, record, record.more[pieces.size() + slot]));
+      }
+      FEEDLINE_CHECK_OK(make_field(choices_[slot], cell, record.fields[slot]));
+    }
+    return {};
+  };
+  auto done = accept_all();
+  if (!done) return at(index, std::move(done).error());
+  return done;
+}
+
+Result<SampleFiles> TablesFormat::files(std::uint64_t index) const {
+  memory::Record record;
+  record.most_bytes = memory::usual_sample_limit();
+  FEEDLINE_CHECK_OK(read(index, record));
+  auto files = files_of(choices_, record.fields);
+  if (!files) return at(index, std::move(files).error());
+  return SampleFiles{key_of(place_of(index)), std::nullopt, std::move(*files)};
+}
+
+// Reads the row: what its fields take stands nowhere else.
+Result<SampleFileSizes> TablesFormat::file_sizes(std::uint64_t index) const {
+  FEEDLINE_TRY(const SampleFiles sample, files(index));
+  SampleFileSizes sizes{sample.key, sample.label, {}};
+  for (const auto& file : sample.files) sizes.files.push_back({file.extension, file.bytes.size()});
+  return sizes;
+}
+
+}  // namespace feedline::format
