@@ -26,7 +26,7 @@ _UNDECODED = dict.fromkeys(
 
 @click.command(short_help="What a source holds, and what a reader would drop.")
 @click.argument("source")
-@parameters.source_format("folder", "tar", "tfrecord", "pixels")
+@parameters.source_format("folder", "tar", "tfrecord", "coco", "voc", "yolo", "pixels")
 @parameters.fields
 @click.option(
     "--show",

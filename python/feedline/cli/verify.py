@@ -21,7 +21,7 @@ _MOST_ROWS = 20
 
 @click.command(short_help="Prove that a dataset is whole.")
 @click.argument("source")
-@parameters.source_format("folder", "tar", "tfrecord", "pixels")
+@parameters.source_format("folder", "tar", "tfrecord", "coco", "voc", "yolo", "pixels")
 @parameters.fields
 @click.option("--decode", is_flag=True, help="Decode every field of every sample, as a loader does.")
 @click.option(
