@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "format/annotations/coco/coco_entry.h"
+#include "format/annotations/settings.h"
+#include "format/annotations/voc/voc_entry.h"
+#include "format/annotations/yolo/yolo_entry.h"
 #include "format/arrow/arrow_entry.h"
 #include "format/folder/folder_entry.h"
 #include "format/index_store.h"
@@ -37,10 +41,10 @@ bool is_indexed_shard(const std::string& source, const OpenOptions& options) {
 }
 
 Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions& options) {
-  if (!options.format.empty()) {
-    const auto named = std::ranges::find(entries(), options.format, &FormatEntry::name);
+  if (const std::string_view name = name_in(options.format); !name.empty()) {
+    const auto named = std::ranges::find(entries(), name, &FormatEntry::name);
     if (named == entries().end())
-      return config_error("no such format: '" + options.format + "'; there are " + names_of_all());
+      return config_error("no such format: '" + std::string(name) + "'; there are " + names_of_all());
     if (!source.empty()) return *named;
   }
   if (source.empty())
@@ -66,6 +70,15 @@ std::unexpected<Error> located(Error error, const std::string& source) {
   return std::unexpected(std::move(error));
 }
 
+// Are the settings for a format that has some?
+Result<void> check_settings(const FormatEntry& entry, const OpenOptions& options) {
+  const std::string_view said = first_setting_in(options.format);
+  if (said.empty() || entry.has_settings) return {};
+  return config_error(std::string(said) +
+                      "= is for annotated images (\"coco\", \"voc\", \"yolo\"), and the source is of \"" +
+                      std::string(entry.name) + "\"");
+}
+
 OpenOptions with_storage(OpenOptions options) {
   if (!options.storage) options.storage = storage::local_storage();
   return options;
@@ -74,11 +87,12 @@ OpenOptions with_storage(OpenOptions options) {
 }  // namespace
 
 std::span<const FormatEntry* const> entries() {
-  // folders with an index, of tables, of a database, or with a table beside their images come before folders of images,
-  // and a tar last: sources that cannot be looked up are taken for lists of them
-  static const FormatEntry* const kAll[] = {&mds_entry(),     &litdata_entry(),  &lmdb_entry(),   &arrow_entry(),
-                                            &parquet_entry(), &table_entry(),    &folder_entry(), &pixel_entry(),
-                                            &numpy_entry(),   &tfrecord_entry(), &tar_entry()};
+  // folders with an index, of tables, of a database, of annotations, or with a table beside their images come before
+  // folders of images, and a tar last: sources that cannot be looked up are taken for lists of them
+  static const FormatEntry* const kAll[] = {&mds_entry(),      &litdata_entry(), &lmdb_entry(),  &arrow_entry(),
+                                            &parquet_entry(),  &coco_entry(),    &voc_entry(),   &yolo_entry(),
+                                            &table_entry(),    &folder_entry(),  &pixel_entry(), &numpy_entry(),
+                                            &tfrecord_entry(), &tar_entry()};
   return kAll;
 }
 
@@ -86,6 +100,7 @@ Result<std::shared_ptr<const Format>> open(const std::string& source, const Open
   const OpenOptions options = with_storage(given);
   const auto entry = entry_of(source, options);
   if (!entry) return located(entry.error(), source);
+  if (auto fits = check_settings(**entry, options); !fits) return located(fits.error(), source);
   auto format = (*entry)->open(source, options);
   if (!format) return located(std::move(format).error(), source);
   return format;
@@ -95,6 +110,7 @@ Result<Inspection> inspect(const std::string& source, const OpenOptions& given) 
   const OpenOptions options = with_storage(given);
   const auto entry = entry_of(source, options);
   if (!entry) return located(entry.error(), source);
+  if (auto fits = check_settings(**entry, options); !fits) return located(fits.error(), source);
   auto inspection = (*entry)->inspect(source, options);
   if (!inspection) return located(std::move(inspection).error(), source);
   return inspection;

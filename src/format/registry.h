@@ -24,6 +24,7 @@ struct FormatEntry {
   // As the functions of format.h, which give the error its source. Requires: options.storage.
   Result<std::shared_ptr<const Format>> (*open)(const std::string& source, const OpenOptions& options);
   Result<Inspection> (*inspect)(const std::string& source, const OpenOptions& options);
+  bool has_settings = false;  // annotations/settings.h
 };
 
 // In the order in which they are asked.

@@ -11,6 +11,7 @@
 #include "pipeline/array_path.h"
 #include "pipeline/mapping.h"
 #include "pipeline/mask_path.h"
+#include "pipeline/mask_stack_path.h"
 #include "pipeline/pixel_cache.h"
 #include "pipeline/pixels_path.h"
 #include "pipeline/stored_array.h"
@@ -38,6 +39,9 @@ bool is_stored(const Field& field) {
 }
 
 bool is_target(const Field& field) { return field.kind == FieldKind::kBoxes || field.kind == FieldKind::kKeypoints; }
+
+// Masks of a sample's objects, (N, height, width).
+bool is_stack(const Field& field) { return field.kind == FieldKind::kMask && field.array.shape.dims() == 3; }
 
 // The field as the first samples have it, of which some may be damaged. read(): what is to be known of it as stored.
 template <typename Read>
@@ -86,6 +90,26 @@ Made make_pixels_path(const Field& field, const FieldStages& stages, BatchForm f
   return std::make_shared<const PixelsPath>(field.name, std::move(chain), std::move(kept), form, needs_size);
 }
 
+bool belongs_to_boxes(const Field& field, const FieldStages& stages) {
+  return std::ranges::count(labels_of_boxes(stages.operations), field.name) > 0;
+}
+
+// Labels are moved one mask after the other, and are as many as the sample has.
+Made make_mask_stack_path(const Field& field, const FieldStages& stages, BatchForm form) {
+  if (stages.cache != nullptr)
+    return config_error("cache: '" + field.name +
+                        "' has a mask for each object, which a cache does not keep; leave it out, or the cache");
+  FEEDLINE_TRY(auto chain, transform::LabelChain::compile(transform::operations_for(stages.operations, field.name)));
+  const Size size = form == BatchForm::kPadded ? chain->size().value_or(Size{0, 0}) : Size{kAnyLength, kAnyLength};
+  if (size.height == 0)
+    return config_error("'" + field.name +
+                        "': the chain has no fixed output size: add resize((height, width)), center_crop or a random "
+                        "crop, or use collate(\"list\")");
+  return std::make_shared<const MaskStackPath>(
+      FieldSpec{.name = field.name, .array = {DType::kUint8, {kAnyLength, size.height, size.width}}, .form = form},
+      std::move(chain), belongs_to_boxes(field, stages));
+}
+
 Made make_mask_path(const Field& field, const FieldStages& stages, BatchForm form) {
   const auto operations = transform::operations_for(stages.operations, field.name);
   FEEDLINE_TRY(auto chain, transform::LabelChain::compile(operations));
@@ -107,10 +131,6 @@ Made make_mask_path(const Field& field, const FieldStages& stages, BatchForm for
   return std::make_shared<const MaskPath>(
       FieldSpec{.name = field.name, .array = {header.dtype, {size.height, size.width}}, .form = form}, std::move(chain),
       std::move(kept));
-}
-
-bool belongs_to_boxes(const Field& field, const FieldStages& stages) {
-  return std::ranges::count(labels_of_boxes(stages.operations), field.name) > 0;
 }
 
 Made make_array_path(const Field& field, const FieldStages& stages, BatchForm form) {
@@ -181,8 +201,11 @@ Result<void> take_any(std::span<const std::byte> /*stored*/) { return {}; }
 BatchForm form_of(const Field& field, const FieldStages& stages, const std::string* source = nullptr) {
   if (stages.map != nullptr && stages.map->takes(field.name))
     return can_collate(field, BatchForm::kList) ? BatchForm::kList : BatchForm::kDense;
-  const bool has_lengths = is_target(field) || belongs_to_boxes(field, stages);
-  const bool is_padded = field.kind == FieldKind::kArray && field.array.is_ragged();
+  // of stored samples an array with a row for each object is a list, as the boxes beside it are
+  const bool is_ragged = field.kind == FieldKind::kArray && field.array.is_ragged();
+  const bool is_padded = is_ragged && stages.records.is_in_memory();
+  const bool has_lengths =
+      is_target(field) || is_stack(field) || (is_ragged && !is_padded) || belongs_to_boxes(field, stages);
   BatchForm form = is_stored(field) || has_lengths ? BatchForm::kList
                    : is_padded                     ? BatchForm::kPadded
                                                    : BatchForm::kDense;
@@ -248,9 +271,9 @@ Made make_views_path(const Field& image, const FieldStages& stages) {
 bool can_collate(const Field& field, BatchForm form) {
   switch (form) {
     case BatchForm::kDense:
-      return !is_stored(field);
+      return !is_stored(field) && !is_stack(field);
     case BatchForm::kPadded:
-      return field.kind == FieldKind::kArray || is_target(field);
+      return field.kind == FieldKind::kArray || is_stack(field) || is_target(field);
     case BatchForm::kList:
       return field.kind != FieldKind::kInteger;
   }
@@ -282,7 +305,7 @@ Made make_field_path(const Field& field, const FieldStages& stages) {
     case FieldKind::kImage:
       return make_pixels_path(field, stages, form);
     case FieldKind::kMask:
-      return make_mask_path(field, stages, form);
+      return is_stack(field) ? make_mask_stack_path(field, stages, form) : make_mask_path(field, stages, form);
     case FieldKind::kInteger:
       return std::make_shared<const ValuePath>(field.name);
     case FieldKind::kArray:

@@ -76,7 +76,9 @@ Result<void> check_labels(const std::vector<format::FieldDescription>& fields, c
   for (const std::string& name : o.labels) {
     const auto field = std::ranges::find(fields, name, &format::FieldDescription::name);
     if (field == fields.end()) return config_error("sanitize_bounding_boxes: labels: there is no field '" + name + "'");
-    if (field->kind != format::FieldKind::kArray && field->kind != format::FieldKind::kKeypoints)
+    const bool has_rows = field->kind == format::FieldKind::kArray || field->kind == format::FieldKind::kKeypoints;
+    const bool is_stack = field->kind == format::FieldKind::kMask && field->array.shape.dims() == 3;
+    if (!has_rows && !is_stack)
       return config_error("sanitize_bounding_boxes: labels: '" + name + "' is " +
                           std::string(format::name_of(field->kind)) + ", and no array with a row for each box");
   }

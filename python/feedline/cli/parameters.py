@@ -169,7 +169,10 @@ OUTPUT_FOLDER = OutputFolder()
 OUTPUT_PATH = OutputPath()
 OUTPUT_PLACE = OutputPath(urls=True)
 INPUT_FILE = click.Path(dir_okay=False, path_type=Path)  # a missing one is a missing source, as for every verb
-FORMATS = ("folder", "tar", "tfrecord", "arrow", "parquet", "mds", "litdata", "lmdb", "numpy", "table", "pixels")
+FORMATS = (
+    "folder", "tar", "tfrecord", "arrow", "parquet", "mds", "litdata", "lmdb", "numpy", "table", "coco", "voc", "yolo",
+    "pixels",
+)  # fmt: skip
 PACKED_FORMATS = tuple(name for name in FORMATS if name not in ("numpy", "pixels"))
 INPUT_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 RESTART_INTERVAL = AutoOrRange(1, _MOST_MCUS)

@@ -9,6 +9,18 @@ from ..findings import Entry, Finding
 # Pages: code, title, what it means, what to do. Which it is, an error, a warning or a note, the engine says.
 _PAGES = (
     (
+        "annotation_without_image",
+        "annotations are of images that the file does not have",
+        "They belong to no sample, and are left out, as others' readers leave them out in silence.",
+        "Nothing, if the file was cut down to some of its images; else write it again.",
+    ),
+    (
+        "bad_annotation",
+        "an annotation has a value that cannot be used",
+        "A sample that needs it is an error: a box or outline that is none, a class or file that is not there.",
+        'Correct it; until then on_error="skip" leaves the sample out.',
+    ),
+    (
         "bad_checksum",
         "a member's header has a wrong checksum",
         "The tar file is damaged there, and nothing behind it can be read.",
@@ -25,6 +37,12 @@ _PAGES = (
         "a member's header cannot be understood",
         "The tar file is damaged there, or written in a form that no reader knows.",
         "Copy or download it again; or write it with another tar.",
+    ),
+    (
+        "bad_json",
+        "the JSON of a COCO file cannot be read",
+        "It is damaged or cut, or lists an image twice, at the byte that is named.",
+        "Copy, download or write it again.",
     ),
     (
         "bad_length",
@@ -242,6 +260,12 @@ _PAGES = (
     ),
     ("no_field", "no field can be read", "No member has a suffix that is known.", "Choose members with fields=."),
     (
+        "no_images",
+        "the image files of a COCO file are in none of the usual folders",
+        "Where they are does not stand in the file.",
+        "Say it with images=.",
+    ),
+    (
         "no_samples",
         "a shard holds no sample",
         "All of its members are skipped, or it has none.",
@@ -336,6 +360,12 @@ _PAGES = (
         "files of an unknown extension are not read",
         "A reader knows images by .jpg, .jpeg, .png and .webp.",
         "Rename or convert them.",
+    ),
+    (
+        "unlabeled_image",
+        "images of a YOLO set have no label file",
+        "They are background: images without objects, as YOLO's own tools take them.",
+        "Nothing, if that was meant.",
     ),
     (
         "unread_column",

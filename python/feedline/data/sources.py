@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import bisect
 import os
+import urllib.parse
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
 _Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _FieldSpecs = str | Sequence[str] | None
-_FORMATS = ("folder", "tar", "tfrecord", "arrow", "parquet", "mds", "litdata", "lmdb", "numpy", "table", "pixels")
+_FORMATS = (
+    "folder", "tar", "tfrecord", "arrow", "parquet", "mds", "litdata", "lmdb", "numpy", "table", "coco", "voc", "yolo",
+    "pixels",
+)  # fmt: skip
 _OLDEST_S = 2**31  # seconds, which no listing is older than
 
 
@@ -61,6 +65,9 @@ def open(
     hedge: bool = False,
     listing_age: float = 3600,
     allow_commands: bool = False,
+    images: str | os.PathLike[str] | None = None,
+    split: str | None = None,
+    crowd: str | None = None,
     **storage: Any,
 ) -> Dataset:
     """Opens a dataset of images and labels.
@@ -69,15 +76,18 @@ def open(
         source: a folder of class folders; a ``.tar`` or ``.tar.gz`` in WebDataset's layout; several of them as a
             brace list (``"shards/{000..146}.tar"``), joined by ``::``, or as a list, in this order; TFRecord files
             (``"train-{00000..01023}-of-01024"``), Arrow and Parquet files (``"data/train-*.parquet"``) likewise; a
-            folder of a split's Parquet files, or one that ``datasets`` saved; a folder of MDS or LitData; LMDB databases, a
-            folder with data.mdb or a file; ``.npy`` and ``.npz`` files; a table (``.csv``, ``.tsv``, ``.jsonl``) that
-            names files, or a folder of images with ``metadata.csv`` or ``metadata.jsonl``; or a file that
-            :meth:`Dataset.cache` has finished. Each a path, or a URL: ``"s3://bucket/train/{000..146}.tar"``,
-            ``"https://..."``, ``"gs://..."``, ``"az://..."`` (docs/remote.md), or ``"file:///data/train"``, in which
-            ``%`` stands before two hexadecimal digits. A URL of a folder ends in a slash. ``"pipe:COMMAND"``, where
-            `allow_commands` says so: a tar that a command writes.
+            folder of a split's Parquet files, or one that ``datasets`` saved; a folder of MDS or LitData; LMDB
+            databases, a folder with data.mdb or a file; ``.npy`` and ``.npz`` files; a table (``.csv``, ``.tsv``,
+            ``.jsonl``) that names files, or a folder of images with ``metadata.csv`` or ``metadata.jsonl``; the JSON of
+            a COCO set, the folder of a Pascal VOC set, the YAML file of a YOLO set (docs/annotations.md); a list of
+            shards that wids, timm or OpenCLIP has written (docs/formats.md); or a file that :meth:`Dataset.cache` has
+            finished. Each a path, or a URL: ``"s3://bucket/train/{000..146}.tar"``, ``"https://..."``,
+            ``"gs://..."``, ``"az://..."`` (docs/remote.md), or ``"file:///data/train"``, in which ``%`` stands before
+            two hexadecimal digits. A URL of a folder ends in a slash. ``"pipe:COMMAND"``, where `allow_commands` says
+            so: a tar that a command writes.
         format: ``"folder"``, ``"tar"``, ``"tfrecord"``, ``"arrow"``, ``"parquet"``, ``"mds"``, ``"litdata"``,
-            ``"lmdb"``, ``"numpy"``, ``"table"`` or ``"pixels"``; by default what the source is.
+            ``"lmdb"``, ``"numpy"``, ``"table"``, ``"coco"``, ``"voc"``, ``"yolo"`` or ``"pixels"``; by default what the
+            source is.
         fields: one spec per field; by default an image and a label. Of tars an extension, or alternatives split by
             ``;``: ``("jpg;png", "mask.png", "boxes.npy", "json", "txt", "cls")``. Of a folder a pattern with ``{key}``
             for the sample's name, which may have slashes: ``("images/{key}.jpg", "masks/{key}.png")``; such a field is
@@ -89,8 +99,9 @@ def open(
             (docs/formats.md). Of LMDB databases a pattern of keys, with ``{key}`` or a number as Python writes it:
             ``("image-{:09d}", "text=label-{:09d}")``, or ``"image"`` and ``"label"`` of Caffe's Datums. Of
             ``.npz`` files an array, ``("image=x:image", "y")``. Of tables a column, ``("image=path", "label=class")``.
-            Of Arrow and Parquet files a column, or alternatives: ``("image", "objects.bbox:boxes")``.
-            ``:image``, ``:mask``, ``:value``, ``:array``, ``:bytes``,
+            Of Arrow and Parquet files a column, or alternatives: ``("image", "objects.bbox:boxes")``. Of annotated
+            images words: ``("image", "boxes", "labels", "masks")`` (docs/annotations.md). ``:image``, ``:mask``,
+            ``:value``, ``:array``, ``:bytes``,
             ``:text`` or ``:json`` at the end of a spec says it otherwise; ``:boxes`` (N, 4) and ``:keypoints`` (N, 2)
             or (N, K, 2), pixels, say of an array, or of lists in JSON, that it moves as the sample's images do.
         missing: what a sample is that lacks a field. ``"error"``: reading it is a :class:`DataError`, which
@@ -117,6 +128,12 @@ def open(
         allow_commands: whether `source` may be ``"pipe:"`` and a command. It is given to ``/bin/sh -c`` as it stands,
             braces expanded before, once for a dataset; its standard output has to be a whole tar, and its exit status
             0. Never let such a source come from somebody whom you would not let use your shell.
+        images: of COCO files, the folder that their file names are relative to. By default the first that has the first
+            image of ``../SPLIT``, ``SPLIT``, ``../images/SPLIT``, ``images/SPLIT``, ``../images``, ``images``, the
+            JSON's own folder and the one above it; SPLIT is ``train2017`` of ``instances_train2017.json``.
+        split: of VOC sets a list of ``ImageSets``, of YOLO sets a key of the YAML file: ``"train"`` by default.
+        crowd: of COCO files: ``"skip"`` leaves out annotations of crowds, as torchvision's detection recipe does, and
+            is the default; ``"keep"`` takes them as all others. The field ``crowd_mask`` has them in both cases.
         dtype, window, storage: not in this version.
 
     Raises:
@@ -130,7 +147,8 @@ def open(
         UserWarning: a class of the folder is made of folders, as where the parent of ``train`` was opened.
     """
     _refuse_later_arguments(dtype=dtype, window=window, **storage)
-    origin = engine_source(source, format, fields, index, missing, allow_commands)
+    said = annotations_of("open", images, split, crowd)
+    origin = engine_source(source, format, fields, index, missing, allow_commands, said)
     age = arguments.real("open", "listing_age", listing_age)
     if age < 0:
         raise ConfigError(f"open: listing_age must be 0 or more seconds, not {listing_age!r}")
@@ -173,13 +191,34 @@ def inspect(
     missing: str = "error",
     index: str | os.PathLike[str] | None = None,
     allow_commands: bool = False,
+    images: str | os.PathLike[str] | None = None,
+    split: str | None = None,
+    crowd: str | None = None,
 ) -> Inspection:
     """What a source holds and what a reader would drop, merge or refuse; works where :func:`open` fails.
 
     Arguments and exceptions are :func:`open`'s, but damage is among the findings instead of an exception. Decodes
     nothing, and lists folders anew.
     """
-    return _engine.inspect(*engine_source(source, format, fields, index, missing, allow_commands))
+    said = annotations_of("inspect", images, split, crowd)
+    return _engine.inspect(*engine_source(source, format, fields, index, missing, allow_commands, said))
+
+
+def annotations_of(where: str, images: str | os.PathLike[str] | None, split: str | None, crowd: str | None) -> str:
+    """What a call says of annotated images, as the engine takes it behind the name of the format."""
+    folder = "" if images is None else os.fspath(images)
+    if not isinstance(folder, str) or (images is not None and not folder):
+        raise ConfigError(f"{where}: images must be the path of a folder, not {images!r}")
+    if split is not None and (not isinstance(split, str) or not split):
+        raise ConfigError(f"{where}: split must be a name such as 'train', not {split!r}")
+    word = "" if crowd is None else arguments.choice(where, "crowd", crowd, ("skip", "keep"))
+    said = {"images": folder, "split": split or "", "crowd": word}
+    return "&".join(f"{name}={urllib.parse.quote(value, '/')}" for name, value in said.items() if value)
+
+
+def with_settings(format: str | None, settings: str) -> str:
+    """The format as the engine takes it."""
+    return f"{format or ''}?{settings}" if settings else format or ""
 
 
 def _refuse_later_arguments(**values: Any) -> None:
@@ -204,6 +243,7 @@ def engine_source(
     index: str | os.PathLike[str] | None,
     missing: str,
     allow_commands: bool = False,
+    annotations: str = "",
 ) -> Origin:
     paths = [source] if isinstance(source, str | os.PathLike) else source
     try:
@@ -219,7 +259,7 @@ def engine_source(
     kept = arguments.output_path("open", "index", index) if index else ""
     commands = arguments.flag("open", "allow_commands", allow_commands)
     shards = [name for shard in shards for name in _named_by(shard)]
-    return "::".join(shards), format or "", specs, kept, word, commands
+    return "::".join(shards), with_settings(format, annotations), specs, kept, word, commands
 
 
 def _named_by(source: str) -> list[str]:

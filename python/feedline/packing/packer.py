@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from .. import _engine
 from ..data import arguments
-from ..data.sources import warn_of_merged_folders
+from ..data.sources import annotations_of, warn_of_merged_folders, with_settings
 from ..errors import ConfigError, DataError, StorageError
 from ..machine import limits as host_limits
 from ..machine.storage import local_path
@@ -26,6 +26,7 @@ from .transcoders import Check, Transcoder
 
 _DEFAULT_SHARD_BYTES = 1_000_000_000
 _SMALLEST_BARE_BYTES = 1_000_000  # a smaller number without its unit, as text, was hardly meant in bytes
+_OF_FILES = ("folder", "coco", "voc", "yolo")  # whose samples are called as their images are
 _ORDER_CHUNK = 1 << 16  # positions of the order that are asked for at a time
 _AHEAD_PER_THREAD = 4  # samples that are read before the shard's writer wants them
 
@@ -70,7 +71,7 @@ class _Source:
         self.dataset = self._dataset = dataset
         self.keeps_sizes = all(isinstance(transcoder, Check) for transcoder in transcoders)
         self._transcoders = transcoders
-        self._folder_keys = FolderKeys(dataset) if dataset.format == "folder" else None
+        self._folder_keys = FolderKeys(dataset) if dataset.format in _OF_FILES else None
         self._shuffle, self._seed = shuffle, seed
 
     def __len__(self) -> int:
@@ -151,6 +152,9 @@ def pack(
     shard_range: tuple[int, int] | None = None,
     spool: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    images: str | os.PathLike[str] | None = None,
+    split: str | None = None,
+    crowd: str | None = None,
 ) -> Report:
     """Writes a dataset as tar shards in WebDataset's layout.
 
@@ -179,6 +183,8 @@ def pack(
             workers; :func:`merge_index` makes one dataset of all ranges.
         spool: for a bucket: a local folder where two shards at a time wait; by default that for temporary files.
         progress: called as ``progress(done, total)`` in samples.
+        images, split, crowd: of annotated images, as of :func:`feedline.open`. Each number of the fields becomes a
+            ``.npy`` member; masks that are drawn of outlines cannot be packed.
 
     Raises:
         ConfigError: other arguments than those that packing was begun with, or a folder that holds something else.
@@ -199,7 +205,8 @@ def pack(
     if place.is_remote:
         _check_is_ours(place)  # before the source is opened, which may take long
     threads = host_limits.usable_cpus() if num_workers == "auto" else num_workers
-    packed_source, wanted = _opened(source, format, fields, limits, shuffle, seed, transcoders)
+    named = with_settings(format, annotations_of("pack", images, split, crowd))
+    packed_source, wanted = _opened(source, named, fields, limits, shuffle, seed, transcoders)
     dataset = packed_source.dataset
     folder = Path(place.shown)
     root = Path(local_path(os.fspath(source)))

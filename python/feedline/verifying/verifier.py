@@ -15,7 +15,7 @@ from typing import Any, Literal
 from .. import _engine
 from ..data import arguments, node_cache
 from ..data.dataset import Origin
-from ..data.sources import engine_source, shown_source
+from ..data.sources import annotations_of, engine_source, shown_source
 from ..errors import ConfigError, DataError, StorageError
 from ..findings import Finding
 from ..machine import limits as host_limits
@@ -46,6 +46,9 @@ def verify(
     resume: str | os.PathLike[str] | None = None,
     num_workers: int | Literal["auto"] = "auto",
     progress: Callable[[int, int], None] | None = None,
+    images: str | os.PathLike[str] | None = None,
+    split: str | None = None,
+    crowd: str | None = None,
 ) -> Verification:
     """Reads everything that a dataset holds, and says what is wrong with it.
 
@@ -54,7 +57,8 @@ def verify(
     orders of `world_size` ranks are counted.
 
     Args:
-        source, format, fields, missing, index, cache, cache_limit: as :func:`feedline.open` has them.
+        source, format, fields, missing, index, cache, cache_limit, images, split, crowd: as :func:`feedline.open` has
+            them.
         decode: also decode every field of every sample, as a loader does.
         world_size: ranks that must together get each sample once.
         resume: a file that keeps what is verified, part by part; an interrupted call goes on from it.
@@ -65,7 +69,8 @@ def verify(
         ConfigError: an argument, or `resume` of another call; nothing is read.
         StorageError, DataError: there is nothing that could be verified.
     """
-    origin = engine_source(source, format, fields, index, missing)
+    said = annotations_of("verify", images, split, crowd)
+    origin = engine_source(source, format, fields, index, missing, annotations=said)
     ranks = arguments.integer("verify", "world_size", world_size, 1, _MOST_RANKS)
     arguments.flag("verify", "decode", decode)
     threads = _threads(num_workers)

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Any bytes as a COCO file, the XML of a VOC annotation, the YAML and the labels of a YOLO set, or the first bytes of
+// an image; the first byte says which. No crash, no read outside, no memory out of proportion; the table of a COCO file
+// comes back from its bytes unchanged, each annotation that it has can be drawn or says why not, and no field that can
+// be filled in is larger than what the record takes.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
+#include "format/annotations/coco/coco_fields.h"
+#include "format/annotations/coco/coco_scan.h"
+#include "format/annotations/image_size.h"
+#include "format/annotations/object_rows.h"
+#include "format/annotations/voc/voc_annotation.h"
+#include "format/annotations/yolo/yaml_subset.h"
+#include "format/annotations/yolo/yolo_labels.h"
+#include "format/memory_reader.h"
+
+using namespace feedline;
+
+namespace {
+
+constexpr std::uint64_t kMostBytes = 1 << 22;  // of a record: masks that are absurd are refused
+
+void touch(const memory::Record& record) {
+  std::uint8_t sum = 0;
+  std::uint64_t bytes = 0;
+  for (const memory::Record::Field& field : record.fields) {
+    for (const std::byte byte : field.bytes) sum ^= std::to_integer<std::uint8_t>(byte);  // the sanitizers watch
+    FEEDLINE_CHECK(!field.array || field.array->bytes() == field.bytes.size());
+    bytes += field.bytes.size();
+  }
+  FEEDLINE_CHECK(bytes <= kMostBytes);
+  static volatile std::uint8_t sink;
+  sink = sum;
+}
+
+void check_fields(const format::CocoTable& table) {
+  for (const std::string word : {"boxes", "labels", "category_ids", "area", "keypoints", "visibility", "captions",
+                                 "caption", "masks", "mask", "crowd_mask"}) {
+    const auto fields = format::CocoFields::choose(table, {word}, word != "masks");
+    if (!fields) continue;
+    for (std::uint64_t image = 0; image < std::min<std::uint64_t>(table.images(), 16); ++image) {
+      memory::Record record;
+      record.most_bytes = kMostBytes;
+      record.fields.assign(1, {});
+      const auto filled = fields->fill(table, image, record);
+      FEEDLINE_CHECK(filled || !filled.error().what.empty());
+      if (filled) touch(record);
+    }
+  }
+}
+
+void check_coco(std::string_view text) {
+  const format::MemoryReader reader(text);
+  format::JsonReader json(reader, 1);
+  const auto parts = format::scan_coco(json);
+  if (!parts) {
+    FEEDLINE_CHECK(!parts.error().what.empty() && parts.error().where.offset.value_or(0) <= text.size());
+    return;
+  }
+  const storage::ObjectStat version{text.size(), 1};
+  const auto table = format::CocoTable::build(*parts, version);
+  FEEDLINE_CHECK(table.images() <= text.size() && table.annotations().size() <= text.size());
+  FEEDLINE_CHECK(table.file_bytes().size() <= 64 * text.size() + 4096);
+  const auto again = format::CocoTable::parse(table.file_bytes(), std::make_shared<int>(), version);
+  FEEDLINE_CHECK(again && again->fingerprint() == table.fingerprint());
+  check_fields(*again);
+}
+
+void check_yolo(std::string_view text) {
+  for (const std::size_t points : {std::size_t{0}, std::size_t{2}}) {
+    const auto objects = format::read_yolo_labels(text, {.classes = 3, .points = points}, {64, 48});
+    if (!objects) continue;
+    std::vector<format::PartField> fields{{{.name = "boxes"}, format::Part::kBoxes},
+                                          {{.name = "masks"}, format::Part::kMasks},
+                                          {{.name = "keypoints"}, format::Part::kKeypoints}};
+    memory::Record record;
+    record.most_bytes = kMostBytes;
+    record.fields.assign(fields.size(), {});
+    if (format::fill_objects(*objects, fields, 2, record)) touch(record);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
+  if (bytes == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, bytes - 1);
+  switch (data[0]) {
+    case 'v': {
+      const auto read = format::read_voc_annotation(text);
+      FEEDLINE_CHECK(!read || read->names.size() == read->objects.size());
+      break;
+    }
+    case 'y':
+      (void)format::read_yaml(text);
+      break;
+    case 'l':
+      check_yolo(text);
+      break;
+    case 'i':
+      if (const auto size = format::size_of_image(std::as_bytes(std::span(text))))
+        FEEDLINE_CHECK(size->width > 0 && size->height > 0);
+      break;
+    default:
+      check_coco(text);
+  }
+  return 0;
+}

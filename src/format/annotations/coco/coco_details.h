@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What some annotations have beside a box, as bytes of a table: parts one behind the other, of each a byte that says
+// which, its length as LEB128, and its bytes.
+//
+//     polygons, runs   as in outline.h
+//     keypoints        x, y, visibility of each point, floats
+//     caption          a string as JSON writes it, with its quotes
+//     wrong            a byte that says which of its values cannot be used, and why in words
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "format/annotations/outline.h"
+
+namespace feedline::format {
+
+enum class DetailKind : std::uint8_t { kPolygons = 1, kRuns, kKeypoints, kCaption, kWrong };
+enum class CocoValue : std::uint8_t { kBox = 1, kCategory, kOutline, kKeypoints, kArea, kCaption };
+inline constexpr std::uint8_t kMostCocoValue = 6;
+
+void add_detail(DetailKind kind, std::span<const std::byte> bytes, std::vector<std::byte>& out);
+void add_wrong(CocoValue value, std::string_view why, std::vector<std::byte>& out);
+
+// Views of a table.
+struct CocoDetails {
+  Outline outline;
+  std::span<const std::byte> keypoints;
+  std::string_view caption;  // empty: none
+  std::string_view wrong[kMostCocoValue + 1];
+
+  std::string_view wrong_of(CocoValue value) const { return wrong[static_cast<std::size_t>(value)]; }
+};
+// What does not fit is left out.
+CocoDetails details_of(std::span<const std::byte> bytes);
+
+}  // namespace feedline::format

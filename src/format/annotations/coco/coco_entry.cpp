@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/annotations/coco/coco_entry.h"
+
+#include "format/annotations/coco/coco_format.h"
+#include "format/source_list.h"
+#include "format/tar/sample_name.h"
+
+namespace feedline::format {
+namespace {
+
+// By its name, and what is here by its first character too. Asks no server.
+Result<bool> is_coco(const std::string& source, const storage::Storage& storage) {
+  if (!to_lower(source.substr(0, source.find('?'))).ends_with(".json")) return false;
+  if (storage.is_remote()) return !is_list(source);
+  const auto reader = storage.open(source, storage::Access::kRead);
+  if (!reader) return false;  // who opens it says why
+  char start[64] = {};
+  const auto got = (*reader)->read_at(0, std::as_writable_bytes(std::span(start)));
+  const std::string_view text(start, got.value_or(0));
+  const std::size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  return first != text.npos && text[first] == '{';
+}
+
+Result<std::shared_ptr<const Format>> open_coco(const std::string& source, const OpenOptions& options) {
+  return CocoFormat::open(source, options);
+}
+
+Result<Inspection> inspect_coco(const std::string& source, const OpenOptions& options) {
+  return CocoFormat::inspect(source, options);
+}
+
+}  // namespace
+
+const FormatEntry& coco_entry() {
+  static constexpr FormatEntry kEntry{"coco", is_coco, open_coco, inspect_coco, true};
+  return kEntry;
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "format/registry.h"
+
+namespace feedline::format {
+
+// The JSON of a set of images with annotations in COCO's layout.
+const FormatEntry& coco_entry();
+
+}  // namespace feedline::format

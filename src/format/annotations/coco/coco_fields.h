@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <vector>
+
+#include "feedline/error.h"
+#include "format/annotations/annotation_part.h"
+#include "format/annotations/coco/coco_details.h"
+#include "format/annotations/coco/coco_table.h"
+#include "memory/record.h"
+
+namespace feedline::format {
+
+// Which annotations of a table, and which of their parts, make a sample's fields. Immutable; any thread may use it.
+class CocoFields {
+ public:
+  // kConfig: as choose_parts(), and a part that no annotation of the table has.
+  static Result<CocoFields> choose(const CocoTable& table, const std::vector<std::string>& specs, bool skips_crowd);
+
+  const std::vector<PartField>& fields() const { return fields_; }
+  bool skips_crowd() const { return skips_crowd_; }
+  bool takes(const CocoAnnotation& one) const { return !skips_crowd_ || !one.is_crowd(); }
+  // Fills in all fields but the image's, of which record.fields has one each. The error says of which annotation it is,
+  // with its byte in the JSON.
+  Result<void> fill(const CocoTable& table, std::uint64_t image, memory::Record& record) const;
+
+ private:
+  CocoFields() = default;
+  Result<void> fill_field(const CocoTable& table, std::uint64_t image, std::size_t field, memory::Record& record) const;
+
+  std::vector<PartField> fields_;
+  bool skips_crowd_ = true;
+};
+
+// What is said of the value, or what it lacks, as the error of the annotation.
+std::unexpected<Error> wrong_annotation(const CocoTable& table, const CocoAnnotation& one, CocoValue value,
+                                        const std::string& lacks);
+
+}  // namespace feedline::format

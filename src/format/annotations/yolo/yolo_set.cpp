@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/annotations/yolo/yolo_set.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "format/annotations/image_folder.h"
+#include "format/annotations/sample_pieces.h"
+#include "format/annotations/settings.h"
+#include "format/annotations/yolo/yaml_subset.h"
+#include "format/folder/folder_listing.h"
+#include "format/folder/listed_folders.h"
+
+namespace feedline::format {
+namespace {
+
+using Kind = YamlValue::Kind;
+using Yaml = std::map<std::string, YamlValue>;
+
+constexpr std::array kParts{Part::kImage, Part::kBoxes,     Part::kLabels,
+                            Part::kMasks, Part::kKeypoints, Part::kVisibility};
+constexpr std::array kUsual{Part::kImage, Part::kBoxes, Part::kLabels};
+constexpr std::size_t kMostClasses = 1'000'000;
+constexpr std::size_t kMostPoints = 4096;
+
+std::optional<std::size_t> count_of(std::string_view text, std::size_t most) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value > most) return {};
+  return value;
+}
+
+// The split; empty: none is said.
+Result<std::string> split_of(const OpenOptions& options) {
+  FEEDLINE_TRY(AnnotationSettings settings, settings_in(options.format));
+  if (!settings.images.empty()) return config_error("images: a YOLO set says in its YAML file where its images are");
+  if (!settings.crowd.empty()) return config_error("crowd: a YOLO set has no crowds");
+  if (options.missing == Missing::kError) return std::move(settings.split);
+  return config_error("missing: an image without a label file has no objects, and lacks no field");
+}
+
+std::unexpected<Error> unread(const std::string& key, const YamlValue& value) {
+  return config_error("the YAML key '" + key + "' holds " +
+                      (value.kind == Kind::kUnread ? value.text : std::string("something else than was expected")) +
+                      "; of YAML, texts, lists of texts and mappings of texts are read");
+}
+
+// "names": a list, or a mapping of numbers to names.
+Result<void> take_names(const Yaml& yaml, YoloSet& set) {
+  const auto names = yaml.find("names"), count = yaml.find("nc");
+  if (names != yaml.end() && names->second.kind == Kind::kList) {
+    set.classes = names->second.list;
+  } else if (names != yaml.end() && names->second.kind == Kind::kMapping) {
+    std::map<std::size_t, std::string> by_number;
+    for (const auto& [number, name] : names->second.map) {
+      const auto label = count_of(number, kMostClasses);
+      if (!label || !by_number.emplace(*label, name).second) return unread("names", names->second);
+    }
+    for (const auto& [label, name] : by_number) {
+      if (label != set.classes.size())
+        return config_error("the YAML's names are not numbered from 0 on: there is no " +
+                            std::to_string(set.classes.size()));
+      set.classes.push_back(name);
+    }
+  } else if (names != yaml.end() && names->second.kind != Kind::kNothing) {
+    return unread("names", names->second);
+  }
+  set.lines.classes = set.classes.size();
+  if (count == yaml.end()) return {};
+  const auto classes = count->second.kind == Kind::kText ? count_of(count->second.text, kMostClasses) : std::nullopt;
+  if (!classes) return unread("nc", count->second);
+  if (!set.classes.empty() && *classes != set.classes.size())
+    return config_error("the YAML's nc is " + std::to_string(*classes) + ", and it has " +
+                        std::to_string(set.classes.size()) + " names");
+  set.lines.classes = *classes;
+  return {};
+}
+
+// "kpt_shape": how many keypoints, and two or three numbers of each.
+Result<void> take_points(const Yaml& yaml, YoloSet& set) {
+  const auto shape = yaml.find("kpt_shape");
+  const bool needs_points = has_part(set.fields, Part::kKeypoints) || has_part(set.fields, Part::kVisibility);
+  if (shape != yaml.end()) {
+    if (shape->second.kind != Kind::kList || shape->second.list.size() != 2) return unread("kpt_shape", shape->second);
+    const auto points = count_of(shape->second.list[0], kMostPoints), dimensions = count_of(shape->second.list[1], 3);
+    if (!points || *points == 0 || !dimensions || *dimensions < 2) return unread("kpt_shape", shape->second);
+    set.lines.points = *points;
+    set.lines.dimensions = *dimensions;
+  }
+  if (!needs_points || set.lines.points > 0) return {};
+  return config_error("fields: the YAML file has no kpt_shape, which says that there are keypoints");
+}
+
+// Where the split may lie: the YAML's "path", or its own folder.
+std::vector<std::string> bases_of(const std::string& yaml_folder, const Yaml& yaml, const storage::Storage& storage) {
+  const auto path = yaml.find("path");
+  if (path == yaml.end() || path->second.kind != Kind::kText || path->second.text.empty()) return {yaml_folder};
+  const std::string& said = path->second.text;
+  if (said.starts_with('/')) return {said, yaml_folder};
+  return {storage.below(yaml_folder, said), yaml_folder};
+}
+
+// The path of an image or folder, below the first base that has it. Roboflow writes "../train" of what lies beside.
+std::optional<std::string> find_place(const std::vector<std::string>& bases, const std::string& path,
+                                      const storage::Storage& storage) {
+  if (path.starts_with('/'))
+    return storage.stat(path) || storage.is_directory(path) ? std::optional(path) : std::nullopt;
+  std::string_view inner = path;
+  while (inner.starts_with("./")) inner.remove_prefix(2);
+  for (const std::string& base : bases)
+    for (const std::string_view one : {inner, inner.starts_with("../") ? inner.substr(3) : inner}) {
+      const std::string place = without_end_slashes(storage.below(base, one));
+      if (const auto folder = storage.is_directory(place); folder && *folder) return place;
+      if (storage.stat(place)) return place;
+    }
+  return {};
+}
+
+// "a/labels/b.txt" of "a/images/b.jpg".
+std::string label_of(const std::string& image) {
+  constexpr std::string_view kFolder = "/images/";
+  std::string path = image;
+  if (const std::size_t at = path.rfind(kFolder); at != path.npos) path.replace(at, kFolder.size(), "/labels/");
+  return std::string(stem_of(path)) + ".txt";
+}
+
+class Listing {
+ public:
+  Listing(const storage::Storage& storage, YoloSet& set) : storage_(storage), set_(set) {}
+
+  // A folder of images, or a text file that names some.
+  Result<void> add(const std::string& place, const std::vector<std::string>& bases) {
+    const auto folder = storage_.is_directory(place);
+    if (folder && *folder) return add_folder(place);
+    FEEDLINE_TRY(const std::string text, read_text(storage_, place));
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      std::string line = text.substr(at, end - at);
+      at = end + 1;
+      while (!line.empty() && static_cast<unsigned char>(line.back()) <= ' ') line.pop_back();
+      if (line.empty()) continue;
+      const std::string name = line.starts_with("./") ? line.substr(2) : line;
+      images_.emplace(name.starts_with('/') ? name : storage_.below(bases.front(), name), name);
+    }
+    return {};
+  }
+
+  Result<void> finish() {
+    for (auto& [path, key] : images_) {
+      const std::string label = label_of(path);
+      FEEDLINE_TRY(const bool is_there, has_label(label));
+      set_.unlabeled += is_there ? 0 : 1;
+      set_.labels.push_back(is_there ? label : std::string());
+      set_.images.push_back(path);
+      set_.keys.push_back(key);
+    }
+    return {};
+  }
+
+ private:
+  Result<void> add_folder(const std::string& folder) {
+    FEEDLINE_TRY(const auto files, files_below(storage_, folder));
+    for (const std::string& file : files)
+      if (is_image_name(file)) images_.emplace(storage_.below(folder, file), file);
+    return {};
+  }
+
+  // Each folder of labels is listed once.
+  Result<bool> has_label(const std::string& path) {
+    const std::string folder = folder_of(path);
+    auto known = label_folders_.find(folder);
+    if (known == label_folders_.end()) {
+      known = label_folders_.emplace(folder, std::set<std::string, std::less<>>()).first;
+      if (const auto is_there = storage_.is_directory(folder); is_there && *is_there) {
+        FEEDLINE_TRY(const auto entries, storage_.list(folder));
+        for (const storage::Entry& entry : entries) known->second.insert(entry.name);
+      }
+    }
+    return known->second.contains(last_of(path));
+  }
+
+  const storage::Storage& storage_;
+  YoloSet& set_;
+  std::map<std::string, std::string> images_;  // paths, and the keys of their samples
+  std::map<std::string, std::set<std::string, std::less<>>> label_folders_;
+};
+
+// What the split is in the YAML file; without one, the usual folders.
+Result<std::vector<std::string>> places_of(const Yaml& yaml, const std::string& split, bool has_yaml) {
+  if (!has_yaml) return std::vector<std::string>{"images/" + split};
+  const auto found = yaml.find(split);
+  if (found == yaml.end() || found->second.kind == Kind::kNothing)
+    return config_error("split: the YAML file has no '" + split + "'");
+  if (found->second.kind == Kind::kText) return std::vector<std::string>{found->second.text};
+  if (found->second.kind == Kind::kList && !found->second.list.empty()) return found->second.list;
+  return unread(split, found->second);
+}
+
+Result<void> list_images(YoloSet& set, const Yaml& yaml, const std::string& yaml_file, const std::string& said,
+                         const storage::Storage& storage) {
+  const std::string split = said.empty() ? "train" : said;
+  const auto bases = bases_of(yaml_file.empty() ? set.root : folder_of(yaml_file), yaml, storage);
+  FEEDLINE_TRY(std::vector<std::string> places, places_of(yaml, split, !yaml_file.empty()));
+  if (yaml_file.empty() && said.empty() && !find_place(bases, places.front(), storage))
+    places = {"images"};  // a folder of one split
+  Listing listing(storage, set);
+  for (const std::string& path : places) {
+    const auto place = find_place(bases, path, storage);
+    if (!place) return config_error("split: there is no '" + path + "' below '" + bases.front() + "'");
+    FEEDLINE_CHECK_OK(listing.add(*place, bases));
+  }
+  FEEDLINE_CHECK_OK(listing.finish());
+  if (set.images.empty()) return config_error("split: '" + places.front() + "' has no images");
+  if (set.unlabeled == set.images.size())
+    return config_error("there is no label file for any image: '" + label_of(set.images.front()) + "' would be one");
+  return {};
+}
+
+}  // namespace
+
+std::string find_yaml(const std::string& source, const storage::Storage& storage) {
+  const auto is_yaml = [](std::string_view name) {
+    const std::string end = extension_of(name);
+    return end == "yaml" || end == "yml";
+  };
+  if (is_yaml(source)) return source;
+  const std::string usual = storage.below(source, "data.yaml");
+  return storage.stat(usual) ? usual : std::string();
+}
+
+Result<YoloSet> list_yolo(const std::string& source, const OpenOptions& options) {
+  FEEDLINE_TRY(const std::string split, split_of(options));
+  YoloSet set;
+  set.root = without_end_slashes(source);
+  FEEDLINE_TRY(set.fields, choose_parts(options.fields, kParts, kUsual));
+  Yaml yaml;
+  const std::string file = find_yaml(set.root, *options.storage);
+  if (!file.empty()) {
+    FEEDLINE_TRY(const std::string text, read_text(*options.storage, file));
+    auto read = read_yaml(text);
+    if (!read) {
+      read.error().where.shard = file;
+      return std::unexpected(std::move(read).error());
+    }
+    yaml = std::move(*read);
+  }
+  FEEDLINE_CHECK_OK(take_names(yaml, set));
+  FEEDLINE_CHECK_OK(take_points(yaml, set));
+  FEEDLINE_CHECK_OK(list_images(set, yaml, file, split, *options.storage));
+  return set;
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/mask_stack_path.h"
+
+#include <cstdint>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "pipeline/field_scratch.h"
+#include "pipeline/kept_rows.h"
+#include "pipeline/row_shape.h"
+
+namespace feedline::pipeline {
+
+void MaskStackPath::add_scratch(FieldScratch& scratch) const {
+  if (!scratch.labels) scratch.labels = std::make_unique<LabelScratch>();
+  if (belongs_to_boxes_ && !scratch.targets) scratch.targets = std::make_unique<TargetScratch>();
+}
+
+Result<void> MaskStackPath::fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const {
+  const std::uint64_t started = base::now_ns();
+  FEEDLINE_CHECK(stored.array && stored.array->shape.dims() == 3 && stored.array->bytes() == stored.bytes.size());
+  const Shape& all = stored.array->shape;
+  const int height = static_cast<int>(all[1]), width = static_cast<int>(all[2]);
+  FEEDLINE_CHECK_OK(check_drawn_size(work.scratch.drawn_for, {height, width}, spec().name));
+  transform::LabelDrawing& drawing = work.scratch.labels->drawing;
+  FEEDLINE_CHECK_OK(chain_->draw({height, width}, work.key, drawing));
+  const TargetScratch* const targets = belongs_to_boxes_ ? work.scratch.targets.get() : nullptr;
+  const KeptRows kept(targets);
+  FEEDLINE_TRY(const Shape left, kept.shape_of(all));
+  const Size size = drawing.size();
+  const Shape shape{left[0], size.height, size.width};
+  FEEDLINE_CHECK_OK(check_row({DType::kUint8, shape}, spec(), "masks:", "transform"));
+  FEEDLINE_TRY(const ArrayView out, place(row, shape, work));
+  const std::size_t stored_plane = static_cast<std::size_t>(height) * static_cast<std::size_t>(width);
+  const std::size_t plane = static_cast<std::size_t>(size.height) * static_cast<std::size_t>(size.width);
+  for (std::int64_t i = 0; i < left[0]; ++i) {
+    const auto from = static_cast<std::size_t>(kept.are_all() ? i : targets->boxes.kept[static_cast<std::size_t>(i)]);
+    const auto* labels = reinterpret_cast<const std::uint8_t*>(stored.bytes.data()) + from * stored_plane;
+    transform::LabelChain::apply(drawing, {labels, width, height, 1, static_cast<std::size_t>(width)},
+                                 out.data + static_cast<std::size_t>(i) * plane);
+  }
+  work.meter.count(telemetry::Stage::kTransform, started, out.spec.bytes());
+  return {};
+}
+
+Result<void> MaskStackPath::keep(const memory::Record::Field& /*stored*/, FieldWork& /*work*/,
+                                 format::PixelRecordBuilder& /*kept*/) const {
+  return internal_error("masks of objects were handed to a cache");
+}
+
+std::vector<std::string> MaskStackPath::explain() const {
+  return {"a mask for each object, moved as the images are, the nearest label where that resizes"};
+}
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/field_path.h"
+#include "transform/label_chain.h"
+
+namespace feedline::pipeline {
+
+// Masks of a sample's objects, (N, height, width): moved as the sample's images are, each as a mask by itself is.
+class MaskStackPath final : public FieldPath {
+ public:
+  // belongs_to_boxes: the masks of boxes that are left out go with them.
+  MaskStackPath(FieldSpec spec, std::shared_ptr<const transform::LabelChain> chain, bool belongs_to_boxes)
+      : FieldPath(std::move(spec)), chain_(std::move(chain)), belongs_to_boxes_(belongs_to_boxes) {}
+
+  void add_scratch(FieldScratch& scratch) const override;
+  Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
+  // No cache keeps them: whoever makes one was refused before.
+  Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
+                    format::PixelRecordBuilder& kept) const override;
+  std::vector<std::string> explain() const override;
+
+ private:
+  const std::shared_ptr<const transform::LabelChain> chain_;
+  const bool belongs_to_boxes_;
+};
+
+}  // namespace feedline::pipeline
