@@ -61,7 +61,7 @@ void check_fields(const format::CocoTable& table) {
 
 void check_coco(std::string_view text) {
   const format::MemoryReader reader(text);
-  format::JsonReader json(reader, 1);
+  format::JsonStream json(reader, 1);
   const auto parts = format::scan_coco(json);
   if (!parts) {
     FEEDLINE_CHECK(!parts.error().what.empty() && parts.error().where.offset.value_or(0) <= text.size());

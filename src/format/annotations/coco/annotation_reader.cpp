@@ -9,7 +9,7 @@
 namespace feedline::format {
 namespace {
 
-using Kind = JsonReader::Kind;
+using Kind = JsonStream::Kind;
 
 constexpr std::size_t kNumbersOfTriangle = 6;
 constexpr std::size_t kNumbersOfPoint = 3;  // x, y, visibility

@@ -9,7 +9,7 @@
 
 #include "format/annotations/coco/coco_details.h"
 #include "format/annotations/coco/coco_masks.h"
-#include "format/annotations/coco/json_reader.h"
+#include "format/annotations/coco/json_stream.h"
 #include "format/memory_reader.h"
 
 namespace feedline::format {
@@ -158,7 +158,7 @@ class Filling {
     if (annotations_.empty()) return data_error("the image has no caption", "format");
     FEEDLINE_TRY(const std::string_view token, caption_of(annotations_.front()));
     const MemoryReader bytes(token);
-    JsonReader json(bytes, token.size());
+    JsonStream json(bytes, token.size());
     std::string text;
     if (!json.take_string(text)) return std::unexpected(*json.error());
     return add_text(text);

@@ -32,7 +32,7 @@ bool leads_out(std::string_view path) {
 
 class Scan {
  public:
-  explicit Scan(JsonReader& json) : json_(json), reader_(json) {}
+  explicit Scan(JsonStream& json) : json_(json), reader_(json) {}
 
   Result<CocoParts> run() {
     if (!read_all()) return std::unexpected(*json_.error());
@@ -63,7 +63,7 @@ class Scan {
   std::optional<std::uint64_t> image_of(std::int64_t id) const;
   std::uint32_t category_of(std::optional<std::int64_t> id) const;
 
-  JsonReader& json_;
+  JsonStream& json_;
   AnnotationReader reader_;
   bool has_images_ = false;
   CocoParts parts_;
@@ -79,7 +79,7 @@ bool Scan::read_all() {
   std::string_view key;
   if (!json_.begin_object()) return false;
   while (json_.next_key(key)) {
-    const bool is_list = json_.peek() == JsonReader::Kind::kArray;
+    const bool is_list = json_.peek() == JsonStream::Kind::kArray;
     bool taken = false;
     if (is_list && key == "images") {
       has_images_ = true;
@@ -97,7 +97,7 @@ bool Scan::read_all() {
 }
 
 bool Scan::take_side(std::uint32_t& side) {
-  if (json_.peek() != JsonReader::Kind::kNumber) return json_.skip();
+  if (json_.peek() != JsonStream::Kind::kNumber) return json_.skip();
   JsonNumber number;
   const std::uint64_t at = json_.offset();
   if (!json_.take_number(number)) return false;
@@ -115,11 +115,11 @@ bool Scan::take_image() {
   if (!json_.begin_object()) return false;
   while (json_.next_key(key)) {
     bool taken = false;
-    if (key == "id" && json_.peek() == JsonReader::Kind::kNumber) {
+    if (key == "id" && json_.peek() == JsonStream::Kind::kNumber) {
       JsonNumber number;
       taken = json_.take_number(number);
       id = number.whole;
-    } else if (key == "file_name" && json_.peek() == JsonReader::Kind::kString) {
+    } else if (key == "file_name" && json_.peek() == JsonStream::Kind::kString) {
       taken = is_named = json_.take_string(text_);
     } else if (key == "width" || key == "height") {
       taken = take_side(key == "width" ? image.width : image.height);
@@ -148,11 +148,11 @@ bool Scan::take_category() {
   if (!json_.begin_object()) return false;
   while (json_.next_key(key)) {
     bool taken = false;
-    if (key == "id" && json_.peek() == JsonReader::Kind::kNumber) {
+    if (key == "id" && json_.peek() == JsonStream::Kind::kNumber) {
       JsonNumber number;
       taken = json_.take_number(number);
       id = number.whole;
-    } else if (key == "name" && json_.peek() == JsonReader::Kind::kString) {
+    } else if (key == "name" && json_.peek() == JsonStream::Kind::kString) {
       taken = json_.take_string(category.name);
     } else {
       taken = json_.skip();
@@ -239,6 +239,6 @@ void Scan::sort_annotations() {
 
 }  // namespace
 
-Result<CocoParts> scan_coco(JsonReader& json) { return Scan(json).run(); }
+Result<CocoParts> scan_coco(JsonStream& json) { return Scan(json).run(); }
 
 }  // namespace feedline::format

@@ -22,7 +22,7 @@ cache::KeptTables tables_of(const OpenOptions& options) {
 
 Result<CocoTable> read_table(const std::string& json, const storage::Reader& reader,
                              const storage::ObjectStat& version) {
-  JsonReader text(reader);
+  JsonStream text(reader);
   auto parts = scan_coco(text);
   if (!parts) {
     parts.error().where.shard = json;

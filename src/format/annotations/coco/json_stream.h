@@ -25,7 +25,7 @@ struct JsonNumber {
 // something is wrong, and from then on: error() says what, and at which byte. Values are those of Python's json, with
 // NaN and Infinity; stricter in that a key that an object has twice is an error, as are more than kMostDepth levels.
 // Not for several threads at once.
-class JsonReader {
+class JsonStream {
  public:
   enum class Kind : std::uint8_t { kObject, kArray, kString, kNumber, kWord, kNothing };
   static constexpr std::size_t kMostDepth = 64;
@@ -34,7 +34,7 @@ class JsonReader {
   static constexpr std::size_t kMostString = std::size_t{256} << 20;  // bytes
 
   // Requires: the reader outlives it.
-  explicit JsonReader(const storage::Reader& reader, std::size_t block = kBlock);
+  explicit JsonStream(const storage::Reader& reader, std::size_t block = kBlock);
 
   const std::optional<Error>& error() const { return error_; }
   // Of the value that comes next, or of the end; white space in front is gone.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/annotations/coco/json_reader.h"
+#include "format/annotations/coco/json_stream.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace feedline::format {
 namespace {
 
-using Kind = JsonReader::Kind;
+using Kind = JsonStream::Kind;
 
 // What a text holds, value by value, or why it cannot be read.
 class Shown {
@@ -63,17 +63,17 @@ class Shown {
   }
 
   MemoryReader reader_;
-  JsonReader json_;
+  JsonStream json_;
   std::string text_;
 };
 
-TEST(JsonReader, ReadsEveryKindOfValue) {
+TEST(JsonStream, ReadsEveryKindOfValue) {
   EXPECT_EQ(Shown(R"({"a": [1, -2.5, 3e2], "b": {"c": "d"}, "e": [], "f": {}, "g": [true, false, null]})").text(),
             "{a:[1i -2.500000 300.000000 ]b:{c:'d'}e:[]f:{}g:[w w w ]}");
   EXPECT_EQ(Shown("\xef\xbb\xbf [ ] ").text(), "[]") << "a mark in front";
 }
 
-TEST(JsonReader, ReadsTheSameInBlocksOfAnySize) {
+TEST(JsonStream, ReadsTheSameInBlocksOfAnySize) {
   std::string text = R"({"numbers": [)";
   for (int i = 0; i < 700; ++i) text += std::to_string(i * 37) + (i % 2 == 0 ? ".125, " : ", ");
   text += R"(0], "text": ")" + std::string(3000, 'x') + R"(\u00e9\n", "last": {"deep": [[1]]}})";
@@ -83,7 +83,7 @@ TEST(JsonReader, ReadsTheSameInBlocksOfAnySize) {
     EXPECT_EQ(Shown(text, block).text(), whole) << block;
 }
 
-TEST(JsonReader, Unescapes) {
+TEST(JsonStream, Unescapes) {
   EXPECT_EQ(Shown(R"("\"\\\/\b\f\n\r\t")").text(), "'\"\\/\b\f\n\r\t'");
   EXPECT_EQ(Shown(R"("\u0041\u00e9\u20ac\ud83d\ude00")").text(), "'A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80'");
   EXPECT_EQ(Shown(R"({"\u0069d": 1})").text(), "{id:1i }") << "in keys too";
@@ -91,10 +91,10 @@ TEST(JsonReader, Unescapes) {
     EXPECT_TRUE(Shown(bad).text().starts_with("error")) << bad;
 }
 
-TEST(JsonReader, NumbersAreTheNearestDoubles) {
+TEST(JsonStream, NumbersAreTheNearestDoubles) {
   const auto read = [](std::string_view text) {
     const MemoryReader reader(text);
-    JsonReader json(reader);
+    JsonStream json(reader);
     JsonNumber number;
     EXPECT_TRUE(json.take_number(number)) << text;
     return number;
@@ -119,8 +119,8 @@ struct Bad {
   std::uint64_t offset;
 };
 
-TEST(JsonReader, SaysWhatIsWrongAndAtWhichByte) {
-  const std::string deep(JsonReader::kMostDepth + 1, '[');
+TEST(JsonStream, SaysWhatIsWrongAndAtWhichByte) {
+  const std::string deep(JsonStream::kMostDepth + 1, '[');
   const std::vector<Bad> all{{"", "the text ends where there should be value", 0},
                              {"[1, 2", "the text ends where there should be comma or end of the list", 5},
                              {"[1 2]", "no comma or end of the list", 3},
@@ -143,7 +143,7 @@ TEST(JsonReader, SaysWhatIsWrongAndAtWhichByte) {
                              {"[\"a\nb\"]", "a control character", 3},
                              {"[1] x", "something behind the end", 4},
                              {"[1]]", "something behind the end", 3},
-                             {deep, "more than 64 levels", JsonReader::kMostDepth}};
+                             {deep, "more than 64 levels", JsonStream::kMostDepth}};
   for (const Bad& bad : all) {
     const Shown shown(bad.text);
     EXPECT_NE(shown.text().find(bad.what), std::string::npos) << bad.text.substr(0, 40) << ": " << shown.text();
@@ -152,7 +152,7 @@ TEST(JsonReader, SaysWhatIsWrongAndAtWhichByte) {
   }
 }
 
-TEST(JsonReader, KeysThatComeTwiceAreFoundAmongMany) {
+TEST(JsonStream, KeysThatComeTwiceAreFoundAmongMany) {
   std::string text = "{";
   for (int i = 0; i < 300; ++i) text += "\"k" + std::to_string(i) + "\": 0, ";
   EXPECT_FALSE(Shown(text + "\"last\": 1}").text().starts_with("error"));
@@ -161,14 +161,14 @@ TEST(JsonReader, KeysThatComeTwiceAreFoundAmongMany) {
               std::string::npos)
         << again;
   std::string many = "{\"k\": 0";
-  for (std::size_t i = 0; i < JsonReader::kMostKeys; ++i) many += ", \"" + std::to_string(i) + "\": 0";
+  for (std::size_t i = 0; i < JsonStream::kMostKeys; ++i) many += ", \"" + std::to_string(i) + "\": 0";
   EXPECT_NE(Shown(many + "}").text().find("more than 4096 keys"), std::string::npos);
 }
 
-TEST(JsonReader, GivesTokensAsTheyAreWritten) {
+TEST(JsonStream, GivesTokensAsTheyAreWritten) {
   const std::string text = R"(["a\u0041\n", 1])";
   const MemoryReader reader(text);
-  JsonReader json(reader);
+  JsonStream json(reader);
   std::string token;
   ASSERT_TRUE(json.begin_array() && json.next_item() && json.take_token(token));
   EXPECT_EQ(token, R"("a\u0041\n")");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/annotations/coco/json_reader.h"
+#include "format/annotations/coco/json_stream.h"
 
 #include <algorithm>
 #include <array>
@@ -38,12 +38,12 @@ void append_utf8(std::string& out, std::uint32_t code) {
 
 }  // namespace
 
-JsonReader::JsonReader(const storage::Reader& reader, std::size_t block)
+JsonStream::JsonStream(const storage::Reader& reader, std::size_t block)
     : reader_(reader), window_(std::max(block, 2 * kMostNumber)), levels_(1) {
   if (fill(kMark.size()) && std::string_view(window_.data(), end_).starts_with(kMark)) next_ = kMark.size();
 }
 
-bool JsonReader::fail(std::uint64_t offset, const std::string& what) {
+bool JsonStream::fail(std::uint64_t offset, const std::string& what) {
   if (error_) return false;
   error_ =
       data_error("not the JSON that was expected: " + what + " at byte " + std::to_string(offset), "format").error();
@@ -51,13 +51,13 @@ bool JsonReader::fail(std::uint64_t offset, const std::string& what) {
   return false;
 }
 
-bool JsonReader::expected(const char* what) {
+bool JsonStream::expected(const char* what) {
   const char c = look();
   return fail(offset(), c == '\0' ? std::string("the text ends where there should be ") + what
                                   : std::string("there is no ") + what);
 }
 
-bool JsonReader::fill(std::size_t wanted) {
+bool JsonStream::fill(std::size_t wanted) {
   if (error_) return false;
   if (end_ - next_ >= wanted || is_at_end_) return true;
   std::memmove(window_.data(), window_.data() + next_, end_ - next_);
@@ -76,7 +76,7 @@ bool JsonReader::fill(std::size_t wanted) {
   return true;
 }
 
-char JsonReader::look() {
+char JsonStream::look() {
   while (true) {
     while (next_ < end_ && is_space(window_[next_])) ++next_;
     if (next_ < end_) return window_[next_];
@@ -84,12 +84,12 @@ char JsonReader::look() {
   }
 }
 
-std::uint64_t JsonReader::offset() {
+std::uint64_t JsonStream::offset() {
   look();
   return base_ + next_;
 }
 
-JsonReader::Kind JsonReader::peek() {
+JsonStream::Kind JsonStream::peek() {
   const char c = look();
   if (error_) return Kind::kNothing;
   switch (c) {
@@ -112,7 +112,7 @@ JsonReader::Kind JsonReader::peek() {
   }
 }
 
-bool JsonReader::begin(bool is_object) {
+bool JsonStream::begin(bool is_object) {
   if (look() != (is_object ? '{' : '[') || error_) return expected(is_object ? "object" : "list");
   if (depth_ == kMostDepth) return fail(offset(), "more than " + std::to_string(kMostDepth) + " levels");
   ++next_;
@@ -124,10 +124,10 @@ bool JsonReader::begin(bool is_object) {
   return true;
 }
 
-bool JsonReader::begin_object() { return begin(true); }
-bool JsonReader::begin_array() { return begin(false); }
+bool JsonStream::begin_object() { return begin(true); }
+bool JsonStream::begin_array() { return begin(false); }
 
-bool JsonReader::next_item() {
+bool JsonStream::next_item() {
   FEEDLINE_CHECK(depth_ > 0 && !levels_[depth_].is_object);
   const char c = look();
   if (error_) return false;
@@ -144,7 +144,7 @@ bool JsonReader::next_item() {
   return !error_;
 }
 
-bool JsonReader::next_key(std::string_view& key) {
+bool JsonStream::next_key(std::string_view& key) {
   FEEDLINE_CHECK(depth_ > 0 && levels_[depth_].is_object);
   char c = look();
   if (error_) return false;
@@ -169,7 +169,7 @@ bool JsonReader::next_key(std::string_view& key) {
   return add_key(at, key_);
 }
 
-bool JsonReader::add_key(std::uint64_t offset, std::string_view key) {
+bool JsonStream::add_key(std::uint64_t offset, std::string_view key) {
   std::vector<std::uint64_t>& keys = levels_[depth_].keys;
   const std::uint64_t digest = xxh3(std::as_bytes(std::span(key)));
   const bool is_sorted = keys.size() >= kSorted;
@@ -182,7 +182,7 @@ bool JsonReader::add_key(std::uint64_t offset, std::string_view key) {
   return true;
 }
 
-bool JsonReader::take_four_digits(std::uint32_t& code) {
+bool JsonStream::take_four_digits(std::uint32_t& code) {
   if (!fill(4)) return false;
   code = 0;
   for (int i = 0; i < 4; ++i) {
@@ -199,7 +199,7 @@ bool JsonReader::take_four_digits(std::uint32_t& code) {
 }
 
 // Behind the backslash.
-bool JsonReader::take_escape(std::string& out, bool unescapes) {
+bool JsonStream::take_escape(std::string& out, bool unescapes) {
   constexpr std::string_view kNames = "\"\\/bfnrt", kValues = "\"\\/\b\f\n\r\t";
   if (!fill(1)) return false;
   const char c = next_ < end_ ? window_[next_] : '\0';
@@ -232,7 +232,7 @@ bool JsonReader::take_escape(std::string& out, bool unescapes) {
 }
 
 // From behind the first quote to behind the last one.
-bool JsonReader::take_characters(std::string& out, bool unescapes) {
+bool JsonStream::take_characters(std::string& out, bool unescapes) {
   const std::uint64_t begin = base_ + next_;
   while (true) {
     const char* const from = window_.data() + next_;
@@ -255,14 +255,14 @@ bool JsonReader::take_characters(std::string& out, bool unescapes) {
   }
 }
 
-bool JsonReader::take_string(std::string& text) {
+bool JsonStream::take_string(std::string& text) {
   text.clear();
   if (look() != '"' || error_) return expected("string");
   ++next_;
   return take_characters(text, true);
 }
 
-bool JsonReader::take_token(std::string& token) {
+bool JsonStream::take_token(std::string& token) {
   token = '"';
   if (look() != '"' || error_) return expected("string");
   ++next_;
@@ -271,7 +271,7 @@ bool JsonReader::take_token(std::string& token) {
   return true;
 }
 
-bool JsonReader::take_number(JsonNumber& number) {
+bool JsonStream::take_number(JsonNumber& number) {
   const char first = look();
   if (error_ || first == '\0' || !fill(kMostNumber + 1)) return expected("number");
   const std::string_view text(window_.data() + next_, end_ - next_);
@@ -285,14 +285,14 @@ bool JsonReader::take_number(JsonNumber& number) {
   return true;
 }
 
-bool JsonReader::take_word(std::string_view word) {
+bool JsonStream::take_word(std::string_view word) {
   if (!fill(word.size())) return false;
   if (std::string_view(window_.data() + next_, end_ - next_).substr(0, word.size()) != word) return expected("value");
   next_ += word.size();
   return true;
 }
 
-bool JsonReader::take_flag(bool& flag) {
+bool JsonStream::take_flag(bool& flag) {
   const char c = look();
   if (c == 't' || c == 'f') {
     flag = c == 't';
@@ -306,7 +306,7 @@ bool JsonReader::take_flag(bool& flag) {
   return true;
 }
 
-bool JsonReader::skip() {
+bool JsonStream::skip() {
   switch (peek()) {
     case Kind::kObject: {
       std::string_view key;
@@ -336,7 +336,7 @@ bool JsonReader::skip() {
   return expected("value");
 }
 
-bool JsonReader::finish() {
+bool JsonStream::finish() {
   if (look() == '\0' && !error_ && next_ == end_) return true;
   return fail(offset(), "something behind the end of the text");
 }
