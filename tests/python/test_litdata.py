@@ -60,8 +60,8 @@ def test_values_of_every_kind(tmp_path: Path) -> None:
 
 def test_tokens_are_documents(tmp_path: Path) -> None:
     source = made_litdata.tokens(tmp_path / "t", [np.arange(3), np.arange(5) + 10])
-    dataset = feedline.open(source)
-    assert [dataset[i].tokens.tolist() for i in range(2)] == [[0, 1, 2], [10, 11, 12, 13, 14]]
+    (batch,) = feedline.open(source).collate("list", fields="tokens").loader(2, output="numpy")
+    assert [row.tolist() for row in batch.tokens] == [[0, 1, 2], [10, 11, 12, 13, 14]]
 
 
 def test_encrypted_datasets_are_refused(tmp_path: Path) -> None:
@@ -74,6 +74,6 @@ def test_damage_is_named(photos: Path) -> None:
     path = photos / "chunk-0-1.bin"
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(feedline.DataError, match=r"sample 7 lies at byte \d+, which is behind its \d+ bytes") as raised:
-        feedline.open(photos)[7]
+        training(feedline.open(photos))[7]
     assert raised.value.shard == str(path)
     assert [one.code for one in feedline.inspect(photos).findings if one.severity == "error"] == ["damaged_shard"]

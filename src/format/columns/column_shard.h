@@ -30,7 +30,7 @@ namespace feedline::format {
 Result<std::vector<std::uint32_t>> read_sample_table(const storage::Reader& reader, std::uint64_t samples,
                                                      std::uint64_t shard_bytes, bool ends_with_last_sample);
 
-// Thread-safe. Located, and its table read, when a sample of it is first asked for: an index says all else of it.
+// Thread-safe. Located, and its table read, when it is first asked for: an index says all else of it.
 class ColumnShard {
  public:
   explicit ColumnShard(PlannedShard plan) : plan_(std::move(plan)) {}

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "format/checksum.h"
 #include "format/columns/column_files.h"
+#include "format/each_shard.h"
 #include "format/tfrecord/tfrecord_format.h"
 
 namespace feedline::format {
@@ -38,6 +39,7 @@ Result<std::shared_ptr<const Format>> ColumnsFormat::open(const std::string& sou
   FEEDLINE_TRY(auto fields, choose_columns(options.fields, dataset.columns));
   std::shared_ptr<ColumnsFormat> format(new ColumnsFormat(source, std::move(dataset), options, std::move(fields)));
   if (format->ends_.empty() || format->size() == 0) return config_error("the dataset holds no samples");
+  if (options.storage->is_remote()) FEEDLINE_CHECK_OK(format->locate_all());
   return std::shared_ptr<const Format>(std::move(format));
 }
 
@@ -57,6 +59,19 @@ ColumnsFormat::ColumnsFormat(std::string source, PlannedDataset dataset, OpenOpt
   for (const ColumnChoice& field : reader_.fields()) fields_.push_back(field.description);
   open_shards_.expect(shards_.size());
   fingerprint_ = compute_fingerprint();
+}
+
+// Whoever fetches ahead asks where samples lie, and must not wait for a network then.
+Result<void> ColumnsFormat::locate_all() const {
+  const auto located = [this](std::size_t i) -> Result<bool> {
+    auto shard = shards_[i]->located(options_.storage, options_.notes.get());
+    if (shard) return true;
+    if (shard.error().where.shard.empty()) shard.error().where.shard = shards_[i]->plan().name;
+    return std::unexpected(std::move(shard).error());
+  };
+  FEEDLINE_TRY(const auto all, each_shard<bool>(shards_.size(), located, shards_side_by_side(true)));
+  (void)all;
+  return {};
 }
 
 // Not the shards' names: a copy of the dataset elsewhere is the same dataset. Nor how it is compressed.

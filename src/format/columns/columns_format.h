@@ -62,6 +62,7 @@ class ColumnsFormat final : public RecordFormat {
   };
 
   ColumnsFormat(std::string source, PlannedDataset dataset, OpenOptions options, std::vector<ColumnChoice> fields);
+  Result<void> locate_all() const;
   std::uint64_t compute_fingerprint() const;
   Place place_of(std::uint64_t index) const;
   Where known_place(std::uint64_t index) const;  // without looking for its shard

@@ -21,8 +21,8 @@ struct PlannedShard {
   std::uint64_t samples = 0;
   std::optional<std::uint64_t> plain_bytes = {};  // where the index says how many it has, without compression
   bool ends_with_last_sample = true;              // else other data may follow
-  // Where its plain bytes are: looked for when a sample of it is first read. An error that is no passing one is the
-  // same with every call.
+  // Where its plain bytes are: looked for when a sample of it is first read; behind a network, when the dataset is
+  // opened.
   std::function<Result<ShardFile>(std::shared_ptr<const storage::Storage> storage, cache::Notes* notes)> locate;
   // Compares what is stored with the checksums that the index has of it, all of it; none: it has none.
   std::function<Result<void>(const storage::Storage& storage, Findings& findings)> check = nullptr;

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LitData datasets of its own writer read as LitData reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import feedline
+
+Original = Callable[..., Any]
+
+ARRAYS = {"tensor": "meta/tensor", "flat": "flat", "numpy": "numpy", "line": "line", "pil": "pil"}
+
+
+def test_datasets_of_litdata_read_as_it_reads_them(
+    original: Original, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    written = original("litdata", "write_litdata.py", tmp_path / "out")
+    assert list(written) == ["plain", "chunk", "batch", "frames", "sample"]
+    for name, rows in written.items():
+        specs = ["whole", "real", "yes", "text", "raw", "first=meta/deep/0", "second=meta/deep/1"]
+        specs += [f"{field}={column}:array" for field, column in ARRAYS.items()]
+        dataset = feedline.open(tmp_path / "out" / name, fields=specs).collate("list", fields=list(ARRAYS))
+        assert (dataset.format, len(dataset), len(rows)) == ("litdata", 40, 40)
+        for i, row in enumerate(rows):
+            one = dataset[i]
+            assert [int(one.whole), one.real.item(), bool(one.yes), one.text, one.raw.hex()] == [
+                row[column] for column in ("whole", "real", "yes", "text", "raw")
+            ]
+            assert [int(one.first), one.second] == row["deep"]
+            for field in ARRAYS:
+                value = getattr(one, field)
+                assert [value.dtype.name, list(value.shape), value.tobytes().hex()] == row[field], (name, i, field)
+    tokens = feedline.open(tmp_path / "out" / "tokens").collate("list", fields="tokens")
+    assert [tokens[i].tokens.tolist() for i in range(10)] == [[7 * k for k in range(i + 3)] for i in range(10)]
