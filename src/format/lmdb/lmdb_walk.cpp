@@ -119,9 +119,12 @@ class Walker {
   }
 
   std::expected<void, std::string> take_leaf(const LmdbPage& page, std::uint64_t number) {
+    std::uint64_t first = meta_.page_bytes, bytes = 0;
     for (std::size_t i = 0; i < page.nodes(); ++i) {
       const auto node = page.node(i);
       if (!node) return std::unexpected(node.error());
+      first = std::min<std::uint64_t>(first, node->at);
+      bytes += bytes_of(*node);
       const std::string_view key(reinterpret_cast<const char*>(node->key.data()), node->key.size());
       if (key.empty()) return std::unexpected("has a key without bytes");
       if (seen_ && !is_before(last_key_, key, flags_)) return std::unexpected("has keys that are not in order");
@@ -133,7 +136,16 @@ class Walker {
       else
         add(*node, key, number);
     }
+    // liblmdb leaves no gap between nodes, so that a size that is damaged shows here
+    if (first + bytes != meta_.page_bytes) return std::unexpected("has nodes of sizes that do not fill it");
     return {};
+  }
+
+  // Of a node of a leaf, which begins at an even place.
+  static std::uint64_t bytes_of(const LmdbNode& node) {
+    const bool has_pages = (node.flags & kOwnPages) != 0;
+    const std::uint64_t value = has_pages ? sizeof(std::uint64_t) : node.value_bytes;
+    return (kNodeHeaderBytes + node.key.size() + value + 1) & ~std::uint64_t{1};
   }
 
   void add(const LmdbNode& node, std::string_view key, std::uint64_t number) {

@@ -204,10 +204,15 @@ TEST(LmdbWalk, WhatAPageSaysOfItselfIsChecked) {
   contains(with(at(0) + 6U, std::uint16_t{60000}), "a key that leads outside");
   contains(with(at(0) + 6U, std::uint16_t{0}), "a key without bytes");
   contains(with(at(0) + 0U, std::uint32_t{0x7fffffff}), "a value that leads outside");
+  contains(with(at(0) + 0U, std::uint32_t{2}), "sizes that do not fill it");
+  contains(with(18, at(0)), "not in order");
   contains(with(at(0) + 4U, std::uint16_t{0x10}), "an unknown kind");
   contains(with(at(0) + 4U, std::uint16_t{kIsDatabase}), "a database that is none");
   contains(with(at(0) + 4U, std::uint16_t{kHasDuplicates}), "several values of one key");
   contains(with(12, std::uint16_t{18}), "2 entries by its root, and 1");
+  std::string entries = good;
+  for (const std::size_t meta : {0, 4096}) put(entries, meta + 88 + 32, std::uint64_t{3});
+  contains(walked(entries).wrong, "3 entries by its root, and 2");
   std::string depth = good;
   for (const std::size_t meta : {0, 4096}) put(depth, meta + 88 + 6, std::uint16_t{33});
   contains(walked(depth).wrong, "33 levels");
