@@ -39,6 +39,7 @@ RAGGED = ("ragged", "documents")
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, feedline.Dataset]:
+    import made_annotations
     import made_data
     import made_tfrecords
 
@@ -62,6 +63,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, feedline.Data
         "folder": training(feedline.open(folder), 8),
         "tar": training(feedline.open(tars), 8),
         "tfrecord": training(feedline.open(made_tfrecords.of_folder(folder, root / "records", shards=5)), 8),
+        "coco": feedline.open(made_annotations.coco(root / "coco", 63)).random_horizontal_flip().resize((8, 8)),
         "arrays": arrays,
         "tokens": feedline.tokens(files, window=32, stride=20, dtype="uint16"),
         "ragged": feedline.arrays(x=ragged, y=np.arange(130)),
@@ -140,7 +142,7 @@ def as_one_sequence(found: list[Step], wanted: list[Step], where: str) -> None:
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize(
     "source",
-    ["folder", "tar", "tfrecord", "arrays", "tokens", "packed documents", *RAGGED, "mixture", "mixed images"],
+    ["folder", "tar", "tfrecord", "coco", "arrays", "tokens", "packed documents", *RAGGED, "mixture", "mixed images"],
 )
 def test_every_step_of_every_plan(sources: dict[str, feedline.Dataset], source: str, plan: str) -> None:
     dataset, options = sources[source], {**PLANS[plan], "uneven": "drop", "drop_last": True}
