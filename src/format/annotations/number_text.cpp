@@ -34,11 +34,12 @@ std::size_t behind_digits(std::string_view text, std::size_t at) {
 
 NumberText read_number(std::string_view text) {
   NumberText number;
-  for (const Named& named : kNamed)
-    if (text.starts_with(named.text)) return {named.text.size(), named.value, {}, false};
   const bool is_negative = text.starts_with('-');
   const std::size_t begin = is_negative ? 1 : 0;
   std::size_t end = behind_digits(text, begin);
+  if (end == begin)
+    for (const Named& named : kNamed)
+      if (text.starts_with(named.text)) return {named.text.size(), named.value, {}, false};
   if (end == begin || (text[begin] == '0' && end > begin + 1)) return number;
   std::uint64_t digits = 0;
   bool is_exact = end - begin <= 18;
@@ -65,7 +66,9 @@ NumberText read_number(std::string_view text) {
     end = last;
   }
   number.characters = end;
-  if (end == whole_end) {
+  if (end == whole_end && is_exact) {
+    number.whole = is_negative ? -static_cast<std::int64_t>(digits) : static_cast<std::int64_t>(digits);
+  } else if (end == whole_end) {
     std::int64_t whole = 0;
     if (std::from_chars(text.data(), text.data() + end, whole).ec == std::errc()) number.whole = whole;
   }
