@@ -21,6 +21,8 @@ sys.path.append(str(Path(__file__).resolve().parent / "peers"))
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "python"))
 
 import environments
+import made_arrow
+import made_parquet
 import made_tfrecords
 from cold import epoch
 from rich.console import Console
@@ -46,6 +48,15 @@ def records_of(photos: Path, root: Path) -> list[Path]:
     return sorted(path for path in root.glob("train-*") if path.suffix != ".tfindex" and "feedline" not in path.suffix)
 
 
+def tables_of(photos: Path, root: Path) -> dict[str, Path]:
+    """The photos as a folder that `datasets` saved, and as one of Parquet files, made once."""
+    for name, make in (("arrow", made_arrow.of_folder), ("parquet", made_parquet.of_folder)):
+        if not (root / name / "made").exists():
+            make(photos, root / name, _SHARDS)
+            (root / name / "made").touch()
+    return {"arrow": root / "arrow", "parquet": root / "parquet"}
+
+
 def loader_of(source: Any, threads: int) -> Any:
     dataset = (
         feedline.open(source)
@@ -64,12 +75,19 @@ def original(python: Path, reader: str, shards: list[Path], threads: int) -> dic
     return dict(json.loads(done.stdout.strip().splitlines()[-1]))
 
 
-def originals(root: Path, shards: list[Path], threads: int) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
-    names = {"tfdata": "tf.data, TFRecord", "tfrecord": "tfrecord package, Pillow"}
+def originals(
+    root: Path, sources: dict[str, list[Path]], threads: int
+) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
+    names = {"tfdata": "tf.data, TFRecord", "tfrecord": "tfrecord package, Pillow", "datasets": "datasets, Pillow"}
     for reader, peer in environments.peers(_HERE / "format_peers.toml").items():
         try:
             python = environments.ensure(peer, root)
-            yield names[reader], lambda python=python, reader=reader: original(python, reader, shards, threads)  # type: ignore[misc]
+            yield (
+                names[reader],
+                lambda python=python, reader=reader: original(  # type: ignore[misc]
+                    python, reader, sources[reader], threads
+                ),
+            )
         except environments.NotInstalled as error:
             _OUT.print(f"skipped: {names[reader]}: {error}")
 
@@ -89,6 +107,8 @@ def goals_of(results: Results) -> list[dict[str, Any]]:
 
     ours = "Feedline, tfrecord"
     asked = [(ours, "Feedline, tar", 0.95), (ours, "tf.data, TFRecord", 2), (ours, "tfrecord package, Pillow", 2)]
+    for table in ("Feedline, arrow", "Feedline, parquet"):
+        asked += [(table, "Feedline, tar", 0.95), (table, "datasets, Pillow", 4)]
     return [
         {"goal": f"{one} / {other}", "at_least": least, "measured": ratio(one, other)}
         for one, other, least in asked
@@ -107,7 +127,8 @@ def main() -> int:
     options = parser.parse_args()
     started = time.time()
     records = records_of(options.photos, options.photos.parent / "bench_records")
-    sources = {"folder": options.photos, "tar": options.shards, "tfrecord": records}
+    tables = tables_of(options.photos, options.photos.parent / "bench_tables")
+    sources = {"folder": options.photos, "tar": options.shards, "tfrecord": records, **tables}
     loaders = {name: loader_of(source, options.threads) for name, source in sources.items()}
     for loader in loaders.values():
         epoch(loader)  # into the page cache
@@ -115,7 +136,13 @@ def main() -> int:
         f"Feedline, {name}": lambda loader=loader: epoch(loader)  # type: ignore[misc]
         for name, loader in loaders.items()
     }
-    tasks |= dict(originals(options.environments, records, options.threads))
+    tasks |= dict(
+        originals(
+            options.environments,
+            {"tfdata": records, "tfrecord": records, "datasets": [tables["arrow"]]},
+            options.threads,
+        )
+    )
     results = measure(tasks, options.rounds)
     goals = goals_of(results)
     table = Table(title="Median of the rounds (lowest to highest)", title_justify="left")

@@ -156,7 +156,10 @@ def save(root: Path, rows: Sequence[Mapping[str, Any]], features: Mapping[str, A
     for shard, name in enumerate(names):
         share = rows[shard * len(rows) // shards : (shard + 1) * len(rows) // shards]
         (root / name).write_bytes(stream(share, features=features))
-    (root / "state.json").write_text(json.dumps({"_data_files": [{"filename": name} for name in names]}))
+    state = {"_data_files": [{"filename": name} for name in names], "_fingerprint": "0", "_split": None}
+    state |= {"_format_columns": None, "_format_kwargs": {}, "_format_type": None, "_output_all_columns": False}
+    (root / "state.json").write_text(json.dumps(state))
+    (root / "dataset_info.json").write_text(json.dumps({"features": features}))
     return root
 
 

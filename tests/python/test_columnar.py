@@ -98,7 +98,7 @@ def test_splits_and_missing_files_of_a_folder_of_parquet_files(folder: Path, tmp
     assert len(feedline.open(root / "data" / "train-*.parquet")) == 21
     (root / "data" / "test.parquet").unlink()
     (root / "data" / "train-00001-of-00002.parquet").unlink()
-    with pytest.raises(feedline.DataError, match="has 1 files of the 2 that their names say"):
+    with pytest.raises(feedline.DataError, match="has 1 files of the 2 that"):
         feedline.open(root)
 
 
@@ -153,7 +153,7 @@ def test_what_ends_a_file_is_an_error_of_opening(kind: str, tmp_path: Path) -> N
     whole = path.read_bytes()
     for cut in (9, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:cut])
-        with pytest.raises(feedline.DataError, match="damaged|cut|too short") as caught:
+        with pytest.raises(feedline.DataError, match=r"damaged|cut|too short") as caught:
             feedline.open(path)
         assert caught.value.shard == str(path)
         assert [found.code for found in feedline.inspect(path).findings] == ["bad_file"]

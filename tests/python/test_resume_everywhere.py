@@ -35,13 +35,16 @@ PLANS: dict[str, dict[str, Any]] = {
     "buckets": {"shuffle": True, "buckets": 3},
 }
 RAGGED = ("ragged", "documents")
+PHOTOS = ("folder", "tar", "tfrecord", "lmdb", "arrow", "parquet")
 
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, feedline.Dataset]:
     import made_annotations
+    import made_arrow
     import made_data
     import made_lmdb
+    import made_parquet
     import made_tfrecords
 
     root = tmp_path_factory.mktemp("resume")
@@ -66,6 +69,8 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, feedline.Data
         "tfrecord": training(feedline.open(made_tfrecords.of_folder(folder, root / "records", shards=5)), 8),
         "lmdb": training(feedline.open(made_lmdb.of_folder(folder, root / "lmdb")), 8),
         "coco": feedline.open(made_annotations.coco(root / "coco", 63)).random_horizontal_flip().resize((8, 8)),
+        "arrow": training(feedline.open(made_arrow.of_folder(folder, root / "arrow", shards=5)), 8),
+        "parquet": training(feedline.open(made_parquet.of_folder(folder, root / "parquet", shards=5)), 8),
         "arrays": arrays,
         "tokens": feedline.tokens(files, window=32, stride=20, dtype="uint16"),
         "ragged": feedline.arrays(x=ragged, y=np.arange(130)),
@@ -144,19 +149,7 @@ def as_one_sequence(found: list[Step], wanted: list[Step], where: str) -> None:
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize(
     "source",
-    [
-        "folder",
-        "tar",
-        "tfrecord",
-        "lmdb",
-        "coco",
-        "arrays",
-        "tokens",
-        "packed documents",
-        *RAGGED,
-        "mixture",
-        "mixed images",
-    ],
+    [*PHOTOS, "coco", "arrays", "tokens", "packed documents", *RAGGED, "mixture", "mixed images"],
 )
 def test_every_step_of_every_plan(sources: dict[str, feedline.Dataset], source: str, plan: str) -> None:
     dataset, options = sources[source], {**PLANS[plan], "uneven": "drop", "drop_last": True}

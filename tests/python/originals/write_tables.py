@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes Arrow and Parquet files with pyarrow and datasets, and prints what these read back. Run by their interpreter."""
+"""Writes Arrow and Parquet files with pyarrow and datasets, and prints what these read. Run by their interpreter."""
 
 import io
 import itertools
