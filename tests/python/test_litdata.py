@@ -54,8 +54,8 @@ def test_values_of_every_kind(tmp_path: Path) -> None:
     np.testing.assert_array_equal(batch.c, [0, 1, 0, 1])
     assert list(batch.d) == ["s0", "s1", "s2", "s3"]
     np.testing.assert_array_equal(batch.e, [one["e"] for one in samples])
-    assert [row.tolist() for row in batch.f][0] == [0, 0, 0, 0]
-    assert [row.tolist() for row in batch.f][3] == [0, 1, 2, 3]
+    assert batch.f[0].tolist() == [0, 0, 0, 0]
+    assert batch.f[3].tolist() == [0, 1, 2, 3]
 
 
 def test_tokens_are_documents(tmp_path: Path) -> None:

@@ -40,6 +40,8 @@ RAGGED = ("ragged", "documents")
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, feedline.Dataset]:
     import made_data
+    import made_litdata
+    import made_mds
     import made_tfrecords
 
     root = tmp_path_factory.mktemp("resume")
@@ -62,6 +64,8 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, feedline.Data
         "folder": training(feedline.open(folder), 8),
         "tar": training(feedline.open(tars), 8),
         "tfrecord": training(feedline.open(made_tfrecords.of_folder(folder, root / "records", shards=5)), 8),
+        "mds": training(feedline.open(made_mds.of_folder(folder, root / "mds", shards=5)), 8),
+        "litdata": training(feedline.open(made_litdata.of_folder(folder, root / "litdata", chunks=5)), 8),
         "arrays": arrays,
         "tokens": feedline.tokens(files, window=32, stride=20, dtype="uint16"),
         "ragged": feedline.arrays(x=ragged, y=np.arange(130)),
@@ -140,7 +144,19 @@ def as_one_sequence(found: list[Step], wanted: list[Step], where: str) -> None:
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize(
     "source",
-    ["folder", "tar", "tfrecord", "arrays", "tokens", "packed documents", *RAGGED, "mixture", "mixed images"],
+    [
+        "folder",
+        "tar",
+        "tfrecord",
+        "mds",
+        "litdata",
+        "arrays",
+        "tokens",
+        "packed documents",
+        *RAGGED,
+        "mixture",
+        "mixed images",
+    ],
 )
 def test_every_step_of_every_plan(sources: dict[str, feedline.Dataset], source: str, plan: str) -> None:
     dataset, options = sources[source], {**PLANS[plan], "uneven": "drop", "drop_last": True}

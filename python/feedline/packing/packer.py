@@ -164,7 +164,7 @@ def pack(
             ``0004.masks.png``. Of tars all members of a sample are kept, and the names that such shards have.
         output: a folder, made if it is not there, in one that is; or ``s3://bucket/prefix``, ``gs://bucket/prefix``.
             Besides the shards and their indexes it gets ``feedline-pack.json``; of a bucket last of all.
-        format: ``"folder"``, ``"tar"`` or ``"tfrecord"``; by default what the source is.
+        format: ``"folder"``, ``"tar"``, ``"tfrecord"``, ``"mds"`` or ``"litdata"``; by default what the source is.
         fields: as of :func:`feedline.open`: the patterns of a folder; of tars that are not images and labels any field
             that their samples have.
         shard_bytes: the size that no shard exceeds, but one with a single sample; also as text, such as ``"500 MB"``,
