@@ -35,7 +35,7 @@ PLANS: dict[str, dict[str, Any]] = {
     "buckets": {"shuffle": True, "buckets": 3},
 }
 RAGGED = ("ragged", "documents")
-PHOTOS = ("folder", "tar", "tfrecord", "lmdb", "arrow", "parquet")
+PHOTOS = ("folder", "tar", "tfrecord", "lmdb", "arrow", "parquet", "mds", "litdata")
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,9 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, feedline.Data
     import made_annotations
     import made_arrow
     import made_data
+    import made_litdata
     import made_lmdb
+    import made_mds
     import made_parquet
     import made_tfrecords
 
@@ -71,6 +73,8 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, feedline.Data
         "coco": feedline.open(made_annotations.coco(root / "coco", 63)).random_horizontal_flip().resize((8, 8)),
         "arrow": training(feedline.open(made_arrow.of_folder(folder, root / "arrow", shards=5)), 8),
         "parquet": training(feedline.open(made_parquet.of_folder(folder, root / "parquet", shards=5)), 8),
+        "mds": training(feedline.open(made_mds.of_folder(folder, root / "mds", shards=5)), 8),
+        "litdata": training(feedline.open(made_litdata.of_folder(folder, root / "litdata", chunks=5)), 8),
         "arrays": arrays,
         "tokens": feedline.tokens(files, window=32, stride=20, dtype="uint16"),
         "ragged": feedline.arrays(x=ragged, y=np.arange(130)),

@@ -40,8 +40,18 @@ Result<void> make_plain(const std::string& path, const storage::Reader& reader, 
   return done;
 }
 
-Result<ShardFile> locate(const std::string& path, std::uint64_t samples,
+// LitData itself, reading a folder of this machine, puts a plain chunk in the place of a compressed one, under the name
+// without ".zstd" or ".zstd:4", and leaves the index as it was.
+std::string in_place_of(const std::string& path, const storage::Storage& storage) {
+  const std::size_t begin = path.find(".zstd", path.rfind('/') + 1), end = path.find(".bin", begin);
+  if (storage.is_remote() || begin == path.npos || end == path.npos || storage.stat(path)) return path;
+  std::string plain = path.substr(0, begin) + path.substr(end);
+  return storage.stat(plain) ? plain : path;
+}
+
+Result<ShardFile> locate(const std::string& named, std::uint64_t samples,
                          std::shared_ptr<const storage::Storage> storage, cache::Notes* notes) {
+  const std::string path = in_place_of(named, *storage);
   MakePlain make;
   if (path.substr(path.rfind('/') + 1).contains(".zstd")) {
     make = [&](const storage::Reader& reader, cache::OutputFile& output) { return make_plain(path, reader, output); };

@@ -187,6 +187,12 @@ TEST_F(LitData, CompressedChunksAreMadePlainOnce) {
     EXPECT_EQ(shown(source, i), samples[i].image + " " + std::to_string(samples[i].label));
 }
 
+TEST_F(LitData, PlainChunksThatLitDataLeftInPlaceOfCompressedOnesAreRead) {
+  folder_.write("chunk-0-0.bin", chunk({sample({"plain"})}));
+  folder_.write("index.json", index_of({"a"}, {"str"}, {{"chunk-0-0.zstd:4.bin", 1}}, ", \"compression\": \"zstd:4\""));
+  EXPECT_EQ(shown(folder_.path(), 0), "plain");
+}
+
 TEST_F(LitData, FramesAreMadePlainOnce) {
   const auto samples = some_samples();
   const auto source = store(folder_, samples, ".bin", ", \"compression\": \"zstd\", \"compression_level\": \"batch\"",

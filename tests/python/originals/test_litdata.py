@@ -7,13 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import feedline
 
 Original = Callable[..., Any]
 
-ARRAYS = {"tensor": "meta/tensor", "flat": "flat", "numpy": "numpy", "line": "line", "pil": "pil"}
+ARRAYS = {"tensor": "meta/tensor", "flat": "flat", "other": "other", "numpy": "numpy", "line": "line", "pil": "pil"}
 
 
 def test_datasets_of_litdata_read_as_it_reads_them(
@@ -23,16 +24,18 @@ def test_datasets_of_litdata_read_as_it_reads_them(
     written = original("litdata", "write_litdata.py", tmp_path / "out")
     assert list(written) == ["plain", "chunk", "batch", "frames", "sample"]
     for name, rows in written.items():
-        specs = ["whole", "real", "yes", "text", "raw", "first=meta/deep/0", "second=meta/deep/1"]
+        specs = ["whole", "real", "yes", "text", "raw", "n=meta/n", "name=meta/name"]
         specs += [f"{field}={column}:array" for field, column in ARRAYS.items()]
         dataset = feedline.open(tmp_path / "out" / name, fields=specs).collate("list", fields=list(ARRAYS))
         assert (dataset.format, len(dataset), len(rows)) == ("litdata", 40, 40)
+        also = feedline.open(tmp_path / "out" / f"read-{name}", fields="whole")
+        assert [int(also[i].whole) for i in range(40)] == [row["whole"] for row in rows], "what LitData left of it"
         for i, row in enumerate(rows):
             one = dataset[i]
-            assert [int(one.whole), one.real.item(), bool(one.yes), one.text, one.raw.hex()] == [
+            assert [int(one.whole), np.asarray(one.real).item(), bool(one.yes), one.text, one.raw.hex()] == [
                 row[column] for column in ("whole", "real", "yes", "text", "raw")
             ]
-            assert [int(one.first), one.second] == row["deep"]
+            assert [int(one.n), one.name] == [row["n"], row["name"]]
             for field in ARRAYS:
                 value = getattr(one, field)
                 assert [value.dtype.name, list(value.shape), value.tobytes().hex()] == row[field], (name, i, field)

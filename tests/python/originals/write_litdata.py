@@ -2,6 +2,7 @@
 """Writes LitData datasets with its own writer, and prints what it reads back. Run by its own interpreter."""
 
 import json
+import shutil
 import sys
 
 import numpy as np
@@ -25,14 +26,15 @@ KINDS = [
 ]
 
 
-def sample(i):
+def sample(i, number):
     return {
         "whole": int(draw.integers(-(2**63), 2**63)),
         "real": 1 / (i + 1),
         "yes": i % 3 == 0,
         "text": f"tëxt {i} " * (i % 5 + 1),
         "raw": draw.bytes(i * 31 % 300),
-        "meta": {"deep": [i, f"x{i}"], "tensor": torch.tensor(draw.normal(size=(2, i % 4 + 1))).to(KINDS[i % 9])},
+        "meta": {"n": i, "name": f"x{i}", "tensor": torch.tensor(draw.normal(size=(2, i % 4 + 1))).to(KINDS[number])},
+        "other": torch.tensor(draw.normal(size=(i % 3 + 1, 1, 2))).to(KINDS[number + 4]),
         "flat": torch.arange(i % 6 + 1),
         "numpy": draw.integers(0, 9, (i % 3 + 1, 2)).astype("float32"),
         "line": np.arange(i % 7 + 1, dtype="int16"),
@@ -51,23 +53,26 @@ def shown(value):
 
 
 wanted = {}
-for name, options in {
-    "plain": {},
-    "chunk": {"compression": "zstd", "compression_level": "chunk"},
-    "batch": {"compression": "zstd:7"},
-    "frames": {"compression": "zstd", "compression_batch_size": 3},
-    "sample": {"compression": "zstd", "compression_level": "sample"},
-}.items():
+for number, (name, options) in enumerate(
+    {
+        "plain": {},
+        "chunk": {"compression": "zstd", "compression_level": "chunk"},
+        "batch": {"compression": "zstd:7"},
+        "frames": {"compression": "zstd", "compression_batch_size": 3},
+        "sample": {"compression": "zstd", "compression_level": "sample"},
+    }.items()
+):
     writer = BinaryWriter(f"{folder}/{name}", chunk_size=16, **options)
     for i in range(40):
-        writer[i] = sample(i)
+        writer[i] = sample(i, number)
     writer.done()
     writer.merge()
     rows = []
-    for row in StreamingDataset(f"{folder}/{name}", shuffle=False):
+    shutil.copytree(f"{folder}/{name}", f"{folder}/read-{name}")  # reading replaces compressed chunks
+    for row in StreamingDataset(f"{folder}/read-{name}", shuffle=False):
         meta = row.pop("meta")
         rows.append({key: shown(value) for key, value in row.items()})
-        rows[-1] |= {"deep": meta["deep"], "tensor": shown(meta["tensor"])}
+        rows[-1] |= {"n": meta["n"], "name": meta["name"], "tensor": shown(meta["tensor"])}
     wanted[name] = rows
 writer = BinaryWriter(f"{folder}/tokens", chunk_bytes="64MB", item_loader=TokensLoader())
 for i in range(10):

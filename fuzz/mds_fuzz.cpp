@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Any bytes as what MDS and LitData datasets are made of; the first byte says as which part: an index, a shard with
+// columns of every kind, or compressed data. No crash, no read outside, no memory out of proportion; samples of a shard
+// lie one behind the other inside of it, and their values inside of them.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
+#include "format/columns/column_files.h"
+#include "format/columns/column_reader.h"
+#include "format/columns/column_shard.h"
+#include "format/compression/compression.h"
+#include "format/json_reader.h"
+#include "format/litdata/litdata_index.h"
+#include "format/mds/mds_encoding.h"
+#include "format/mds/mds_index.h"
+#include "format/memory_reader.h"
+
+using namespace feedline;
+
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+// One of each kind, as MDS and LitData name them.
+format::Columns every_column() {
+  format::Columns columns;
+  for (const char* encoding : {"bytes", "str", "json", "jpeg", "pil", "jpeg_array", "list[png]", "str_int", "str_float",
+                               "str_decimal", "ndarray", "ndarray:uint16"})
+    columns.push_back(*format::mds_column(encoding, encoding, {}));
+  columns.push_back(*format::mds_column("fixed", "ndarray:float32:2,2", 16));
+  columns.push_back(*format::mds_column("u64", "uint64", 8));
+  for (const char* encoding : {"tensor", "numpy", "no_header_tensor:17", "bool"})
+    columns.push_back(format::litdata_column(encoding, encoding));
+  return columns;
+}
+
+void check_inside(Bytes value, Bytes sample) {
+  if (value.empty()) return;
+  FEEDLINE_CHECK(value.data() >= sample.data() && value.data() + value.size() <= sample.data() + sample.size());
+}
+
+void read_samples(std::string_view text) {
+  static const format::Columns kColumns = every_column();
+  static const auto kFields =
+      *format::choose_columns({"bytes", "pil", "str_int", "str_float", "str_decimal:array", "ndarray", "ndarray:uint16",
+                               "fixed", "u64", "tensor", "numpy", "no_header_tensor:17", "bool"},
+                              kColumns);
+  std::uint32_t samples = 0;
+  if (text.size() >= sizeof samples) text.copy(reinterpret_cast<char*>(&samples), sizeof samples);
+  const format::MemoryReader reader(text);
+  const auto table = format::read_sample_table(reader, samples, text.size(), true);
+  if (!table) return;
+  const format::ColumnReader columns(kColumns, kFields, false);
+  memory::Record record;
+  for (std::size_t i = 0; i < samples; ++i) {
+    FEEDLINE_CHECK((*table)[i] <= (*table)[i + 1] && (*table)[i + 1] <= text.size());
+    const Bytes sample = std::as_bytes(std::span(text.substr((*table)[i], (*table)[i + 1] - (*table)[i])));
+    (void)format::files_of(sample, kColumns, kFields, false);
+    if (!columns.read(sample, record)) continue;
+    for (std::size_t field = 0; field < kFields.size(); ++field) {
+      const auto kind = kColumns[kFields[field].column].kind;
+      if (kind != format::ColumnKind::kReal) check_inside(record.fields[field].bytes, sample);
+      if (const auto& array = record.fields[field].array)
+        FEEDLINE_CHECK(array->bytes() == record.fields[field].bytes.size());
+    }
+  }
+}
+
+void decompress_any(std::uint8_t kind, Bytes data) {
+  constexpr std::uint64_t kMost = 1 << 16;
+  const auto compression = static_cast<format::Compression>(kind % 8);
+  memory::ByteBuffer room;
+  const auto made = format::decompress(compression, data, room, kMost);
+  FEEDLINE_CHECK(room.capacity() <= kMost);
+  if (!made) return;
+  std::vector<std::byte> exactly(made->size());
+  FEEDLINE_CHECK(format::decompress_exactly(compression, data, exactly).has_value());
+  FEEDLINE_CHECK(std::ranges::equal(exactly, *made));
+  std::vector<std::byte> streamed;
+  auto stream = format::StreamDecompression::start(compression, kMost);
+  const auto take = [&](Bytes bytes) -> Result<void> {
+    streamed.insert(streamed.end(), bytes.begin(), bytes.end());
+    return {};
+  };
+  for (std::size_t i = 0; i < data.size(); i += 7)
+    FEEDLINE_CHECK(stream->feed(data.subspan(i, std::min<std::size_t>(7, data.size() - i)), take).has_value());
+  FEEDLINE_CHECK(stream->finish(take).has_value());
+  FEEDLINE_CHECK(std::ranges::equal(streamed, *made));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
+  if (bytes == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, bytes - 1);
+  switch (data[0]) {
+    case 'm':
+      (void)format::parse_mds_index(text);
+      break;
+    case 'l':
+      (void)format::parse_litdata_index(text);
+      (void)format::leaf_names(text);
+      break;
+    case 's':
+      read_samples(text);
+      break;
+    default:
+      decompress_any(data[0], std::as_bytes(std::span(text)));
+  }
+  return 0;
+}
