@@ -70,8 +70,8 @@ def test_sources_are_folders_files_and_lists(folder: Path, database: Path, tmp_p
     for name in ("x.mdb", "no end", "train_lmdb/data.mdb"):
         dataset = feedline.open(tmp_path / name)
         assert dataset.format == "lmdb" and epoch(training(dataset)) == expected, name
-    twice = feedline.open([database, tmp_path / "x.mdb"])
-    assert len(twice) == 42 and twice[30].image.tobytes() == feedline.open(database)[9].image.tobytes()
+    twice = feedline.open([database, tmp_path / "x.mdb"]).resize((8, 8))
+    assert len(twice) == 42 and twice[30].image.tobytes() == twice[9].image.tobytes() != twice[10].image.tobytes()
 
 
 def test_pages_of_any_size_and_trees_of_any_height(tmp_path: Path) -> None:
@@ -88,12 +88,12 @@ def test_pixels_that_are_stored_decoded(tmp_path: Path) -> None:
         f"{i:08d}".encode(): made_lmdb.raw_datum(3, 9, 11, image[:, :, ::-1].transpose(2, 0, 1).tobytes(), i * 3)
         for i, image in enumerate(images)
     }
-    dataset = feedline.open(made_lmdb.write(tmp_path / "cifar_lmdb" / "data.mdb", entries))
+    dataset = feedline.open(made_lmdb.write(tmp_path / "cifar_lmdb" / "data.mdb", entries)).resize((9, 11))
     (batch,) = dataset.loader(7, output="numpy", layout="NHWC")
     np.testing.assert_array_equal(batch.image, images)
     np.testing.assert_array_equal(batch.label, np.arange(7) * 3)
     grey = {b"0": made_lmdb.raw_datum(1, 2, 2, b"abcd", 1)}
-    one = feedline.open(made_lmdb.write(tmp_path / "mnist_lmdb" / "data.mdb", grey))[0]
+    one = feedline.open(made_lmdb.write(tmp_path / "mnist_lmdb" / "data.mdb", grey)).resize((2, 2))[0]
     assert set(one.image.tobytes()) == set(b"abcd")
 
 
@@ -102,16 +102,16 @@ def test_texts_of_mmocr_and_lists_of_openmmlab(folder: Path, tmp_path: Path) -> 
     entries = {b"num-samples": b"5"}
     for i, photo in enumerate(photos, 1):
         entries |= {b"image-%09d" % i: photo.read_bytes(), b"label-%09d" % i: f"wörd {i}".encode()}
-    dataset = feedline.open(made_lmdb.write(tmp_path / "words.lmdb" / "data.mdb", entries))
+    dataset = feedline.open(made_lmdb.write(tmp_path / "words.lmdb" / "data.mdb", entries)).resize((8, 8))
     assert [dataset[i].label for i in range(5)] == [f"wörd {i}" for i in range(1, 6)]
     named = {photo.stem.encode(): photo.read_bytes() for photo in photos}
     path = made_lmdb.write(tmp_path / "sr.lmdb" / "data.mdb", named)
     order = [photos[3], photos[1], photos[4]]
     lines = "".join(f"{photo.stem}.png (32,32,3) 1\n" for photo in order)
     path.with_name("meta_info.txt").write_text(lines)
-    dataset = feedline.open(path.parent)
+    dataset = feedline.open(path.parent).resize((16, 16))
     assert list(dataset.schema) == ["image"]
-    expected = feedline.open(folder)
+    expected = feedline.open(folder).resize((16, 16))
     for i, place in enumerate((3, 1, 4)):
         assert dataset[i].image.tobytes() == expected[place].image.tobytes()
 
@@ -151,7 +151,7 @@ def test_every_flipped_bit_of_pages_is_an_error_or_the_same_samples(tmp_path: Pa
     "damage, says",
     [
         (lambda data: data[:-4096], "behind the end of the file"),
-        (lambda data: data[:5000], "second meta page|behind the end"),
+        (lambda data: data[:5000], "ends within its meta pages"),
         (lambda data: data[:16] + b"\xbe\xef\xc0\xde" + data[20:], "big-endian machine"),
         (lambda data: data[:12] + b"\xde\xc0\xef\xbe" + b"\0" * 4 + data[20:], "machine of 32 bits"),
         (lambda data: data[:20] + struct.pack("<I", 999) + data[24:], "version 999"),
@@ -188,10 +188,14 @@ def test_a_damaged_value_is_left_out_where_the_loader_says_so(tmp_path: Path) ->
 def test_a_database_that_is_written_to_is_noticed(tmp_path: Path) -> None:
     path = small(tmp_path / "x.mdb", 20)
     dataset = feedline.open(path, fields=SMALL)
-    with dataset.loader(10, output="numpy", epochs=2) as loader, pytest.raises(feedline.StorageError):
+    with (
+        dataset.loader(10, output="numpy", epochs=200) as loader,
+        pytest.raises(feedline.StorageError, match="has changed"),
+    ):
         for i, _ in enumerate(loader):
             if i == 0:
-                small(path, 21)
+                with path.open("ab") as file:
+                    file.write(bytes(4096))
 
 
 def test_threads_of_python_and_forks_read_one_database(database: Path) -> None:

@@ -99,7 +99,10 @@ def verify_shard(work: Work, name: bytes, stored: _engine.StoredObject, stamp: l
         inspected = _engine.inspect(shown, format, fields, kept, missing, commands)
         result.format = inspected.format
         result.findings += _of_inspection(inspected)
-        if all(finding.severity != "error" for finding in result.findings) or inspected.samples:
+        if result.format == "numpy":  # whose opening has compared all that can be; rows are no files
+            result.total = result.samples = inspected.samples
+            result.stored_bytes, result.indices = inspected.bytes, []
+        elif all(finding.severity != "error" for finding in result.findings) or inspected.samples:
             _read_shard(work, result)
         stored.check_unchanged()
     except StorageError as error:

@@ -8,7 +8,6 @@
 #include "base/check.h"
 #include "format/checksum.h"
 #include "format/field_kind.h"
-#include "format/finding.h"
 #include "format/short_list.h"
 #include "memory/npy_header.h"
 
@@ -18,13 +17,6 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 constexpr std::size_t kNowhere = ~std::size_t{0};
-
-// Rows have no names: their numbers, so that keys sort as rows stand.
-std::string key_of(std::uint64_t row) {
-  constexpr std::size_t kDigits = 8;
-  const std::string number = std::to_string(row);
-  return std::string(kDigits - std::min(kDigits, number.size()), '0') + number;
-}
 
 const std::string& header_of_reals() {
   static const std::string kHeader = memory::npy_header({DType::kFloat64, {}});
@@ -39,6 +31,12 @@ std::string extension_in(std::string_view path) {
 }
 
 }  // namespace
+
+std::string TableFormat::key_of(std::uint64_t row) {
+  constexpr std::size_t kDigits = 8;
+  const std::string number = std::to_string(row);
+  return std::string(kDigits - std::min(kDigits, number.size()), '0') + number;
+}
 
 Result<std::shared_ptr<const RecordFormat>> TableFormat::open(const std::string& source, const TablePlace& place,
                                                               const OpenOptions& options) {
@@ -281,80 +279,5 @@ Result<SampleFileSizes> TableFormat::file_sizes(std::uint64_t index) const {
 }
 
 Result<Inspection> TableFormat::inspect() const { return format::inspect(source_, options_); }
-
-Result<Inspection> TableFormat::inspect(const std::string& source, const TablePlace& place,
-                                        const OpenOptions& options) {
-  Inspection inspection;
-  inspection.format = "table";
-  inspection.shards = 1;
-  Findings findings;
-  const auto opened = open(source, place, options);
-  if (!opened) {
-    const bool is_data = opened.error().code == ErrorCode::kData;
-    findings.add({is_data                                     ? "damaged_table"
-                  : opened.error().code == ErrorCode::kConfig ? "no_field"
-                                                              : "unreadable_file",
-                  Severity::kError,
-                  place.path,
-                  "",
-                  {},
-                  opened.error().what});
-    inspection.findings = findings.to_inspection();
-    return inspection;
-  }
-  const auto& format = static_cast<const TableFormat&>(**opened);
-  inspection.samples = format.size();
-  for (const FieldDescription& field : format.fields()) inspection.fields.push_back(field.name);
-  std::vector<std::uint64_t> of_classes(format.classes_.size());
-  std::vector<std::uint64_t> of_fields(format.fields_.size());
-  for (std::uint64_t index = 0; index < format.size(); ++index) {
-    const std::uint64_t row = format.row_of(index);
-    bool is_first_image = true, has_label = false;
-    for (std::size_t i = 0; i < format.fields_.size(); ++i) {
-      const ColumnField& field = format.fields_[i];
-      if (!format.has(row, i)) {
-        const Severity severity = options.missing == Missing::kError ? Severity::kError : Severity::kWarning;
-        findings.add({"missing_field",
-                      severity,
-                      place.path,
-                      key_of(row),
-                      {},
-                      "line " + std::to_string(format.table_.lines[row]) + " has nothing in the column '" +
-                          format.table_.columns[field.column].name + "'"});
-        continue;
-      }
-      ++of_fields[i];
-      if (field.use == ColumnUse::kClass && !std::exchange(has_label, true))
-        ++of_classes[static_cast<std::size_t>(field.numbers[row])];
-      if (field.use != ColumnUse::kFile) {
-        inspection.bytes += field.use == ColumnUse::kText ? format.cell(row, i).size() : 1;
-        continue;
-      }
-      const auto path = file_of(*options.storage, place, format.cell(row, i));
-      const auto stat = path ? options.storage->stat(*path) : std::unexpected(path.error());
-      const bool is_empty = stat && stat->bytes == 0 && !may_be_empty(field.description.kind);
-      if (!stat || is_empty) {
-        findings.add({stat ? "empty_file" : "missing_file",
-                      Severity::kError,
-                      place.path,
-                      key_of(row),
-                      {},
-                      "line " + std::to_string(format.table_.lines[row]) + ": '" + std::string(format.cell(row, i)) +
-                          "' " + (stat ? "is empty" : "cannot be read: " + stat.error().what)});
-        continue;
-      }
-      inspection.bytes += stat->bytes;
-      if (field.description.kind != FieldKind::kImage || !std::exchange(is_first_image, false)) continue;
-      inspection.smallest_bytes =
-          inspection.largest_bytes == 0 ? stat->bytes : std::min(inspection.smallest_bytes, stat->bytes);
-      inspection.largest_bytes = std::max(inspection.largest_bytes, stat->bytes);
-    }
-  }
-  for (std::size_t i = 0; i < of_fields.size(); ++i)
-    inspection.extensions.push_back({format.table_.columns[format.fields_[i].column].name, of_fields[i]});
-  for (std::size_t i = 0; i < of_classes.size(); ++i) inspection.classes.push_back({format.classes_[i], of_classes[i]});
-  inspection.findings = findings.to_inspection();
-  return inspection;
-}
 
 }  // namespace feedline::format

@@ -42,7 +42,11 @@ class TableFormat final : public RecordFormat {
   Result<Inspection> inspect() const override;
 
  private:
+  friend class TableLook;  // table_inspection.cpp
+
   TableFormat(std::string source, TablePlace place, OpenOptions options, Table table, std::vector<ColumnField> fields);
+  // Rows have no names: their numbers, so that keys sort as rows stand.
+  static std::string key_of(std::uint64_t row);
   void leave_out();
   std::uint64_t compute_fingerprint() const;
   std::uint64_t row_of(std::uint64_t index) const { return rows_.empty() ? index : rows_[index]; }
