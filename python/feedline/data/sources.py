@@ -99,10 +99,10 @@ def open(
             (docs/formats.md). Of LMDB databases a pattern of keys, with ``{key}`` or a number as Python writes it:
             ``("image-{:09d}", "text=label-{:09d}")``, or ``"image"`` and ``"label"`` of Caffe's Datums. Of
             ``.npz`` files an array, ``("image=x:image", "y")``. Of tables a column, ``("image=path", "label=class")``.
-            Of Arrow and Parquet files, MDS and LitData a column, or alternatives: ``("image", "objects.bbox:boxes")``. Of annotated
-            images words: ``("image", "boxes", "labels", "masks")`` (docs/annotations.md). ``:image``, ``:mask``,
-            ``:value``, ``:array``, ``:bytes``,
-            ``:text`` or ``:json`` at the end of a spec says it otherwise; ``:boxes`` (N, 4) and ``:keypoints`` (N, 2)
+            Of Arrow and Parquet files, MDS and LitData a column, or alternatives:
+            ``("image", "objects.bbox:boxes")``. Of annotated images words: ``("image", "boxes", "labels", "masks")``
+            (docs/annotations.md). ``:image``, ``:mask``, ``:value``, ``:array``, ``:bytes``, ``:text`` or ``:json`` at
+            the end of a spec says it otherwise; ``:boxes`` (N, 4) and ``:keypoints`` (N, 2)
             or (N, K, 2), pixels, say of an array, or of lists in JSON, that it moves as the sample's images do.
         missing: what a sample is that lacks a field. ``"error"``: reading it is a :class:`DataError`, which
             ``on_error`` is about. ``"skip"``: it is left out; :meth:`Dataset.explain` says how many are. ``"none"``:
