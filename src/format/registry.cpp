@@ -10,6 +10,7 @@
 #include "format/annotations/yolo/yolo_entry.h"
 #include "format/arrow/arrow_entry.h"
 #include "format/folder/folder_entry.h"
+#include "format/glance.h"
 #include "format/index_store.h"
 #include "format/litdata/litdata_entry.h"
 #include "format/lmdb/lmdb_entry.h"
@@ -40,6 +41,11 @@ bool is_indexed_shard(const std::string& source, const OpenOptions& options) {
          IndexStore(options.index_directory).load_unchecked(*options.storage, source);
 }
 
+// Of keys, or of files below a folder.
+bool are_patterns(const OpenOptions& options) {
+  return std::ranges::any_of(options.fields, [](const std::string& spec) { return spec.contains("{key}"); });
+}
+
 Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions& options) {
   if (const std::string_view name = name_in(options.format); !name.empty()) {
     const auto named = std::ranges::find(entries(), name, &FormatEntry::name);
@@ -49,17 +55,23 @@ Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions
   }
   if (source.empty())
     return config_error("the source is empty: a folder, or files of a format that is known were expected");
-  if (options.storage->is_remote() && is_list(source)) {  // no server is asked for an object that is called so
+  const Glance storage(*options.storage);
+  if (storage.is_remote() && is_list(source)) {  // no server is asked for an object that is called so
     for (const FormatEntry* entry :
          {&lmdb_entry(), &numpy_entry(), &tfrecord_entry(), &arrow_entry(), &parquet_entry()}) {
-      FEEDLINE_TRY(const bool is_one, entry->sniff(source, *options.storage));
+      FEEDLINE_TRY(const bool is_one, entry->sniff(source, storage));
       if (is_one) return entry;
     }
     return &tar_entry();
   }
   if (is_indexed_shard(source, options)) return &tar_entry();
+  if (are_patterns(options))  // a folder of a million files is not listed to see what else it might be
+    for (const FormatEntry* entry : {&lmdb_entry(), &folder_entry()}) {
+      FEEDLINE_TRY(const bool is_one, entry->sniff(source, storage));
+      if (is_one) return entry;
+    }
   for (const FormatEntry* entry : entries()) {
-    FEEDLINE_TRY(const bool is_one, entry->sniff(source, *options.storage));
+    FEEDLINE_TRY(const bool is_one, entry->sniff(source, storage));
     if (is_one) return entry;
   }
   return config_error("'" + source + "' is neither a folder nor a file of a format that is known: " + names_of_all());

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import bisect
 import os
-import urllib.parse
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -213,6 +212,10 @@ def annotations_of(where: str, images: str | os.PathLike[str] | None, split: str
         raise ConfigError(f"{where}: split must be a name such as 'train', not {split!r}")
     word = "" if crowd is None else arguments.choice(where, "crowd", crowd, ("skip", "keep"))
     said = {"images": folder, "split": split or "", "crowd": word}
+    if not any(said.values()):
+        return ""
+    import urllib.parse  # which most sources do not need
+
     return "&".join(f"{name}={urllib.parse.quote(value, '/')}" for name, value in said.items() if value)
 
 

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/table/table_entry.h"
 
-#include <algorithm>
-
-#include "format/folder/folder_entry.h"
 #include "format/table/table_format.h"
 #include "format/table/table_source.h"
 
 namespace feedline::format {
 namespace {
-
-// Patterns of files, which find those of a folder whether it has a table or not.
-bool are_patterns(const OpenOptions& options) {
-  return std::ranges::any_of(options.fields, [](const std::string& spec) { return spec.contains("{key}"); });
-}
 
 Result<bool> is_table(const std::string& source, const storage::Storage& storage) {
   FEEDLINE_TRY(const auto place, find_table(storage, source, false));
@@ -29,13 +21,11 @@ Result<TablePlace> table_of(const std::string& source, const OpenOptions& option
 }
 
 Result<std::shared_ptr<const Format>> open_table(const std::string& source, const OpenOptions& options) {
-  if (are_patterns(options) && options.format.empty()) return folder_entry().open(source, options);
   FEEDLINE_TRY(const TablePlace place, table_of(source, options));
   return TableFormat::open(source, place, options);
 }
 
 Result<Inspection> inspect_table(const std::string& source, const OpenOptions& options) {
-  if (are_patterns(options) && options.format.empty()) return folder_entry().inspect(source, options);
   FEEDLINE_TRY(const TablePlace place, table_of(source, options));
   return TableFormat::inspect(source, place, options);
 }

@@ -528,6 +528,7 @@ TEST(TarFormat, AShardAtHandIsStillHeldToWhatAManifestSays) {
   const auto held = std::make_shared<HeldStorage>();
   OpenOptions options;
   options.storage = held;
+  options.index_directory = folder.path("indexes");
   ASSERT_TRUE(open(path, options));  // keeps an index
   EXPECT_GT(held->opened, 0);
   held->opened = 0;
