@@ -43,8 +43,8 @@ def inspect(source: str, format_: str | None, fields: str | None, show: str | No
     """Tell what SOURCE holds, and what a reader would drop, merge or refuse.
 
     SOURCE is a folder of class folders, a .tar or .tar.gz, a TFRecord file, or a brace list of them
-    ("shards/{000..146}.tar"); a folder of MDS or LitData with its index.json; with --fields a folder with a file for each field of a sample, too. Exit status 1: a
-    finding of severity "error" or "warning"; 3: nothing there to read.
+    ("shards/{000..146}.tar"), or a folder of MDS or LitData with its index.json; with --fields a folder with a file for
+    each field of a sample, too. Exit status 1: a finding of severity "error" or "warning"; 3: nothing there to read.
     """
     found = feedline.inspect(source, format=format_, fields=fields)
     findings = inspection.findings_of(found)

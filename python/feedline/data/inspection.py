@@ -241,7 +241,7 @@ _PAGES = (
     (
         "unknown_checksum",
         "the index has checksums of a shard that are not compared",
-        "They are of an algorithm that Feedline does not have: it has md5, sha1, sha256, xxh32, xxh64, xxh3_64 and xxh128.",
+        "Their algorithm is none of those that Feedline has: md5, sha1, sha256, xxh32, xxh64, xxh3_64 and xxh128.",
         "Write the shards with one of those, or compare them with the program that wrote them.",
     ),
     (

@@ -56,7 +56,8 @@ def open(
             path, or a URL: ``"s3://bucket/train/{000..146}.tar"``, ``"https://..."``, ``"gs://..."``, ``"az://..."``
             (docs/remote.md), or ``"file:///data/train"``, in which ``%`` stands before two hexadecimal digits. A URL of
             a folder ends in a slash. ``"pipe:COMMAND"``, where `allow_commands` says so: a tar that a command writes.
-        format: ``"folder"``, ``"tar"``, ``"tfrecord"``, ``"mds"``, ``"litdata"`` or ``"pixels"``; by default what the source is.
+        format: ``"folder"``, ``"tar"``, ``"tfrecord"``, ``"mds"``, ``"litdata"`` or ``"pixels"``; by default what the
+            source is.
         fields: one spec per field; by default an image and a label. Of tars an extension, or alternatives split by
             ``;``: ``("jpg;png", "mask.png", "boxes.npy", "json", "txt", "cls")``. Of a folder a pattern with ``{key}``
             for the sample's name, which may have slashes: ``("images/{key}.jpg", "masks/{key}.png")``; such a field is
@@ -65,7 +66,8 @@ def open(
             "mask" or "seg"; cls, cls2, index, inx, id are integers; npy is an array; json, jsn are JSON; txt, text,
             caption, transcript are text; all else is bytes. Of TFRecord files a feature, or alternatives:
             ``("image=image/encoded", "image/class/label", "caption;title:text")``; what it is follows from its values
-            (docs/formats.md); of MDS and LitData a column likewise. ``:image``, ``:mask``, ``:value``, ``:array``, ``:bytes``,
+            (docs/formats.md); of MDS and LitData a column likewise.
+            ``:image``, ``:mask``, ``:value``, ``:array``, ``:bytes``,
             ``:text`` or ``:json`` at the end of a spec says it otherwise; ``:boxes`` (N, 4) and ``:keypoints`` (N, 2)
             or (N, K, 2), pixels, say of an array, or of lists in JSON, that it moves as the sample's images do.
         missing: what a sample is that lacks a field. ``"error"``: reading it is a :class:`DataError`, which
