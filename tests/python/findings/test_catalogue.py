@@ -71,7 +71,7 @@ def test_every_cause_has_a_turn_of_its_own():
 
 def test_every_code_of_the_engine_has_a_page():
     """The literals with a severity behind them, one of two among them, of `missing` samples by what the user asked for,
-    those that end the scan of a shard, and what makes a TFRecord record no sample.
+    those that end the scan of a shard or a walk, what makes a record no sample, and what an error of opening is.
     """
     source = CHECKOUT / "src/format"
     if not source.is_dir():
@@ -79,7 +79,8 @@ def test_every_code_of_the_engine_has_a_page():
     texts = [path.read_text() for path in source.rglob("*.cpp") if not path.name.endswith("_test.cpp")]
     behind = re.compile(
         r'"([a-z]+(?:_[a-z]+)+)",\s*(?:(?:format::)?Severity::k|missing\b)|\? "([a-z_]+)" : "[a-z_]+", Severity::k'
-        r'|\b(?:stop|problem)\("([a-z_]+)"|\.code = "([a-z_]+)"|\bProblem\(\{"([a-z_]+)"'
+        r'|\b(?:stop|problem|report|add_error)\((?:findings, )?"([a-z_]+)"|\.code = "([a-z_]+)"'
+        r'|\bProblem\(\{"([a-z_]+)"|\b(?:is_data|kData)\s+\? "([a-z_]+)"'
     )
     said = {name for text in texts for names in behind.findall(text) for name in names if name}
     of_places = {page.code for page in places.entries()}  # whose rule is in Python
