@@ -20,7 +20,8 @@ _STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 _MOST_ROWS = 20
 # Of what was not looked at nothing is said; a file of pixels is checked record by record.
 _UNDECODED = dict.fromkeys(
-    ("folder", "tar", "tfrecord"), ", if its images decode: --show decodes some, `feedline pack --check` all"
+    ("folder", "tar", "tfrecord", "coco", "voc", "yolo"),
+    ", if its images decode: --show decodes some, `feedline pack --check` all",
 )
 
 

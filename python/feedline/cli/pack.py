@@ -24,7 +24,7 @@ _MOST_ROWS = 20
 @click.command(short_help="Write a dataset again as tar shards.")
 @click.argument("source")
 @click.argument("output", type=parameters.OUTPUT_PLACE)
-@parameters.source_format("folder", "tar", "tfrecord")
+@parameters.source_format("folder", "tar", "tfrecord", "coco", "voc", "yolo")
 @parameters.fields
 @click.option("--shard-size", show_default="1GB", metavar="BYTES", help="Let no shard get larger: 500MB, 5G, 1GiB.")
 @click.option("--samples-per-shard", type=click.IntRange(1), metavar="N", help="Fill shards with so many instead.")
