@@ -113,9 +113,8 @@ Result<void> draw_polygon(std::span<const std::int32_t> points, int height, int 
     draw_edge(x0, y0, x1, y1, borders);
   }
   std::ranges::sort(scratch.borders);
-  const std::uint64_t all = static_cast<std::uint64_t>(height) * static_cast<std::uint64_t>(width);
-  if (scratch.borders.size() % 2 == 1) scratch.borders.push_back(all);
-  for (std::size_t i = 0; i < scratch.borders.size(); i += 2)
+  // a closed line crosses from one column to the next as often as it comes back
+  for (std::size_t i = 0; i + 1 < scratch.borders.size(); i += 2)
     set_run(scratch.borders[i], scratch.borders[i + 1], height, width, plane);
   return {};
 }

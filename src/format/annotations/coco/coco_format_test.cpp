@@ -195,6 +195,19 @@ TEST_F(Coco, MasksNeedTheSizeOfTheirImage) {
   EXPECT_CONTAINS(show(source, {"boxes"}), "(1, 4)");
 }
 
+TEST_F(Coco, MasksTakeNoMoreThanARecordMay) {
+  const auto format = opened(write(object(kSquare) + "," + object(kSquare)), {"image", "masks"});
+  ASSERT_TRUE(format) << format.error().message();
+  memory::Record record;
+  record.most_bytes = 6 + 2 * 24;
+  EXPECT_TRUE((*format)->read(0, record)) << "the image and two masks";
+  record.most_bytes -= 1;
+  const auto read = (*format)->read(0, record);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, ErrorCode::kData);
+  EXPECT_EQ(read.error().where.record, 0u);
+}
+
 TEST_F(Coco, AMaskOfManyCategoriesHasSixteenBits) {
   std::string categories;
   for (int i = 0; i < 255; ++i) categories += (i == 0 ? "" : ",") + std::string("{\"id\":") + std::to_string(i) + "}";
