@@ -373,6 +373,13 @@ TEST_F(Parquet, SourcesAreToldByNameContentAndFolder) {
   EXPECT_CONTAINS(opened(encrypted).error().what, "its footer is encrypted");
 }
 
+// A map of types that no value has would be gone through without a byte less to read.
+TEST_F(Parquet, AMapWithoutEndInAHeaderIsNone) {
+  const std::string map = "\x1b" + varint_text(std::uint64_t{1} << 62) + std::string("\0and more", 9);
+  EXPECT_FALSE(parse_page_header(std::as_bytes(std::span(map))));
+  EXPECT_FALSE(parse_parquet_metadata(std::as_bytes(std::span(map))));
+}
+
 TEST_F(Parquet, PackedNumbersOfAnyWidth) {
   for (unsigned bits = 1; bits <= 64; ++bits) {
     std::vector<std::byte> packed(8 * bits + 9);
