@@ -81,10 +81,9 @@ def pack(
     SOURCE is what `feedline inspect` takes, but arrays and pixels: a folder of class folders, tars
     ("shards/{000..146}.tar"), TFRecord, Arrow or Parquet files, MDS, LitData, LMDB, a table; with --fields a folder
     with a file for each field of a sample, too. All files of a sample are packed, all features of a record, and of
-    Arrow and Parquet files the columns that fields take.
-    Interrupted, the same command goes on where it was. Shards have WebDataset's layout; feedline-pack.json beside them
-    says what they hold. Exit status 1: samples were skipped; 3: one cannot be read or is damaged, or OUTPUT cannot be
-    written.
+    Arrow and Parquet files the columns that fields take. Interrupted, the same command goes on where it was. Shards
+    have WebDataset's layout; feedline-pack.json beside them says what they hold. Exit status 1: samples were skipped;
+    3: one cannot be read or is damaged, or OUTPUT cannot be written.
 
     With --raw every image is decoded, and OUTPUT is one file with its 8-bit pixels, which is read without decoding.
     """

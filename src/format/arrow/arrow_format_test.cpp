@@ -295,19 +295,17 @@ TEST_F(Arrow, ACutFileIsAnErrorOfOpeningOrOfNoWrongValue) {
 TEST_F(Arrow, EveryChangedByteIsAnErrorOrReadsInside) {
   const std::string whole = ArrowWriter({every_kind(100)}).stream();
   std::size_t refused = 0;
-  for (std::size_t at = 0; at < whole.size(); ++at)
-    for (const char value : {'\x7f', '\xff'}) {
-      std::string changed = whole;
-      changed[at] = value;
-      const auto format = opened(changed, kAllFields);
-      refused += !format;
-      for (std::uint64_t i = 0; format && i < std::min<std::uint64_t>((*format)->size(), 4); ++i) {
-        memory::Record record;
-        (void)(*format)->read(i, record);
-        (void)(*format)->files(i);
-      }
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string changed = whole;
+    changed[at] = at % 3 == 0 ? '\x7f' : '\xff';  // of numbers of 2, 4 and 8 bytes the one or the other at any place
+    const auto format = opened(changed, kAllFields);
+    refused += !format;
+    for (std::uint64_t i = 0; format && i < std::min<std::uint64_t>((*format)->size(), 4); ++i) {
+      memory::Record record;
+      (void)(*format)->read(i, record);
     }
-  EXPECT_GT(refused, whole.size() / 4);
+  }
+  EXPECT_GT(refused, whole.size() / 8);
 }
 
 TEST_F(Arrow, SourcesAreToldByNameContentAndFolder) {

@@ -73,7 +73,7 @@ void CompactReader::skip(CompactType type) {
 void CompactReader::skip_item(CompactType type) {
   switch (type) {
     case CompactType::kStop:
-      return;
+      return fail();
     case CompactType::kTrue:
     case CompactType::kFalse:
     case CompactType::kByte:
@@ -97,10 +97,10 @@ void CompactReader::skip_item(CompactType type) {
       const std::uint64_t count = varint();
       if (count > 0) {
         const std::uint8_t kinds = byte();
+        if (count > rest_.size()) return fail();  // a pair takes bytes
         for (std::uint64_t i = 0; i < count && !damaged_; ++i) {
           skip_item(static_cast<CompactType>(kinds >> 4U));
           skip_item(static_cast<CompactType>(kinds & 0x0FU));
-          if (rest_.empty() && i + 1 < count) return fail();
         }
       }
       --depth_;

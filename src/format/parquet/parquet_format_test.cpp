@@ -178,6 +178,9 @@ TEST_F(Parquet, PlainValuesOfEveryType) {
   EXPECT_EQ(one(ParquetType::kInt32, Encoding::kPlain, 2, plain_text<std::int32_t>({200, 7}), kUint8), "200|7");
   EXPECT_EQ(one(ParquetType::kInt32, Encoding::kPlain, 2, plain_text<std::int32_t>({-3, 7}), kInt8), "-3|7");
   EXPECT_CONTAINS(one(ParquetType::kInt64, Encoding::kPlain, 1, plain_text<std::int64_t>({-1}), kUint64), "64 bits");
+  MadeLeaf narrow{{node_of("x", 0, ParquetType::kInt32, 0, kInt8)}, ParquetType::kInt32};
+  narrow.groups = {{{2, 2, {}, {}, plain_text<std::int32_t>({100, 7})}}};
+  EXPECT_EQ(all(ParquetWriter::write({narrow}, {2}), {"x:array"}), "():100|():7") << "of a byte, as their type says";
   EXPECT_CONTAINS(one(ParquetType::kInt64, Encoding::kPlain, 1, plain_text<std::int64_t>({1}), kDecimal),
                   "holds decimals, of which this version makes no field");
   EXPECT_CONTAINS(one(ParquetType::kInt96, Encoding::kPlain, 1, std::string(12, '\0')), "INT96");
@@ -368,6 +371,13 @@ TEST_F(Parquet, SourcesAreToldByNameContentAndFolder) {
   std::string encrypted = file;
   encrypted.replace(encrypted.size() - 4, 4, "PARE");
   EXPECT_CONTAINS(opened(encrypted).error().what, "its footer is encrypted");
+}
+
+// A map of types that no value has would be gone through without a byte less to read.
+TEST_F(Parquet, AMapWithoutEndInAHeaderIsNone) {
+  const std::string map = "\x1b" + varint_text(std::uint64_t{1} << 62) + std::string("\0and more", 9);
+  EXPECT_FALSE(parse_page_header(std::as_bytes(std::span(map))));
+  EXPECT_FALSE(parse_parquet_metadata(std::as_bytes(std::span(map))));
 }
 
 TEST_F(Parquet, PackedNumbersOfAnyWidth) {
