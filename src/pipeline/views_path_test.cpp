@@ -49,7 +49,7 @@ std::vector<std::byte> made_of_whole(const ViewPoint& point, const std::vector<O
                                      const std::vector<std::byte>& encoded, const base::SampleKey& key) {
   ImageScratch scratch;
   const memory::Record::Field stored{.bytes = encoded};
-  const Size image = *open_image(stored, scratch);
+  const Size image = *open_image(stored, false, scratch);
   EXPECT_TRUE(scratch.decoder.decode({0, 0, image.width, image.height}, ColorMode::kRgb, scratch.pixels));
   std::vector<std::byte> all;
   std::uint32_t number = 0;
@@ -128,7 +128,7 @@ TEST(ViewsPath, WhatIsBeforeTheViewsIsDrawnOnceAndTheBytesAreTheSame) {
     // by the whole list: the shared steps once, by hand
     ImageScratch scratch;
     const memory::Record::Field stored{.bytes = encoded};
-    const Size image = *open_image(stored, scratch);
+    const Size image = *open_image(stored, false, scratch);
     const auto shared = *transform::SharedSteps::compile(point.shared(operations));
     ASSERT_TRUE(shared->draw(image, key, nullptr, scratch.drawing));
     ASSERT_TRUE(scratch.decoder.decode(scratch.drawing.region, ColorMode::kRgb, scratch.pixels));
@@ -173,7 +173,7 @@ TEST(ViewsPath, PlanesOfTheBoxAreTheBytesOfPlanesOfEachView) {
     std::vector<std::byte> expected;
     std::set<int> coarseness;
     for (std::uint32_t view = 0; view < 3; ++view) {
-      const Size image = *open_image({.bytes = encoded}, scratch);
+      const Size image = *open_image({.bytes = encoded}, false, scratch);
       const auto chain = *transform::Chain::compile_view(point.operations_of(operations, 0, view), 1, view,
                                                          std::nullopt, Layout::kNchw);
       ASSERT_TRUE(chain->draw(image, key, scratch.drawing));
