@@ -34,6 +34,9 @@ std::optional<std::size_t> decompress_block(Compression kind, std::span<const st
   }
   constexpr std::size_t kMost = std::numeric_limits<int>::max();  // the library counts so
   if (in.size() > kMost) return {};
+  std::byte spare{};  // without any room the library takes one spelling of nothing alone; more made than room is the
+                      // caller's to see
+  if (out.empty()) out = std::span(&spare, 1);
   const int made = LZ4_decompress_safe(chars(in.data()), reinterpret_cast<char*>(out.data()),
                                        static_cast<int>(in.size()), static_cast<int>(std::min(out.size(), kMost)));
   if (made < 0) return {};

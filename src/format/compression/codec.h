@@ -36,7 +36,7 @@ bool has_streams(Compression kind);
 // Blocks that are decompressed in one call. What a block says of its own size, where it says it and could have so many
 // bytes at all; nullopt: it does not, or is damaged.
 std::optional<std::uint64_t> size_in_block(Compression kind, std::span<const std::byte> in);
-// The bytes that were made; nullopt: it is damaged, or makes more than `out` has.
+// The bytes that were made, more than `out` has where that is none; nullopt: it is damaged, or makes more than `out`.
 std::optional<std::size_t> decompress_block(Compression kind, std::span<const std::byte> in, std::span<std::byte> out);
 
 std::unexpected<Error> damaged(Compression kind, const std::string& how);

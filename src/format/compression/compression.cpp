@@ -117,7 +117,8 @@ Result<Out> decompress_whole_block(Compression kind, In in, memory::ByteBuffer& 
   const std::uint64_t bytes = std::min<std::uint64_t>(most, kMostTimes * in.size() + 64);
   FEEDLINE_TRY(const Out room, out.make_room(bytes, most));
   const auto made = decompress_block(kind, in, room);
-  if (!made) return damaged(kind, "it is no such block, or one of more than " + std::to_string(most) + " bytes");
+  if (!made || *made > room.size())
+    return damaged(kind, "it is no such block, or one of more than " + std::to_string(most) + " bytes");
   return room.first(*made);
 }
 

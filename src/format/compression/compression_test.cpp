@@ -108,6 +108,13 @@ TEST(Compression, NothingCompressedIsNothing) {
   }
 }
 
+TEST(Compression, NothingIsTheSameWithRoomAndWithoutIt) {
+  for (const std::string& nothing : {std::string(1, '\0'), std::string("\x05", 1)}) {
+    const bool with_room = at_most(Compression::kLz4, nothing, 10).empty();
+    EXPECT_EQ(exactly(Compression::kLz4, nothing, 0).empty(), with_room);
+  }
+}
+
 // Megabytes of zeros take some bytes.
 TEST(Compression, ABombIsStoppedAtWhatIsAllowed) {
   const std::string zeros(4 << 20, '\0');
