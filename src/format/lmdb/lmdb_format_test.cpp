@@ -272,6 +272,19 @@ TEST_F(Lmdb, KeepsItsIndexBesideTheFileAndMakesADamagedOneAnew) {
   EXPECT_EQ(TemporaryFolder::read(kept), good);
 }
 
+TEST_F(Lmdb, AnIndexOfAnotherTransactionIsMadeAnew) {
+  const auto file = [](const char* second, std::uint64_t transaction) {
+    LmdbWriter writer;
+    return writer.file(writer.add_tree({{"a", kPhoto}, {second, kPhoto}}), transaction);
+  };
+  const std::string source = folder_.write("x.mdb", file("b", 2));
+  EXPECT_EQ((*opened(source))->where(1).key, "b");
+  const auto time = std::filesystem::last_write_time(source);
+  folder_.write("x.mdb", file("c", 3));
+  std::filesystem::last_write_time(source, time);
+  EXPECT_EQ((*opened(source))->where(1).key, "c");
+}
+
 TEST_F(Lmdb, InspectionTellsWhatIsWrong) {
   EXPECT_EQ(inspected(write({{"0", raw_datum(3, 1, 1, "bgr", 1)}, {"1", raw_datum(3, 1, 1, "bg", 1)}})),
             "damaged_datum:error");
