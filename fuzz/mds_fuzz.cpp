@@ -29,16 +29,22 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
+// A spec ends at a colon.
+std::string name_of_one(std::string encoding) {
+  std::ranges::replace(encoding, ':', '_');
+  return encoding;
+}
+
 // One of each kind, as MDS and LitData name them.
 format::Columns every_column() {
   format::Columns columns;
   for (const char* encoding : {"bytes", "str", "json", "jpeg", "pil", "jpeg_array", "list[png]", "str_int", "str_float",
                                "str_decimal", "ndarray", "ndarray:uint16"})
-    columns.push_back(*format::mds_column(encoding, encoding, {}));
+    columns.push_back(*format::mds_column(name_of_one(encoding), encoding, {}));
   columns.push_back(*format::mds_column("fixed", "ndarray:float32:2,2", 16));
   columns.push_back(*format::mds_column("u64", "uint64", 8));
   for (const char* encoding : {"tensor", "numpy", "no_header_tensor:17", "bool"})
-    columns.push_back(format::litdata_column(encoding, encoding));
+    columns.push_back(format::litdata_column(name_of_one(encoding), encoding));
   return columns;
 }
 
@@ -50,8 +56,8 @@ void check_inside(Bytes value, Bytes sample) {
 void read_samples(std::string_view text) {
   static const format::Columns kColumns = every_column();
   static const auto kFields =
-      *format::choose_columns({"bytes", "pil", "str_int", "str_float", "str_decimal:array", "ndarray", "ndarray:uint16",
-                               "fixed", "u64", "tensor", "numpy", "no_header_tensor:17", "bool"},
+      *format::choose_columns({"bytes", "pil", "str_int", "str_float", "str_decimal:array", "ndarray", "ndarray_uint16",
+                               "fixed", "u64", "tensor", "numpy", "no_header_tensor_17", "bool"},
                               kColumns);
   std::uint32_t samples = 0;
   if (text.size() >= sizeof samples) text.copy(reinterpret_cast<char*>(&samples), sizeof samples);
