@@ -163,6 +163,7 @@ TEST_F(Voc, AClassThatHasNoListIsAnErrorOfItsSample) {
   write("b", "dog");
   folder_.write("ImageSets/Main/train.txt", "a\nb\n");
   folder_.write("ImageSets/Main/cat_train.txt", "");
+  folder_.write("ImageSets/Main/zebra_train.txt", "");  // which comes behind it
   const auto format = opened();
   memory::Record record;
   EXPECT_TRUE((*format)->read(0, record));
