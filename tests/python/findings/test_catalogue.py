@@ -78,7 +78,8 @@ def test_every_code_of_the_engine_has_a_page():
         pytest.skip("the engine's sources are not here")
     texts = [path.read_text() for path in source.rglob("*.cpp") if not path.name.endswith("_test.cpp")]
     behind = re.compile(
-        r'"([a-z]+(?:_[a-z]+)+)",\s*(?:(?:[\w.]+\(\) \? |format::)?Severity::k|missing\b)|\? "([a-z_]+)" : "[a-z_]+", Severity::k'
+        r'"([a-z]+(?:_[a-z]+)+)",\s*(?:(?:[\w.]+\(\) \? |format::)?Severity::k|missing\b)'
+        r'|\? "([a-z_]+)" : "[a-z_]+", Severity::k'
         r'|\b(?:stop|problem|report|add_error)\((?:findings, )?"([a-z_]+)"|\.code = "([a-z_]+)"'
         r'|\bProblem\(\{"([a-z_]+)"|\b(?:is_data|kData)\s+\? "([a-z_]+)"'
     )
