@@ -9,23 +9,34 @@ import tensorflow as tf
 
 folder, draw = sys.argv[1], np.random.default_rng(7)
 
+
 def feature(**one):
     return tf.train.Feature(**one)
 
+
 def example(i):
-    return tf.train.Example(features=tf.train.Features(feature={
-        "n": feature(int64_list=tf.train.Int64List(value=[int(draw.integers(-2**63, 2**63))])),
-        "many": feature(int64_list=tf.train.Int64List(value=[int(x) for x in draw.integers(-1000, 1000, i % 7)])),
-        "x": feature(float_list=tf.train.FloatList(value=draw.normal(size=i % 4).astype(np.float32).tolist())),
-        "raw": feature(bytes_list=tf.train.BytesList(value=[draw.bytes(int(draw.integers(0, 3000)))])),
-        "not_set": feature(),
-    }))
+    return tf.train.Example(
+        features=tf.train.Features(
+            feature={
+                "n": feature(int64_list=tf.train.Int64List(value=[int(draw.integers(-(2**63), 2**63))])),
+                "many": feature(
+                    int64_list=tf.train.Int64List(value=[int(x) for x in draw.integers(-1000, 1000, i % 7)])
+                ),
+                "x": feature(float_list=tf.train.FloatList(value=draw.normal(size=i % 4).astype(np.float32).tolist())),
+                "raw": feature(bytes_list=tf.train.BytesList(value=[draw.bytes(int(draw.integers(0, 3000)))])),
+                "not_set": feature(),
+            }
+        )
+    )
+
 
 def sequence(i):
     steps = [tf.train.Feature(float_list=tf.train.FloatList(value=[t, t / 2])) for t in range(i % 5)]
     return tf.train.SequenceExample(
         context=tf.train.Features(feature={"n": feature(int64_list=tf.train.Int64List(value=[i]))}),
-        feature_lists=tf.train.FeatureLists(feature_list={"steps": tf.train.FeatureList(feature=steps)}))
+        feature_lists=tf.train.FeatureLists(feature_list={"steps": tf.train.FeatureList(feature=steps)}),
+    )
+
 
 wanted = {}
 for name, kind in (("plain", ""), ("gzip", "GZIP"), ("zlib", "ZLIB")):
@@ -35,11 +46,23 @@ for name, kind in (("plain", ""), ("gzip", "GZIP"), ("zlib", "ZLIB")):
             writer.write(example(i).SerializeToString())
     rows = []
     for record in tf.data.TFRecordDataset(path, kind):
-        one = tf.io.parse_single_example(record, {
-            "n": tf.io.FixedLenFeature([], tf.int64), "many": tf.io.VarLenFeature(tf.int64),
-            "x": tf.io.VarLenFeature(tf.float32), "raw": tf.io.FixedLenFeature([], tf.string)})
-        rows.append([int(one["n"]), one["many"].values.numpy().tolist(), one["x"].values.numpy().tolist(),
-                     one["raw"].numpy().hex()])
+        one = tf.io.parse_single_example(
+            record,
+            {
+                "n": tf.io.FixedLenFeature([], tf.int64),
+                "many": tf.io.VarLenFeature(tf.int64),
+                "x": tf.io.VarLenFeature(tf.float32),
+                "raw": tf.io.FixedLenFeature([], tf.string),
+            },
+        )
+        rows.append(
+            [
+                int(one["n"]),
+                one["many"].values.numpy().tolist(),
+                one["x"].values.numpy().tolist(),
+                one["raw"].numpy().hex(),
+            ]
+        )
     wanted[name] = rows
 with tf.io.TFRecordWriter(f"{folder}/sequence.tfrecord") as writer:
     for i in range(1, 60):
