@@ -176,7 +176,7 @@ TEST(FolderFormat, InspectionTellsWhatIsOdd) {
   const auto inspection = inspect(folder.path(), {});
   ASSERT_TRUE(inspection);
   EXPECT_EQ(inspected(folder.path()),
-            "decoded_by_pillow:warning empty_file:error stray_file:warning unknown_extension:warning");
+            "empty_file:error stray_file:warning unknown_extension:warning decoded_by_pillow:warning");
   EXPECT_EQ(inspection->samples, 3u);
   EXPECT_EQ(inspection->bytes, 5u);
   EXPECT_EQ(inspection->smallest_bytes, 0u);
