@@ -47,8 +47,8 @@ struct ListedShard {
 };
 
 struct OpenOptions {
-  std::string
-      format;  // "folder", "tar", "tfrecord", "lmdb", "numpy", "table" or "pixels"; empty: by what the source is
+  // "folder", "tar", "tfrecord", "parquet" and so on (docs/formats.md); empty: by what the source is.
+  std::string format;
   // One spec per field. Empty: image and label.
   // tar: an extension, or alternatives separated by ';' ("jpg;png", "seg.png", "cls"). The field is called like the
   // first of them.
