@@ -48,7 +48,7 @@ class Parser {
     skip();
     if (take("}")) return true;
     while (true) {
-      auto& [name, value] = out.members.emplace_back();
+      auto& [name, value] = out.members.emplace_back(std::string(), JsonValue{});
       skip();
       if (!text(name)) return false;
       skip();
