@@ -105,6 +105,7 @@ ARGUMENTS = {
     "with_stack": lambda _: (torch.profiler.profile(with_stack=True),),
     "profile_memory": lambda _: (torch.profiler.profile(profile_memory=True),),
     "fields": lambda _: (inspect.signature(feedline.open).parameters["fields"],),  # of tars alone
+    "images": lambda _: (inspect.signature(feedline.open).parameters["images"],),  # of COCO's files alone
     "batch_size": lambda _: (torch_loader(batch_size=4),),
     "cache": lambda _: (inspect.signature(feedline.open).parameters["cache"],),
     "for_": lambda _: (
