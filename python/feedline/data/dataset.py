@@ -261,9 +261,9 @@ class Dataset(Targets, Augmentations):
 
     def explain(self) -> str:
         """What runs, in which order, and fused how, and what helps where the files lie: text for people."""
-        from . import foreign_images, places  # with the words for findings
+        from . import places  # with the words for findings
 
-        return foreign_images.told(places.explained(self._engine.explain(), self.source))
+        return places.explained(self._engine.explain(), self.source)
 
     def inspect(self) -> Inspection:
         """Formats, sizes, classes, and what a reader would drop or merge. Decodes nothing."""

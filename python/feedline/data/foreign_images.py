@@ -72,7 +72,7 @@ def _words(error: Exception) -> str:
 
 
 def told(text: str) -> str:
-    """The text of ``explain()``, with a line for what this process has decoded so, if anything."""
+    """The text of a loader's ``explain()``, with a line for what this process has decoded so, if anything."""
     counts = _engine.foreign_images_decoded()
     if not counts:
         return text
