@@ -40,7 +40,7 @@ std::string_view code_of(DType dtype) {
 
 }  // namespace
 
-std::vector<std::byte> array_file(const ArraySpec& spec, std::span<const std::byte> data) {
+std::vector<std::byte> table_array_file(const ArraySpec& spec, std::span<const std::byte> data) {
   constexpr std::size_t kFront = 10, kAlignment = 64;  // magic, version, length of the dict; where the elements begin
   std::string dict = "{'descr': '" + std::string(code_of(spec.dtype)) + "', 'fortran_order': False, 'shape': (";
   for (const std::int64_t extent : spec.shape) dict += std::to_string(extent) + ",";

@@ -12,6 +12,6 @@
 namespace feedline::format {
 
 // Requires: `data` are the elements of `spec`, in C order.
-std::vector<std::byte> array_file(const ArraySpec& spec, std::span<const std::byte> data);
+std::vector<std::byte> table_array_file(const ArraySpec& spec, std::span<const std::byte> data);
 
 }  // namespace feedline::format

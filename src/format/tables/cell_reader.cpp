@@ -185,7 +185,7 @@ Result<std::vector<SampleFiles::File>> files_of(const std::vector<PickedColumn>&
       const std::string text = std::to_string(fields[i].value);
       bytes.assign(std::as_bytes(std::span(text)).begin(), std::as_bytes(std::span(text)).end());
     }
-    if (fields[i].array) bytes = array_file(*fields[i].array, fields[i].bytes);
+    if (fields[i].array) bytes = table_array_file(*fields[i].array, fields[i].bytes);
     const std::string end(end_of(kind, bytes));
     const bool may_be_short = kind == FieldKind::kImage || kind == FieldKind::kInteger;
     std::string name = may_be_short && !is_taken(end) ? end : plain_name(choices[i].description.name) + "." + end;
