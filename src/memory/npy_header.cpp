@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/check.h"
+
 namespace feedline::memory {
 namespace {
 
@@ -143,6 +145,17 @@ std::string npy_header(const ArraySpec& spec) {
   const std::array<char, 4> version_and_length{1, 0, static_cast<char>(dict.size() & 0xff),
                                                static_cast<char>(dict.size() >> 8)};
   return std::string(kMagic).append(version_and_length.data(), version_and_length.size()) + dict;
+}
+
+std::vector<std::byte> npy_file(const ArraySpec& spec, std::span<const std::byte> data) {
+  FEEDLINE_CHECK(spec.bytes() == data.size());
+  const std::string header = npy_header(spec);
+  const auto front = std::as_bytes(std::span(header));
+  std::vector<std::byte> file;
+  file.reserve(front.size() + data.size());
+  file.insert(file.end(), front.begin(), front.end());
+  file.insert(file.end(), data.begin(), data.end());
+  return file;
 }
 
 }  // namespace feedline::memory

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "feedline/array.h"
 #include "feedline/error.h"
@@ -40,5 +41,7 @@ bool is_npy(std::span<const std::byte> front);
 
 // Before the elements of such an array, in C order: of version 1, and aligned as NumPy has it.
 std::string npy_header(const ArraySpec& spec);
+// A whole file. Requires: `data` are the elements of `spec`, in C order.
+std::vector<std::byte> npy_file(const ArraySpec& spec, std::span<const std::byte> data);
 
 }  // namespace feedline::memory

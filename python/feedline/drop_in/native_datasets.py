@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..errors import StalledError
 from ..loader import batches
 from . import sources
-from .native import Late
 from .native_images import NativeImageIterator
 
 
@@ -37,11 +35,7 @@ class NativeDatasetIterator(NativeImageIterator):
             return None  # the dataset raises it again, where torch would
         if not samples:
             return None
-        if self._pipeline is None or not self._fits(samples):
-            self._size = max(self._size, len(samples))
-            self._open()
-        assert self._pipeline is not None
-        self._pipeline.engine.give(samples, draws)
+        self._ready(samples).engine.give(samples, draws)
         return _Begun(len(samples))
 
     def _sample(self, index: Any) -> int:
@@ -51,12 +45,7 @@ class NativeDatasetIterator(NativeImageIterator):
     def _finish(self, index: Any, begun: Any) -> Any:
         if begun is None:
             return self._in_python(index)
-        assert self._pipeline is not None
-        try:
-            batch = self._pipeline.next()
-        except (StalledError, KeyboardInterrupt) as error:
-            raise Late(error) from None
-        assert batch is not None
+        batch = self._next_batch()
         columns = [column[: len(index)] for column in batch.to_torch()]
         bad = {row for row, _ in batch.bad if row < len(index)}
         course = self._course

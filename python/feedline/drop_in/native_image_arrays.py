@@ -7,9 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..errors import StalledError
 from . import sources
-from .native import Late
 from .native_images import NativeImageIterator
 
 
@@ -33,18 +31,9 @@ class NativeImageArrayIterator(NativeImageIterator):
             return None  # the dataset raises it again, where torch would
         if not rows:
             return None
-        if self._pipeline is None or not self._fits(rows):
-            self._size = max(self._size, len(rows))
-            self._open()
-        assert self._pipeline is not None
-        self._pipeline.engine.give(rows, draws)
+        self._ready(rows).engine.give(rows, draws)
         return _Begun(labels)
 
     def _take(self, begun: Any) -> tuple[torch.Tensor, list[int]]:
-        assert self._pipeline is not None
-        try:
-            batch = self._pipeline.next()
-        except (StalledError, KeyboardInterrupt) as error:
-            raise Late(error) from None
-        assert batch is not None
+        batch = self._next_batch()
         return batch.to_torch()[0], [row for row, _ in batch.bad]

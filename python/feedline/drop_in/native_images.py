@@ -63,11 +63,7 @@ class NativeImageIterator(NativeIterator):
             return None  # the dataset raises it again, where torch would
         if not paths:
             return None
-        if self._pipeline is None or not self._fits(paths):
-            self._size = max(self._size, len(paths))
-            self._open()
-        assert self._pipeline is not None
-        return _Begun(self._pipeline.give(paths, draws), labels)
+        return _Begun(self._ready(paths).give(paths, draws), labels)
 
     def _fits(self, index: Any) -> bool:
         # Batches of a sampler of one's own may grow.
@@ -124,16 +120,29 @@ class NativeImageIterator(NativeIterator):
         except Exception:
             return self._in_python(index)  # which raises it with torch's words
 
-    def _take(self, begun: _Begun) -> tuple[torch.Tensor, list[int]]:
+    def _take(self, begun: Any) -> tuple[torch.Tensor, list[int]]:
         """The engine's next batch, and which of its rows it could not read."""
+        batch = self._next_batch()
+        assert self._pipeline is not None
+        self._pipeline.forget(begun.first)
+        return batch.to_torch()[0], [row for row, _ in batch.bad]
+
+    def _next_batch(self) -> Any:
         assert self._pipeline is not None
         try:
             batch = self._pipeline.next()
         except (StalledError, KeyboardInterrupt) as error:
             raise Late(error) from None
-        self._pipeline.forget(begun.first)
         assert batch is not None
-        return batch.to_torch()[0], [row for row, _ in batch.bad]
+        return batch
+
+    def _ready(self, rows: list[Any]) -> Pipeline:
+        """The engine with room for a batch of these rows."""
+        if self._pipeline is None or not self._fits(rows):
+            self._size = max(self._size, len(rows))
+            self._open()
+        assert self._pipeline is not None
+        return self._pipeline
 
     def _mended(self, index: Any, samples: list[Any], bad: set[int]) -> Any:
         """The batch with its bad rows as the dataset reads them, raises for them, or has them replaced."""

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "format/annotations/array_file.h"
 #include "format/tar/sample_name.h"
+#include "memory/npy_header.h"
 
 namespace feedline::format {
 
@@ -56,7 +56,7 @@ Result<SampleFiles> files_of(std::span<const PartField> fields, std::string_view
       const std::string text = std::to_string(field.value);
       add(to_lower(description.name) + ".cls", std::as_bytes(std::span(text)));
     } else if (field.array) {
-      add(to_lower(description.name) + ".npy", array_file(*field.array, field.bytes));
+      add(to_lower(description.name) + ".npy", memory::npy_file(*field.array, field.bytes));
     } else {
       const std::string_view end = description.kind == FieldKind::kMask   ? ".png"
                                    : description.kind == FieldKind::kText ? ".txt"

@@ -10,6 +10,7 @@
 #include "format/compression/compressed_fixture.h"
 #include "format/format_contract.h"
 #include "format/inspected.h"
+#include "format/shown_fixture.h"
 #include "storage/mapped_storage.h"
 #include "storage/short_reads_storage.h"
 #include "storage/temporary_folder.h"
@@ -88,44 +89,8 @@ class Arrow : public ::testing::Test {
     options.format = "arrow";
     return open_records(folder_.write("x.arrow", bytes), options);
   }
-  // A sample's fields: a number, numbers behind their shape, or bytes.
-  static std::string shown(const RecordFormat& format, std::uint64_t index) {
-    memory::Record record;
-    if (const auto read = format.read(index, record); !read) return "error: " + read.error().message();
-    std::string text;
-    for (std::size_t i = 0; i < record.fields.size(); ++i) {
-      const memory::Record::Field& field = record.fields[i];
-      text += text.empty() ? "" : " ";
-      if (field.absent)
-        text += "-";
-      else if (field.array)
-        text += numbers(*field.array, field.bytes);
-      else if (format.fields()[i].kind == FieldKind::kInteger)
-        text += std::to_string(field.value);
-      else
-        text += std::string(reinterpret_cast<const char*>(field.bytes.data()), field.bytes.size());
-    }
-    return text;
-  }
-  static std::string numbers(const ArraySpec& spec, std::span<const std::byte> bytes) {
-    std::string text = spec.shape.to_string() + ":";
-    EXPECT_EQ(bytes.size(), spec.bytes());
-    for (std::size_t at = 0; at + size_of(spec.dtype) <= bytes.size(); at += size_of(spec.dtype)) {
-      float real = 0;
-      std::int64_t whole = 0;
-      const bool is_float = spec.dtype == DType::kFloat32;
-      std::memcpy(is_float ? static_cast<void*>(&real) : static_cast<void*>(&whole), bytes.data() + at,
-                  size_of(spec.dtype));
-      text += (at == 0 ? "" : ",") + std::to_string(is_float ? static_cast<std::int64_t>(real * 10) : whole);
-    }
-    return text;
-  }
   std::string all(const std::string& bytes, const std::vector<std::string>& fields, Missing missing = Missing::kError) {
-    const auto format = opened(bytes, fields, missing);
-    if (!format) return "error: " + format.error().message();
-    std::string text;
-    for (std::uint64_t i = 0; i < (*format)->size(); ++i) text += (i == 0 ? "" : "|") + shown(**format, i);
-    return text;
+    return shown_samples(opened(bytes, fields, missing));
   }
 
   TemporaryFolder folder_;
@@ -196,7 +161,7 @@ TEST_F(Arrow, CompressedBatchesReadTheSame) {
                              [codec](const std::string& plain) { return packed_as(codec, plain); });
     EXPECT_EQ(all(writer.stream(), kAllFields), kAllShown) << codec;
     const auto format = opened(writer.stream(), {"text"});
-    for (std::uint64_t i = 0; i < 3; ++i) shown(**format, i);
+    for (std::uint64_t i = 0; i < 3; ++i) shown_sample(**format, i);
     EXPECT_EQ((*format)->summary(), "1 blocks decompressed, 66 % of 3 were at hand, in at most 256 MiB");
   }
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "format/field_kind.h"
+#include "format/wanted_field.h"
 
 namespace feedline::format {
 namespace {
@@ -14,32 +15,6 @@ namespace {
 // What datasets of these formats call them.
 constexpr std::array<std::string_view, 6> kImages{"image", "jpg", "jpeg", "png", "img", "x"};
 constexpr std::array<std::string_view, 7> kLabels{"label", "class", "cls", "y", "target", "labels", "class_id"};
-
-struct Spec {
-  std::string name;
-  std::vector<std::string> alternatives;
-  std::optional<FieldKind> said;
-};
-
-Result<Spec> parse_spec(const std::string& text) {
-  std::string_view rest = text;
-  Spec spec;
-  FEEDLINE_TRY(spec.said, take_kind(rest));
-  if (const std::size_t equals = rest.find('='); equals != rest.npos) {
-    spec.name = rest.substr(0, equals);
-    rest.remove_prefix(equals + 1);
-    if (spec.name.empty()) return config_error("fields: an empty name in '" + text + "'");
-  }
-  while (true) {
-    const std::size_t end = rest.find(';');
-    spec.alternatives.emplace_back(rest.substr(0, end));
-    if (spec.alternatives.back().empty()) return config_error("fields: an empty column name in '" + text + "'");
-    if (end == rest.npos) break;
-    rest.remove_prefix(end + 1);
-  }
-  if (spec.name.empty()) spec.name = spec.alternatives.front();
-  return spec;
-}
 
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('/') + 1); }
 
@@ -106,7 +81,7 @@ std::unexpected<Error> refused(const Column& column) {
                       "; fields= chooses others");
 }
 
-Result<ColumnChoice> choose(const Spec& spec, const Columns& columns) {
+Result<ColumnChoice> choose(const WantedField& spec, const Columns& columns) {
   for (const std::string& name : spec.alternatives) {
     const auto found = std::ranges::find(columns, name, &Column::name);
     if (found == columns.end()) continue;
@@ -118,9 +93,8 @@ Result<ColumnChoice> choose(const Spec& spec, const Columns& columns) {
     return ColumnChoice{FieldDescription{.name = spec.name, .kind = kind},
                         static_cast<std::size_t>(found - columns.begin())};
   }
-  std::string wanted;
-  for (const std::string& name : spec.alternatives) wanted += (wanted.empty() ? "" : ", ") + name;
-  return config_error("no sample has the field '" + spec.name + "' (" + wanted + "); there are: " + names_of(columns));
+  return config_error("no sample has the field '" + spec.name + "' (" + spec.names() +
+                      "); there are: " + names_of(columns));
 }
 
 // A column of images by its type or its name, where there is only one.
@@ -180,7 +154,7 @@ Result<std::vector<ColumnChoice>> choose_columns(const std::vector<std::string>&
   if (specs.empty()) return default_columns(columns);
   std::vector<ColumnChoice> fields;
   for (const std::string& text : specs) {
-    FEEDLINE_TRY(const Spec spec, parse_spec(text));
+    FEEDLINE_TRY(const WantedField spec, parse_wanted_field(text, "column"));
     for (const ColumnChoice& other : fields)
       if (other.description.name == spec.name)
         return config_error("fields: two fields are called '" + spec.name + "'; put NAME= before one of them");

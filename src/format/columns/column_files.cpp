@@ -9,70 +9,15 @@
 
 #include "format/columns/column_values.h"
 #include "format/field_kind.h"
+#include "format/member_files.h"
 #include "format/tfrecord/feature_survey.h"
+#include "memory/npy_header.h"
 
 namespace feedline::format {
 namespace {
 
 using Bytes = std::span<const std::byte>;
 using File = SampleFiles::File;
-
-std::string plain_name(std::string_view name) {
-  std::string text(name);
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if ((c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-') c = '_';
-  }
-  return text.empty() ? "_" : text;
-}
-
-std::string_view npy_type(DType dtype) {
-  switch (dtype) {
-    case DType::kUint8:
-      return "|u1";
-    case DType::kInt64:
-      return "<i8";
-    case DType::kFloat16:
-      return "<f2";
-    case DType::kFloat32:
-      return "<f4";
-    case DType::kBool:
-      return "|b1";
-    case DType::kInt8:
-      return "|i1";
-    case DType::kInt16:
-      return "<i2";
-    case DType::kInt32:
-      return "<i4";
-    case DType::kUint16:
-      return "<u2";
-    case DType::kUint32:
-      return "<u4";
-    case DType::kUint64:
-      return "<u8";
-    case DType::kFloat64:
-      return "<f8";
-  }
-  return "";
-}
-
-// A .npy file of version 1: magic, version, u16 length of a dict, which is filled up to a multiple of 64 bytes.
-std::vector<std::byte> npy_file(const StoredArray& array) {
-  constexpr std::size_t kFront = 10, kAlignment = 64;
-  std::string dict = "{'descr': '" + std::string(npy_type(array.spec.dtype)) + "', 'fortran_order': False, 'shape': (";
-  for (const std::int64_t extent : array.spec.shape) dict += std::to_string(extent) + ", ";
-  dict += "), }";
-  dict.resize((kFront + dict.size() + kAlignment) / kAlignment * kAlignment - kFront, ' ');
-  dict.back() = '\n';
-  std::string file("\x93NUMPY\x01\x00", 8);
-  file += static_cast<char>(dict.size() & 0xff);
-  file += static_cast<char>(dict.size() >> 8U);
-  file += dict;
-  std::vector<std::byte> bytes(file.size() + array.data.size());
-  std::memcpy(bytes.data(), file.data(), file.size());
-  if (!array.data.empty()) std::memcpy(bytes.data() + file.size(), array.data.data(), array.data.size());
-  return bytes;
-}
 
 std::vector<std::byte> bytes_of(std::string_view text) {
   const Bytes bytes = std::as_bytes(std::span(text));
@@ -101,22 +46,12 @@ class FileWriter {
     }
     const std::string_view end = end_of(column, field, value);
     const bool is_first = field != nullptr && (field->kind == FieldKind::kImage || field->kind == FieldKind::kInteger);
-    add(name_ + "." + std::string(end), is_first ? end : "", {value.begin(), value.end()});
+    files_.add(name_ + "." + std::string(end), is_first ? end : "", {value.begin(), value.end()});
     return {};
   }
-  std::vector<File> take() { return std::move(files_); }
+  std::vector<File> take() { return files_.take(); }
 
  private:
-  // Under a name that no file has yet. `short_name`: without the column's name, where it is still free.
-  void add(std::string extension, std::string_view short_name, std::vector<std::byte> bytes) {
-    const auto is_taken = [&](std::string_view name) {
-      return std::ranges::find(files_, name, &File::extension) != files_.end();
-    };
-    if (!short_name.empty() && !is_taken(short_name)) extension = short_name;
-    while (is_taken(extension)) extension.insert(0, "_");
-    files_.push_back({std::move(extension), std::move(bytes)});
-  }
-
   static std::string_view end_of(const Column& column, const FieldDescription* field, Bytes value) {
     if (const std::string_view image = image_kind_of(value); !image.empty()) return image;
     switch (column.kind) {
@@ -152,13 +87,13 @@ class FileWriter {
     const auto integer = number ? integer_of(*column.dtype, number->data) : std::unexpected(number.error());
     if (!number || !integer) return add_array(number);
     const bool is_field = field != nullptr && field->kind == FieldKind::kInteger;
-    add(name_ + ".cls", is_field ? "cls" : "", bytes_of(std::to_string(*integer)));
+    files_.add(name_ + ".cls", is_field ? "cls" : "", bytes_of(std::to_string(*integer)));
     return {};
   }
 
   Parsed<void> add_array(const Parsed<StoredArray>& array) {
     if (!array) return std::unexpected(array.error());
-    add(name_ + ".npy", "", npy_file(*array));
+    files_.add(name_ + ".npy", "", memory::npy_file(array->spec, array->data));
     return {};
   }
 
@@ -169,13 +104,13 @@ class FileWriter {
       const Bytes image = (*images)[i];
       const std::string_view kind = image_kind_of(image);
       const std::string number = name_ + "." + std::to_string(i) + ".";
-      add(number + std::string(kind.empty() ? "bin" : kind), "", {image.begin(), image.end()});
+      files_.add(number + std::string(kind.empty() ? "bin" : kind), "", {image.begin(), image.end()});
     }
     return {};
   }
 
   std::string name_;
-  std::vector<File> files_;
+  MemberFiles files_;
 };
 
 }  // namespace

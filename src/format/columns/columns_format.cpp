@@ -2,14 +2,13 @@
 #include "format/columns/columns_format.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/check.h"
 #include "format/checksum.h"
 #include "format/columns/column_files.h"
 #include "format/each_shard.h"
-#include "format/tfrecord/tfrecord_format.h"
+#include "format/record_keys.h"
 
 namespace feedline::format {
 namespace {
@@ -18,20 +17,15 @@ using Bytes = std::span<const std::byte>;
 
 std::string stem_of(std::string_view shard) {
   shard = shard.substr(0, shard.find('?'));
-  std::string stem(shard.substr(shard.rfind('/') + 1));
-  std::ranges::replace(stem, '.', '_');  // which in a tar would end the key
-  return stem;
+  return std::string(shard.substr(shard.rfind('/') + 1));
 }
 
 }  // namespace
 
 std::vector<std::string> key_stems_of(const std::vector<PlannedShard>& shards) {
-  std::vector<std::string> stems;
-  std::map<std::string, std::size_t> counts;
-  for (const PlannedShard& shard : shards) ++counts[stems.emplace_back(stem_of(shard.name))];
-  for (std::size_t i = 0; i < stems.size(); ++i)
-    if (counts[stems[i]] > 1) stems[i] += "-" + std::to_string(i);
-  return stems;
+  std::vector<std::string> names;
+  for (const PlannedShard& shard : shards) names.push_back(stem_of(shard.name));
+  return key_stems(std::move(names));
 }
 
 Result<std::shared_ptr<const Format>> ColumnsFormat::open(const std::string& source, PlannedDataset dataset,
@@ -107,7 +101,7 @@ Where ColumnsFormat::known_place(std::uint64_t index) const {
   Where where;
   where.dataset = source_;
   where.shard = place.shard->plan().name;
-  where.key = key_of(stems_[place.number], place.sample);
+  where.key = record_key(stems_[place.number], place.sample);
   where.record = index;
   if (const auto* located = place.shard->if_located()) where.offset = located->place(place.sample).offset;
   return where;
@@ -188,7 +182,7 @@ Result<SampleFiles> ColumnsFormat::files(std::uint64_t index) const {
   auto files = sample ? files_of(*sample, reader_.columns(), reader_.fields(), reader_.is_one_value())
                       : std::unexpected(sample.error());
   if (!files) return at(index, std::move(files).error());
-  return SampleFiles{key_of(stems_[place.number], place.sample), std::nullopt, std::move(*files)};
+  return SampleFiles{record_key(stems_[place.number], place.sample), std::nullopt, std::move(*files)};
 }
 
 // Reads the sample: what its columns take stands nowhere else.

@@ -8,7 +8,7 @@
 #include "format/columns/columns_format.h"
 #include "format/each_shard.h"
 #include "format/finding.h"
-#include "format/tfrecord/tfrecord_format.h"
+#include "format/record_keys.h"
 
 namespace feedline::format {
 namespace {
@@ -45,7 +45,7 @@ class ShardLook {
                           error.where.offset, damaged ? error.what : error.message()});
   }
   void report(std::string_view code, std::uint64_t sample, std::uint64_t offset, const std::string& what) {
-    looked_.findings.add({code, Severity::kError, shard_.plan().name, key_of(stem_, sample), offset,
+    looked_.findings.add({code, Severity::kError, shard_.plan().name, record_key(stem_, sample), offset,
                           "sample " + std::to_string(sample) + ": " + what});
   }
 

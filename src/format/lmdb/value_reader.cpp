@@ -7,6 +7,7 @@
 
 #include "format/field_kind.h"
 #include "format/lmdb/datum.h"
+#include "format/member_files.h"
 #include "memory/npy_header.h"
 
 namespace feedline::format {
@@ -38,16 +39,6 @@ void write_array(const Datum& datum, const std::string& header, std::byte* out) 
     std::memcpy(out, run.data(), run.size());
     out += run.size();
   }
-}
-
-// Of a field, for a part of a member's name.
-std::string plain_name(std::string_view name) {
-  std::string text(name);
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if ((c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-') c = '_';
-  }
-  return text;
 }
 
 std::string extension_of(const LmdbField& field, const KeyPattern& pattern, Bytes value) {
@@ -129,16 +120,12 @@ std::expected<void, ValueProblem> ValueReader::read(std::span<const std::optiona
 }
 
 Result<std::vector<File>> ValueReader::files(std::span<const std::optional<Bytes>> values) const {
-  std::vector<File> files;
-  const auto add = [&](const LmdbField& field, std::string extension, Bytes bytes) {
-    const auto is_taken = [&](const std::string& one) {
-      return std::ranges::find(files, one, &File::extension) != files.end();
-    };
+  MemberFiles files;
+  const auto add = [&](const LmdbField& field, const std::string& extension, Bytes bytes) {
     const FieldKind kind = field.description.kind;
     const bool is_usual = kind == FieldKind::kImage || kind == FieldKind::kInteger;  // a tar's own fields
-    if (!is_usual || is_taken(extension)) extension = plain_name(field.description.name) + "." + extension;
-    while (is_taken(extension)) extension.insert(0, "_");
-    files.push_back({std::move(extension), {bytes.begin(), bytes.end()}});
+    files.add(plain_name(field.description.name) + "." + extension, is_usual ? extension : "",
+              {bytes.begin(), bytes.end()});
   };
   for (const LmdbField& field : layout_.fields) {
     const auto& value = values[field.source];
@@ -167,8 +154,9 @@ Result<std::vector<File>> ValueReader::files(std::span<const std::optional<Bytes
       add(field, "npy", file);
     }
   }
-  if (files.empty()) return data_error("the sample has no field", "format");
-  return files;
+  auto made = files.take();
+  if (made.empty()) return data_error("the sample has no field", "format");
+  return made;
 }
 
 }  // namespace feedline::format

@@ -12,6 +12,7 @@
 #include "format/parquet/parquet_table.h"
 #include "format/parquet/parquet_writer.h"
 #include "format/parquet/runs.h"
+#include "format/shown_fixture.h"
 #include "storage/mapped_storage.h"
 #include "storage/short_reads_storage.h"
 #include "storage/temporary_folder.h"
@@ -109,46 +110,8 @@ class Parquet : public ::testing::Test {
     options.format = "parquet";
     return open_records(folder_.write("x.parquet", bytes), options);
   }
-  static std::string shown(const RecordFormat& format, std::uint64_t index) {
-    memory::Record record;
-    if (const auto read = format.read(index, record); !read) return "error: " + read.error().message();
-    std::string text;
-    for (std::size_t i = 0; i < record.fields.size(); ++i) {
-      const memory::Record::Field& field = record.fields[i];
-      text += text.empty() ? "" : " ";
-      if (field.absent)
-        text += "-";
-      else if (field.array)
-        text += numbers(*field.array, field.bytes);
-      else if (format.fields()[i].kind == FieldKind::kInteger)
-        text += std::to_string(field.value);
-      else
-        text += std::string(reinterpret_cast<const char*>(field.bytes.data()), field.bytes.size());
-    }
-    return text;
-  }
-  static std::string numbers(const ArraySpec& spec, std::span<const std::byte> bytes) {
-    std::string text = spec.shape.to_string() + ":";
-    EXPECT_EQ(bytes.size(), spec.bytes());
-    for (std::size_t at = 0; at + size_of(spec.dtype) <= bytes.size(); at += size_of(spec.dtype)) {
-      float real = 0;
-      double wide = 0;
-      std::int64_t whole = 0;
-      void* const out = spec.dtype == DType::kFloat32   ? static_cast<void*>(&real)
-                        : spec.dtype == DType::kFloat64 ? static_cast<void*>(&wide)
-                                                        : static_cast<void*>(&whole);
-      std::memcpy(out, bytes.data() + at, size_of(spec.dtype));
-      text += (at == 0 ? "" : ",") +
-              std::to_string(whole + static_cast<std::int64_t>(10 * (static_cast<double>(real) + wide)));
-    }
-    return text;
-  }
   std::string all(const std::string& bytes, const std::vector<std::string>& fields, Missing missing = Missing::kError) {
-    const auto format = opened(bytes, fields, missing);
-    if (!format) return "error: " + format.error().message();
-    std::string text;
-    for (std::uint64_t i = 0; i < (*format)->size(); ++i) text += (i == 0 ? "" : "|") + shown(**format, i);
-    return text;
+    return shown_samples(opened(bytes, fields, missing));
   }
   // One required column "x" in one page.
   std::string one(ParquetType type, ParquetEncoding encoding, std::int64_t values, const std::string& data,

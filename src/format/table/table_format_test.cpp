@@ -7,6 +7,7 @@
 
 #include "format/format_contract.h"
 #include "format/inspected.h"
+#include "format/shown_fixture.h"
 #include "storage/mapped_storage.h"
 #include "storage/short_reads_storage.h"
 #include "storage/temporary_folder.h"
@@ -61,20 +62,6 @@ class TableSource : public ::testing::Test {
     const auto format = opened(source, fields);
     return format ? "opens" : format.error().message();
   }
-  static std::string shown(const RecordFormat& format, std::uint64_t index) {
-    memory::Record record;
-    if (const auto read = format.read(index, record); !read) return "error: " + read.error().message();
-    std::string text;
-    for (std::size_t i = 0; i < record.fields.size(); ++i) {
-      const memory::Record::Field& field = record.fields[i];
-      text += (i == 0 ? "" : " ") +
-              (field.absent ? "-"
-               : format.fields()[i].kind == FieldKind::kInteger
-                   ? std::to_string(field.value)
-                   : std::string(reinterpret_cast<const char*>(field.bytes.data()), field.bytes.size()));
-    }
-    return text;
-  }
   TemporaryFolder folder_;
 };
 
@@ -86,7 +73,7 @@ TEST_F(TableSource, CellsAndFilesMakeASample) {
   const std::string source = folder_.write("t.csv", "p,q,n,s\na/1.jpg,b.txt,7,\"say \"\"hi\"\"\"\n");
   const auto format = opened(source, {"p", "q:image", "n", "s", "x=n:array"});
   ASSERT_TRUE(format) << format.error().message();
-  EXPECT_CONTAINS(shown(**format, 0), "photo words 7 say \"hi\" \x93NUMPY");
+  EXPECT_CONTAINS(shown_sample(**format, 0), "photo words 7 say \"hi\" \x93NUMPY");
   EXPECT_EQ((*format)->where(0).shard, folder_.path("a/1.jpg"));
   EXPECT_EQ((*format)->where_field(0, 1).shard, folder_.path("b.txt"));
   EXPECT_EQ((*format)->where_field(0, 2).shard, source);
@@ -102,9 +89,9 @@ TEST_F(TableSource, AMissingFileIsNamedWithItsLine) {
   const std::string source = folder_.write("t.csv", "p,label\n1.jpg,1\n\"2.jpg\",2\nhttps://x/3.jpg,3\n");
   const auto format = opened(source);
   ASSERT_TRUE(format) << format.error().message();
-  EXPECT_EQ(shown(**format, 0), "photo 1");
-  EXPECT_CONTAINS(shown(**format, 1), "line 3 of '" + source + "', field 'image'");
-  EXPECT_CONTAINS(shown(**format, 2), "is a URL");
+  EXPECT_EQ(shown_sample(**format, 0), "photo 1");
+  EXPECT_CONTAINS(shown_sample(**format, 1), "line 3 of '" + source + "', field 'image'");
+  EXPECT_CONTAINS(shown_sample(**format, 2), "is a URL");
   EXPECT_EQ(inspected(source), "missing_file:error missing_file:error");
 }
 
@@ -113,15 +100,15 @@ TEST_F(TableSource, ASampleThatLacksACellIsWhatMissingSays) {
   const std::string source = folder_.write("t.csv", "p,label\n1.jpg,1\n,2\n3.jpg,\n");
   const auto error = opened(source);
   EXPECT_EQ((*error)->size(), 3u);
-  EXPECT_CONTAINS(shown(**error, 1), "line 3 of '" + source + "': nothing in the column 'p'");
+  EXPECT_CONTAINS(shown_sample(**error, 1), "line 3 of '" + source + "': nothing in the column 'p'");
   std::vector<storage::Piece> pieces;
   EXPECT_TRUE((*error)->find_pieces(1, pieces) && pieces.empty());
   const auto skip = opened(source, {}, Missing::kSkip);
   EXPECT_EQ((*skip)->size(), 1u);
   EXPECT_CONTAINS((*skip)->summary(), "2 samples left out");
   const auto none = opened(source, {}, Missing::kNone);
-  EXPECT_EQ(shown(**none, 1), "- 2");
-  EXPECT_EQ(shown(**none, 2), "3.jpg -");
+  EXPECT_EQ(shown_sample(**none, 1), "- 2");
+  EXPECT_EQ(shown_sample(**none, 2), "3.jpg -");
 }
 
 TEST_F(TableSource, AFolderWithMetadataIsATableAndOneWithSplitsIsAskedFor) {
@@ -130,7 +117,7 @@ TEST_F(TableSource, AFolderWithMetadataIsATableAndOneWithSplitsIsAskedFor) {
   const auto format = opened(folder_.path("set/train/"));
   ASSERT_TRUE(format) << format.error().message();
   EXPECT_EQ((*format)->name(), "table");
-  EXPECT_EQ(shown(**format, 0), "photo hello");
+  EXPECT_EQ(shown_sample(**format, 0), "photo hello");
   EXPECT_CONTAINS(refusal(folder_.path("set")), "metadata in each of its folders (train)");
   const auto pattern = opened(folder_.path("set/train"), {"{key}.jpg"});
   ASSERT_TRUE(pattern) << pattern.error().message();

@@ -10,7 +10,8 @@
 #include <utility>
 
 #include "format/field_kind.h"
-#include "format/tables/array_file.h"
+#include "format/member_files.h"
+#include "memory/npy_header.h"
 
 namespace feedline::format {
 namespace {
@@ -94,15 +95,6 @@ std::string_view image_end(Bytes bytes) {
   return {};
 }
 
-std::string plain_name(std::string_view name) {
-  std::string text(name);
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if ((c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-') c = '_';
-  }
-  return text;
-}
-
 std::string_view end_of(FieldKind kind, Bytes bytes) {
   switch (kind) {
     case FieldKind::kInteger:
@@ -173,10 +165,7 @@ Result<void> make_field(const PickedColumn& choice, const TableCell& cell, memor
 
 Result<std::vector<SampleFiles::File>> files_of(const std::vector<PickedColumn>& choices,
                                                 std::span<const memory::Record::Field> fields) {
-  std::vector<SampleFiles::File> files;
-  const auto is_taken = [&](std::string_view name) {
-    return std::ranges::find(files, name, &SampleFiles::File::extension) != files.end();
-  };
+  MemberFiles files;
   for (std::size_t i = 0; i < choices.size(); ++i) {
     if (fields[i].absent) continue;
     std::vector<std::byte> bytes(fields[i].bytes.begin(), fields[i].bytes.end());
@@ -185,15 +174,14 @@ Result<std::vector<SampleFiles::File>> files_of(const std::vector<PickedColumn>&
       const std::string text = std::to_string(fields[i].value);
       bytes.assign(std::as_bytes(std::span(text)).begin(), std::as_bytes(std::span(text)).end());
     }
-    if (fields[i].array) bytes = table_array_file(*fields[i].array, fields[i].bytes);
+    if (fields[i].array) bytes = memory::npy_file(*fields[i].array, fields[i].bytes);
     const std::string end(end_of(kind, bytes));
     const bool may_be_short = kind == FieldKind::kImage || kind == FieldKind::kInteger;
-    std::string name = may_be_short && !is_taken(end) ? end : plain_name(choices[i].description.name) + "." + end;
-    while (is_taken(name)) name.insert(0, "_");
-    files.push_back({std::move(name), std::move(bytes)});
+    files.add(plain_name(choices[i].description.name) + "." + end, may_be_short ? end : "", std::move(bytes));
   }
-  if (files.empty()) return data_error("the row has no value in any of its fields", "format");
-  return files;
+  auto made = files.take();
+  if (made.empty()) return data_error("the row has no value in any of its fields", "format");
+  return made;
 }
 
 }  // namespace feedline::format

@@ -8,39 +8,14 @@
 #include <utility>
 
 #include "format/field_kind.h"
+#include "format/wanted_field.h"
 
 namespace feedline::format {
 namespace {
 
-struct Spec {
-  std::string name;
-  std::vector<std::string> alternatives;
-  std::optional<FieldKind> said;
-};
-
 // What people call them; an image is one of bytes, a label one integer.
 constexpr std::array<std::string_view, 7> kImages{"image", "img", "jpg", "jpeg", "png", "webp", "image_bytes"};
 constexpr std::array<std::string_view, 6> kLabels{"label", "labels", "cls", "class", "target", "label_id"};
-
-Result<Spec> parse_spec(const std::string& text) {
-  std::string_view rest = text;
-  Spec spec;
-  FEEDLINE_TRY(spec.said, take_kind(rest));
-  if (const std::size_t equals = rest.find('='); equals != rest.npos) {
-    spec.name = rest.substr(0, equals);
-    rest.remove_prefix(equals + 1);
-    if (spec.name.empty()) return config_error("fields: an empty name in '" + text + "'");
-  }
-  while (true) {
-    const std::size_t end = rest.find(';');
-    spec.alternatives.emplace_back(rest.substr(0, end));
-    if (spec.alternatives.back().empty()) return config_error("fields: an empty column name in '" + text + "'");
-    if (end == rest.npos) break;
-    rest.remove_prefix(end + 1);
-  }
-  if (spec.name.empty()) spec.name = spec.alternatives.front();
-  return spec;
-}
 
 bool is_single(const ColumnType& column) { return column.holds == Holds::kNumbers && column.lists.dims() == 0; }
 
@@ -82,7 +57,7 @@ bool can_be(const ColumnType& column, FieldKind kind) {
   }
 }
 
-Result<PickedColumn> choose(const Spec& spec, const ColumnType& column) {
+Result<PickedColumn> choose(const WantedField& spec, const ColumnType& column) {
   if (column.holds == Holds::kOther)
     return config_error("fields: the column '" + column.name + "' holds " + column.shown +
                         ", of which this version makes no field");
@@ -98,14 +73,13 @@ Result<PickedColumn> choose(const Spec& spec, const ColumnType& column) {
   return field;
 }
 
-Result<PickedColumn> choose(const Spec& spec, const std::vector<ColumnType>& columns) {
+Result<PickedColumn> choose(const WantedField& spec, const std::vector<ColumnType>& columns) {
   for (const std::string& name : spec.alternatives) {
     const auto found = std::ranges::find(columns, name, &ColumnType::name);
     if (found != columns.end() && found->holds != Holds::kNothing) return choose(spec, *found);
   }
-  std::string wanted;
-  for (const std::string& name : spec.alternatives) wanted += (wanted.empty() ? "" : ", ") + name;
-  return config_error("no column for the field '" + spec.name + "' (" + wanted + "); there are: " + names_of(columns));
+  return config_error("no column for the field '" + spec.name + "' (" + spec.names() +
+                      "); there are: " + names_of(columns));
 }
 
 // The one column that it can be: said to be one by the file, or by its name.
@@ -159,7 +133,7 @@ Result<std::vector<PickedColumn>> pick_columns(const std::vector<std::string>& s
   if (specs.empty()) return default_columns(columns);
   std::vector<PickedColumn> fields;
   for (const std::string& text : specs) {
-    FEEDLINE_TRY(const Spec spec, parse_spec(text));
+    FEEDLINE_TRY(const WantedField spec, parse_wanted_field(text, "column"));
     for (const PickedColumn& other : fields)
       if (other.description.name == spec.name)
         return config_error("fields: two fields are called '" + spec.name + "'; put NAME= before one of them");

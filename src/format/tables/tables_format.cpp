@@ -2,12 +2,12 @@
 #include "format/tables/tables_format.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/check.h"
 #include "format/checksum.h"
 #include "format/each_shard.h"
+#include "format/record_keys.h"
 #include "format/tables/cell_reader.h"
 #include "format/tables/fetched_reader.h"
 #include "format/tables/tables_inspection.h"
@@ -22,25 +22,15 @@ std::string stem_of(const std::string& shard) {
   stem.resize(std::min(stem.find('?'), stem.size()));  // of a signed URL
   for (const std::string_view end : {".parquet", ".arrow", ".arrows", ".feather", ".ipc"})
     if (stem.size() > end.size() && stem.ends_with(end)) stem.resize(stem.size() - end.size());
-  std::ranges::replace(stem, '.', '_');  // which in a tar would end the key
   return stem;
 }
 
 }  // namespace
 
 std::vector<std::string> table_stems(const std::vector<std::string>& shards) {
-  std::vector<std::string> stems;
-  std::map<std::string, std::size_t> counts;
-  for (const std::string& shard : shards) ++counts[stems.emplace_back(stem_of(shard))];
-  for (std::size_t i = 0; i < stems.size(); ++i)
-    if (counts[stems[i]] > 1) stems[i] += "-" + std::to_string(i);
-  return stems;
-}
-
-std::string table_key(const std::string& stem, std::uint64_t row) {
-  constexpr std::size_t kDigits = 8;  // so that keys sort as rows stand
-  const std::string number = std::to_string(row);
-  return stem + "/" + std::string(kDigits - std::min(kDigits, number.size()), '0') + number;
+  std::vector<std::string> names;
+  for (const std::string& shard : shards) names.push_back(stem_of(shard));
+  return key_stems(std::move(names));
 }
 
 Result<std::unique_ptr<ColumnTable>> open_table(const TableKind& kind, std::shared_ptr<const storage::Storage> storage,
@@ -199,7 +189,7 @@ TablesFormat::Place TablesFormat::place_of(std::uint64_t index) const {
   return {tables_[shard].get(), shard, whole_.empty() ? sample : whole_[shard][sample]};
 }
 
-std::string TablesFormat::key_of(const Place& place) const { return table_key(stems_[place.number], place.row); }
+std::string TablesFormat::key_of(const Place& place) const { return record_key(stems_[place.number], place.row); }
 
 Where TablesFormat::where(std::uint64_t index) const {
   const Place place = place_of(index);

@@ -100,6 +100,5 @@ class TablesFormat final : public RecordFormat {
 
 // What keys begin with: the shards' names without folders and ends; with their number where two are the same.
 std::vector<std::string> table_stems(const std::vector<std::string>& shards);
-std::string table_key(const std::string& stem, std::uint64_t row);
 
 }  // namespace feedline::format

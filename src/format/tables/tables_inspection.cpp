@@ -8,6 +8,7 @@
 
 #include "format/each_shard.h"
 #include "format/finding.h"
+#include "format/record_keys.h"
 #include "format/tables/cell_reader.h"
 
 namespace feedline::format {
@@ -50,7 +51,7 @@ class TableLook {
 
  private:
   void problem(std::string_view code, const Error& error, Severity severity = Severity::kError) {
-    looked_.findings.add({code, severity, table_.name(), table_key(stem_, row_),
+    looked_.findings.add({code, severity, table_.name(), record_key(stem_, row_),
                           error.where.offset.value_or(table_.offset_of(row_)),
                           "row " + std::to_string(row_) + ": " + error.what});
   }

@@ -7,39 +7,14 @@
 #include <utility>
 
 #include "format/field_kind.h"
+#include "format/wanted_field.h"
 
 namespace feedline::format {
 namespace {
 
-struct Spec {
-  std::string name;
-  std::vector<std::string> alternatives;
-  std::optional<FieldKind> said;
-};
-
 // TensorFlow's own names of them (its image classification and detection scripts), and what others use.
 constexpr std::array<std::string_view, 5> kImages{"image/encoded", "image", "jpg", "jpeg", "png"};
 constexpr std::array<std::string_view, 4> kLabels{"image/class/label", "label", "cls", "class"};
-
-Result<Spec> parse_spec(const std::string& text) {
-  std::string_view rest = text;
-  Spec spec;
-  FEEDLINE_TRY(spec.said, take_kind(rest));
-  if (const std::size_t equals = rest.find('='); equals != rest.npos) {
-    spec.name = rest.substr(0, equals);
-    rest.remove_prefix(equals + 1);
-    if (spec.name.empty()) return config_error("fields: an empty name in '" + text + "'");
-  }
-  while (true) {
-    const std::size_t end = rest.find(';');
-    spec.alternatives.emplace_back(rest.substr(0, end));
-    if (spec.alternatives.back().empty()) return config_error("fields: an empty feature name in '" + text + "'");
-    if (end == rest.npos) break;
-    rest.remove_prefix(end + 1);
-  }
-  if (spec.name.empty()) spec.name = spec.alternatives.front();
-  return spec;
-}
 
 // "segmentation" of "image/segmentation/encoded": does a part of the name say that it holds labels?
 bool is_of_labels(std::string_view name) {
@@ -57,19 +32,20 @@ FieldKind usual_kind_of_bytes(const std::string& feature, const FeatureSeen& see
   return kind == FieldKind::kText || kind == FieldKind::kJson ? kind : FieldKind::kBytes;
 }
 
-std::unexpected<Error> cannot_be(const Spec& spec, const std::string& feature, const FeatureSeen& seen) {
+std::unexpected<Error> cannot_be(const WantedField& spec, const std::string& feature, const FeatureSeen& seen) {
   return config_error("fields: the feature '" + feature + "' holds " + std::string(name_of(seen.kind)) +
                       " values, of which '" + spec.name + "' cannot be made as " + std::string(name_of(*spec.said)));
 }
 
-Result<void> choose_bytes(const Spec& spec, const std::string& feature, const FeatureSeen& seen, FeatureChoice& field) {
+Result<void> choose_bytes(const WantedField& spec, const std::string& feature, const FeatureSeen& seen,
+                          FeatureChoice& field) {
   field.description.kind = spec.said.value_or(usual_kind_of_bytes(feature, seen));
   if (seen.most <= 1) return {};
   return config_error("fields: the feature '" + feature + "' holds up to " + std::to_string(seen.most) +
                       " byte strings in a record, and a field is made of one");
 }
 
-Result<void> choose_numbers(const Spec& spec, const std::string& feature, const FeatureSeen& seen,
+Result<void> choose_numbers(const WantedField& spec, const std::string& feature, const FeatureSeen& seen,
                             FeatureChoice& field) {
   const bool always_one = seen.fewest == 1 && seen.most == 1 && !seen.is_list;
   const bool is_int = seen.kind == ValueKind::kInts;
@@ -95,7 +71,7 @@ Result<void> choose_numbers(const Spec& spec, const std::string& feature, const 
   }
 }
 
-Result<FeatureChoice> choose(const Spec& spec, const FeatureSurvey& survey) {
+Result<FeatureChoice> choose(const WantedField& spec, const FeatureSurvey& survey) {
   FeatureChoice field;
   field.description.name = spec.name;
   field.alternatives = spec.alternatives;
@@ -113,15 +89,13 @@ Result<FeatureChoice> choose(const Spec& spec, const FeatureSurvey& survey) {
                           std::string(name_of(seen.kind)) + " values, of the feature '" + feature + "'");
   }
   if (field.values != ValueKind::kNone) return field;
-  std::string wanted;
-  for (const std::string& feature : spec.alternatives) wanted += (wanted.empty() ? "" : ", ") + feature;
-  return config_error("no sample has the field '" + spec.name + "' (" + wanted + "), of the " +
+  return config_error("no sample has the field '" + spec.name + "' (" + spec.names() + "), of the " +
                       std::to_string(survey.records()) + " that were looked at; there are: " + survey.names());
 }
 
 // A feature whose name is known, or the only one that is an image.
 Result<FeatureChoice> default_image(const FeatureSurvey& survey) {
-  Spec spec{"image", {}, FieldKind::kImage};
+  WantedField spec{"image", {}, FieldKind::kImage};
   for (const std::string_view name : kImages) {
     const auto found = survey.features().find(std::string(name));
     if (found == survey.features().end() || found->second.kind != ValueKind::kBytes) continue;
@@ -138,12 +112,12 @@ Result<FeatureChoice> default_image(const FeatureSurvey& survey) {
                       ":image\", \"label\"); there are: " + survey.names());
 }
 
-std::optional<Spec> default_label(const FeatureSurvey& survey) {
+std::optional<WantedField> default_label(const FeatureSurvey& survey) {
   for (const std::string_view name : kLabels) {
     const auto found = survey.features().find(std::string(name));
     if (found == survey.features().end() || found->second.is_list) continue;
     if (found->second.kind == ValueKind::kInts && found->second.most == 1)
-      return Spec{"label", {std::string(name)}, FieldKind::kInteger};
+      return WantedField{"label", {std::string(name)}, FieldKind::kInteger};
   }
   return {};
 }
@@ -163,7 +137,7 @@ Result<std::vector<FeatureChoice>> choose_features(const std::vector<std::string
   if (specs.empty()) return default_features(survey);
   std::vector<FeatureChoice> fields;
   for (const std::string& text : specs) {
-    FEEDLINE_TRY(const Spec spec, parse_spec(text));
+    FEEDLINE_TRY(const WantedField spec, parse_wanted_field(text, "feature"));
     for (const FeatureChoice& other : fields)
       if (other.description.name == spec.name)
         return config_error("fields: two fields are called '" + spec.name + "'; put NAME= before one of them");

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "format/field_kind.h"
+#include "format/member_files.h"
 #include "format/tfrecord/example.h"
 #include "format/tfrecord/number_file.h"
 
@@ -29,15 +30,6 @@ const FeatureChoice* field_of(const std::string& name, const std::vector<Feature
   const auto takes = [&](const FeatureChoice& field) { return std::ranges::count(field.alternatives, name) > 0; };
   const auto found = std::ranges::find_if(fields, takes);
   return found == fields.end() ? nullptr : &*found;
-}
-
-std::string plain_name(std::string_view name) {
-  std::string text(name);
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if ((c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-') c = '_';
-  }
-  return text.empty() ? "_" : text;
 }
 
 // The features by field, then by name.
@@ -71,19 +63,9 @@ class FileWriter {
     one.list->each([&](const Feature& step) { return kind = step.kind(), kind == ValueKind::kNone; });
     return kind == ValueKind::kBytes ? add_bytes(one) : kind == ValueKind::kNone || add_steps(one, kind);
   }
-  std::vector<File> take() { return std::move(files_); }
+  std::vector<File> take() { return files_.take(); }
 
  private:
-  // Under a name that no file has yet. `short_name`: without the feature's name, where it is still free.
-  void add(std::string extension, std::string_view short_name, std::vector<std::byte> bytes) {
-    const auto is_taken = [&](std::string_view name) {
-      return std::ranges::find(files_, name, &File::extension) != files_.end();
-    };
-    if (!short_name.empty() && !is_taken(short_name)) extension = short_name;
-    while (is_taken(extension)) extension.insert(0, "_");
-    files_.push_back({std::move(extension), std::move(bytes)});
-  }
-
   static std::string_view end_of_bytes(const Named& one, Bytes bytes) {
     if (const std::string_view image = image_kind_of(bytes); !image.empty()) return image;
     const auto kind = one.field != nullptr ? one.field->description.kind
@@ -107,8 +89,8 @@ class FileWriter {
       const std::string end(end_of_bytes(one, values[i]));
       const std::string number = values.size() > 1 ? "." + std::to_string(i) : "";
       const bool is_image = one.field != nullptr && one.field->description.kind == FieldKind::kImage;
-      add(plain_name(one.name) + number + "." + end, is_image && number.empty() ? end : "",
-          {values[i].begin(), values[i].end()});
+      files_.add(plain_name(one.name) + number + "." + end, is_image && number.empty() ? end : "",
+                 {values[i].begin(), values[i].end()});
     }
     return true;
   }
@@ -122,7 +104,7 @@ class FileWriter {
       one.feature.write_numbers(reinterpret_cast<std::byte*>(&value));
       const std::string text = std::to_string(value);
       const Bytes bytes = std::as_bytes(std::span(text));
-      add(plain_name(one.name) + ".cls", is_field ? "cls" : "", {bytes.begin(), bytes.end()});
+      files_.add(plain_name(one.name) + ".cls", is_field ? "cls" : "", {bytes.begin(), bytes.end()});
       return true;
     }
     NumberShape shape{one.feature.kind(), 1, *count, 1};
@@ -132,7 +114,7 @@ class FileWriter {
     std::vector<std::byte> file(shape.file_bytes());
     write_number_header(shape, file.data());
     one.feature.write_numbers(file.data() + kNumberHeaderBytes);
-    add(plain_name(one.name) + ".npy", "", std::move(file));
+    files_.add(plain_name(one.name) + ".npy", "", std::move(file));
     return true;
   }
 
@@ -155,11 +137,11 @@ class FileWriter {
       out += shape.data_bytes() / steps;
       return true;
     });
-    add(plain_name(one.name) + ".npy", "", std::move(file));
+    files_.add(plain_name(one.name) + ".npy", "", std::move(file));
     return true;
   }
 
-  std::vector<File> files_;
+  MemberFiles files_;
 };
 
 }  // namespace

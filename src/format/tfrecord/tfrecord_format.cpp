@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <utility>
 
 #include "base/check.h"
 #include "format/checksum.h"
 #include "format/each_shard.h"
+#include "format/record_keys.h"
 #include "format/tfrecord/feature_files.h"
 #include "format/tfrecord/record_frame.h"
 #include "format/tfrecord/record_survey.h"
@@ -26,25 +26,15 @@ std::string stem_of(const std::string& shard) {
   }
   for (const std::string_view end : {".gz", ".zlib"})
     if (stem.ends_with(end)) stem.resize(stem.size() - end.size());
-  std::ranges::replace(stem, '.', '_');  // which in a tar would end the key
   return stem;
 }
 
 }  // namespace
 
 std::vector<std::string> stems_of(const std::vector<std::string>& shards) {
-  std::vector<std::string> stems;
-  std::map<std::string, std::size_t> counts;
-  for (const std::string& shard : shards) ++counts[stems.emplace_back(stem_of(shard))];
-  for (std::size_t i = 0; i < stems.size(); ++i)
-    if (counts[stems[i]] > 1) stems[i] += "-" + std::to_string(i);
-  return stems;
-}
-
-std::string key_of(const std::string& stem, std::uint64_t record) {
-  constexpr std::size_t kDigits = 8;  // so that keys sort as records stand
-  const std::string number = std::to_string(record);
-  return stem + "/" + std::string(kDigits - std::min(kDigits, number.size()), '0') + number;
+  std::vector<std::string> names;
+  for (const std::string& shard : shards) names.push_back(stem_of(shard));
+  return key_stems(std::move(names));
 }
 
 Result<std::shared_ptr<const RecordFormat>> TfrecordFormat::open(const std::string& source,
@@ -135,7 +125,7 @@ Where TfrecordFormat::where(std::uint64_t index) const {
   Where where;
   where.dataset = source_;
   where.shard = place.shard->name();
-  where.key = key_of(stems_[place.number], place.record);
+  where.key = record_key(stems_[place.number], place.record);
   where.record = index;
   where.offset = place.shard->index().place(place.record).offset;
   return where;
@@ -207,7 +197,7 @@ Result<SampleFiles> TfrecordFormat::files(std::uint64_t index) const {
   const auto data = fetch(place, record);
   auto files = data ? files_of(*data, reader_->fields()) : std::unexpected(data.error());
   if (!files) return at(index, std::move(files).error());
-  return SampleFiles{key_of(stems_[place.number], place.record), std::nullopt, std::move(*files)};
+  return SampleFiles{record_key(stems_[place.number], place.record), std::nullopt, std::move(*files)};
 }
 
 // Reads the record: what its features take stands nowhere else.

@@ -73,8 +73,7 @@ class TfrecordFormat final : public RecordFormat {
   std::uint64_t fingerprint_ = 0;
 };
 
-// What keys begin with: the shards' names without folders and ends; with their number where two are the same.
+// What keys begin with (record_keys.h): the shards' names without folders and ends.
 std::vector<std::string> stems_of(const std::vector<std::string>& shards);
-std::string key_of(const std::string& stem, std::uint64_t record);
 
 }  // namespace feedline::format

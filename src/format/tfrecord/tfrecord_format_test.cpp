@@ -11,6 +11,7 @@
 #include "format/deflated_fixture.h"
 #include "format/format_contract.h"
 #include "format/inspected.h"
+#include "format/record_keys.h"
 #include "format/tfrecord/example_writer.h"
 #include "storage/mapped_storage.h"
 #include "storage/short_reads_storage.h"
@@ -446,8 +447,8 @@ TEST_F(Tfrecord, KeysAreApartThoughShardsAreCalledTheSame) {
             (std::vector<std::string>{"x-0", "x-1", "y"}));
   EXPECT_EQ(stems_of({"v1.2-00000-of-00002", "t.tfrecord-00001-of-00002", "t.tfrecord-00000-of-00002"}),
             (std::vector<std::string>{"v1_2-00000-of-00002", "t-00001-of-00002", "t-00000-of-00002"}));
-  EXPECT_EQ(key_of("x", 12), "x/00000012");
-  EXPECT_EQ(key_of("x", 1'234'567'890), "x/1234567890");
+  EXPECT_EQ(record_key("x", 12), "x/00000012");
+  EXPECT_EQ(record_key("x", 1'234'567'890), "x/1234567890");
 }
 
 TEST_F(Tfrecord, GivesEveryFeatureAsAFile) {

@@ -7,6 +7,7 @@
 
 #include "format/each_shard.h"
 #include "format/finding.h"
+#include "format/record_keys.h"
 #include "format/tfrecord/feature_reader.h"
 #include "format/tfrecord/foreign_index.h"
 #include "format/tfrecord/record_frame.h"
@@ -100,7 +101,7 @@ class ShardLook {
 
  private:
   void report(std::string_view code, Severity severity, std::string text) {
-    looked_.findings.add({code, severity, file_.name, key_of(stem_, number_), offset_, std::move(text)});
+    looked_.findings.add({code, severity, file_.name, record_key(stem_, number_), offset_, std::move(text)});
   }
 
   void take(Bytes record) {

@@ -53,6 +53,7 @@ class Scan {
       if (!take()) return false;
     return !json_.error();
   }
+  bool take_id(std::optional<std::int64_t>& id);
   bool take_image();
   bool take_category();
   bool take_annotation();
@@ -107,6 +108,13 @@ bool Scan::take_side(std::uint32_t& side) {
   return true;
 }
 
+bool Scan::take_id(std::optional<std::int64_t>& id) {
+  JsonNumber number;
+  const bool taken = json_.take_number(number);
+  id = number.whole;
+  return taken;
+}
+
 bool Scan::take_image() {
   CocoImage image{.offset = json_.offset()};
   std::optional<std::int64_t> id;
@@ -116,9 +124,7 @@ bool Scan::take_image() {
   while (json_.next_key(key)) {
     bool taken = false;
     if (key == "id" && json_.peek() == JsonStream::Kind::kNumber) {
-      JsonNumber number;
-      taken = json_.take_number(number);
-      id = number.whole;
+      taken = take_id(id);
     } else if (key == "file_name" && json_.peek() == JsonStream::Kind::kString) {
       taken = is_named = json_.take_string(text_);
     } else if (key == "width" || key == "height") {
@@ -149,9 +155,7 @@ bool Scan::take_category() {
   while (json_.next_key(key)) {
     bool taken = false;
     if (key == "id" && json_.peek() == JsonStream::Kind::kNumber) {
-      JsonNumber number;
-      taken = json_.take_number(number);
-      id = number.whole;
+      taken = take_id(id);
     } else if (key == "name" && json_.peek() == JsonStream::Kind::kString) {
       taken = json_.take_string(category.name);
     } else {

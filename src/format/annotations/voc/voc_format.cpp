@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "format/annotations/image_folder.h"
+#include "format/annotations/inspected_samples.h"
 #include "format/annotations/sample_pieces.h"
 #include "format/annotations/voc/voc_annotation.h"
 #include "format/checksum.h"
@@ -165,29 +166,11 @@ Result<Inspection> VocFormat::inspect(const std::string& source, const OpenOptio
   FEEDLINE_TRY(auto set, list_voc(without_end_slashes(source), options));
   const VocFormat format(std::move(set), options);
   Inspection inspection;
-  inspection.format = "voc";
-  inspection.samples = format.size();
-  for (const FieldDescription& field : format.descriptions_) inspection.fields.push_back(field.name);
   Findings findings;
-  memory::Record record;
-  record.most_bytes = memory::usual_sample_limit();
-  for (std::uint64_t i = 0; i < format.size(); ++i) {
-    if (const auto done = format.read(i, record); !done) {
-      const Error& error = done.error();
-      const bool is_data = error.code == ErrorCode::kData;
-      findings.add({is_data ? "bad_annotation" : "unreadable_file",
-                    Severity::kError,
-                    error.where.shard,
-                    format.set_.keys[i],
-                    {},
-                    is_data ? error.what : error.message()});
-      continue;
-    }
-    inspection.bytes += record.bytes_read;
-    const std::uint64_t bytes = record.fields.front().bytes.size();
-    inspection.smallest_bytes = i == 0 ? bytes : std::min(inspection.smallest_bytes, bytes);
-    inspection.largest_bytes = std::max(inspection.largest_bytes, bytes);
-  }
+  inspect_samples(
+      format, format.set_.keys,
+      [](std::uint64_t, const memory::Record& record) { return record.fields.front().bytes.size(); }, inspection,
+      findings);
   if (format.set_.reads_image) inspection.extensions.push_back({"jpg", format.size()});
   inspection.findings = findings.to_inspection();
   return inspection;

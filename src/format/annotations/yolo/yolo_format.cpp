@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "format/annotations/image_folder.h"
+#include "format/annotations/inspected_samples.h"
 #include "format/annotations/sample_pieces.h"
 #include "format/checksum.h"
 #include "format/finding.h"
@@ -120,33 +121,14 @@ Result<Inspection> YoloFormat::inspect(const std::string& source, const OpenOpti
   FEEDLINE_TRY(auto set, list_yolo(source, options));
   const YoloFormat format(std::move(set), options);
   Inspection inspection;
-  inspection.format = "yolo";
-  inspection.samples = format.size();
-  for (const FieldDescription& field : format.descriptions_) inspection.fields.push_back(field.name);
   Findings findings;
+  const auto image_bytes = [&](std::uint64_t index, const memory::Record&) {
+    const auto stat = options.storage->stat(format.set_.images[index]);
+    return stat ? stat->bytes : 0;
+  };
+  inspect_samples(format, format.set_.keys, image_bytes, inspection, findings);
   std::map<std::string, std::uint64_t> extensions;
-  bool is_first = true;
-  for (std::uint64_t i = 0; i < format.size(); ++i) {
-    ++extensions[extension_of(format.set_.images[i])];
-    memory::Record record;
-    record.most_bytes = memory::usual_sample_limit();
-    if (const auto done = format.read(i, record); !done) {
-      const Error& error = done.error();
-      const bool is_data = error.code == ErrorCode::kData;
-      findings.add({is_data ? "bad_annotation" : "unreadable_file",
-                    Severity::kError,
-                    error.where.shard,
-                    format.set_.keys[i],
-                    {},
-                    is_data ? error.what : error.message()});
-      continue;
-    }
-    const auto stat = options.storage->stat(format.set_.images[i]);
-    const std::uint64_t bytes = stat ? stat->bytes : 0;
-    inspection.bytes += record.bytes_read;
-    inspection.smallest_bytes = std::exchange(is_first, false) ? bytes : std::min(inspection.smallest_bytes, bytes);
-    inspection.largest_bytes = std::max(inspection.largest_bytes, bytes);
-  }
+  for (const std::string& image : format.set_.images) ++extensions[extension_of(image)];
   if (format.set_.unlabeled > 0) findings.add({"unlabeled_image", Severity::kNote, source, "", {}, format.summary()});
   for (const auto& [extension, count] : extensions) inspection.extensions.push_back({extension, count});
   inspection.findings = findings.to_inspection();
