@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import click
 
 from feedline.cli.outputs import problem_of_file, problem_of_folder
+from feedline.data.format_names import FORMATS
 
 _MOST_BATCH_SIZE = 2**31 - 1
 _MOST_MCUS = 65535  # a JPEG's restart interval has 16 bits
@@ -169,10 +170,6 @@ OUTPUT_FOLDER = OutputFolder()
 OUTPUT_PATH = OutputPath()
 OUTPUT_PLACE = OutputPath(urls=True)
 INPUT_FILE = click.Path(dir_okay=False, path_type=Path)  # a missing one is a missing source, as for every verb
-FORMATS = (
-    "folder", "tar", "tfrecord", "arrow", "parquet", "mds", "litdata", "lmdb", "numpy", "table", "coco", "voc", "yolo",
-    "pixels",
-)  # fmt: skip
 PACKED_FORMATS = tuple(name for name in FORMATS if name not in ("numpy", "pixels"))
 INPUT_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 RESTART_INTERVAL = AutoOrRange(1, _MOST_MCUS)

@@ -14,16 +14,13 @@ from .._engine import Inspection
 from ..errors import ConfigError
 from . import arguments, node_cache, verification
 from .dataset import Dataset, Origin
+from .format_names import FORMATS
 
 if TYPE_CHECKING:
     from . import shard_lists
 
 _Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _FieldSpecs = str | Sequence[str] | None
-_FORMATS = (
-    "folder", "tar", "tfrecord", "arrow", "parquet", "mds", "litdata", "lmdb", "numpy", "table", "coco", "voc", "yolo",
-    "pixels",
-)  # fmt: skip
 _OLDEST_S = 2**31  # seconds, which no listing is older than
 
 
@@ -257,7 +254,7 @@ def engine_source(
         raise ConfigError(f"open: source must be a path or a list of shards, not {source!r}")
     specs = arguments.field_specs("open", fields)
     if format is not None:
-        arguments.choice("open", "format", format, _FORMATS)
+        arguments.choice("open", "format", format, FORMATS)
     word = arguments.choice("open", "missing", missing, ("error", "skip", "none"))
     kept = arguments.output_path("open", "index", index) if index else ""
     commands = arguments.flag("open", "allow_commands", allow_commands)
