@@ -2,10 +2,11 @@
 #include "storage/s3/s3_storage.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <ctime>
 #include <map>
-#include <set>
+#include <string_view>
 #include <utility>
 
 #include "storage/http/url.h"
@@ -13,6 +14,12 @@
 
 namespace feedline::storage {
 namespace {
+
+// What a server calls a refusal. Constants of the program: its client still has answers when the process ends, and takes
+// down what it made on the way.
+constexpr std::array<std::string_view, 3> kExpired{"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"};
+constexpr std::array<std::string_view, 5> kForNow{"SlowDown", "RequestTimeout", "InternalError", "RequestThrottled",
+                                                  "ServiceUnavailable"};
 
 constexpr std::uint64_t kMostListing = 64 << 20;  // of a page: 1,000 keys of at most 1,024 bytes, encoded
 
@@ -209,13 +216,9 @@ bool S3Site::has_moved(const std::string& object, const ResponseHead& head, std:
 }
 
 Refused S3Site::refused(const ResponseHead& head, std::string_view body) const {
-  static const std::set<std::string, std::less<>> kExpired{"ExpiredToken", "ExpiredTokenException",
-                                                           "TokenRefreshRequired"};
-  static const std::set<std::string, std::less<>> kForNow{"SlowDown", "RequestTimeout", "InternalError",
-                                                          "RequestThrottled", "ServiceUnavailable"};
   const std::string code = xml_text(body, "Code");
-  if (kExpired.contains(code)) return Refused::kForCredentials;
-  if (kForNow.contains(code)) return Refused::kForNow;
+  if (std::ranges::find(kExpired, code) != kExpired.end()) return Refused::kForCredentials;
+  if (std::ranges::find(kForNow, code) != kForNow.end()) return Refused::kForNow;
   if (head.status == 401 && !keys_.keys().bearer.empty()) return Refused::kForCredentials;  // Google's words for it
   return Site::refused(head, body);
 }

@@ -6,9 +6,12 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <list>
 #include <mutex>
+#include <thread>
 
 #include "storage/fetch.h"
 #include "storage/http/http_server_fixture.h"
@@ -161,6 +164,38 @@ TEST(S3Storage, BusyServersAreTriedAgainByTheirWords) {
     return serve(request, kContent, "\"e\"");
   });
   EXPECT_TRUE(storage_of(server)->stat("s3://bucket/x"));
+}
+
+// A process that ends while a server refuses, again and again. What is made at first use is taken down at the end in the
+// opposite order, so the client, which is made before the first refusal, goes on behind whatever was made for one.
+std::atomic<int> refusals_here = 0;
+
+void wait_for_refusals() {
+  const auto until = std::chrono::steady_clock::now() + 60s;
+  for (const int most = refusals_here + 20; refusals_here < most && std::chrono::steady_clock::now() < until;)
+    std::this_thread::sleep_for(1ms);
+}
+
+[[noreturn]] void end_while_refused() {
+  static HttpServer* const server = new HttpServer([](const ServedRequest& request) {
+    if (request.number == 0) return serve(request, kContent, "\"e\"");
+    ++refusals_here;
+    return ServedAnswer{.status = 503, .body = "<Error><Code>SlowDown</Code></Error>"};
+  });
+  HttpLimits limits = quick_limits();
+  limits.tries = 1'000'000;
+  const auto site = std::make_shared<S3Site>(settings_of(*server), some_keys);
+  static const auto* const storage = new S3Storage(site, limits);
+  if (!storage->stat("s3://bucket/x")) std::_Exit(3);
+  std::atexit(wait_for_refusals);
+  std::thread([] { static_cast<void>(storage->stat("s3://bucket/y")); }).detach();
+  wait_for_refusals();
+  std::exit(0);
+}
+
+TEST(S3Storage, AProcessEndsWhileItIsRefused) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(end_while_refused(), testing::ExitedWithCode(0), "");
 }
 
 TEST(S3Storage, ListsAllPages) {
