@@ -365,8 +365,15 @@ using Any =
 }  // namespace op
 
 // One of them, and what it is for.
+// Copied, moved and destroyed in one place of the library, and not inline: that is compiled for each of the kinds.
 struct Operation : op::Any {
   using op::Any::Any;
+  Operation();
+  Operation(const Operation& other);
+  Operation(Operation&& other) noexcept;
+  Operation& operator=(const Operation& other);
+  Operation& operator=(Operation&& other) noexcept;
+  ~Operation();
   std::vector<std::string> fields = {};  // names; empty: every image, and what follows images if it is about geometry
 };
 

@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::string_literals;
 
-constexpr JpegKind kPhoto{.name = "photo", .width = 61, .height = 47};
+const JpegKind kPhoto{.name = "photo", .width = 61, .height = 47};
 
 std::string u16(unsigned value, bool big_endian) {
   const char high = static_cast<char>(value >> 8), low = static_cast<char>(value);

@@ -357,6 +357,13 @@ struct Name {
 
 }  // namespace
 
+Operation::Operation() = default;
+Operation::Operation(const Operation& other) = default;
+Operation::Operation(Operation&& other) noexcept = default;
+Operation& Operation::operator=(const Operation& other) = default;
+Operation& Operation::operator=(Operation&& other) noexcept = default;
+Operation::~Operation() = default;
+
 std::string_view name_of(Fidelity fidelity) { return fidelity == Fidelity::kExact ? "exact" : "fast"; }
 
 std::string_view name_of(BoxFormat format) {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/check_layers.py finds each break of each rule, at its line, and nothing else."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -291,10 +292,9 @@ def test_the_build_links_no_more_than_the_table_allows():
         if words and words[0].startswith("src/"):
             table[words[0][4:]] = {word[4:] for word in words[1:]}
     linked = {}
-    for line in (ROOT / "CMakeLists.txt").read_text().splitlines():
-        if line.startswith("feedline_layer("):
-            words = line[len("feedline_layer(") : line.index(")")].partition(" LIBS ")[0].split()
-            linked[words[0]] = set(words[2:])
+    for call in re.findall(r"^feedline_layer\(([^)]*)\)", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE):
+        words = re.split(r"\s(?:LIBS|FIXTURES)\s", call)[0].split()
+        linked[words[0]] = set(words[2:])
     assert linked
     for folder, names in linked.items():
         assert names <= table[folder], folder

@@ -47,7 +47,7 @@ class TableLanes {
         each<kCount>([&](auto n) FEEDLINE_LANES {
           const VU8 places = hn::BitCast(
               d, hn::SaturatedSub(hn::BitCast(ds, bytes[n]), hn::Set(ds, static_cast<std::int8_t>(16 * i))));
-          found[n] = hn::Xor(found[n], hn::TableLookupBytesOr0(steps, places));
+          found[n] = hn::Xor(found[n], hn::TableLookupBytesOr0(steps, within_16(places)));
         });
       });
       each<kCount>([&](auto n) FEEDLINE_LANES { bytes[n] = hn::Xor(bytes[n], hn::Set(d, 0x80)); });
@@ -56,6 +56,15 @@ class TableLanes {
   }
 
  private:
+  // What an index from 16 to 127 gives is open: the shuffles of x86 take its low 4 bits, others give 0.
+  static HWY_INLINE VU8 within_16(VU8 places) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SSE2 && HWY_TARGET != HWY_EMU128
+    return places;
+#else
+    return hn::And(places, hn::Set(DU8(), 0x8F));
+#endif
+  }
+
   alignas(16) std::uint8_t steps_[16][16];
 };
 
