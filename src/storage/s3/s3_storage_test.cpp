@@ -166,8 +166,8 @@ TEST(S3Storage, BusyServersAreTriedAgainByTheirWords) {
   EXPECT_TRUE(storage_of(server)->stat("s3://bucket/x"));
 }
 
-// A process that ends while a server refuses, again and again. What is made at first use is taken down at the end in the
-// opposite order, so the client, which is made before the first refusal, goes on behind whatever was made for one.
+// A process that ends while a server refuses, again and again. What is made at first use is taken down at the end in
+// the opposite order, so the client, which is made before the first refusal, goes on behind whatever was made for one.
 std::atomic<int> refusals_here = 0;
 
 void wait_for_refusals() {
