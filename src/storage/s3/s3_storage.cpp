@@ -15,8 +15,8 @@
 namespace feedline::storage {
 namespace {
 
-// What a server calls a refusal. Constants of the program: its client still has answers when the process ends, and takes
-// down what it made on the way.
+// What a server calls a refusal. Constants of the program: its client still has answers when the process ends, and
+// takes down what it made on the way.
 constexpr std::array<std::string_view, 3> kExpired{"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"};
 constexpr std::array<std::string_view, 5> kForNow{"SlowDown", "RequestTimeout", "InternalError", "RequestThrottled",
                                                   "ServiceUnavailable"};
