@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import os
 from pathlib import Path
 
@@ -38,6 +39,15 @@ _MEASURE = (
     "python/watching/test_worker_hooks.py",
 )
 
+# Files that take a minute or more by few tests. Side by side they begin first: the last to begin is what all wait for.
+_LONG = (
+    "python/drop_in/test_same_as_torch.py",
+    "python/integrations/test_examples.py",
+    "python/remote/test_campaign.py",
+    "python/diagnose/test_certainty.py",
+    "python/tune/test_tune_ladder.py",
+)
+
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -45,3 +55,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(here) and item.path.relative_to(here).as_posix().startswith(_MEASURE):
             item.add_marker(pytest.mark.measures)
+    if "PYTEST_XDIST_WORKER" in os.environ:  # with --no-loadscope-reorder files begin in this order
+        counts = collections.Counter(item.path for item in items)
+        long = {here / name: number for number, name in enumerate(_LONG)}
+        items.sort(key=lambda item: (long.get(item.path, len(long)), -counts[item.path], str(item.path)))

@@ -185,7 +185,7 @@ feedline_build() {
   ! command -v ccache >/dev/null || precompiled=TESTS
   for setting in build-dir="$FEEDLINE_TREE" build.targets="$target" \
     cmake.define.FEEDLINE_TESTS="$tests" cmake.define.FEEDLINE_EXAMPLES="$tests" cmake.define.FEEDLINE_BENCH=OFF \
-    cmake.define.FEEDLINE_TEST_OPTIONS=-O0 cmake.define.FEEDLINE_PRECOMPILED="$precompiled"; do
+    cmake.define.FEEDLINE_TEST_OPTIONS=-O0 cmake.define.FEEDLINE_TEST_UNITY=4 cmake.define.FEEDLINE_PRECOMPILED="$precompiled"; do
     settings+=(--config-settings "$setting")
   done
   rm -rf "$FEEDLINE_ROOT/build/wheel"

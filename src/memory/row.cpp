@@ -10,8 +10,8 @@ namespace {
 // What an item grows to for a row of so many bytes: eight sizes to a power of two, as rows of like size that come one
 // after the other would otherwise let it grow with each that is a little longer.
 std::uint64_t roomy(std::uint64_t bytes) {
-  constexpr std::uint64_t kLeast = 64, kSteps = 8, kMost = std::uint64_t{1} << 62;
-  if (bytes > kMost) return bytes;
+  constexpr std::uint64_t kLeast = 64, kSteps = 8, kLargest = std::uint64_t{1} << 62;
+  if (bytes > kLargest) return bytes;
   const std::uint64_t step = std::bit_floor(std::max(bytes, kLeast)) / kSteps;
   return (std::max(bytes, kLeast) + step - 1) / step * step;
 }

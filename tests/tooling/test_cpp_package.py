@@ -108,6 +108,6 @@ def test_the_example_builds_with_feedline_as_a_folder_of_it(beside_the_tree: Pat
         run("cmake", "--build", tree, "--target", "CMakeFiles/feedline_epoch.dir/epoch.cpp.o")
         return
     as_compiled_before = ["-DCMAKE_CXX_FLAGS=-O3 -DNDEBUG", "-DCMAKE_POSITION_INDEPENDENT_CODE=ON"]
-    configure(tree, *as_compiled_before, "-DFEEDLINE_WARNINGS=ON")
+    configure(tree, *as_compiled_before, "-DFEEDLINE_WARNINGS=ON", f"-DFEEDLINE_UNITY={cached(TREE, 'FEEDLINE_UNITY')}")
     run("cmake", "--build", tree)
     runs_an_epoch(tree / "feedline_epoch", tmp_path)
