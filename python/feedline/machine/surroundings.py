@@ -120,9 +120,7 @@ def look(root: Root, gpus: Gpus, environment: Mapping[str, str]) -> Surroundings
 def _with_unseen(seen: Surroundings, root: Root) -> Surroundings:
     missing = {
         "the memory of the machine (/proc/meminfo)": not seen.memory.told,
-        "limits of a control group, such as a container's (/sys/fs/cgroup)": not _engine.cgroup_version(
-            root.for_engine
-        ),
+        "limits of a control group, such as a container's": not _engine.cgroup_version(root.for_engine),
         "/dev/shm": seen.shared is None,
         "the limits of processes (/proc/self/limits)": not seen.limits.told,
         "pressure on disks and memory (/proc/pressure): the kernel does not count it": seen.io_pressure is None,
@@ -220,8 +218,7 @@ def _container(root: Root, environment: Mapping[str, str]) -> str | None:
         return "Podman"
     if "APPTAINER_CONTAINER" in environment or "SINGULARITY_CONTAINER" in environment:
         return "Apptainer"
-    match = re.search(r"kubepods|docker|containerd|lxc", root.text("proc/1/cgroup") or "")
-    return {"kubepods": "Kubernetes", "docker": "Docker"}.get(match[0], match[0]) if match else None
+    return environment.get("container") or None  # as systemd-nspawn, LXC and Podman set it
 
 
 def _cloud(root: Root) -> str | None:

@@ -26,7 +26,7 @@ CAUSE = Cause(
     page(
         "cpu_quota",
         "programs see more CPUs than the quota gives",
-        means="A container's quota is time, not CPUs: os.cpu_count() and the libraries of NumPy and torch see "
+        means="A container's quota is time, not CPUs: Python and the libraries of NumPy and torch see "
         "all CPUs, start as many threads, and all of them are stopped for the rest of each tenth of a "
         "second once the time is spent.",
         recognised="The quota is at most half of the CPUs that are seen, and OMP_NUM_THREADS is not set to as many "

@@ -22,8 +22,7 @@ CAUSE = Cause(
         "it. Launchers that bind each rank to one core do it, and so do some settings of OpenMP and "
         "taskset.",
         recognised="The mask has one CPU, and the machine several.",
-        to_do="Slurm: --cpus-per-task=8; mpirun --bind-to none; in a notebook os.sched_setaffinity(0, "
-        "range(os.cpu_count())).",
+        to_do="Slurm: --cpus-per-task=8; mpirun --bind-to none; in a notebook os.sched_setaffinity(0, range(64)).",
         example="this process may run on CPU 3 alone, of 64.",
     ),
     turn=BROKEN + 60,

@@ -32,7 +32,7 @@ CAUSE = Cause(
         "more workers than CPUs that may be used",
         means="Workers that decode need a CPU each. More than there are take turns, and take them from the "
         "thread that launches work on the GPU. CPUs are those of affinity, cpuset and quota, shared by "
-        "all ranks of the machine, not what os.cpu_count() says.",
+        "all ranks of the machine, not those that the machine has.",
         recognised="All ranks' workers against the usable CPUs: a warning above them, critical from twice as many. "
         "Not said of object storage and network file systems, where workers wait more than they "
         "compute, below four times as many.",

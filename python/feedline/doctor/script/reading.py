@@ -26,7 +26,7 @@ def read(path: str, arguments: Sequence[str] = (), cpus: int = 1) -> Script:
 
     Args:
         arguments: what the script is given on its command line.
-        cpus: what ``os.cpu_count()`` gives on the machine.
+        cpus: of the machine, which is what a script counts that asks for them.
     """
     try:
         data = Path(path).read_bytes()
