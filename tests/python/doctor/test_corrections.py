@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every correction of what guides say has a place where its reader meets it: docs/doctor.md's table, and what it names."""
+"""Every correction of what guides say has a place where its reader meets it, and what docs/doctor.md names is there."""
 
 from __future__ import annotations
 
