@@ -295,6 +295,22 @@ SOUND: dict[str, Planted] = {
         )
     ),
     "a framework that shares samples out": Planted(_LIGHTNING),
+    "a framework that calls set_epoch": Planted(
+        script(
+            GOOD + ", sampler=sampler",
+            top="import lightning\nfrom torch.utils.data.distributed import DistributedSampler\n",
+            main=_SAMPLER,
+        )
+    ),
+    "options that get more keys later": Planted(
+        script(
+            "prefetch_factor=2, pin_memory=True, **options",
+            top='options = {"num_workers": 0, "persistent_workers": True}\noptions.update(num_workers=4)\n',
+        )
+    ),
+    "a number of workers that is set twice": Planted(
+        script(GOOD.replace("=4", "=WORKERS"), top="WORKERS = 0\nif torch.cuda.is_available():\n    WORKERS = 4\n")
+    ),
     "a stream that shares samples out": Planted(
         script(top=_DDP + "\nclass Stream(torch.utils.data.IterableDataset):\n    pass\n", main=_STREAM)
     ),

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .facts import UNKNOWN, Place, Script
+from .facts import UNKNOWN, LoaderCall, Place, Script
 from .loaders import Functions, Named, call_of, functions_of, is_loader, loaders_behind, loops_of, names_of_loaders
 from .values import Names, calls_in, keyword
 from .workers import cuda_in, datasets_of, held_by, network_in, pools_in, run_by_workers, unpicklable_in
@@ -67,7 +67,7 @@ def _facts(path: str, tree: ast.Module, arguments: Sequence[str], cpus: int) -> 
         old_amp=_in_order(_old_amp(tree, names)),
         distributed=_distributed(tree, names),
         shards_itself=_shards_itself(tree, names),
-        sampler_line=_sampler_line(tree, names),
+        sampler_line=_sampler_line(tree, names, calls),
         sample_bytes=_sample_bytes(tree, names),
         notes=(f"num_workers of the DataLoader in line {lines} of {path}: only running it tells",) if unknown else (),
     )
@@ -155,7 +155,6 @@ def _distributed(tree: ast.Module, names: Names) -> Place | None:
 
 def _shards_itself(tree: ast.Module, names: Names) -> bool:
     """Whether anything in it may share samples out among ranks: then nothing is said of it."""
-    modules = {name.partition(".")[0] for name in names.modules.values()}
     used = {
         node.attr if isinstance(node, ast.Attribute) else node.id
         for node in ast.walk(tree)
@@ -167,10 +166,17 @@ def _shards_itself(tree: ast.Module, names: Names) -> bool:
         if isinstance(node, ast.ClassDef)
         for base in node.bases
     )
-    return bool(modules & set(_FRAMEWORKS) or used & {*_SHARDERS, "rank", "RANK"} or streams)
+    return bool(_uses_framework(names) or used & {*_SHARDERS, "rank", "RANK"} or streams)
 
 
-def _sampler_line(tree: ast.Module, names: Names) -> int | None:
+def _uses_framework(names: Names) -> bool:
+    return not {name.partition(".")[0] for name in names.modules.values()}.isdisjoint(_FRAMEWORKS)
+
+
+def _sampler_line(tree: ast.Module, names: Names, calls: list[LoaderCall]) -> int | None:
+    """Not where a framework, or Feedline's loader, calls set_epoch; nor of a sampler that goes to no loader here."""
+    if _uses_framework(names) or all(call.is_feedline for call in calls):
+        return None
     if any(isinstance(node, ast.Attribute) and node.attr == "set_epoch" for node in ast.walk(tree)):
         return None
     for call in calls_in(tree):
