@@ -33,9 +33,9 @@ class _Verb(click.Command):
 
 @click.command(cls=_Verb, short_help="What would go wrong in a run, before it.")
 @click.argument("source", required=False, metavar="[SOURCE] [-- python train.py ...]")
-@click.option(
-    "--workers",
+@parameters.option(
     "--num-workers",
+    aliases=("--workers",),
     type=click.IntRange(0),
     metavar="N",
     show_default="the script's",
@@ -100,7 +100,7 @@ class _Verb(click.Command):
 def doctor(
     context: click.Context,
     source: str | None,
-    workers: int | None,
+    num_workers: int | None,
     prefetch: int | None,
     batch_mb: float | None,
     batch_size: int | None,
@@ -118,7 +118,7 @@ def doctor(
     \b
     feedline doctor                                         this machine
     feedline doctor imagenet/train -- python train.py       with a source, and a script that is read and not run
-    feedline doctor --workers 16 --prefetch 5 --batch-mb 500
+    feedline doctor --num-workers 16 --prefetch 5 --batch-mb 500
 
     Exit status 1: there are findings above a note. docs/doctor.md has the rules; `feedline explain CODE` one of them.
     """
@@ -126,7 +126,7 @@ def doctor(
     from feedline.machine import gpu
     from feedline.machine.root import Root
 
-    asked = Asked(workers, prefetch, _bytes(batch_mb), batch_size, _bytes(dataset_mb), ranks, pinned)
+    asked = Asked(num_workers, prefetch, _bytes(batch_mb), batch_size, _bytes(dataset_mb), ranks, pinned)
     gpus = gpu.of_engine()
 
     def look() -> Examination:
