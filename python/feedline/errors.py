@@ -86,7 +86,7 @@ class RecordError(Error):
 
 
 class SettingsWarning(UserWarning):
-    """Settings were measured on another machine, for other data, or with another loader."""
+    """Settings were measured on another machine, for other data, or with another loader; or need too much memory."""
 
 
 def _rebuild(cls: type[Error], message: str, attributes: dict[str, Any]) -> Error:

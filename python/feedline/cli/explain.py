@@ -46,6 +46,7 @@ def pages_of(causes: tuple[Path, ...] = ()) -> list[Entry]:
     """All pages, verb by verb; `causes`: folders of further causes of diagnose."""
     from feedline.data import inspection, places
     from feedline.diagnose import causes as of_diagnose
+    from feedline.doctor import causes as of_doctor
     from feedline.report import effects
     from feedline.top import alarms
     from feedline.trace import causes as of_trace
@@ -59,6 +60,7 @@ def pages_of(causes: tuple[Path, ...] = ()) -> list[Entry]:
         *places.entries(),
         *of_verify.entries(),
         *effects.entries(),
+        *of_doctor.entries(),
     ]
 
 

@@ -13,6 +13,7 @@ from feedline.cli.cache import cache
 from feedline.cli.console import ERR
 from feedline.cli.diagnose import diagnose
 from feedline.cli.diff import diff
+from feedline.cli.doctor import doctor
 from feedline.cli.explain import explain
 from feedline.cli.index import index
 from feedline.cli.inspect import inspect
@@ -41,6 +42,7 @@ root.add_command(verify)
 root.add_command(stage)
 root.add_command(cache)
 root.add_command(trace)
+root.add_command(doctor)
 root.add_command(diagnose)
 root.add_command(tune)
 root.add_command(top)

@@ -19,7 +19,7 @@ from torch.utils.data.dataloader import DataLoader as _TorchDataLoader
 from ..errors import ConfigError, WorkerDiedError
 from ..loader.loader import BadSample, publish
 from ..loader.statistics import Statistics
-from . import page_lock
+from . import page_lock, preflight
 from .choices import CHOSEN, NO_WORKERS, OFF, ONE, Choice
 from .course import Course
 from .iterators import WorkerIterator
@@ -143,6 +143,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         self._choices = choices
         super().__init__(**stock)
         self.in_order = in_order  # torch before 2.6 does not know it
+        preflight.warn(self, lambda: Settings.of(self).budget_bytes())
         if lower == "require":
             plan = plan_lowering(Settings.of(self), self._course)
             if isinstance(plan, (Reason, PrefixPlan)):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from pathlib import Path
@@ -79,6 +80,15 @@ def mount_of_source(source: str, root: Path = Path("/")) -> Mount | None:
     if re.match(r"[a-z][a-z0-9+.-]*://|pipe:", source):
         return None
     return mount_of(_existing(source), root)
+
+
+def device_model(number: str, root: Path = Path("/")) -> str | None:
+    """What the disk of a mount (:attr:`Mount.number`) calls itself, as "Amazon Elastic Block Store"; None: nothing."""
+    queue = _queue_of(number, root)
+    with contextlib.suppress(OSError):
+        if queue is not None:
+            return (queue.parent / "device/model").read_text(errors="replace").strip() or None
+    return None
 
 
 def _existing(source: str) -> Path:

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs see more CPUs than the quota gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...findings import Threshold
+from ..case import MACHINE, Case, Cause, Found, page
+
+PART = Threshold(0.5, "of the CPUs that are seen: nearer to them, threads hardly take turns")
+
+
+def _judge(case: Case) -> Iterator[Found]:
+    cpus = case.machine.cpus
+    if cpus.quota is None or cpus.quota > PART * len(cpus.allowed):
+        return
+    threads = case.machine.environment.get("OMP_NUM_THREADS", "")
+    if threads.isdecimal() and 1 <= int(threads) <= cpus.threads:
+        return
+    fix = CAUSE.page.to_do.replace("N,", f"{cpus.threads},", 1).replace("(N)", f"({cpus.threads})")
+    yield Found("warning", (f"{len(cpus.allowed)} CPUs are seen, and {cpus.quota:g} can be used",), fix)
+
+
+CAUSE = Cause(
+    page(
+        "cpu_quota",
+        "programs see more CPUs than the quota gives",
+        means="A container's quota is time, not CPUs: Python and the libraries of NumPy and torch see "
+        "all CPUs, start as many threads, and all of them are stopped for the rest of each tenth of a "
+        "second once the time is spent.",
+        recognised="The quota is at most half of the CPUs that are seen, and OMP_NUM_THREADS is not set to as many "
+        "as can run.",
+        to_do="OMP_NUM_THREADS=N, torch.set_num_threads(N), and num_workers by the quota: "
+        "feedline.DataLoader(num_workers='auto') goes by it.",
+        example="64 CPUs are seen, and 8 can be used.",
+    ),
+    turn=MACHINE + 70,
+    judge=_judge,
+)

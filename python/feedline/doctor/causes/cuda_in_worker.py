@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker uses the GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..case import SCRIPT, Case, Cause, Found, page
+from ..starting import method_of
+
+
+def _judge(case: Case) -> Iterator[Found]:
+    script = case.script
+    if script is None or not script.may_have_workers:
+        return
+    for place in script.cuda_in_workers:
+        forks = method_of(case) == "fork" and bool(script.most_workers)
+        where = f"line {place.line}: {place.what} in what workers run"
+        yield Found("critical" if forks else "warning", (where,), about={"line": place.line})
+
+
+CAUSE = Cause(
+    page(
+        "cuda_in_worker",
+        "a worker uses the GPU",
+        means="After fork, CUDA cannot be used in a worker: RuntimeError: Cannot re-initialize CUDA in forked "
+        "subprocess. With spawn each worker takes hundreds of megabytes of the GPU for itself.",
+        recognised="A call of .cuda(), .to('cuda') or device='cuda' in what workers run.",
+        to_do="Give tensors of the CPU from the dataset; move the batch in the loop: batch.to(device, "
+        "non_blocking=True).",
+        example="line 17: .cuda() in what workers run.",
+    ),
+    turn=SCRIPT + 30,
+    judge=_judge,
+)

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Torch.cuda.amp is deprecated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..case import SCRIPT, Case, Cause, Found, page
+
+
+def _judge(case: Case) -> Iterator[Found]:
+    places = case.script.old_amp if case.script is not None else ()
+    if places:
+        lines = ", ".join(dict.fromkeys(f"line {place.line}: {place.what}" for place in places))
+        yield Found("warning", (lines,), about={"line": places[0].line})
+
+
+CAUSE = Cause(
+    page(
+        "deprecated_amp",
+        "torch.cuda.amp is deprecated",
+        means="It warns now, and will go. torch.amp has the same for every device. With bfloat16 autocast "
+        "alone is enough: gradients need no scaling.",
+        recognised="Calls of torch.cuda.amp in the script.",
+        to_do="torch.amp.autocast('cuda'), and torch.amp.GradScaler('cuda') with float16.",
+        example="line 40: torch.cuda.amp.autocast.",
+    ),
+    turn=SCRIPT + 140,
+    judge=_judge,
+)

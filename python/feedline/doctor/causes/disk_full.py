@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A disk is nearly full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...findings import Threshold
+from ..case import MACHINE, Case, Cause, Found, gb, page
+
+LEFT = Threshold(0.05, "of the disk, free")
+SMALL = Threshold(2 * 2**30, "bytes: a checkpoint; a large disk that is 95 % full has room for some")
+
+
+def _judge(case: Case) -> Iterator[Found]:
+    space = case.machine.temporary
+    if space is not None and space.total_bytes and space.free_bytes < min(LEFT * space.total_bytes, SMALL):
+        yield Found("warning", (f"/tmp has {gb(space.free_bytes)} free",))
+
+
+CAUSE = Cause(
+    page(
+        "disk_full",
+        "a disk is nearly full",
+        means="Checkpoints, caches and temporary files end in No space left on device, mostly at the end of an epoch.",
+        recognised="Free bytes of /tmp and of the source's file system, where it can be written.",
+        to_do="Remove what is not needed, or set TMPDIR to another disk.",
+        example="/tmp has 120 MB free.",
+    ),
+    turn=MACHINE + 230,
+    judge=_judge,
+)

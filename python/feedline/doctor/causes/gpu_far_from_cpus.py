@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The GPU hangs on another socket than the CPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..case import MACHINE, Case, Cause, Found, page
+
+
+def _judge(case: Case) -> Iterator[Found]:
+    machine = case.machine
+    nodes = {node for node, cpus in machine.cpus.nodes.items() if set(cpus) & set(machine.cpus.allowed)}
+    far = {link.numa_node for link in machine.gpu_links}
+    if nodes and far and None not in far and not far & nodes:
+        of_gpus, of_cpus = (
+            ", ".join(str(node) for node in sorted(one)) for one in ({n for n in far if n is not None}, nodes)
+        )
+        fix = CAUSE.page.to_do.replace("NODE", of_gpus.partition(",")[0])
+        yield Found("warning", (f"the GPUs are on NUMA node {of_gpus}, and the usable CPUs on node {of_cpus}",), fix)
+
+
+CAUSE = Cause(
+    page(
+        "gpu_far_from_cpus",
+        "the GPU hangs on another socket than the CPUs",
+        means="Batches are made in the memory of one socket and cross to the other one before they reach the "
+        "GPU; workers of other programs cross with them.",
+        recognised="Every CPU that may be used is on another NUMA node than every GPU.",
+        to_do="numactl --cpunodebind=NODE --membind=NODE, or ask the scheduler for CPUs near the GPU (Slurm: "
+        "--gpu-bind=closest, --gres-flags=enforce-binding).",
+        example="the GPUs are on NUMA node 1, and the usable CPUs on node 0.",
+    ),
+    turn=MACHINE + 50,
+    judge=_judge,
+)

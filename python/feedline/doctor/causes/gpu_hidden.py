@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A variable hides the GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..case import BROKEN, Case, Cause, Found, page
+
+
+def _judge(case: Case) -> Iterator[Found]:
+    names = case.machine.environment.get("CUDA_VISIBLE_DEVICES")
+    count = len(case.machine.gpus)
+    if names is None or not count:
+        return
+    first = names.split(",")[0].strip()
+    if first == "" or (first.lstrip("-").isdecimal() and not 0 <= int(first) < count):
+        yield Found("critical", (f"CUDA_VISIBLE_DEVICES is {names!r} and hides {count} GPU{'s' if count > 1 else ''}",))
+
+
+CAUSE = Cause(
+    page(
+        "gpu_hidden",
+        "a variable hides the GPUs",
+        means="CUDA shows a program those GPUs alone that CUDA_VISIBLE_DEVICES names; an empty one, -1, or a "
+        "number that is not there hides all that follow.",
+        recognised="There are GPUs, and the variable names none of them.",
+        to_do="unset CUDA_VISIBLE_DEVICES, or name the GPUs: CUDA_VISIBLE_DEVICES=0,1.",
+        example="CUDA_VISIBLE_DEVICES is '' and hides 4 GPUs.",
+    ),
+    turn=BROKEN + 30,
+    judge=_judge,
+)

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A batch does not fit into the GPU's free memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...machine.planned_load import gpu_bytes_of
+from ..case import LOAD, Case, Cause, Found, gb, page
+
+
+def _judge(case: Case) -> Iterator[Found]:
+    if case.load is None or not case.load.batch_bytes:
+        return
+    for gpu in case.machine.gpus:
+        if gpu.memory_bytes and gpu.memory_used_bytes is not None:
+            free = gpu.memory_bytes - gpu.memory_used_bytes
+            if gpu_bytes_of(case.load) > free:
+                batches = f"two batches of {gb(case.load.batch_bytes)}"
+                yield Found(
+                    "critical", (f"{batches}, and GPU {gpu.index} has {gb(free)} free",), about={"gpu": gpu.index}
+                )
+                return
+
+
+CAUSE = Cause(
+    page(
+        "gpu_memory_needed",
+        "a batch does not fit into the GPU's free memory",
+        means="Two batches are on the GPU at a time where copies overlap the step, beside the model, its "
+        "gradients and activations. The batch size is bounded by it: begin in the middle and grow to "
+        "the limit, with drop_last=True where the last batch is smaller and shapes must be the same.",
+        recognised="Twice the batch against what is free of the fullest GPU now.",
+        to_do="Smaller batches; end other programs on the GPU; decode to uint8 and convert on the GPU.",
+        example="two batches of 6.0 GB, and GPU 0 has 8.0 GB free.",
+    ),
+    turn=LOAD + 40,
+    judge=_judge,
+)

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other programs hold a GPU's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...findings import Threshold
+from ..case import MACHINE, Case, Cause, Found, gb, page
+
+MOST = Threshold(0.5, "of its memory, used: no desktop takes that")
+
+
+def _judge(case: Case) -> Iterator[Found]:
+    for gpu in case.machine.gpus:
+        if gpu.memory_bytes and gpu.memory_used_bytes is not None and gpu.memory_used_bytes > MOST * gpu.memory_bytes:
+            free = gpu.memory_bytes - gpu.memory_used_bytes
+            words = f"GPU {gpu.index} has {gb(free)} of {gb(gpu.memory_bytes)} free"
+            yield Found("warning", (words,), about={"gpu": gpu.index})
+
+
+CAUSE = Cause(
+    page(
+        "gpu_memory_taken",
+        "other programs hold a GPU's memory",
+        means="A run that fits into an empty GPU ends in CUDA out of memory beside them, often only at its "
+        "largest batch.",
+        recognised="Most of its memory is used before the run has started.",
+        to_do="nvidia-smi names the processes; end those that are left over, or take another GPU: "
+        "CUDA_VISIBLE_DEVICES.",
+        example="GPU 0 has 2.1 GB of 85.0 GB free.",
+    ),
+    turn=MACHINE + 20,
+    judge=_judge,
+)

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hardly any file can be made any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...findings import Threshold
+from ..case import MACHINE, Case, Cause, Found, page
+
+LEFT = Threshold(0.02, "of the inodes, free")
+
+
+def _judge(case: Case) -> Iterator[Found]:
+    spaces = [("/tmp", case.machine.temporary)]
+    if case.source is not None:
+        spaces.append((case.source.name, case.source.space))
+    for name, space in spaces:
+        if space is not None and space.inodes and space.free_inodes < LEFT * space.inodes:
+            yield Found("warning", (f"{name} can hold {space.free_inodes:,} more files",))
+
+
+CAUSE = Cause(
+    page(
+        "inodes_low",
+        "hardly any file can be made any more",
+        means="No space left on device, though df shows space: each file takes an inode, and small files use "
+        "them up first.",
+        recognised="Free inodes of /tmp and of the source's file system.",
+        to_do="Remove small files there (df -i); pack folders of images into shards: feedline pack.",
+        example="/tmp can hold 120 more files.",
+    ),
+    turn=MACHINE + 220,
+    judge=_judge,
+)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other programs use the CPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...findings import Threshold
+from ..case import MACHINE, Case, Cause, Found, page
+
+MUCH = Threshold(1.25, "programs that want a CPU, for each that there is")
+
+
+def _judge(case: Case) -> Iterator[Found]:
+    cpus = case.machine.cpus
+    if cpus.load is not None and cpus.load > MUCH * cpus.online:
+        yield Found("warning", (f"a load of {cpus.load:.1f} on {cpus.online} CPUs",))
+
+
+CAUSE = Cause(
+    page(
+        "machine_busy",
+        "other programs use the CPUs",
+        means="Workers and the training loop share the CPUs with them, and what is measured now says little "
+        "of the loader.",
+        recognised="The load of the last minute against all CPUs of the machine.",
+        to_do="Wait, or end them; feedline top shows who it is.",
+        example="a load of 70.2 on 32 CPUs.",
+    ),
+    turn=MACHINE + 150,
+    judge=_judge,
+)

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes are started within a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..case import SCRIPT, Case, Cause, Found, page
+
+
+def _judge(case: Case) -> Iterator[Found]:
+    script = case.script
+    if script is None or not script.may_have_workers:
+        return
+    for place in script.pools:
+        severity = "critical" if script.most_workers else "warning"
+        yield Found(severity, (f"line {place.line}: {place.what} in what workers run",), about={"line": place.line})
+
+
+CAUSE = Cause(
+    page(
+        "nested_pool",
+        "processes are started within a worker",
+        means="Workers are daemons, which may have no children: AssertionError: daemonic processes are not "
+        "allowed to have children. Threads are fine.",
+        recognised="A Pool, a Process, a ProcessPoolExecutor or a DataLoader with workers, in the methods of a "
+        "dataset that workers run, in collate_fn or worker_init_fn, or in functions that these call.",
+        to_do="Take it out: the workers are the parallelism. Where a sample has parts to wait for, use "
+        "concurrent.futures.ThreadPoolExecutor.",
+        example="line 21: multiprocessing.Pool in what workers run.",
+    ),
+    turn=SCRIPT + 20,
+    judge=_judge,
+)

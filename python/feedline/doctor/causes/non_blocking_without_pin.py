@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Non_blocking copies from memory that is not page-locked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..case import SCRIPT, Case, Cause, Found, page
+
+
+def _judge(case: Case) -> Iterator[Found]:
+    for loop in case.script.loops if case.script is not None else ():
+        plain = [call for call in loop.loaders if call.get("pin_memory") is False]
+        copies = [copy for copy in loop.copies if copy.non_blocking and not copy.pinned_by_hand]
+        if plain and len(plain) == len(loop.loaders) and copies:
+            words = (
+                f"line {copies[0].line}: non_blocking=True, and the loader in line {plain[0].line} has no pin_memory"
+            )
+            yield Found("warning", (words,), about={"line": copies[0].line})
+
+
+CAUSE = Cause(
+    page(
+        "non_blocking_without_pin",
+        "non_blocking copies from memory that is not page-locked",
+        means="The driver copies such memory piece by piece through a buffer of its own, and the call waits "
+        "for most of it whatever non_blocking says. And even a copy that is not waited for overlaps the "
+        "step only on a stream of its own, one batch ahead: feedline.DataLoader(device='cuda') does "
+        "that.",
+        recognised="A loop with non_blocking=True over loaders without pin_memory.",
+        to_do="DataLoader(..., pin_memory=True).",
+        example="line 33: non_blocking=True, and the loader in line 20 has no pin_memory.",
+    ),
+    turn=SCRIPT + 110,
+    judge=_judge,
+)

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Object storage behind a file system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..case import STORAGE, Case, Cause, Found, page
+
+
+def _judge(case: Case) -> Iterator[Found]:
+    mount = case.source.mount if case.source is not None else None
+    if mount is not None and mount.family == "objects":
+        yield Found("warning", (f"{mount.point} is {mount.client or mount.kind}",))
+
+
+CAUSE = Cause(
+    page(
+        "object_mount",
+        "object storage behind a file system",
+        means="Each open and each read is a request over the network, of 10 to 100 ms; folders of small files "
+        "are slowest, and many of these programs cache nothing.",
+        recognised="The mount of SOURCE is of s3fs, goofys, mountpoint-s3, gcsfuse, rclone or the like.",
+        to_do="Read the bucket itself, with many requests at once: "
+        "feedline.open('s3://bucket/shards/{000..146}.tar'), and cache='/local/nvme' for later epochs.",
+        example="/mnt/s3 is s3fs.",
+    ),
+    turn=STORAGE + 10,
+    judge=_judge,
+)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches are page-locked in the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..case import SCRIPT, Case, Cause, Found, page
+
+
+def _judge(case: Case) -> Iterator[Found]:
+    for loop in case.script.loops if case.script is not None else ():
+        for copy in loop.copies:
+            if copy.pinned_by_hand:
+                yield Found("warning", (f"line {copy.line}: .pin_memory().to(...)",), about={"line": copy.line})
+
+
+CAUSE = Cause(
+    page(
+        "pinned_by_hand",
+        "batches are page-locked in the loop",
+        means="x.pin_memory().to(device, non_blocking=True) copies on the CPU first, while the loop waits, "
+        "and then to the GPU: it can take twice the time of a plain copy.",
+        recognised="A call of pin_memory() on what is moved to a device, within a loop over a loader.",
+        to_do="DataLoader(..., pin_memory=True), whose thread does it beside the loop; then batch.to(device, "
+        "non_blocking=True).",
+        example="line 33: .pin_memory().to(...).",
+    ),
+    turn=SCRIPT + 120,
+    judge=_judge,
+)

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""More is made ahead than helps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...findings import Threshold
+from ..advice import enough_ahead
+from ..case import LOAD, Case, Cause, Found, gb, page
+
+DEEP = Threshold(4.0, "batches ahead of each worker: who waits for longer lacks workers, and not a longer queue")
+
+
+def _judge(case: Case) -> Iterator[Found]:
+    load = case.load
+    if load is None or not load.workers:
+        return
+    enough = enough_ahead(load.sample_bytes)
+    if load.prefetch > 2 * enough and load.prefetch > DEEP:
+        of = f" with samples of {gb(load.sample_bytes)}" if load.sample_bytes else ""
+        yield Found("note", (f"prefetch_factor={load.prefetch}{of}: {enough} is enough",))
+
+
+CAUSE = Cause(
+    page(
+        "prefetch_deep",
+        "more is made ahead than helps",
+        means="Prefetching smooths out jitter: it never makes a loader faster. Where a batch takes 50 ms to "
+        "make and 30 ms to use, two producers are needed, not a longer queue. What waits takes memory: "
+        "4 to 5 batches for tiny samples, 2 for images of 224 pixels, 1 for video.",
+        recognised="prefetch_factor against what samples of that size are worth.",
+        to_do="prefetch_factor=2, or 1 for samples of tens of megabytes; if the loop still waits, more "
+        "workers: feedline diagnose proves which.",
+        example="prefetch_factor=10 with samples of 50 MB: 1 is enough.",
+    ),
+    turn=LOAD + 70,
+    judge=_judge,
+)

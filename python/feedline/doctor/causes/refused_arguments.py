@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DataLoader refuses these arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..case import SCRIPT, Case, Cause, Found, page
+from ..script.facts import LoaderCall
+
+
+def _judge(case: Case) -> Iterator[Found]:
+    for call in case.script.loaders if case.script is not None else ():
+        for problem in _problems(call):
+            yield Found("critical", (f"line {call.line}: {problem}",), about={"line": call.line})
+
+
+def _problems(call: LoaderCall) -> Iterator[str]:
+    prefetch, workers = call.get("prefetch_factor"), call.workers
+    if workers == 0:
+        if isinstance(prefetch, int) and not (call.is_feedline and call.get("num_workers") == "auto"):
+            yield f"prefetch_factor={prefetch} without workers"
+        if call.get("persistent_workers") is True:
+            yield "persistent_workers=True without workers"
+        if isinstance(call.get("multiprocessing_context"), str):
+            yield "multiprocessing_context without workers"
+    elif workers is not None and workers < 0:
+        yield f"num_workers={workers}"
+    elif isinstance(prefetch, int) and prefetch <= 0:
+        yield f"prefetch_factor={prefetch}: with workers it is at least 1"
+    if call.get("shuffle") is True and _is_given(call, "sampler"):
+        yield "shuffle=True beside a sampler"
+    if _is_given(call, "batch_sampler"):
+        size = call.get("batch_size")
+        beside = [name for name in ("shuffle", "drop_last") if call.get(name) is True]
+        beside += ["batch_size"] if isinstance(size, int) and size != 1 else []
+        beside += ["sampler"] if _is_given(call, "sampler") else []
+        if beside:
+            yield f"{', '.join(beside)} beside a batch_sampler"
+
+
+def _is_given(call: LoaderCall, name: str) -> bool:
+    return call.arguments.get(name) is not None
+
+
+CAUSE = Cause(
+    page(
+        "refused_arguments",
+        "DataLoader refuses these arguments",
+        means="torch raises a ValueError, or an AssertionError at the first batch. prefetch_factor, "
+        "persistent_workers and a start method need workers; prefetching cannot be turned off with "
+        "workers; a sampler is the order, so there can be no shuffle beside it.",
+        recognised="The arguments of each DataLoader in the script, where their values can be told.",
+        to_do="Give the arguments of workers only with num_workers > 0, prefetch_factor from 1 on, and either "
+        "shuffle or a sampler.",
+        example="line 12: prefetch_factor=0: with workers it is at least 1.",
+    ),
+    turn=SCRIPT + 10,
+    judge=_judge,
+)

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The script cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..case import SCRIPT, Case, Cause, Found, page
+
+
+def _judge(case: Case) -> Iterator[Found]:
+    if case.script is not None and case.script.problem:
+        yield Found("error", (case.script.problem,))
+
+
+CAUSE = Cause(
+    page(
+        "script_unreadable",
+        "the script cannot be read",
+        means="Nothing of it was judged. Python would stop at the same place.",
+        recognised="It is not there, may not be read, or is no Python of the version that runs this command.",
+        to_do="Mend the line; or run this with the Python that runs the script.",
+        example="train.py, line 3: invalid syntax.",
+    ),
+    turn=SCRIPT + 5,
+    judge=_judge,
+)

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order is the same in every epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..case import SCRIPT, Case, Cause, Found, page
+
+
+def _judge(case: Case) -> Iterator[Found]:
+    if case.script is not None and case.script.sampler_line is not None:
+        line = case.script.sampler_line
+        yield Found("warning", (f"line {line}: a DistributedSampler, and no set_epoch",), about={"line": line})
+
+
+CAUSE = Cause(
+    page(
+        "set_epoch_missing",
+        "the order is the same in every epoch",
+        means="DistributedSampler shuffles by its seed and the epoch. Without set_epoch the epoch stays 0, "
+        "and so does the order.",
+        recognised="A DistributedSampler that shuffles, and no set_epoch in the script.",
+        to_do="sampler.set_epoch(epoch) at the beginning of each epoch. feedline.DataLoader does it where it "
+        "was forgotten.",
+        example="line 11: a DistributedSampler, and no set_epoch.",
+    ),
+    turn=SCRIPT + 90,
+    judge=_judge,
+)

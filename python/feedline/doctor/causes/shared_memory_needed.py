@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""/dev/shm is too small for the planned loader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...machine.planned_load import need_of
+from ..case import LOAD, Case, Cause, Found, gb, page
+
+
+def _judge(case: Case) -> Iterator[Found]:
+    load, shared = case.load, case.machine.shared
+    if load is None or shared is None or not load.in_shared_memory or not load.batch_bytes or not load.workers:
+        return
+    waiting = need_of(load).waiting
+    if waiting > shared.free_bytes:
+        parts = f"{load.workers} workers x {load.prefetch} ahead x {gb(load.batch_bytes)}"
+        ranks = f"{load.ranks} ranks x " if load.ranks > 1 else ""
+        size = f"{-(-waiting * 2 // 10**9)}g"
+        fix = CAUSE.page.to_do.replace("SIZE", size)
+        yield Found("critical", (f"{ranks}{parts} = {gb(waiting)} through {gb(shared.free_bytes)} of /dev/shm",), fix)
+
+
+CAUSE = Cause(
+    page(
+        "shared_memory_needed",
+        "/dev/shm is too small for the planned loader",
+        means="torch's workers hand batches over in files of /dev/shm. What does not fit ends in a bus error "
+        "of a worker, with the line RuntimeError: DataLoader worker is killed by signal. Containers "
+        "have 64 MB of it unless told otherwise.",
+        recognised="workers x prefetch x batch against what is free there.",
+        to_do="docker run --shm-size=SIZE (or --ipc=host); in Kubernetes an emptyDir of medium Memory on "
+        "/dev/shm. feedline.DataLoader does not use /dev/shm.",
+        example="4 workers x 2 ahead x 154 MB = 1.2 GB through 64 MB of /dev/shm.",
+    ),
+    turn=LOAD + 30,
+    judge=_judge,
+)

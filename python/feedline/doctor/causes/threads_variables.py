@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OMP_NUM_THREADS is above the usable CPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...findings import Threshold
+from ..case import MACHINE, Case, Cause, Found, page
+
+MOST_DIGITS = Threshold(7, "digits of a number of threads: what is longer is no such number")
+
+
+def _judge(case: Case) -> Iterator[Found]:
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        value = case.machine.environment.get(name, "").split(",")[0]
+        if value.isdecimal() and len(value) < MOST_DIGITS and int(value) > case.machine.cpus.threads:
+            yield Found("warning", (f"{name}={value} on {case.machine.cpus.threads} usable CPUs",))
+            return
+
+
+CAUSE = Cause(
+    page(
+        "threads_variables",
+        "OMP_NUM_THREADS is above the usable CPUs",
+        means="NumPy and torch start so many threads in the main process and in every worker that computes "
+        "with them; they wait for each other in turn.",
+        recognised="OMP_NUM_THREADS or MKL_NUM_THREADS against the usable CPUs.",
+        to_do="unset it, or set it to the number of usable CPUs, and to 1 in workers (torch does the latter "
+        "for its own).",
+        example="OMP_NUM_THREADS=64 on 8 usable CPUs.",
+    ),
+    turn=MACHINE + 80,
+    judge=_judge,
+)

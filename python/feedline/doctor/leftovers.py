@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs that were killed have left in /dev/shm and /tmp: whose it is, how old, and its removal."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..machine.root import Root
+
+# names that torch, multiprocessing and NCCL make; with the process's number in them where there is one
+_PATTERNS = {
+    "dev/shm": (
+        r"torch_(?P<pid>\d+)_\d+_\d+",
+        r"torch_(?P<pid>\d+)",
+        r"psm_[0-9a-f]{8}",
+        r"sem\.mp-\w{8}",
+        r"nccl-\w{6,}",
+    ),
+    "tmp": (r"pymp-\w{8}", r"torch_(?P<pid>\d+)_\d+_\d+", r"torchelastic_\w+", r"tmp\w{8}_torch_shm"),
+}
+_LEAST_AGE_S = 3600.0  # a run that is starting has files that nobody has opened yet
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A file or folder that no process has open, and whose maker is gone where its name tells."""
+
+    path: Path  # on this machine, its root included
+    size: int
+    owner: int  # user
+    age_s: float
+
+
+def leftovers(root: Root, now_s: float | None = None) -> tuple[Leftover, ...]:
+    """The largest first. Empty where processes cannot be seen: what is in use could not be told from what is left."""
+    now_s = time.time() if now_s is None else now_s
+    pids = [name for name in root.names("proc") if name.isdigit()]
+    candidates = list(_candidates(root, now_s, set(pids)))
+    if not pids or not candidates:
+        return ()
+    in_use = _in_use(root, pids)
+    found = [one for one in candidates if not any(_is_within(used, root, one.path) for used in in_use)]
+    return tuple(sorted(found, key=lambda one: -one.size))
+
+
+def remove(found: tuple[Leftover, ...], user: int) -> tuple[int, list[str]]:
+    """Removes those that are `user`'s, or all for root. Gives the bytes freed, and a sentence for each that is left.
+
+    One that was changed since it was seen is left: somebody uses it.
+    """
+    freed, kept = 0, []
+    for one in found:
+        if user not in (0, one.owner):
+            kept.append(f"{one.path} is user {one.owner}'s")
+            continue
+        try:
+            status = one.path.lstat()
+            if status.st_uid != one.owner or time.time() - status.st_mtime < _LEAST_AGE_S:
+                kept.append(f"{one.path} was changed meanwhile")
+                continue
+            shutil.rmtree(one.path) if stat.S_ISDIR(status.st_mode) else one.path.unlink()
+            freed += one.size
+        except OSError as error:
+            kept.append(f"{one.path}: {error.strerror}")
+    return freed, kept
+
+
+def _candidates(root: Root, now_s: float, alive: set[str]) -> Iterator[Leftover]:
+    for folder, patterns in _PATTERNS.items():
+        for name in root.names(folder):
+            match = next(filter(None, (re.fullmatch(pattern, name) for pattern in patterns)), None)
+            if match is None or match.groupdict().get("pid") in alive:
+                continue
+            path = root.path / folder / name
+            with contextlib.suppress(OSError):
+                status = path.lstat()
+                age_s = now_s - status.st_mtime
+                if not stat.S_ISLNK(status.st_mode) and age_s >= _LEAST_AGE_S:
+                    yield Leftover(path, _size(path, status), status.st_uid, age_s)
+
+
+def _size(path: Path, status: os.stat_result) -> int:
+    """What it takes: files in memory may have holes."""
+    if not stat.S_ISDIR(status.st_mode):
+        return status.st_blocks * 512
+    total = 0
+    for folder, _, names in os.walk(path):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += (Path(folder) / name).lstat().st_blocks * 512
+    return total
+
+
+def _in_use(root: Root, pids: list[str]) -> set[str]:
+    """Paths below /dev/shm and /tmp that a process has open or mapped, of those that may be looked at."""
+    found = set()
+    for pid in pids:
+        for line in _quietly(root, f"proc/{pid}/maps").splitlines():
+            place = line.find("/")
+            if place >= 0 and line.startswith(("/dev/shm/", "/tmp/"), place):
+                found.add(line[place:].removesuffix(" (deleted)"))
+        with contextlib.suppress(OSError):
+            for number in os.listdir(root.path / f"proc/{pid}/fd"):
+                with contextlib.suppress(OSError):
+                    found.add(os.readlink(root.path / f"proc/{pid}/fd/{number}"))
+    return found
+
+
+def _quietly(root: Root, name: str) -> str:
+    """Of other users' processes nothing is told, which is no news."""
+    try:
+        return (root.path / name).read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _is_within(used: str, root: Root, path: Path) -> bool:
+    name = "/" + str(path.relative_to(root.path))
+    return used == name or used.startswith(name + "/")

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An examination as lines of text, and as one JSON object."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from ..findings import Finding
+from ..machine.planned_load import PlannedLoad, need_of
+from ..machine.surroundings import Surroundings
+from ..version import installed_version
+from .case import gb
+from .examining import Examination
+from .judging import has_problems
+from .source import Source
+
+SCHEMA = "feedline-doctor-1"
+_NAME = 9  # columns of a line's name
+
+
+class Line(NamedTuple):
+    text: str
+    style: str = ""
+
+
+_STYLES = {"note": "cyan", "warning": "yellow", "critical": "bold red", "error": "bold red"}
+
+
+def lines(seen: Examination) -> list[Line]:
+    """One screen: the machine, what is planned, findings with the worst first, and what could not be seen."""
+    told = [Line(f"{name:<{_NAME}}{text}") for name, text in _machine(seen.case.machine)]
+    if seen.case.source is not None:
+        told.append(Line(f"{'source':<{_NAME}}{_source(seen.case.source)}"))
+    if seen.case.load is not None:
+        told.append(Line(f"{'planned':<{_NAME}}{_load(seen.case.load)}"))
+    advice = f"num_workers={seen.advice.workers}, prefetch_factor={seen.advice.prefetch}"
+    told.append(Line(f"{'begin at':<{_NAME}}{advice} ({'; '.join(seen.advice.why)}); then measure: feedline tune"))
+    told.append(Line(""))
+    for finding in seen.findings:
+        told += _finding(finding)
+    if not seen.findings:
+        told.append(Line("nothing found that would go wrong", "green"))
+    if seen.unseen:
+        told += [Line(""), Line("not seen"), *(Line(f"  {sentence}") for sentence in seen.unseen)]
+    return told
+
+
+def as_dict(seen: Examination) -> dict[str, Any]:
+    machine, load = seen.case.machine, seen.case.load
+    return {
+        "schema": SCHEMA,
+        "feedline": installed_version(),
+        "machine": asdict(machine) | {"gpu_links": [asdict(link) for link in machine.gpu_links]},
+        "source": _source_dict(seen.case.source),
+        "planned": None if load is None else {**asdict(load), "needs": _need(load)},
+        "script": None if seen.case.script is None else {"path": seen.case.script.path},
+        "advice": asdict(seen.advice),
+        "findings": [as_finding(finding) for finding in seen.findings],
+        "unseen": list(seen.unseen),
+        "has_problems": has_problems(seen.findings),
+    }
+
+
+def as_finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "code": finding.code,
+        "severity": finding.severity,
+        "evidence": list(finding.evidence),
+        "fix": finding.fix,
+        "about": dict(finding.about),
+    }
+
+
+def _finding(finding: Finding) -> list[Line]:
+    first, *others = finding.evidence
+    told = [Line(f"{finding.severity:<{_NAME}}{finding.code}: {first}", _STYLES[finding.severity])]
+    told += [Line(f"{'':<{_NAME}}{sentence}") for sentence in others]
+    return [*told, Line(f"{'':<{_NAME}}-> {finding.fix}")]
+
+
+def _machine(machine: Surroundings) -> list[tuple[str, str]]:
+    where = [f"Linux {machine.kernel}", f"Python {platform.python_version()}"]
+    where += [f"in {machine.container}" if machine.container else "", f"at {machine.cloud}" if machine.cloud else ""]
+    told = [("machine", ", ".join(filter(None, where))), ("cpu", _cpu(machine)), ("memory", _memory(machine))]
+    shared = machine.shared
+    if shared is not None:
+        told.append(("/dev/shm", f"{gb(shared.free_bytes)} of {gb(shared.total_bytes)} free"))
+    for gpu in machine.gpus:
+        memory = ""
+        if gpu.memory_bytes and gpu.memory_used_bytes is not None:
+            memory = f"{gb(gpu.memory_bytes - gpu.memory_used_bytes)} of {gb(gpu.memory_bytes)} free"
+        busy = f"{gpu.utilisation:.0%} of the time in use" if gpu.utilisation is not None else ""
+        told.append((f"gpu {gpu.index}", ", ".join(filter(None, (gpu.name, memory, busy)))))
+    if not machine.gpus:
+        told.append(("gpu", "none seen"))
+    for link in machine.gpu_links:
+        speed = f", {link.speed:g} of {link.most_speed:g} GT/s" if link.speed and link.most_speed else ""
+        node = f", NUMA node {link.numa_node}" if link.numa_node is not None else ""
+        told.append(("pcie", f"{link.place}: {link.width or '?'} of {link.most_width or '?'} lanes{speed}{node}"))
+    return told
+
+
+def _cpu(machine: Surroundings) -> str:
+    cpus = machine.cpus
+    by = []
+    if len(cpus.allowed) < cpus.online:
+        by.append(f"affinity or cpuset leaves {len(cpus.allowed)}")
+    if cpus.quota is not None:
+        by.append(f"a quota of {cpus.quota:g}")
+    limit = f" ({', '.join(by)})" if by else ""
+    cores = f", {cpus.cores} cores" if cpus.cores is not None and cpus.cores < len(cpus.allowed) else ""
+    nodes = f", {len(cpus.nodes)} NUMA nodes" if len(cpus.nodes) > 1 else ""
+    load = f", load {cpus.load:.1f}" if cpus.load is not None else ""
+    return f"{cpus.threads} usable of {cpus.online}{limit}{cores}{nodes}{load}; {cpus.model or 'unknown model'}"
+
+
+def _memory(machine: Surroundings) -> str:
+    memory = machine.memory
+    if not memory.told:
+        return "not told"
+    limit = f", limited to {gb(memory.limit)}" if memory.limit is not None and memory.limit < memory.physical else ""
+    swap = f"; swap {gb(memory.swap_used)} of {gb(memory.swap)} used" if memory.swap else "; no swap"
+    return f"{gb(memory.left)} left of {gb(memory.physical)}{limit}{swap}"
+
+
+def _source(source: Source) -> str:
+    kind = source.kind or "unknown storage"
+    mount = f", {source.mount.kind} at {source.mount.point}" if source.mount is not None else ""
+    model = f" ({source.model})" if source.model else ""
+    held = ""
+    if source.files is not None and source.total_bytes is not None:
+        more = "" if source.whole else "more than "
+        held = f"; {more}{source.files:,} file{'s' if source.files != 1 else ''}, {gb(source.total_bytes)}"
+    return f"{source.name}: {kind}{model}{mount}{held}"
+
+
+def _load(load: PlannedLoad) -> str:
+    ranks = f"{load.ranks} ranks x " if load.ranks > 1 else ""
+    pinned = ", page-locked" if load.pinned else ""
+    batch = f" of {gb(load.batch_bytes)}" if load.batch_bytes else ""
+    needs = f": {gb(need_of(load).least)}" if load.batch_bytes else ""
+    plan = f"{ranks}{load.workers} worker{'s' if load.workers != 1 else ''} x {load.prefetch} batches ahead"
+    return f"{plan}{batch}{pinned}{needs}"
+
+
+def _need(load: PlannedLoad) -> dict[str, int] | None:
+    if load.batch_bytes is None:
+        return None
+    need = need_of(load)
+    return {**asdict(need), "least": need.least, "most": need.most}
+
+
+def _source_dict(source: Source | None) -> dict[str, Any] | None:
+    if source is None:
+        return None
+    told = asdict(source)
+    told["mount"] = None if source.mount is None else {"kind": source.mount.kind, "point": source.mount.point}
+    return told

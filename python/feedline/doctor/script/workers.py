@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What worker processes would run of a script, and what would have to travel to them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from .facts import Place
+from .loaders import Functions, call_of, is_loader
+from .values import Names, calls_in, keyword
+
+_POOLS = (
+    *("multiprocessing.Pool", "multiprocessing.Process", "multiprocessing.pool.Pool", "torch.multiprocessing.Pool"),
+    *("torch.multiprocessing.Process", "torch.multiprocessing.spawn", "concurrent.futures.ProcessPoolExecutor"),
+    *("concurrent.futures.process.ProcessPoolExecutor", "multiprocessing.Manager"),
+)
+_NETWORK = (
+    *("requests.get", "requests.post", "requests.request", "urllib.request.urlopen", "urllib.request.urlretrieve"),
+    *("httpx.get", "httpx.post", "socket.create_connection"),
+)
+_HELD = {
+    **dict.fromkeys(("sqlite3.connect", "psycopg2.connect", "psycopg.connect", "pymysql.connect"), "a connection"),
+    **dict.fromkeys(("redis.Redis", "redis.StrictRedis", "pymongo.MongoClient", "boto3.client"), "a connection"),
+    **dict.fromkeys(("mysql.connector.connect", "requests.Session", "socket.socket", "boto3.resource"), "a connection"),
+    **dict.fromkeys(("threading.Lock", "threading.RLock", "threading.Thread", "queue.Queue"), "a lock"),
+    **dict.fromkeys(("open", "io.open", "h5py.File", "lmdb.open", "tarfile.open", "zipfile.ZipFile"), "an open file"),
+}
+_RUN = ("__getitem__", "__getitems__", "__iter__", "__next__")
+_GIVEN = ("collate_fn", "worker_init_fn")
+_TRANSFORMS = ("transform", "target_transform", "transforms", *_GIVEN)
+
+
+def datasets_of(tree: ast.Module, names: Names) -> list[ast.ClassDef]:
+    """Classes that are datasets by their bases, or by what they have."""
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        and (
+            any(names.dotted(base).endswith(("Dataset", "Folder")) for base in node.bases)
+            or any(isinstance(part, ast.FunctionDef) and part.name == "__getitem__" for part in node.body)
+        )
+    ]
+
+
+def run_by_workers(tree: ast.Module, names: Names, functions: Functions) -> list[ast.AST]:
+    """Bodies of functions: of datasets, of what a loader is given, and what these call in the same file."""
+    waiting: list[ast.AST] = []
+    for dataset in datasets_of(tree, names):
+        waiting += [part for part in dataset.body if isinstance(part, ast.FunctionDef) and part.name in _RUN]
+    for call in calls_in(tree):
+        if is_loader(names, call):
+            for name in _GIVEN:
+                given = keyword(call, name)
+                if isinstance(given, ast.Name) and given.id in functions:
+                    waiting.append(functions[given.id])
+    found: list[ast.AST] = []
+    while waiting:
+        node = waiting.pop()
+        if node in found:
+            continue
+        found.append(node)
+        for call in calls_in(node):
+            called = call.func.attr if _is_of_self(call.func) else names.dotted(call.func)  # type: ignore[attr-defined]
+            if called in functions:
+                waiting.append(functions[called])
+    return found
+
+
+def _is_of_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def pools_in(bodies: list[ast.AST], names: Names) -> Iterator[Place]:
+    for call in _calls(bodies):
+        name = names.dotted(call.func)
+        if name in _POOLS or (name.endswith(".Pool") and "get_context" in ast.unparse(call.func)):
+            yield Place(call.lineno, name)
+        elif is_loader(names, call) and (call_of(names, call).workers or 0) > 0:
+            yield Place(call.lineno, "DataLoader")
+
+
+def network_in(bodies: list[ast.AST], names: Names) -> Iterator[Place]:
+    return (
+        Place(call.lineno, names.dotted(call.func)) for call in _calls(bodies) if names.dotted(call.func) in _NETWORK
+    )
+
+
+def cuda_in(bodies: list[ast.AST], names: Names) -> Iterator[Place]:
+    for call in _calls(bodies):
+        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        target = keyword(call, "device") or (call.args[0] if method == "to" and call.args else None)
+        if (method == "cuda" and not names.dotted(call.func).startswith("torch.")) or names.is_cuda(target):
+            yield Place(call.lineno, f".{method}()" if method in ("cuda", "to") else names.dotted(call.func))
+
+
+def held_by(datasets: list[ast.ClassDef], names: Names) -> Iterator[Place]:
+    """What ``__init__`` keeps in ``self``; nothing of a class that says itself how it is pickled."""
+    for dataset in datasets:
+        methods = {part.name: part for part in dataset.body if isinstance(part, ast.FunctionDef)}
+        if "__getstate__" in methods or "__reduce__" in methods or "__init__" not in methods:
+            continue
+        for node in ast.walk(methods["__init__"]):
+            if isinstance(node, ast.Assign) and any(_is_of_self(target) for target in node.targets):
+                name = names.dotted(node.value.func) if isinstance(node.value, ast.Call) else ""
+                if name in _HELD:
+                    yield Place(node.lineno, f"{_HELD[name]} ({name})")
+
+
+def unpicklable_in(tree: ast.Module, names: Names) -> Iterator[Place]:
+    """Lambdas, and functions defined within functions, that are given to loaders and datasets as what workers call."""
+    local = {
+        inner.name
+        for outer in ast.walk(tree)
+        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef)
+        for inner in ast.walk(outer)
+        if inner is not outer and isinstance(inner, ast.FunctionDef | ast.ClassDef)
+    }
+    for call in calls_in(tree):
+        if names.dotted(call.func).endswith("transforms.Lambda"):
+            yield from (Place(one.lineno, "a lambda") for one in call.args if isinstance(one, ast.Lambda))
+        for given in call.keywords:
+            if given.arg not in _TRANSFORMS:
+                continue
+            value = names.bound(given.value)
+            if isinstance(value, ast.Lambda):
+                yield Place(given.value.lineno, f"{given.arg}=lambda")
+            elif isinstance(value, ast.Name) and value.id in local:
+                yield Place(given.value.lineno, f"{given.arg}={value.id}, which is defined within a function")
+
+
+def _calls(bodies: list[ast.AST]) -> Iterator[ast.Call]:
+    return (call for body in bodies for call in calls_in(body))

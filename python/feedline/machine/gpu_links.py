@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How NVIDIA GPUs hang on the machine, by sysfs: PCIe lanes and speed, now and at most, and the NUMA node."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from .root import Root
+
+_NVIDIA = "0x10de"
+_DISPLAY = "0x03"  # the class of VGA and 3D controllers
+
+
+@dataclass(frozen=True)
+class GpuLink:
+    """One card. None: it is not told. Speeds are GT/s, and lower while the card is idle."""
+
+    place: str  # on the bus, 0000:17:00.0
+    width: int | None
+    most_width: int | None
+    speed: float | None
+    most_speed: float | None
+    numa_node: int | None  # None also where the machine has one
+
+
+def gpu_links(root: Root) -> tuple[GpuLink, ...]:
+    """In the order of the bus."""
+    found = []
+    for place in root.names("sys/bus/pci/devices"):
+        folder = f"sys/bus/pci/devices/{place}"
+        if _word(root, f"{folder}/vendor") != _NVIDIA or not _word(root, f"{folder}/class").startswith(_DISPLAY):
+            continue
+        node = root.number(f"{folder}/numa_node")
+        found.append(
+            GpuLink(
+                place,
+                _lanes(root, f"{folder}/current_link_width"),
+                _lanes(root, f"{folder}/max_link_width"),
+                _speed(root, f"{folder}/current_link_speed"),
+                _speed(root, f"{folder}/max_link_speed"),
+                None if node is None or node < 0 else int(node),
+            )
+        )
+    return tuple(found)
+
+
+def _word(root: Root, name: str) -> str:
+    return (root.text(name) or "").strip().lower()
+
+
+def _lanes(root: Root, name: str) -> int | None:
+    """Virtual machines say 0 or 255 where they do not know."""
+    lanes = root.number(name)
+    return int(lanes) if lanes is not None and lanes in (1, 2, 4, 8, 16, 32) else None
+
+
+def _speed(root: Root, name: str) -> float | None:
+    match = re.match(r"(\d+(?:\.\d+)?) GT/s", root.text(name) or "")
+    return float(match[1]) if match else None

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ulimit` gives a process, by /proc/self/limits."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from .root import Root
+
+_ROWS = {
+    "open_files": "Max open files",
+    "processes": "Max processes",
+    "locked_bytes": "Max locked memory",
+    "address_space": "Max address space",
+}
+
+
+@dataclass(frozen=True)
+class ProcessLimits:
+    """Soft limits. None: there is none, or it is not told."""
+
+    open_files: int | None = None
+    processes: int | None = None
+    locked_bytes: int | None = None
+    address_space: int | None = None
+    told: bool = False
+
+
+def process_limits(root: Root) -> ProcessLimits:
+    text = root.text("proc/self/limits")
+    if text is None:
+        return ProcessLimits()
+    found = {}
+    for name, row in _ROWS.items():
+        match = re.search(rf"^{row}\s+(\d+)\s", text, re.MULTILINE)
+        found[name] = int(match[1]) if match else None
+    return ProcessLimits(**found, told=True)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Made machines with one thing wrong each: it is named first. Sound ones: nothing is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from made_hosts import Host, examined
+from planted_hosts import PLANTED, SOUND
+
+from feedline.doctor import screen
+from feedline.doctor.causes import registered
+
+
+@pytest.mark.parametrize(("code", "host"), PLANTED.values(), ids=PLANTED)
+def test_what_is_wrong_is_named_first(code: str, host: Host, tmp_path: Path) -> None:
+    seen = examined(host, tmp_path)
+    assert [finding.code for finding in seen.findings][:1] == [code]
+    assert all(finding.evidence and finding.fix for finding in seen.findings)
+
+
+@pytest.mark.parametrize("host", SOUND.values(), ids=SOUND)
+def test_nothing_is_said_of_a_sound_machine(host: Host, tmp_path: Path) -> None:
+    assert [(finding.code, finding.evidence) for finding in examined(host, tmp_path).findings] == []
+
+
+def test_there_are_as_many_as_promised() -> None:
+    assert len(PLANTED) >= 40 and len(SOUND) >= 20
+
+
+def test_every_cause_of_a_machine_is_planted_somewhere() -> None:
+    from planted_scripts import PLANTED as SCRIPTS
+
+    planted = {code for code, _ in PLANTED.values()} | {code for code, _ in SCRIPTS.values()}
+    assert {cause.page.code for cause in registered()} == planted
+
+
+@pytest.mark.parametrize("text", ["", "\0\xff\n", "MemTotal: many kB\n", "9" * 5000])
+def test_files_of_nonsense_make_no_finding_and_no_traceback(text: str, tmp_path: Path) -> None:
+    """Of all files but those that say where others are."""
+    from made_hosts import usual
+
+    kept = ("proc/self/mountinfo", "proc/self/status")
+    seen = examined(Host({name: text for name in usual() if name not in kept}), tmp_path)
+    codes = {finding.code for finding in seen.findings}
+    assert not codes & {"memory_low", "swap_in_use", "open_files_low", "cpu_governor", "commit_limit", "memory_needed"}
+    assert any("memory" in sentence for sentence in seen.unseen)
+    assert screen.lines(seen) and screen.as_dict(seen)
+
+
+def test_a_machine_that_tells_nothing_is_said_to_tell_nothing(tmp_path: Path) -> None:
+    from made_hosts import usual
+
+    seen = examined(Host(dict.fromkeys(usual())), tmp_path)
+    words = " ".join(seen.unseen)
+    assert all(name in words for name in ("/proc/meminfo", "/proc/self/limits", "/proc/pressure", "control group"))
+    assert not {finding.severity for finding in seen.findings} & {"critical", "error"}

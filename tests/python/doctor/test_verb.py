@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verb: one screen, JSON, exit status, --watch, --clean; nothing is run, started or imported."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("click", reason="the command line is not installed")
+pytest.importorskip("rich", reason="the command line is not installed")
+
+from made_hosts import GB, GPU_HOST, Host, build
+from planted_hosts import PLANTED
+
+from feedline.cli.root import run
+
+PLAN = ["--workers", "16", "--prefetch", "5", "--batch-mb", "500"]
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> list[str]:
+    """Arguments for the usual machine; file systems have the sizes of this one."""
+    root, _ = build(Host(), tmp_path)
+    (root.path / "dev/shm").mkdir(parents=True)
+    return ["doctor", "--root", str(root.path)]
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    status = run([*arguments])
+    return status, capsys.readouterr().out
+
+
+def as_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    status, text = told(capsys, *arguments, "--json")
+    return status, json.loads(text)
+
+
+def test_the_screen_has_the_machine_the_plan_and_the_worst_first(host: list[str], capsys: Any) -> None:
+    status, text = told(capsys, *host, *PLAN, "--workers", "40")
+    lines = text.splitlines()
+    assert status == 1 and lines[0].startswith("machine  Linux 6.1.0-18-amd64")
+    assert any(line.startswith("cpu      16 usable of 16, 8 cores") for line in lines)
+    assert any(line.startswith("memory   58.0 GB left of 64.0 GB") for line in lines)
+    assert any(line.startswith("planned  40 workers x 5 batches ahead of 500 MB: 101.0 GB") for line in lines)
+    assert any(line.startswith("begin at num_workers=") for line in lines)
+    first = next(line for line in lines if line.startswith(("critical", "warning", "note")))
+    assert first == "critical memory_needed: needs 101.0 GB of 58.0 GB"
+    assert sum(line.startswith("         -> ") for line in lines) >= 2
+
+
+def test_json_says_the_same(host: list[str], capsys: Any) -> None:
+    status, told = as_json(capsys, *host, *PLAN, "--pin")
+    assert status == 1 and told["schema"] == "feedline-doctor-1" and told["has_problems"]
+    needs = told["planned"]["needs"]
+    assert needs["waiting"] == 40 * GB and needs["in_hand"] == 2 << 29
+    assert needs["least"] == 40 * GB + (2 << 29) and needs["pinned_later"] == 78 << 29
+    assert needs["most"] == needs["least"] + needs["pinned_later"]
+    assert {"code", "severity", "evidence", "fix", "about"} == set(told["findings"][0])
+    assert told["machine"]["cpus"]["threads"] == 16
+
+
+def test_fine_is_0_and_usage_is_2_and_no_source_is_3(host: list[str], tmp_path: Path, capsys: Any) -> None:
+    assert told(capsys, *host)[0] == 0
+    assert run([*host, "--batch-mb", "nan"]) == 2
+    assert run([*host, str(tmp_path / "nowhere")]) == 3
+    assert "there is no" in capsys.readouterr().err
+
+
+def test_notes_are_advice_and_leave_the_status_alone(host: list[str], capsys: Any) -> None:
+    status, seen = as_json(capsys, *host, "--workers", "0", "--batch-mb", "1")
+    assert [finding["severity"] for finding in seen["findings"]] == ["note"] and status == 0
+
+
+def test_a_source_and_a_script_behind_dashes(host: list[str], tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "a.jpg").write_bytes(bytes(1000))
+    script = tmp_path / "train.py"
+    script.write_text("from torch.utils.data import DataLoader\nl = DataLoader(d, num_workers=4, prefetch_factor=0)\n")
+    status, seen = as_json(capsys, *host[:-2], "--root", host[-1], str(tmp_path / "photos"))
+    assert seen["source"]["files"] == 1 and seen["source"]["total_bytes"] == 1000
+    status = run([*host, "--json", str(tmp_path / "photos"), "--", "python", str(script)])
+    seen = json.loads(capsys.readouterr().out)
+    assert status == 1 and seen["findings"][0]["code"] == "refused_arguments"
+    assert seen["source"]["files"] == 1 and seen["planned"]["workers"] == 4
+
+
+def test_watch_goes_on_until_ctrl_c(host: list[str], capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = []
+
+    def sleep(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    assert run([*host, "--watch", "--interval", "7", "--json"]) == 130
+    lines = capsys.readouterr().out.splitlines()
+    assert looks == [7.0] * 3 and [json.loads(line)["schema"] for line in lines] == ["feedline-doctor-1"] * 3
+    looks.clear()
+    assert run([*host, "--watch"]) == 130
+    assert capsys.readouterr().out.count("machine  Linux") == 1, "nothing has changed meanwhile"
+
+
+@pytest.mark.parametrize(("answer", "is_there"), [("y", False), ("n", True), ("", True)])
+def test_clean_shows_asks_and_removes(
+    answer: str, is_there: bool, tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    import click
+
+    _, made = PLANTED["a killed run's shared memory"]
+    root, _ = build(made, tmp_path)
+    (root.path / "dev/shm/keep").write_bytes(b"x")
+    monkeypatch.setattr(click.termui, "visible_prompt_func", lambda _prompt: answer)
+    status = run(["doctor", "--root", str(root.path), "--clean"])
+    text = capsys.readouterr().out
+    assert "torch_999_1_2" in text and "26.0 h" in text
+    assert (root.path / "dev/shm/torch_999_1_2").exists() == is_there and (root.path / "dev/shm/keep").exists()
+    assert status == (1 if is_there else 0)
+
+
+def test_clean_leaves_what_was_changed_since(tmp_path: Path) -> None:
+    from feedline.doctor.leftovers import leftovers, remove
+
+    root, _ = build(Host(left={"dev/shm/torch_999_1_2": (1000, 26.0), "tmp/pymp-abcdefgh": (10, 30.0)}), tmp_path)
+    seen = leftovers(root)
+    assert {one.path.name for one in seen} == {"torch_999_1_2", "pymp-abcdefgh"}
+    os.utime(root.path / "dev/shm/torch_999_1_2")
+    _, kept = remove(seen, os.geteuid())
+    assert len(kept) == 1 and "changed meanwhile" in kept[0] and not (root.path / "tmp/pymp-abcdefgh").exists()
+    assert remove(seen[:1], 12345)[1] == [f"{seen[0].path} is user {os.geteuid()}'s"]
+
+
+def test_nothing_is_left_over_where_processes_cannot_be_seen(tmp_path: Path) -> None:
+    from feedline.doctor.leftovers import leftovers
+
+    root, _ = build(Host({"proc/4711/maps": None}, left={"dev/shm/torch_999_1_2": (1000, 26.0)}), tmp_path)
+    assert leftovers(root) == ()
+
+
+_ALONE = """
+import sys
+started = []
+def hook(event, arguments):
+    if event in ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system"):
+        started.append(event)
+    if event in ("socket.connect", "socket.getaddrinfo"):
+        started.append(event)
+sys.addaudithook(hook)
+from feedline.cli.root import run
+status = run(["doctor", "--", "python", sys.argv[1]])
+print("status", status, "started", started, "torch", "torch" in sys.modules)
+"""
+
+
+def test_this_machine_is_seen_without_torch_and_without_starting_anything(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("raise SystemExit('it was run')\n")
+    done = subprocess.run(
+        [sys.executable, "-c", _ALONE, str(script)], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert "started [] torch False" in done.stdout, done.stdout + done.stderr
+    assert "it was run" not in done.stdout + done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_driver_that_does_not_answer_is_not_waited_for(tmp_path: Path) -> None:
+    from feedline.doctor.examining import Patient
+
+    class Slow:
+        unavailable = ""
+
+        def read(self) -> tuple[Any, ...]:
+            time.sleep(5)
+            return ()
+
+    began = time.monotonic()
+    slow = Patient(Slow(), patience_s=0.05)
+    assert slow.read() == () and "did not answer within 0.05 s" in slow.unavailable
+    assert time.monotonic() - began < 4
+
+
+def test_a_gpu_is_on_the_screen(tmp_path: Path) -> None:
+    from made_hosts import examined
+
+    from feedline.doctor import screen
+
+    text = "\n".join(line.text for line in screen.lines(examined(GPU_HOST, tmp_path)))
+    assert "gpu 0    NVIDIA H100 80GB HBM3, 84.0 GB of 85.0 GB free, 0% of the time in use" in text
+    assert "pcie     0000:17:00.0: 16 of 16 lanes, 2.5 of 32 GT/s" in text
