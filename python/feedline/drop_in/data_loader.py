@@ -139,6 +139,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         # nothing else does.
         self.__dict__.update(own)
         self._iterator: Any = None
+        self._early: Any = None  # made for a state before the first epoch, which begins with it
         self._course = Course()
         self._choices = choices
         super().__init__(**stock)
@@ -159,6 +160,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
     # -- iteration
 
     def __iter__(self) -> Any:
+        early, self._early = self._early, None
+        if early is not None and early is self._course.iterator() and self._course.pending is None:
+            return early
         course, settings = self._course, Settings.of(self)
         course.wait_s = None
         before = course.cursor
@@ -201,12 +205,18 @@ class DataLoader(_TorchDataLoader[_T_co]):
             return False
         if getattr(iterator, "_broken", False) or iterator._is_inherited():
             return True
-        # A position in a stream counts from where a dataset begins that nobody has read yet.
-        return self._course.pending is not None and self._course.pending["kind"] == "iterable"
+        pending = self._course.pending
+        if pending is None:
+            return False
+        # What a dataset says of itself, or a position in a stream, is of one that nobody has read yet; and the random
+        # numbers of workers begin with their seed.
+        seed = pending.get("base_seed")
+        same_seed = seed is None or seed == getattr(iterator, "_base_seed", seed)
+        return pending["kind"] == "iterable" or bool(pending.get("workers")) or not same_seed
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: everything but iterators, which belong to this loader."""
-        return {**self.__dict__, "_iterator": None, "_course": copy.copy(self._course)}
+        return {**self.__dict__, "_iterator": None, "_early": None, "_course": copy.copy(self._course)}
 
     def _get_iterator(self) -> Any:
         """torch's name. A subclass may make one of torch's classes, and has torch's workers and transport then."""
@@ -224,6 +234,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
 
     def set_epoch(self, epoch: int) -> None:
         """The epoch of the next ``iter()``, for the samplers, the dataset and, through it, the workers."""
+        self._early = None
         self._course.set_epoch(epoch, Settings.of(self))
 
     def state_dict(self) -> dict[str, Any]:
@@ -231,7 +242,10 @@ class DataLoader(_TorchDataLoader[_T_co]):
 
         Before the first epoch, within one, or after its last batch, when the state begins the next epoch.
         """
-        return self._course.state_dict(Settings.of(self))
+        course, settings = self._course, Settings.of(self)
+        if settings.iterable and not settings.num_workers and course.is_fresh():
+            self._early = iter(self)  # for its dataset's iterator, whose state nobody else knows
+        return course.state_dict(settings)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Goes on, at the next ``iter()``, where the state was taken. An empty state changes nothing.
@@ -239,6 +253,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
         Raises:
             ConfigError: not such a state, or one that does not fit this loader.
         """
+        if state_dict:
+            self._early = None
         self._course.load_state_dict(state_dict, Settings.of(self))
 
     # -- what it does
