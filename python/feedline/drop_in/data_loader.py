@@ -28,7 +28,14 @@ from .position import Position
 from .settings import Settings, resolve
 from .single import SingleIterator
 
-__all__ = ["DataLoader", "WorkerDiedError", "default_collate", "default_convert", "get_worker_info"]
+__all__ = [
+    "DataLoader",
+    "StatefulDataLoader",
+    "WorkerDiedError",
+    "default_collate",
+    "default_convert",
+    "get_worker_info",
+]
 
 _T_co = TypeVar("_T_co", covariant=True)
 _STALL_S = 300.0
@@ -64,8 +71,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
             torch's defaults.
         worker_method: ``"process"`` (also ``"multiprocessing"``) or ``"thread"``.
         prefetch_epochs: with persistent workers, begin the next epoch's batches while this one ends.
-        snapshot_every_n_steps: after every how many batches a worker's stateful dataset is asked for its state; None:
-            never; ``"auto"``: 1, from the first :meth:`state_dict` or :meth:`load_state_dict` on.
+        snapshot_every_n_steps: after every how many batches a worker's stateful dataset is asked for its state, and
+            where an epoch begins and ends; 0: only there; None: only there, from the first :meth:`state_dict` or
+            :meth:`load_state_dict` on; ``"auto"``: 1, for streams from the first of these calls on.
         stall_timeout: seconds without any progress before a StalledError, with a warning at a fifth of it; 0: never.
     """
 
@@ -356,6 +364,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
             "batches_per_epoch": batches_per_epoch,
             "counters": counters,
         }
+
+
+StatefulDataLoader = DataLoader  # by the name that torchdata's has, for code that was written for it
 
 
 def _paused(reference: weakref.ref[Any], iterator: Any) -> None:
