@@ -186,6 +186,7 @@ class OwnIterator(IterableDataset):
         return {"at": self.at, "calls": self.calls}
 
     def load_state_dict(self, state):
+        assert len(self.items) >= state["at"]
         self.at, self.calls = state["at"], state["calls"]
 
 
