@@ -55,6 +55,7 @@ from .version import installed_version as _installed_version
 
 if TYPE_CHECKING:
     from .drop_in.data_loader import DataLoader as DataLoader  # not in __all__: a star import would import torch
+    from .drop_in.data_loader import StatefulDataLoader as StatefulDataLoader
 
 __version__: str
 
@@ -62,10 +63,10 @@ __version__: str
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return _installed_version()
-    if name == "DataLoader":  # imports torch
-        from .drop_in.data_loader import DataLoader
+    if name in ("DataLoader", "StatefulDataLoader"):  # imports torch
+        from .drop_in import data_loader
 
-        return DataLoader
+        return getattr(data_loader, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -11,16 +11,15 @@ import weakref
 from collections.abc import Mapping
 from typing import Any
 
-import torch
-
 from ..errors import ConfigError
 from ..loader.loader import BadSample
-from . import state
+from . import fetch, state
 from .choices import Choice
 from .sampler_epochs import SamplerEpochs
 from .settings import Settings
 
 _log = logging.getLogger("feedline")
+_NEVER = 1 << 62  # batches between two states: only where an epoch begins and ends
 
 
 class Course:
@@ -62,7 +61,6 @@ class Course:
         self.prefetch: Choice | None = None
         self.native_rows = self.native_misses = 0
         self._sampler_epochs = SamplerEpochs()
-        self._generators_before: list[torch.Tensor] = []
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: everything but iterators, which belong to this one."""
@@ -70,6 +68,10 @@ class Course:
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         self.__dict__.update(attributes, running=weakref.WeakSet())
+
+    def is_fresh(self) -> bool:
+        """Whether no epoch has begun, and none is to go on."""
+        return self.cursor is None and self.pending is None
 
     def iterator(self) -> Any:
         """The latest, while it lives."""
@@ -83,19 +85,24 @@ class Course:
         if self.pending is not None:
             self.epoch = self.pending["epoch"]
             state.put_generators(order, self.pending.get("generators"))
+            if "ended" in self.pending:
+                state.drain(settings, self.pending)
         else:
             self._sampler_epochs.advance(state.samplers_of(order))
         settings.seed_order(self.epoch)
-        self._generators_before = [g.get_state() for g in state.generators_of(order)]
 
     def open(self, settings: Settings) -> tuple[state.Cursor, dict[str, Any] | None]:
         """For an iterator that begins: where it stands, and the state that it goes on from, if any."""
         resume, self.pending, self.unseen = self.pending, None, False
         cursor = state.Cursor(self.epoch, settings.num_workers)
         cursor.samplers, cursor.epochs = state.take_samplers(settings.order)
-        cursor.generators = self._generators_before
+        if resume is not None and state.are_stateful(settings.order):
+            cursor.samplers, cursor.ended = resume["samplers"], resume.get("ended")
+        elif self.cursor is not None and self.cursor.finished and state.are_stateful(settings.order):
+            cursor.samplers, cursor.ended = self.cursor.samplers, self.cursor.randomness_in_words(settings)
         if resume is not None:
-            cursor.delivered = resume["delivered"]
+            cursor.delivered, cursor.replay = resume["delivered"], resume.get("randomness")
+            resume["workers"] = _fitting(resume, settings)
         self.cursor = cursor
         self.epoch += 1
         return cursor, resume
@@ -161,10 +168,24 @@ class Course:
         if self.unseen:
             _log.warning("state_dict(): empty, as the class of this loader has a _get_iterator() of its own")
             return {}
-        cursor = self.cursor or state.Cursor(self.epoch, settings.num_workers)
+        cursor = self.cursor
         if iterator is not None and cursor is iterator._cursor:
+            iterator.await_states()
             cursor = iterator.state_cursor()
-        return state.to_json(cursor, settings, None if iterator is None else iterator._own_state())
+        own = self._unread_state(settings) if cursor is None else cursor.own_state()
+        if cursor is not None and not cursor.finished:
+            return state.to_json(cursor, settings, own)
+        lives_on = cursor is not None and settings.persistent_workers and iterator is not None
+        epoch = self.epoch if cursor is None else cursor.epoch + 1
+        base_seed = cursor.base_seed if cursor is not None and lives_on else None
+        return state.of_next_epoch(cursor, epoch, settings, own, base_seed)
+
+    def _unread_state(self, settings: Settings) -> dict[str, Any] | None:
+        """Of a map-style dataset that this process will read, before it has. An iterator's begins with iter()."""
+        if settings.num_workers or settings.iterable:
+            return None
+        own = fetch.state_of(settings.dataset)
+        return None if own is None else {"dataset": own}
 
     def load_state_dict(self, saved: Mapping[str, Any], settings: Settings) -> None:
         self.wants_state = True
@@ -180,8 +201,25 @@ class Course:
     def snapshot_steps(self, settings: Settings) -> int:
         """After every how many batches workers are asked for a state; 0: not now."""
         if settings.snapshot_every_n_steps == "auto":
-            return int(self.wants_state)
-        return int(settings.snapshot_every_n_steps or 0)
+            # One who gives a map-style dataset a state wants it, and without it a position says nothing of that.
+            return int(self.wants_state or (not settings.iterable and fetch.is_stateful(settings.dataset)))
+        if settings.snapshot_every_n_steps is None:
+            return _NEVER if self.wants_state else 0
+        return int(settings.snapshot_every_n_steps) or _NEVER
+
+
+def _fitting(resume: dict[str, Any], settings: Settings) -> list[dict[str, Any]]:
+    """What the state says of the dataset in each worker, where this loader has as many."""
+    entries: list[dict[str, Any]] = resume.get("workers") or []
+    if not entries or resume["num_workers"] == settings.num_workers:
+        return entries
+    if any(entry["state"] is not None for entry in entries):
+        _log.warning(
+            "load_state_dict: what the dataset said of itself in %s worker(s) is left out, as this loader has %d",
+            resume["num_workers"],
+            settings.num_workers,
+        )
+    return []
 
 
 def epochs_of(settings: Settings) -> list[Any]:

@@ -28,7 +28,14 @@ from .position import Position
 from .settings import Settings, resolve
 from .single import SingleIterator
 
-__all__ = ["DataLoader", "WorkerDiedError", "default_collate", "default_convert", "get_worker_info"]
+__all__ = [
+    "DataLoader",
+    "StatefulDataLoader",
+    "WorkerDiedError",
+    "default_collate",
+    "default_convert",
+    "get_worker_info",
+]
 
 _T_co = TypeVar("_T_co", covariant=True)
 _STALL_S = 300.0
@@ -64,8 +71,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
             torch's defaults.
         worker_method: ``"process"`` (also ``"multiprocessing"``) or ``"thread"``.
         prefetch_epochs: with persistent workers, begin the next epoch's batches while this one ends.
-        snapshot_every_n_steps: after every how many batches a worker's stateful dataset is asked for its state; None:
-            never; ``"auto"``: 1, from the first :meth:`state_dict` or :meth:`load_state_dict` on.
+        snapshot_every_n_steps: after every how many batches a worker's stateful dataset is asked for its state, and
+            where an epoch begins and ends; 0: only there; None: only there, from the first :meth:`state_dict` or
+            :meth:`load_state_dict` on; ``"auto"``: 1, for streams from the first of these calls on.
         stall_timeout: seconds without any progress before a StalledError, with a warning at a fifth of it; 0: never.
     """
 
@@ -139,6 +147,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         # nothing else does.
         self.__dict__.update(own)
         self._iterator: Any = None
+        self._early: Any = None  # made for a state before the first epoch, which begins with it
         self._course = Course()
         self._choices = choices
         super().__init__(**stock)
@@ -160,6 +169,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
     # -- iteration
 
     def __iter__(self) -> Any:
+        early, self._early = self._early, None
+        if early is not None and early is self._course.iterator() and self._course.pending is None:
+            return early
         course, settings = self._course, Settings.of(self)
         course.wait_s = None
         before = course.cursor
@@ -202,12 +214,18 @@ class DataLoader(_TorchDataLoader[_T_co]):
             return False
         if getattr(iterator, "_broken", False) or iterator._is_inherited():
             return True
-        # A position in a stream counts from where a dataset begins that nobody has read yet.
-        return self._course.pending is not None and self._course.pending["kind"] == "iterable"
+        pending = self._course.pending
+        if pending is None:
+            return False
+        # What a dataset says of itself, or a position in a stream, is of one that nobody has read yet; and the random
+        # numbers of workers begin with their seed.
+        seed = pending.get("base_seed")
+        same_seed = seed is None or seed == getattr(iterator, "_base_seed", seed)
+        return pending["kind"] == "iterable" or bool(pending.get("workers")) or not same_seed
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: everything but iterators, which belong to this loader."""
-        return {**self.__dict__, "_iterator": None, "_course": copy.copy(self._course)}
+        return {**self.__dict__, "_iterator": None, "_early": None, "_course": copy.copy(self._course)}
 
     def _get_iterator(self) -> Any:
         """torch's name. A subclass may make one of torch's classes, and has torch's workers and transport then."""
@@ -225,6 +243,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
 
     def set_epoch(self, epoch: int) -> None:
         """The epoch of the next ``iter()``, for the samplers, the dataset and, through it, the workers."""
+        self._early = None
         self._course.set_epoch(epoch, Settings.of(self))
 
     def state_dict(self) -> dict[str, Any]:
@@ -232,7 +251,10 @@ class DataLoader(_TorchDataLoader[_T_co]):
 
         Before the first epoch, within one, or after its last batch, when the state begins the next epoch.
         """
-        return self._course.state_dict(Settings.of(self))
+        course, settings = self._course, Settings.of(self)
+        if settings.iterable and not settings.num_workers and course.is_fresh():
+            self._early = iter(self)  # for its dataset's iterator, whose state nobody else knows
+        return course.state_dict(settings)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Goes on, at the next ``iter()``, where the state was taken. An empty state changes nothing.
@@ -240,6 +262,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
         Raises:
             ConfigError: not such a state, or one that does not fit this loader.
         """
+        if state_dict:
+            self._early = None
         self._course.load_state_dict(state_dict, Settings.of(self))
 
     # -- what it does
@@ -341,6 +365,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
             "batches_per_epoch": batches_per_epoch,
             "counters": counters,
         }
+
+
+StatefulDataLoader = DataLoader  # by the name that torchdata's has, for code that was written for it
 
 
 def _paused(reference: weakref.ref[Any], iterator: Any) -> None:

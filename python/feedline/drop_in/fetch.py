@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
 import inspect
 import random
@@ -97,8 +98,17 @@ class Fetcher:
     def skip(self, batches: int, size: int | None) -> None:
         """Passes over what was delivered before; nothing to do where samples have indices."""
 
+    def is_stateful(self) -> bool:
+        """Whether there is anybody to ask for :meth:`state`."""
+        return is_stateful(self.dataset)
+
+    def fetch_and_drop(self, index: Any) -> None:
+        """Reads what was delivered before, for what that does to the dataset. A batch that raised did so before."""
+        with contextlib.suppress(Exception):
+            self.fetch(index)
+
     def state(self) -> dict[str, Any] | None:
-        state = _state_of(self.dataset)
+        state = state_of(self.dataset)
         return None if state is None else {"dataset": state}
 
     def failure(self, error: BaseException) -> Failure:
@@ -234,15 +244,18 @@ class IterableFetcher(Fetcher):
                 if len(self.bad) > _REPLACEMENT_TRIES:
                     raise
 
+    def is_stateful(self) -> bool:
+        return is_stateful(self.dataset) or is_stateful(self._iterator)
+
     def skip(self, batches: int, size: int | None) -> None:
         with contextlib.suppress(StopIteration):
             for _ in range(batches * (1 if size is None else size)):
                 self._next()
 
     def state(self) -> dict[str, Any] | None:
-        dataset, iterator = _state_of(self.dataset), None
-        if self._iterator is not self.dataset:
-            iterator = _state_of(self._iterator)
+        iterator, dataset = state_of(self._iterator), None
+        if self._iterator is not self.dataset:  # one that is its own iterator says so once, and is told after iter()
+            dataset = state_of(self.dataset)
         if dataset is None and iterator is None:
             return None
         return {"dataset": dataset, "iterator": iterator, "ended": self._ended, "count": self._count}
@@ -266,8 +279,9 @@ def _sample_at_work(error: BaseException, indices: Any) -> Any:
     return indices
 
 
-def _state_of(thing: Any) -> Any:
-    return thing.state_dict() if is_stateful(thing) else None
+def state_of(thing: Any) -> Any:
+    """A copy of what `thing` says of itself: many keep and change the dictionary that they give."""
+    return copy.deepcopy(thing.state_dict()) if is_stateful(thing) else None
 
 
 def is_stateful(thing: Any) -> bool:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import itertools
 import logging
@@ -27,16 +28,17 @@ from .position import ITERABLE, NO_MORE, Position, recipe_of
 from .settings import Settings
 from .threads import ThreadCrew
 from .watchdog import Watchdog
-from .worker import AHEAD, ASK, BAD, CRASHED, DATA_AND_MORE, END, EPOCH, FAILED, TASK, EpochStart, Spec
+from .worker import AHEAD, ASK, BAD, CRASHED, DATA_AND_MORE, END, EPOCH, FAILED, LAST, STATE, TASK, EpochStart, Spec
 
 _log = logging.getLogger("feedline")
 
 
 class _Task:
-    __slots__ = ("deaths", "drawn", "frame", "index", "worker")
+    __slots__ = ("deaths", "drawn", "frame", "index", "samplers", "worker")
 
-    def __init__(self, worker: int, index: Any) -> None:
+    def __init__(self, worker: int, index: Any, samplers: list[Any] | None) -> None:
         self.worker, self.index, self.drawn = worker, index, index  # drawn: before refills
+        self.samplers = samplers  # what those with a state said of themselves behind `index`
         self.frame: Any = None
         self.deaths = 0
 
@@ -71,6 +73,8 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._ahead: _NextEpoch | None = None
         self._prints: dict[int, int] = {}
         self._broken = False
+        self._mark = 0  # of the epoch, for states that workers tell
+        self._unknown: dict[int, bool] = {}  # workers whose state is awaited, and whether it is that behind the epoch
         resumed = self._course.resumed_base_seed()
         if resumed is not None:
             self._base_seed = resumed
@@ -103,27 +107,19 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
 
     def want_states(self, every: int) -> None:
         spec = self._crew.spec
-        if spec.wants_state or not every or not self._may_have_state() or self._shutdown or self._is_inherited():
+        if not every or 0 < spec.wants_state <= every or not self._may_have_state():
+            return
+        if self._shutdown or self._is_inherited():
             return
         spec.wants_state = every  # of those that are started later, too
         for worker in range(self._num_workers):
             self._crew.send(worker, 0, ASK, every)
-        if self._cursor.delivered and not self._cursor.finished and fetch.is_stateful(self._dataset):
-            self._say_what_is_missing()
-
-    def _say_what_is_missing(self) -> None:
-        remedy = "Call state_dict() before the first epoch, or give snapshot_every_n_steps=1, if that matters"
-        if self._dataset_kind != ITERABLE:
-            _log.warning(
-                "state_dict(): workers were not asked for their datasets' own states before, so these are missing "
-                "until the batches that are on their way have come. %s",
-                remedy,
-            )
-        elif not self._course.fresh_workers:
+        is_within = self._cursor.delivered and not self._cursor.finished
+        if is_within and not self._course.fresh_workers and fetch.is_stateful(self._dataset):
             _log.warning(
                 "state_dict(): workers were not asked for their states before, so resuming from here reads the epoch "
-                "again with a dataset as you make it, which knows nothing of the epochs before. %s",
-                remedy,
+                "again with a dataset as you make it, which knows nothing of the epochs before. Call state_dict() "
+                "before the first epoch, or give snapshot_every_n_steps=1, if that matters"
             )
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
@@ -136,8 +132,12 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             ahead.adopt(self)
             course.adopt(self._cursor, self._settings)
             return
+        self._before_iter = state.take_randomness(self._settings)
         torch_dataloader._BaseDataLoaderIter._reset(self, loader, first_iter)
         self._open_epoch(loader)
+        self._mark += 1
+        self._unknown = dict.fromkeys(range(self._num_workers), False) if self._asks_workers() else {}
+        self._cursor.keeps_indices = self._asks_samplers and self._asks_workers()
         self._workers_status = [True] * self._num_workers
         cycle_from = 0
         self._give_up_tasks()
@@ -146,6 +146,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._tasks_outstanding = self._owed_tasks = 0
         self._workers_num_tasks = [0] * self._num_workers
         self._sampler_ended = False
+        again = self._order_to_read_again()
         if self._dataset_kind == ITERABLE and self._cursor.delivered:
             assert self._resume is not None  # or nothing of this epoch was delivered
             cycle_from = (self._resume["last_worker"] + 1) % self._num_workers
@@ -154,7 +155,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         cycle = itertools.chain(range(cycle_from, self._num_workers), itertools.cycle(range(self._num_workers)))
         self._worker_queue_idx_cycle = cycle
         for worker in range(self._num_workers):
-            self._crew.send(worker, 0, EPOCH, self._epoch_start(worker))
+            self._crew.send(worker, 0, EPOCH, self._epoch_start(worker, again))
         for _ in range(self._prefetch_factor * self._num_workers):
             self._try_put_index()
 
@@ -164,23 +165,48 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 task.frame.drop()
         self._task_info.clear()
 
-    def _epoch_start(self, worker: int) -> EpochStart:
+    def _asks_workers(self) -> bool:
+        return bool(self._crew.spec.wants_state) and self._may_have_state()
+
+    def _epoch_start(self, worker: int, again: dict[int, list[Any]]) -> EpochStart:
         settings, entry = self._settings, self._cursor.by_worker[worker]
         dataset_epoch = self._course.dataset_epoch(settings.dataset)
         start = EpochStart(self._cursor.epoch, self._shared_seed, dataset_epoch, batch_size=settings.batch_size)
+        start.mark = self._mark if worker in self._unknown else None
         if self._resume is not None and self._resume.get("workers"):
-            entry |= self._resume["workers"][worker]
-        if self._dataset_kind == ITERABLE or entry["state"] is not None:
-            start.state = entry["state"]
-            if self._dataset_kind == ITERABLE:
-                start.skip = entry["since"] if start.state is not None else entry["batches"]
-                if start.skip and start.state is None:
-                    _log.warning(
-                        "resuming an iterable dataset without state_dict(): worker %d reads and drops %d batches",
-                        worker,
-                        start.skip,
-                    )
+            taken = self._resume["workers"][worker]
+            start.state, start.since, start.ended = taken["state"], taken["since"], taken.get("ended", False)
+            if not start.ended:
+                entry |= taken
+        if self._dataset_kind == ITERABLE:
+            start.skip = entry["since"] if start.state is not None else entry["batches"]
+            if start.skip and start.state is None:
+                _log.warning(
+                    "resuming an iterable dataset without state_dict(): worker %d reads and drops %d batches",
+                    worker,
+                    start.skip,
+                )
+        start.again = again.get(worker, [])
         return start
+
+    def _order_to_read_again(self) -> dict[int, list[Any]]:
+        """By worker: the batches that a map-style dataset with a state had read since it was asked for that."""
+        entries = (self._resume or {}).get("workers") or []
+        if self._dataset_kind == ITERABLE or not self._cursor.delivered or not self._in_order:
+            return {}
+        if self._asks_samplers:
+            return {worker: entry.get("again", []) for worker, entry in enumerate(entries)}
+        since = {worker: entry["since"] for worker, entry in enumerate(entries) if entry["since"]}
+        if not since:
+            return {}
+        self._last_passed = collections.deque(maxlen=(max(since.values()) + 1) * self._num_workers)
+        self._draw_first()
+        passed = list(self._last_passed)
+        first = self._cursor.delivered - len(passed)
+        return {
+            worker: [i for at, i in enumerate(passed, first) if at % self._num_workers == worker][-count:]
+            for worker, count in since.items()
+        }
 
     # -- tasks
 
@@ -193,6 +219,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         try:
             index = self._next_index()
         except StopIteration:
+            self._ask_last()
             if self._may_look_ahead():
                 self._ahead = _NextEpoch(self, self._settings, self._course)
                 self._ahead.put(self)
@@ -219,8 +246,19 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             if self._workers_status[worker]:
                 self._crew.send(worker, 0, AHEAD, chosen.value)
 
+    def _ask_last(self) -> None:
+        """The order has ended: workers that live on begin the next epoch with the state that they have behind it."""
+        if self._sampler_ended or not self._persistent_workers or self._dataset_kind == ITERABLE:
+            return
+        self._sampler_ended = True
+        if self._asks_workers():
+            for worker in range(self._num_workers):
+                self._crew.send(worker, 0, LAST, self._mark)
+
     def _may_look_ahead(self) -> bool:
         if not (self._settings.prefetch_epochs and self._persistent_workers) or self._refills is not None:
+            return False
+        if self._asks_samplers or self._asks_workers():
             return False
         return self._dataset_kind != ITERABLE and not isinstance(self._dataset, MapDataPipe)
 
@@ -235,7 +273,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                     break
         else:
             return
-        self._task_info[self._send_idx] = _Task(worker, index)
+        self._task_info[self._send_idx] = _Task(worker, index, self._samplers)
         self._workers_num_tasks[worker] += 1
         self._tasks_outstanding += 1
         self._send_idx += 1
@@ -288,7 +326,10 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
 
     def _wait(self, task: _Task) -> int | None:
         """Until a task's answer is there; its number. None when something else changed."""
-        frame = self._receive(task)
+        return self._take(self._receive(task))
+
+    def _take(self, frame: Any) -> int | None:
+        """What a worker has answered; the number of the task, where that is a batch."""
         answered = self._task_info.get(frame.task)
         if answered is None:  # of an epoch that was given up
             frame.drop()
@@ -296,6 +337,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._tasks_outstanding -= 1
         if frame.kind == END:
             self._workers_status[answered.worker] = False
+            self._cursor.ends[answered.worker] = frame.decode()
             if not self._persistent_workers:
                 self._crew.leave(answered.worker)
             self._put_next()
@@ -303,7 +345,37 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         answered.frame = frame
         return frame.task
 
-    def _receive(self, task: _Task) -> Any:
+    def _is_unknown(self, worker: int) -> bool:
+        """Whether a state of this moment wants what this worker has yet to tell."""
+        if worker not in self._unknown or not self._workers_status[worker]:
+            return False
+        if self._cursor.finished:
+            return self._persistent_workers and worker not in self._cursor.ends
+        entry = self._cursor.by_worker[worker]
+        return not entry["batches"] and entry["state"] is None and not self._unknown[worker]
+
+    def await_states(self) -> None:
+        if self._shutdown or self._broken or self._is_inherited():
+            return
+        while any(self._is_unknown(worker) for worker in range(self._num_workers)):
+            frame = self._receive(None)
+            if frame is not None:
+                self._take(frame)
+
+    def _note_state(self, worker: int, frame: Any) -> None:
+        mark, is_last, told = frame.decode()
+        if mark != self._mark or worker not in self._unknown:  # of an epoch that was given up
+            return
+        if is_last:
+            self._cursor.ends[worker] = told
+            return
+        self._unknown[worker] = True
+        entry = self._cursor.by_worker[worker]
+        if not entry["batches"] and entry["state"] is None:
+            entry["state"], entry["since"] = told, 0
+
+    def _receive(self, task: _Task | None) -> Any:
+        """A worker's answer to some task. Without one: a state that a worker has told, or nothing, will do too."""
         event = self._crew.receive(0)
         deadline = time.monotonic() + self._timeout if self._timeout > 0 else None
         watchdog = None
@@ -312,10 +384,21 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 self._handle_death(event)
             elif event is not None and event[1].kind == CRASHED:
                 self._note_crash(*event)
+            elif event is not None and event[1].kind == STATE:
+                self._note_state(*event)
+                if task is None:
+                    return None
+                event = self._crew.receive(0)
+                continue
             elif event is not None:
                 return event[1]
             if watchdog is None:
-                awaited = [task.worker] if self._in_order else sorted({t.worker for t in self._task_info.values()})
+                if task is None:
+                    awaited = [worker for worker in range(self._num_workers) if self._is_unknown(worker)]
+                elif self._in_order:
+                    awaited = [task.worker]
+                else:
+                    awaited = sorted({t.worker for t in self._task_info.values()})
                 watchdog = Watchdog(self._crew, awaited, self._settings.stall_timeout)
             try:
                 slice_s = watchdog.step()
@@ -355,7 +438,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             current.deaths += 1
         held = [t.frame for t in self._task_info.values() if t.frame is not None and t.worker == worker]
         self._crew.respawn(worker, [block for frame in held for block in frame.occupied()])
-        start = self._epoch_start(worker)
+        start = self._epoch_start(worker, {})
         if self._dataset_kind == ITERABLE:
             entry = self._cursor.by_worker[worker]
             start.state, start.skip = entry["state"], len(held)
@@ -410,7 +493,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._put_next()
         kind, value = task.frame.kind, task.frame.decode()
         if kind == FAILED:
-            self._pass(task.worker, task.drawn)
+            self._pass(task.worker, task.drawn, task.samplers)
             raise value.exception()
         data, more = value if kind == DATA_AND_MORE else (value, NO_MORE)
         del value
@@ -425,7 +508,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 self._compare_print(task.worker, more["print"])
         if self._refills:
             self._cursor.refill_end = self._refills.end
-        self._cursor.deliver(task.worker, task.drawn, more)
+        self._cursor.deliver(task.worker, task.drawn, more, task.samplers)
         return self._finished(data)
 
     def _compare_print(self, worker: int, crc: int) -> None:
@@ -439,9 +522,6 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 worker,
                 self._num_workers,
             )
-
-    def _own_state(self) -> None:
-        return None
 
     # -- the end
 
@@ -475,7 +555,7 @@ class _NextEpoch:
         self.cursor.base_seed = iterator._base_seed
         self.cursor.samplers, self.cursor.epochs = state.take_samplers(settings.order)
         indices = iter(iterator._index_sampler)
-        self.cursor.randomness = state.take_randomness(settings.order)
+        self.cursor.randomness = state.take_randomness(settings)
         self._indices = lean_iterator(iterator._index_sampler, indices)
         start = EpochStart(self.epoch, dataset_epoch=course.dataset_epoch(settings.dataset, next_epoch=True))
         for worker in range(iterator._num_workers):

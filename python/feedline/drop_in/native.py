@@ -14,6 +14,7 @@ from torch.utils.data import dataloader as torch_dataloader
 from . import fetch, state
 from .orders import is_unique
 from .position import recipe_of
+from .settings import Settings
 from .single import SingleIterator
 
 
@@ -35,16 +36,19 @@ class NativeIterator(SingleIterator):
     _is_alone = False  # whether no other thread works for it
 
     def __init__(self, loader: Any) -> None:
+        self._before_iter = state.take_randomness(Settings.of(loader))
         torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
         _check_numbers(loader)
         kind = "_MultiProcessingDataLoaderIter" if loader.num_workers else "_SingleProcessDataLoaderIter"
         self._profile_name = f"enumerate(DataLoader)#{kind}.__next__"
         self._begun: collections.deque[tuple[Any, Any]] = collections.deque()
+        self._drawn_samplers: collections.deque[Any] = collections.deque()  # with those begun, where they have a state
         self._held: Any = None  # drawn, and not begun yet
         self._workers: list[Any] = []  # for programs that look at torch's: there are no processes
         self._start(loader)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
+        self._before_iter = state.take_randomness(Settings.of(loader))
         torch_dataloader._BaseDataLoaderIter._reset(self, loader, first_iter)
         self._abandon()
         self._start(loader)
@@ -63,6 +67,7 @@ class NativeIterator(SingleIterator):
         self._dataset_fetcher = fetch.make_fetcher(
             recipe, self._dataset, self._cursor.epoch, None, lambda stage, sample: None
         )
+        self._keep_fetcher(self._dataset_fetcher)
         if settings.num_workers:
             self._ahead_count = loader.prefetch_factor * settings.num_workers
             self._draw_ahead()
@@ -90,6 +95,8 @@ class NativeIterator(SingleIterator):
             if (awaited or self._begun) and not self._fits(index):
                 self._held = index
                 return
+            if self._asks_samplers:
+                self._drawn_samplers.append(self._samplers)
             self._begun.append((index, self._begin(index, self._drawn_batches)))
             self._drawn_batches += 1
 
@@ -138,6 +145,8 @@ class NativeIterator(SingleIterator):
         cursor = self._cursor
         cursor.delivered += 1
         cursor.last_index = index
+        if self._drawn_samplers:
+            cursor.samplers = self._drawn_samplers.popleft()
         if self._refills is not None:
             cursor.refill_end = self._refills.end
 
@@ -170,6 +179,7 @@ class NativeIterator(SingleIterator):
     def _abandon(self) -> None:
         """What was begun is not wanted any more."""
         self._begun.clear()
+        self._drawn_samplers.clear()
         self._held = None
 
 

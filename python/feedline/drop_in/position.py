@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import collections
 import logging
+import math
 import os
+import types
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -33,11 +36,16 @@ class Position:
     _course: Course
     _refills: RefillOrder | None
     _owner: int
+    _samplers: list[Any] | None  # what those with a state said of themselves behind the index drawn last
+    _last_passed: collections.deque[Any]  # of the indices passed over, the last ones, which may be read again
+    _before_iter: dict[str, Any] | None = None  # what the order may be drawn from, right before its iterator was made
     # by the loader, which wants to know when nobody may ask for another batch; with the iterator
     _when_paused: Callable[[Any], None] | None = None
     _draw_order = staticmethod(lean_iterator)
     # torch's iterator sets these
     _base_seed: Any
+    _sampler_iter: Any
+    _num_workers: int
     _dataset_kind: Any
     _index_sampler: Any
     _auto_collation: Any
@@ -49,9 +57,12 @@ class Position:
         self._owner = os.getpid()
         self._take_settings(loader)
         self._cursor, self._resume = self._course.open(self._settings)
-        self._cursor.base_seed = self._base_seed
+        self._cursor.base_seed = self._base_seed if self._num_workers else None
         self._course.latest = weakref.ref(self)
         self._drawn = False
+        self._asks_samplers = self._dataset_kind != ITERABLE and state.are_stateful(self._settings.order)
+        self._samplers: list[Any] | None = None
+        self._last_passed: collections.deque[Any] = collections.deque(maxlen=0)
         self._refills = None
         self._bad_count = 0
 
@@ -67,6 +78,14 @@ class Position:
 
     def want_states(self, every: int) -> None:
         """From now on the dataset is asked for its state after every so many batches. Here: whenever one is wanted."""
+
+    def await_states(self) -> None:
+        """Until all is known that a state of this moment is made of. Here: it is."""
+
+    def _keep_fetcher(self, fetcher: fetch.Fetcher) -> None:
+        """For states of this epoch that are wanted when this iterator is gone."""
+        if fetcher.is_stateful():
+            self._cursor.fetcher = fetcher
 
     def _is_inherited(self) -> bool:
         """Whether this process was forked from the one that the workers or threads of this iterator answer."""
@@ -91,41 +110,54 @@ class Position:
     def _next_index(self) -> Any:
         if not self._drawn:
             self._draw_first()
-        return next(self._sampler_iter)
+        index = next(self._sampler_iter)
+        if self._asks_samplers:
+            self._samplers = state.take_samplers(self._settings.order)[0]
+        return index
 
     def _draw_first(self) -> None:
         """Right before the first index: notes the generators, or puts them where they were and passes indices over."""
         self._drawn = True
-        settings, cursor, resume = self._settings, self._cursor, self._resume
+        settings, cursor, resume = self._settings, self._cursor, self._resume or {}
         order = settings.order
-        if self._dataset_kind == ITERABLE:
-            return
         settings.seed_order(cursor.epoch)  # again: workers that live on draw no seed of their own from it
-        state.put_generators(order, (resume or {}).get("order_generators"))
-        before = state.take_randomness(order)
-        replay = (resume or {}).get("randomness")
+        state.put_generators(order, resume.get("order_generators"))
+        # An iterator that is no generator may have drawn when it was made.
+        is_lazy = self._before_iter is None or isinstance(self._sampler_iter, types.GeneratorType)
+        before = state.take_randomness(settings) if is_lazy else self._before_iter
+        replay = resume.get("randomness")
+        process = fetch.generator_states() if replay is not None and "torch" in replay else None
+        if not resume.get("drawn", True) and cursor.fetcher is not None:
+            process = None  # the dataset's own state is of these generators, before the order was drawn from them
         if replay is not None:
             state.put_randomness(order, state.randomness_of(replay))
+            if self._asks_samplers and "ended" not in resume:
+                state.load_samplers(order, cursor.samplers)
             self._sampler_iter = iter(self._index_sampler)
-        cursor.randomness = before if replay is None else state.take_randomness(order)
+        cursor.randomness = before if replay is None else state.randomness_of(replay)
+        if self._dataset_kind == ITERABLE:
+            return
         try:
             self._sampler_iter = self._draw_order(self._index_sampler, self._sampler_iter)
             if settings.on_error == "skip" and self._auto_collation:
-                end = resume.get("refill_end") if resume else None
-                self._refills = RefillOrder(self._index_sampler, self._sampler_iter, end)
+                self._refills = RefillOrder(self._index_sampler, self._sampler_iter, resume.get("refill_end"))
                 self._sampler_iter = self._refills
-            if cursor.delivered:
+            if cursor.delivered and not self._asks_samplers:
                 self._pass_over(cursor)
-            if replay is not None:
+            elif cursor.delivered and cursor.delivered >= _length(self._index_sampler):
+                state.meet_end(settings, cursor.samplers)
+                self._sampler_iter = iter(())
+            if process is not None:
                 self._sampler_iter = _ReplayedOrder(self._sampler_iter)
         finally:
-            if replay is not None:
-                state.put_randomness(order, {**before, "generators": []})
+            if process is not None:
+                fetch.put_generator_states(process)
 
     def _pass_over(self, cursor: state.Cursor) -> None:
         last = None
         for _ in range(cursor.delivered):
             last = next(self._sampler_iter, None)
+            self._last_passed.append(last)
         expected = self._resume.get("last_index") if self._resume else None
         if expected is not None and state.fingerprint(last) != expected:
             raise ConfigError(
@@ -164,10 +196,10 @@ class Position:
                     stage="python",
                 ) from error
 
-    def _pass(self, worker: int, index: Any) -> None:
+    def _pass(self, worker: int, index: Any, samplers: list[Any] | None) -> None:
         """A batch that raised has had its turn: the next one follows, here and where a state of this is loaded."""
         if self._dataset_kind != ITERABLE:
-            self._cursor.deliver(worker, index, NO_MORE)
+            self._cursor.deliver(worker, index, NO_MORE, samplers)
         self._pause()
 
     def _refilled(self, batch: int, index: list[Any], bad: list[tuple[int, Failure]]) -> list[Any]:
@@ -190,6 +222,13 @@ class Position:
             data = torch_utils.pin_memory.pin_memory(data, self._pin_memory_device)
         device = self._settings.device
         return data if device is None else to_device(data, device)
+
+
+def _length(order: Any) -> float:
+    try:
+        return len(order)
+    except (TypeError, NotImplementedError):
+        return math.inf
 
 
 def recipe_of(iterator: Any) -> Recipe:

@@ -27,7 +27,7 @@ _CHOICES = {
     "lower": ("auto", "never", "require"),
     "worker_method": ("process", "multiprocessing", "thread"),
 }
-_INTEGERS = {"seed": None, "error_budget": 0, "snapshot_every_n_steps": 1}  # the least, where there is one
+_INTEGERS = {"seed": None, "error_budget": 0, "snapshot_every_n_steps": 0}  # the least, where there is one
 
 
 class SeededGenerator(torch.Generator):

@@ -14,6 +14,7 @@ from . import fetch, state
 from .fetch import BadSamplesError, make_fetcher
 from .lowering import PrefixPlan
 from .position import ITERABLE, NO_MORE, Position, recipe_of
+from .settings import Settings
 
 _log = logging.getLogger("feedline")
 
@@ -23,6 +24,7 @@ class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
 
     def __init__(self, loader: Any, prefix: PrefixPlan | None = None) -> None:
         """`prefix`: what of reading the dataset runs natively."""
+        self._before_iter = state.take_randomness(Settings.of(loader))
         torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
         self._profile_name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
         if self._timeout != 0:
@@ -36,13 +38,18 @@ class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
         dataset_state = (resume or {}).get("state")
         if dataset_state is not None and dataset_state.get("dataset") is not None:
             self._dataset.load_state_dict(dataset_state["dataset"])
-        self._dataset_fetcher = make_fetcher(
-            recipe_of(self), self._dataset, self._cursor.epoch, None, lambda stage, sample: None
-        )
+        self._dataset_fetcher = self._make_fetcher()
         self._seeded = self._settings.seed is not None
-        if self._dataset_kind == ITERABLE and self._cursor.delivered and resume is not None:
-            self._cursor.by_worker[0] |= resume
+        if self._dataset_kind == ITERABLE and resume is not None:
             _fast_forward(self._dataset_fetcher, resume, loader.batch_size)
+            if resume.get("ended"):
+                self._dataset_fetcher = self._make_fetcher()  # as in a run that was not interrupted
+        if resume is not None and not resume.get("ended"):
+            self._cursor.by_worker[0] |= resume
+        self._keep_fetcher(self._dataset_fetcher)
+
+    def _make_fetcher(self) -> fetch.Fetcher:
+        return make_fetcher(recipe_of(self), self._dataset, self._cursor.epoch, None, lambda stage, sample: None)
 
     def _next_data(self) -> Any:
         try:
@@ -56,9 +63,9 @@ class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
             self._end_epoch()
             raise
         except Exception:
-            self._pass(0, index)
+            self._pass(0, index, self._samplers)
             raise
-        self._cursor.deliver(0, index, more)  # the index as it was drawn, not as it was refilled
+        self._cursor.deliver(0, index, more, self._samplers)  # the index as it was drawn, not as it was refilled
         return self._finished(data)
 
     def _fetch(self, index: Any) -> tuple[Any, dict[str, Any]]:
@@ -94,9 +101,6 @@ class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
 
     def state_cursor(self) -> state.Cursor:
         return self._cursor
-
-    def _own_state(self) -> dict[str, Any] | None:
-        return self._dataset_fetcher.state()
 
 
 def _fast_forward(fetcher: fetch.Fetcher, entry: dict[str, Any], batch_size: int | None) -> None:

@@ -34,9 +34,9 @@ from .payload import Load, Payload, begin_collecting
 from .ring import Control, Ring
 from .ring_writer import RingWriter
 
-# Messages to a worker, and from it.
-EPOCH, TASK, STOP, LOAD, ASK, AHEAD = 1, 2, 3, 4, 5, 6
-DATA, DATA_AND_MORE, END, FAILED, BAD, CRASHED = 11, 12, 13, 14, 15, 16
+# Messages to a worker, and from it. STATE: (mark of the epoch, whether behind its last batch, what the dataset says).
+EPOCH, TASK, STOP, LOAD, ASK, AHEAD, LAST = 1, 2, 3, 4, 5, 6, 7
+DATA, DATA_AND_MORE, END, FAILED, BAD, CRASHED, STATE = 11, 12, 13, 14, 15, 16, 17
 
 STACK_SIGNAL = signal.SIGRTMAX - 2  # asks a worker for its Python stack; hardly anybody uses real-time signals
 _PR_SET_PDEATHSIG = 1
@@ -52,6 +52,10 @@ class EpochStart:
     skip: int = 0  # batches to pass over
     batch_size: int | None = None
     state: dict[str, Any] | None = None
+    since: int = 0  # batches between `state` and where it goes on, of which `skip` are passed over, or `again` read
+    again: list[Any] = field(default_factory=list)  # indices of batches to read and drop
+    ended: bool = False  # `state` is of an epoch's end: this is the next one
+    mark: int | None = None  # says which epoch the answer is of; None: no answer, nobody wants the state
 
 
 @dataclass
@@ -85,6 +89,7 @@ class Session:
         self._shared_rng: torch.Generator | None = None
         self._wants_state, self._since_state = spec.wants_state, 0
         self._first_print = spec.recipe.iterable and spec.num_workers > 1
+        self._begun_with: dict[str, Any] | None = None  # where the epoch began, if somebody wants to know
 
     def start(self, load: Callable[[], Payload], own_process: bool) -> None:
         self._notice(fetch.STARTING, None)
@@ -118,10 +123,12 @@ class Session:
         """The reply to a message; None where there is none."""
         if kind == EPOCH:
             self._begin(value)
-            return None
+            return None if value.mark is None else (STATE, (value.mark, False, self._begun_with))
         if kind == ASK:
             self._wants_state, self._since_state = value, 0
             return None
+        if kind == LAST:
+            return STATE, self._last_state(value)
         failure = self._start_failure or self._epoch_failure
         if failure is not None:
             return FAILED, failure
@@ -136,7 +143,7 @@ class Session:
         except StopIteration as error:
             if self._spec.recipe.iterable:
                 self._ended = True
-                return END, None
+                return self._end()
             return FAILED, self._fetcher.failure(error)
         except Exception as error:
             return FAILED, self._fetcher.failure(error)
@@ -144,8 +151,8 @@ class Session:
 
     def _begin(self, start: EpochStart) -> None:
         self._ended = False
-        self._since_state = 0
-        self._epoch_failure = None
+        self._since_state = start.since
+        self._epoch_failure = self._begun_with = None
         payload = self._payload
         if payload is None:
             return
@@ -162,14 +169,40 @@ class Session:
             state = start.state
             if state is not None and state.get("dataset") is not None:
                 dataset.load_state_dict(state["dataset"])
-            self._fetcher = make_fetcher(self._recipe, dataset, start.epoch, self._worker, self._notice, self._gatherer)
+            self._fetcher = self._make_fetcher(dataset, start)
             if state is not None and isinstance(self._fetcher, fetch.IterableFetcher):
                 self._fetcher.restore(state)
+            if start.ended and isinstance(self._fetcher, fetch.IterableFetcher):
+                self._fetcher = self._make_fetcher(dataset, start)  # as in a run that was not interrupted
             if start.skip:
                 self._fetcher.skip(start.skip, start.batch_size)
+            for index in start.again:
+                self._fetcher.fetch_and_drop(index)
+            if start.mark is not None:
+                self._begun_with = self._fetcher.state()
         except Exception as error:
             self._fetcher = None
             self._epoch_failure = self._failure(error)
+
+    def _make_fetcher(self, dataset: Any, start: EpochStart) -> fetch.Fetcher:
+        return make_fetcher(self._recipe, dataset, start.epoch, self._worker, self._notice, self._gatherer)
+
+    def _end(self) -> tuple[int, Any]:
+        """Of a stream: with the state that the next epoch begins from where workers live on."""
+        assert self._fetcher is not None
+        try:
+            return END, self._fetcher.state() if self._wants_state else None
+        except Exception as error:
+            self._ended, self._epoch_failure = False, self._fetcher.failure(error)
+            return FAILED, self._epoch_failure
+
+    def _last_state(self, mark: int) -> tuple[int, bool, Any]:
+        """After the last batch of an epoch, of a map-style dataset."""
+        state = None
+        if self._fetcher is not None:
+            with contextlib.suppress(Exception):  # who asks for it within an epoch is told
+                state = self._fetcher.state()
+        return mark, True, state
 
     def _more(self, data: Any) -> dict[str, Any]:
         more: dict[str, Any] = {}
