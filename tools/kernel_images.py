@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles src/device/cuda/kernels by CUDA's run-time compiler, and writes the images as a source: see tools/kernels."""
+"""Compiles src/device/cuda/kernels by CUDA's run-time compiler, and writes the images as a source (tools/kernels)."""
 
 from __future__ import annotations
 
