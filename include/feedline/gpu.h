@@ -24,9 +24,13 @@ struct GpuFacts {
   std::string name;
   std::optional<std::uint32_t> capability;  // 10 * major + minor: 80 for an A100
   std::uint64_t memory_bytes = 0;
-  bool partitioned = false;                      // MIG: what NVML tells of the whole is not what a partition does
-  std::optional<std::uint32_t> pcie_generation;  // the most that GPU and system have in common
-  std::optional<std::uint32_t> pcie_width;       // lanes, now
+  bool partitioned = false;                          // MIG: what NVML tells of the whole is not what a partition does
+  std::optional<std::uint32_t> pcie_generation;      // the most that GPU and system have in common
+  std::optional<std::uint32_t> pcie_width;           // lanes, now
+  std::optional<std::uint32_t> pcie_generation_now;  // an idle GPU may have turned it down
+  std::optional<std::uint32_t> pcie_width_most;      // lanes that GPU and system have in common
+  std::string bus_id;                                // of PCI, as NVML writes it: "00000000:3B:00.0"
+  std::optional<std::uint32_t> nvlinks;              // that are up; nullopt: this GPU has none
 };
 
 // One GPU at one time. nullopt: this driver, GPU or user is not told.

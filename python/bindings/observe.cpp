@@ -103,13 +103,13 @@ inline constexpr auto kMembers<GpuDriver> = std::tuple(Member{"is_there", &GpuDr
                                                        Member{"gpus", &GpuDriver::gpus});
 
 template <>
-inline constexpr auto kMembers<GpuFacts> = std::tuple(Member{"index", &GpuFacts::index},
-                                                      Member{"uuid", &GpuFacts::uuid}, Member{"name", &GpuFacts::name},
-                                                      Member{"capability", &GpuFacts::capability},
-                                                      Member{"memory_bytes", &GpuFacts::memory_bytes},
-                                                      Member{"partitioned", &GpuFacts::partitioned},
-                                                      Member{"pcie_generation", &GpuFacts::pcie_generation},
-                                                      Member{"pcie_width", &GpuFacts::pcie_width});
+inline constexpr auto kMembers<GpuFacts> = std::tuple(
+    Member{"index", &GpuFacts::index}, Member{"uuid", &GpuFacts::uuid}, Member{"name", &GpuFacts::name},
+    Member{"capability", &GpuFacts::capability}, Member{"memory_bytes", &GpuFacts::memory_bytes},
+    Member{"partitioned", &GpuFacts::partitioned}, Member{"pcie_generation", &GpuFacts::pcie_generation},
+    Member{"pcie_width", &GpuFacts::pcie_width}, Member{"pcie_generation_now", &GpuFacts::pcie_generation_now},
+    Member{"pcie_width_most", &GpuFacts::pcie_width_most}, Member{"bus_id", &GpuFacts::bus_id},
+    Member{"nvlinks", &GpuFacts::nvlinks});
 
 template <>
 inline constexpr auto kMembers<GpuCounters> = std::tuple(

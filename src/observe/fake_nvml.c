@@ -4,7 +4,8 @@
 //
 //   gpus 2                 how many there are
 //   utilisation 0 37       GPU 0 is used 37 %; likewise memory (MiB), power (mW), clock, temperature, reasons, received, sent (KB/s),
-//                          capability (86), mig, generation, width (of PCIe), pid (may come several times)
+//                          capability (86), mig, generation, width, generation_now, width_most (of PCIe), bus (of PCI), nvlinks (up, of 4; 0:
+//                          no such links), pid (may come several times)
 //   fail CALL STATUS [GPU] a call, by the end of its name, fails
 //
 // Built with -DVERY_EARLY it has the calls of a driver from years ago alone.
@@ -180,6 +181,32 @@ int nvmlDeviceGetMaxPcieLinkGeneration(void* device, unsigned* generation) {
 }
 
 int nvmlDeviceGetCurrPcieLinkWidth(void* device, unsigned* lanes) { return number("Width", device, "width", 16, lanes); }
+
+int nvmlDeviceGetCurrPcieLinkGeneration(void* device, unsigned* generation) {
+  return number("GenerationNow", device, "generation_now", 4, generation);
+}
+
+int nvmlDeviceGetMaxPcieLinkWidth(void* device, unsigned* lanes) {
+  return number("WidthMost", device, "width_most", 16, lanes);
+}
+
+typedef struct { char bus_id_of_before[16]; unsigned domain, bus, device, ids[2]; char bus_id[32]; } Pci;
+
+int nvmlDeviceGetPciInfo_v3(void* device, Pci* pci) {
+  ENTER("Pci", device);
+  snprintf(pci->bus_id, sizeof pci->bus_id, "00000000:%02X:00.0",
+           (unsigned)value_of("bus", (int)index_of(device), 0x3a + index_of(device)) & 0xff);
+  return kSuccess;
+}
+
+int nvmlDeviceGetNvLinkState(void* device, unsigned link, unsigned* up) {
+  ENTER("NvLink", device);
+  const unsigned links = (unsigned)value_of("nvlinks", (int)index_of(device), 0);
+  if (links == 0) return 3;
+  if (link >= 4) return kInvalidArgument;
+  *up = link < links;
+  return kSuccess;
+}
 
 int nvmlDeviceGetPcieThroughput(void* device, int counter, unsigned* kilobytes) {
   return number("Pcie", device, counter ? "received" : "sent", 0, kilobytes);

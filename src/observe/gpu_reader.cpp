@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <set>
 #include <span>
 #include <utility>
@@ -19,6 +20,7 @@ constexpr std::size_t kMostNotes = 32;
 constexpr unsigned kNameBytes = 96;  // NVML_DEVICE_NAME_V2_BUFFER_SIZE, that of a UUID, and more than a version's
 constexpr unsigned kMostProcesses = 1024;
 constexpr unsigned kSpareProcesses = 16;  // that may begin between the two calls
+constexpr unsigned kMostNvlinks = 18;     // NVML_NVLINK_MAX_LINKS
 constexpr unsigned kStreamingClock = 1;   // NVML_CLOCK_SM
 // Of nvmlClocksEventReasons: power cap, hardware slowdown, heat as software and as hardware see it, power brake.
 constexpr unsigned long long kSlowing = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
@@ -29,6 +31,25 @@ struct Gpu {
   std::set<std::string> silent;  // what it is not asked for any more
   std::array<std::optional<double>, 2> pcie;
 };
+
+void describe_links(const observe::NvmlCalls& calls, NvmlDevice device, GpuFacts& facts) {
+  const auto tell = [device](int (*call)(NvmlDevice, unsigned*), std::optional<std::uint32_t>& fact) {
+    unsigned number = 0;
+    if (call && call(device, &number) == observe::kNvmlSuccess) fact = number;
+  };
+  tell(calls.pcie_generation, facts.pcie_generation);
+  tell(calls.pcie_width, facts.pcie_width);
+  tell(calls.pcie_generation_now, facts.pcie_generation_now);
+  tell(calls.pcie_width_most, facts.pcie_width_most);
+  observe::NvmlPci pci;
+  if (calls.pci && calls.pci(device, &pci) == observe::kNvmlSuccess)
+    facts.bus_id.assign(pci.bus_id, ::strnlen(pci.bus_id, sizeof pci.bus_id));
+  for (unsigned link = 0; calls.nvlink && link < kMostNvlinks; ++link) {
+    unsigned up = 0;
+    if (calls.nvlink(device, link, &up) != observe::kNvmlSuccess) break;  // there are no more
+    facts.nvlinks = facts.nvlinks.value_or(0) + (up == 1 ? 1 : 0);
+  }
+}
 
 }  // namespace
 
@@ -122,10 +143,7 @@ void GpuReader::Impl::describe(unsigned index) {
   if (calls.mig && calls.mig(gpu.device, &current, &pending) == observe::kNvmlSuccess) facts.partitioned = current == 1;
   observe::NvmlMemory memory;
   if (calls.memory && calls.memory(gpu.device, &memory) == observe::kNvmlSuccess) facts.memory_bytes = memory.total;
-  unsigned number = 0;
-  if (calls.pcie_generation && calls.pcie_generation(gpu.device, &number) == observe::kNvmlSuccess)
-    facts.pcie_generation = number;
-  if (calls.pcie_width && calls.pcie_width(gpu.device, &number) == observe::kNvmlSuccess) facts.pcie_width = number;
+  describe_links(calls, gpu.device, facts);
   gpus.push_back(std::move(facts));
   states.push_back(std::move(gpu));
 }

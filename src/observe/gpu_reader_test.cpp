@@ -73,6 +73,24 @@ TEST_F(GpuReaderTest, TellsWhatDoesNotChangeWithoutASample) {
   EXPECT_EQ(reader.notes().size(), 1u) << "of the third GPU, and no throughput was asked for";
 }
 
+TEST_F(GpuReaderTest, TellsHowAGpuIsReached) {
+  script("gpus 3\ngeneration_now 0 1\nwidth_most 0 8\nbus 0 129\nnvlinks 1 3\nfail Pci 3 2\nfail WidthMost 3 2\n");
+  GpuReader reader(FEEDLINE_FAKE_NVML);
+  reader.driver();
+  const auto& gpus = reader.gpus();
+  ASSERT_EQ(gpus.size(), 3u);
+  EXPECT_EQ(gpus[0].pcie_generation_now, 1u);
+  EXPECT_EQ(gpus[0].pcie_width_most, 8u);
+  EXPECT_EQ(gpus[0].bus_id, "00000000:81:00.0");
+  EXPECT_EQ(gpus[0].nvlinks, std::nullopt);
+  EXPECT_EQ(gpus[1].nvlinks, 3u);
+  EXPECT_EQ(gpus[2].bus_id, "");
+  EXPECT_EQ(gpus[2].pcie_width_most, std::nullopt);
+  GpuReader early(FEEDLINE_FAKE_NVML_EARLY);
+  early.driver();
+  EXPECT_EQ(early.gpus().at(0).bus_id, "");
+}
+
 TEST_F(GpuReaderTest, ReadsPcieInTurns) {
   script("gpus 2\nreceived 0 1000\nsent 0 10\nreceived 1 3000\nsent 1 30\n");
   GpuReader reader(FEEDLINE_FAKE_NVML);

@@ -41,6 +41,10 @@ NvmlCalls calls_of(void* library) {
   find(library, calls.pcie, {"nvmlDeviceGetPcieThroughput"});
   find(library, calls.pcie_generation, {"nvmlDeviceGetMaxPcieLinkGeneration"});
   find(library, calls.pcie_width, {"nvmlDeviceGetCurrPcieLinkWidth"});
+  find(library, calls.pcie_generation_now, {"nvmlDeviceGetCurrPcieLinkGeneration"});
+  find(library, calls.pcie_width_most, {"nvmlDeviceGetMaxPcieLinkWidth"});
+  find(library, calls.pci, {"nvmlDeviceGetPciInfo_v3"});
+  find(library, calls.nvlink, {"nvmlDeviceGetNvLinkState"});
   find(library, calls.processes,
        {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"});
   find(library, calls.processes_before_11, {"nvmlDeviceGetComputeRunningProcesses"});

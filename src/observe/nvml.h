@@ -42,6 +42,13 @@ struct NvmlProcessBefore11 {  // of the call without a version in its name
   unsigned long long used_memory = 0;
 };
 
+struct NvmlPci {  // of nvmlDeviceGetPciInfo_v3
+  char bus_id_of_before[16] = {};
+  unsigned domain = 0, bus = 0, device = 0;
+  unsigned ids[2] = {};
+  char bus_id[32] = {};
+};
+
 enum NvmlCounter : int { kNvmlSent = 0, kNvmlReceived = 1 };  // as the GPU sees it
 
 // nullptr: this driver has no such call.
@@ -65,6 +72,10 @@ struct NvmlCalls {
   int (*pcie)(NvmlDevice, int, unsigned*) = nullptr;  // KB/s, over 20 ms
   int (*pcie_generation)(NvmlDevice, unsigned*) = nullptr;
   int (*pcie_width)(NvmlDevice, unsigned*) = nullptr;
+  int (*pcie_generation_now)(NvmlDevice, unsigned*) = nullptr;
+  int (*pcie_width_most)(NvmlDevice, unsigned*) = nullptr;
+  int (*pci)(NvmlDevice, NvmlPci*) = nullptr;
+  int (*nvlink)(NvmlDevice, unsigned, unsigned*) = nullptr;  // is link number so and so up?
   int (*processes)(NvmlDevice, unsigned*, NvmlProcess*) = nullptr;
   int (*processes_before_11)(NvmlDevice, unsigned*, NvmlProcessBefore11*) = nullptr;
 };

@@ -15,7 +15,7 @@ from rich.markup import escape
 from feedline.bench import measuring, orders
 from feedline.bench import record as records
 from feedline.bench.stock_loader import StockLoaderMissing, check_stock
-from feedline.cli import parameters, shuffle
+from feedline.cli import bench_device, parameters, shuffle
 from feedline.cli.console import OUT, bytes_text, counted, print_json, progress, steps, table
 from feedline.cli.outputs import distinct
 from feedline.machine import limits
@@ -44,6 +44,13 @@ _OF_ORDERS = ("samples", "seed")
 @click.option(
     "--seed", default=0, type=click.IntRange(0), metavar="N", help="With --shuffle-quality: seed of the orders."
 )
+@click.option(
+    "--device",
+    is_flag=False,
+    flag_value="cuda",
+    metavar="[cuda:N]",
+    help="Measure copies to this GPU instead, with batches that are made up.",
+)
 @parameters.as_json("Print one JSON object, the run record: docs/run-record.md.")
 @parameters.record_file("--output")
 @click.pass_context
@@ -58,6 +65,7 @@ def bench(
     shuffle_quality: bool,
     samples: int | None,
     seed: int,
+    device: str | None,
     as_json: bool,
     record: Path | None,
 ) -> int:
@@ -68,8 +76,17 @@ def bench(
 
     With --shuffle-quality nothing is decoded: the orders that loaders of this size give are compared with a shuffle
     buffer and with true permutations.
+
+    With --device nothing is read: batches of --batch-size images are copied to a GPU, from pageable and page-locked
+    memory, before the step and beside it, as floats and as bytes; docs/device.md says what to make of it.
     """
-    _refuse_what_is_not_used(context, shuffle_quality)
+    _refuse_what_is_not_used(context, shuffle_quality, device is not None)
+    if device is not None:
+        if source is not None:
+            raise click.UsageError(
+                "--device measures batches that are made up: leave SOURCE out (or write --device=cuda)"
+            )
+        return bench_device.run(device, batch_size, size, seconds, as_json, record)
     if shuffle_quality:
         return _bench_orders(source, samples, seed, as_json)
     if source is None:
@@ -112,8 +129,14 @@ def _bench_orders(source: str | None, samples: int | None, seed: int, as_json: b
     return 0
 
 
-def _refuse_what_is_not_used(context: click.Context, shuffle_quality: bool) -> None:
+def _refuse_what_is_not_used(context: click.Context, shuffle_quality: bool, device: bool) -> None:
     """An option that would be ignored is a misunderstanding, better told before the run than never."""
+    if device:
+        for name in (*_OF_ORDERS, "num_workers", "against", "shuffle_quality"):
+            if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+                option = "--threads" if name == "num_workers" else f"--{name.replace('_', '-')}"
+                raise click.UsageError(f"{option} does not go with --device, which loads nothing")
+        return
     ignored = _OF_LOADING if shuffle_quality else _OF_ORDERS
     for name in ignored:
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:

@@ -13,6 +13,7 @@ from feedline.watching.summary import timeline
 torch = pytest.importorskip("torch", reason="torch, whose tensors are watched, is not installed")
 if not torch.cuda.is_available():
     pytest.skip("no GPU here", allow_module_level=True)
+pytestmark = pytest.mark.gpu
 
 SCRIPT = """
 import torch

@@ -430,6 +430,7 @@ def test_the_interpreter_ends_whatever_the_gpu_does(library, last):
     assert (done.returncode, done.stdout) == (0, "end 1 0 0\n")
 
 
+@pytest.mark.gpu
 def test_on_a_gpu_that_lags_behind():
     """No stand-in: the copies wait behind a kernel that sleeps while the loop lets go of their batches."""
     if not torch.cuda.is_available():

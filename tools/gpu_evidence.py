@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tools/gpu_check does: see there. It imports Python's own modules, as it makes the environment with others."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "build/gpu_check"
+WHEEL = "feedline-*-cp312-abi3-*.whl"
+MOST_BYTES = 60 << 20  # of checkout and wheels together
+# import name: what installs it, at the versions of tools/requirements/test.txt
+NEEDS = {
+    "numpy": "numpy==2.4.6",
+    "pytest": "pytest==9.2.0",
+    "hypothesis": "hypothesis==6.170.15",
+    "PIL": "pillow==13.0.0",
+    "click": "click==8.5.1",
+    "rich": "rich==15.0.0",
+    "fastjsonschema": "fastjsonschema==2.22.3",
+}
+STEPS = ("facts", "tests", "sanitizer", "bench", "causes")
+CAUSES = ("unpinned_copy", "blocking_copy", "host_to_device", "precision_not_reduced")
+FACTS = """
+import json, torch
+ready = torch.cuda.is_available()
+count = torch.cuda.device_count() if ready else 0
+print(json.dumps({
+    "torch": torch.__version__, "cuda": torch.version.cuda, "usable": ready,
+    "gpus": [torch.cuda.get_device_name(i) for i in range(count)],
+    "capabilities": [torch.cuda.get_device_capability(i) for i in range(count)],
+}))
+"""
+
+
+@dataclass
+class Step:
+    status: str  # "passed", "failed", "not run"
+    why: str = ""  # it failed or was not run
+    seconds: float = 0.0
+    found: dict[str, Any] = field(default_factory=dict)
+    output: str = ""  # the end of it
+
+
+class Missing(Exception):
+    """What a step needs and is not here."""
+
+
+class Check:
+    """One run, in an environment of its own over the machine's."""
+
+    def __init__(self, wheels: Path) -> None:
+        self._wheels = wheels
+        self._bin = FOLDER / "venv/bin"
+        self._facts: dict[str, Any] | None = None
+
+    def install(self) -> None:
+        """Makes the environment: torch is the machine's, Feedline the wheel, and what is not there comes with it."""
+        wheel = next(iter(sorted(self._wheels.glob(WHEEL))), None)
+        if wheel is None:
+            raise Missing(f"no abi3 wheel in {self._wheels}: tools/wheel and tools/gpu_check --pack make it")
+        if importlib.util.find_spec("torch") is None:
+            raise Missing(f"torch is not installed for {sys.executable}")
+        shutil.rmtree(FOLDER / "venv", ignore_errors=True)
+        self._must(
+            [sys.executable, "-m", "venv", "--system-site-packages", str(FOLDER / "venv")], "a virtual environment"
+        )
+        self._see_packages_of_this_python()
+        pip = [
+            str(self._bin / "python"),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-index",
+            "--find-links",
+            str(self._wheels),
+        ]
+        self._must([*pip, "--no-deps", "--force-reinstall", str(wheel)], "the wheel")
+        lacking = [needed for name, needed in NEEDS.items() if importlib.util.find_spec(name) is None]
+        if lacking:
+            self._must([*pip, *lacking], f"{', '.join(lacking)} (tools/gpu_check --pack puts them into {self._wheels})")
+
+    def _see_packages_of_this_python(self) -> None:
+        """Where torch is in a virtual environment itself, system-site-packages are not those."""
+        own = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+        for packages in (FOLDER / "venv").glob("lib/python*/site-packages"):
+            (packages / "of_the_machine.pth").write_text("".join(f"{path}\n" for path in own))
+
+    def facts(self) -> Step:
+        done = self._run([self._python, "-c", FACTS], 120)
+        if done.returncode:
+            raise Missing(f"torch does not load: {done.stderr.strip().splitlines()[-1:]}")
+        self._facts = json.loads(done.stdout)
+        smi = shutil.which("nvidia-smi")
+        driver = self._run([smi, "--query-gpu=name,driver_version", "--format=csv,noheader"], 60).stdout if smi else ""
+        return Step("passed", found={**self._facts, "nvidia_smi": driver.strip().splitlines()})
+
+    def tests(self) -> Step:
+        self._gpu()
+        report = FOLDER / "tests.xml"
+        done = self._run(
+            [
+                self._python,
+                "-m",
+                "pytest",
+                "-q",
+                "-m",
+                "gpu",
+                "-p",
+                "no:cacheprovider",
+                f"--junitxml={report}",
+                *labelled(),
+            ],
+            420,
+        )
+        step = self._of(done, {"files": labelled(), **counts(report)})
+        if step.status == "passed" and not step.found["passed"]:
+            return replace(step, status="failed", why="every test was skipped, although there is a GPU")
+        return step
+
+    def sanitizer(self) -> Step:
+        self._gpu()
+        tool = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
+        if tool is None:
+            raise Missing("compute-sanitizer is not on PATH: it comes with the CUDA toolkit")
+        test = "tests/python/test_kernels_on_a_gpu.py"
+        words = [tool, "--error-exitcode", "9", "--target-processes", "all", self._python, "-m", "pytest", "-q", test]
+        return self._of(self._run(words, 300), {})
+
+    def bench(self) -> Step:
+        self._gpu()
+        done = self._run([str(self._bin / "feedline"), "bench", "--device", "--seconds", "20", "--json"], 240)
+        return self._of(done, {"record": json.loads(done.stdout)} if done.returncode == 0 else {})
+
+    def causes(self) -> Step:
+        self._gpu()
+        found: dict[str, Any] = {}
+        for name in (*CAUSES, "sound"):
+            script = ROOT / f"tests/scenarios/gpu/{name}.py"
+            words = [str(self._bin / "feedline"), "diagnose", "--quick", "--json", "--", self._python, str(script)]
+            done = self._run(words, 180)
+            named = named_causes(done.stdout)
+            right = named is not None and (name in named if name in CAUSES else not set(CAUSES) & set(named))
+            found[name] = {"named": named, "right": right, "end": "" if right else done.stderr[-2000:]}
+        wrong = [name for name, one in found.items() if not one["right"]]
+        return Step(
+            "failed" if wrong else "passed", f"not named right: {', '.join(wrong)}" if wrong else "", found=found
+        )
+
+    @property
+    def _python(self) -> str:
+        return str(self._bin / "python")
+
+    def _gpu(self) -> None:
+        if self._facts is None:
+            self.facts()
+        if not (self._facts or {}).get("usable"):
+            raise Missing("there is no GPU that torch can use here")
+
+    def _run(self, words: list[str], limit_s: float) -> subprocess.CompletedProcess[str]:
+        try:
+            return subprocess.run(
+                words, capture_output=True, text=True, timeout=limit_s, cwd=ROOT, env=environment(self._bin)
+            )
+        except subprocess.TimeoutExpired:
+            return subprocess.CompletedProcess(words, 124, "", f"did not end within {limit_s:.0f} s")
+
+    def _of(self, done: subprocess.CompletedProcess[str], found: dict[str, Any]) -> Step:
+        why = f"exit status {done.returncode}" if done.returncode else ""
+        end = (done.stdout if not found.get("record") else "")[-4000:] + done.stderr[-4000:]
+        return Step("failed" if why else "passed", why, found=found, output=end)
+
+    def _must(self, words: list[str], what: str) -> None:
+        done = subprocess.run(words, capture_output=True, text=True)
+        if done.returncode:
+            raise Missing(f"{what} could not be installed: {done.stderr.strip()[-500:]}")
+
+
+def environment(programs: Path) -> dict[str, str]:
+    return {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "PYTHONWARNINGS": "ignore"}
+
+
+def labelled() -> list[str]:
+    """The files with tests labelled `gpu`: others may need what this machine has not."""
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    return [str(path.relative_to(ROOT)) for path in files if "pytest.mark.gpu" in path.read_text()]
+
+
+def counts(report: Path) -> dict[str, int]:
+    """Of pytest's report: tests that passed, and those that were skipped; none where there is no report."""
+    try:
+        suite = next(ElementTree.parse(report).iter("testsuite"))
+    except (OSError, ElementTree.ParseError, StopIteration):
+        return {"passed": 0, "skipped": 0}
+    every, *less = (int(suite.get(name, 0)) for name in ("tests", "skipped", "failures", "errors"))
+    return {"passed": every - sum(less), "skipped": less[0]}
+
+
+def named_causes(text: str) -> list[str] | None:
+    """Of the diagnosis at the end of what was printed; None: there is none."""
+    begin = text.find("\n{\n") + 1 if not text.startswith("{\n") else 0
+    try:
+        return [verdict["code"] for verdict in json.loads(text[begin:])["verdicts"]]
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def run(check: Check, only: list[str]) -> dict[str, Any]:
+    """The results of the steps, in their order. A step that lacks something does not keep others from running."""
+    steps: dict[str, Step] = {}
+    lacking = ""
+    try:
+        check.install()
+    except Missing as missing:
+        lacking = str(missing)
+    for name in only:
+        print(f"== {name} ... ", end="", flush=True)
+        begin = time.monotonic()
+        step = Step("not run", lacking)
+        if not lacking:
+            todo: Callable[[], Step] = getattr(check, name)
+            try:
+                step = todo()
+            except Missing as missing:
+                step = Step("not run", str(missing))
+        step.seconds = round(time.monotonic() - begin, 1)
+        steps[name] = step
+        print(f"{step.status}{': ' * bool(step.why)}{step.why}", flush=True)
+    return {
+        "gpu_check": 1,
+        "machine": {"python": platform.python_version(), "system": platform.platform()},
+        "missing": sorted({step.why for step in steps.values() if step.status == "not run"}),
+        "steps": {name: asdict(step) for name, step in steps.items()},
+    }
+
+
+def exit_status(results: dict[str, Any]) -> int:
+    statuses = {step["status"] for step in results["steps"].values()}
+    return 1 if "failed" in statuses else 3 if "not run" in statuses else 0
+
+
+def pack(wheels: Path) -> None:
+    """Puts the wheel, and what tests need, into `wheels`."""
+    found = sorted((ROOT / "dist").glob(WHEEL))
+    if not found:
+        raise SystemExit("gpu_check: no abi3 wheel in dist/: tools/wheel makes it, with a Python 3.12 or later on PATH")
+    shutil.rmtree(wheels, ignore_errors=True)
+    wheels.mkdir(parents=True)
+    shutil.copy(found[-1], wheels)
+    print(f"downloading into {wheels.relative_to(ROOT)}: {' '.join(NEEDS.values())}")
+    words = ["download", "--quiet", "--only-binary", ":all:", "--python-version", "3.12", "--implementation", "cp"]
+    platforms = [f"manylinux{age}_{platform.machine()}" for age in ("2014", "_2_17", "_2_28")]
+    words += [word for name in platforms for word in ("--platform", name)]
+    subprocess.run([sys.executable, "-m", "pip", *words, "-d", str(wheels), *NEEDS.values()], check=True)
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    tree = sum((ROOT / name).stat().st_size for name in listed.split("\0") if name and (ROOT / name).is_file())
+    carried = sum(path.stat().st_size for path in wheels.iterdir())
+    print(f"the checkout has {tree / 2**20:.1f} MiB, the wheels {carried / 2**20:.1f} MiB")
+    if tree + carried > MOST_BYTES:
+        raise SystemExit(f"gpu_check: together more than {MOST_BYTES >> 20} MiB")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="gpu_check", description="All that takes a GPU: see tools/gpu_check --help.")
+    parser.add_argument("--pack", action="store_true")
+    parser.add_argument("--json", type=Path, default=FOLDER / "results.json", metavar="FILE")
+    parser.add_argument("--wheels", type=Path, default=FOLDER / "wheels", metavar="DIR")
+    parser.add_argument("--only", nargs="+", choices=STEPS, default=list(STEPS), metavar="STEP")
+    options = parser.parse_args()
+    if options.pack:
+        pack(options.wheels)
+        return 0
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    results = run(Check(options.wheels.resolve()), options.only)
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps(results, indent=1) + "\n")
+    print(f"results: {options.json}")
+    return exit_status(results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles src/device/cuda/kernels by CUDA's run-time compiler, and writes the images as a source (tools/kernels)."""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import hashlib
+import sys
+import zlib
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[1] / "src/device/cuda/kernels"
+MADE = FOLDER / "image_bytes.inc"
+SOURCES = ("pixel_job.h", "pixel_kernels-inl.h", "entries.cu")
+# What a GPU runs is code of its own generation, from the same step or an earlier one, so one image serves 7.0 to 7.5,
+# 8.0 to 8.9 and so on. What comes after them all translates the PTX.
+CODE = ((7, 0), (8, 0), (9, 0), (10, 0), (12, 0))
+PTX = (7, 0)
+# the earliest version of PTX that has sm_70: any driver that knows the GPU can translate it
+PTX_VERSION = "6.0"
+# no fused multiply-add, subnormal numbers stay: the CPU's arithmetic, which is compiled with -ffp-contract=off
+OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false")
+PREFACE = '#define FEEDLINE_DEVICE __device__\n#define FEEDLINE_ROLLED _Pragma("unroll 1")\n'
+
+
+def source() -> str:
+    return PREFACE + "".join((FOLDER / name).read_text() for name in SOURCES)
+
+
+def digest() -> str:
+    """SHA-256 of all that decides about the images, but for the compiler."""
+    return hashlib.sha256(repr((source(), CODE, PTX, PTX_VERSION, OPTIONS)).encode()).hexdigest()
+
+
+class Compiler:
+    """NVRTC of an installed ``nvidia-cuda-nvrtc-cu12``."""
+
+    def __init__(self, packages: Path) -> None:
+        folder = packages / "nvidia/cuda_nvrtc/lib"
+        for name in ("libnvrtc-builtins.so.12.9", "libnvrtc.so.12"):
+            self._library = ctypes.CDLL(str(folder / name), mode=ctypes.RTLD_GLOBAL)
+
+    def version(self) -> str:
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        self._call("nvrtcVersion", ctypes.byref(major), ctypes.byref(minor))
+        return f"{major.value}.{minor.value}"
+
+    def compile(self, architecture: str) -> bytes:
+        """Code for ``sm_NN``, PTX for ``compute_NN``.
+
+        Raises:
+            SystemExit: the compiler refuses the source; its words are printed.
+        """
+        program = ctypes.c_void_p()
+        self._call(
+            "nvrtcCreateProgram", ctypes.byref(program), source().encode(), b"feedline_kernels.cu", 0, None, None
+        )
+        words = [option.encode() for option in (f"--gpu-architecture={architecture}", *OPTIONS)]
+        if self._library.nvrtcCompileProgram(program, len(words), (ctypes.c_char_p * len(words))(*words)):
+            print(self._text("ProgramLog", program).decode(), file=sys.stderr)
+            raise SystemExit(1)
+        return self._text("CUBIN" if architecture.startswith("sm_") else "PTX", program)
+
+    def _text(self, what: str, program: ctypes.c_void_p) -> bytes:
+        size = ctypes.c_size_t()
+        self._call(f"nvrtcGet{what}Size", program, ctypes.byref(size))
+        text = ctypes.create_string_buffer(size.value)
+        self._call(f"nvrtcGet{what}", program, text)
+        return text.raw
+
+    def _call(self, name: str, *arguments: object) -> None:
+        status = getattr(self._library, name)(*arguments)
+        if status:
+            raise SystemExit(f"{name} failed with status {status}")
+
+
+def images(compiler: Compiler) -> dict[str, bytes]:
+    """By name: code as an ELF file, PTX as text that ends with a NUL, as the driver takes it."""
+    made = {f"sm_{major}{minor}": compiler.compile(f"sm_{major}{minor}") for major, minor in CODE}
+    ptx = compiler.compile(f"compute_{PTX[0]}{PTX[1]}").decode()
+    lines = [f".version {PTX_VERSION}" if line.startswith(".version ") else line for line in ptx.split("\n")]
+    made[f"compute_{PTX[0]}{PTX[1]}"] = "\n".join(lines).encode()
+    return made
+
+
+def written(made: dict[str, bytes], version: str) -> str:
+    """The source that images.cpp includes."""
+    text = "// SPDX-License-Identifier: Apache-2.0\n"
+    text += f"// Made by tools/kernels with NVRTC {version}; deflated.\n\n"
+    text += f'constexpr std::string_view kSourceDigest = "{digest()}";\n\n'
+    table = ""
+    for name, image in made.items():
+        small = zlib.compress(image, 9)
+        text += f"constexpr unsigned char k_{name}[] = {{\n"
+        line = ""
+        for byte in small:
+            if len(line) > 115:
+                text, line = f"{text}{line}\n", ""
+            line += f"{byte},"
+        text += f"{line}\n}};\n\n"
+        kind, digits = name.split("_")
+        is_ptx = "true" if kind == "compute" else "false"
+        table += f'    {{"{name}", {digits[:-1]}, {digits[-1]}, {is_ptx}, {len(image)}, k_{name}, sizeof k_{name}}},\n'
+    return f"{text}constexpr StoredImage kImages[] = {{\n{table}}};\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--compiler", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    compiler = Compiler(arguments.compiler)
+    text = written(images(compiler), compiler.version())
+    if arguments.check:
+        if text != MADE.read_text():
+            raise SystemExit(f"{MADE.name} is not what the source gives: run tools/kernels")
+        print(f"{MADE.name} is what the source gives")
+        return
+    MADE.write_text(text)
+    print(f"wrote {MADE.name}: {len(text):,} bytes")
+
+
+if __name__ == "__main__":
+    main()
