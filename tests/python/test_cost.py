@@ -79,7 +79,7 @@ def test_a_price_of_the_environment_is_a_number(text: str) -> None:
     assert cost.price_of(None, environment={cost.PRICE: "2.5"}).gpu_hour == 2.5
     assert cost.price_of(1.0, environment={cost.PRICE: text}).gpu_hour == 1.0, "an option comes first"
     assert cost.price_of(None, environment={}).gpu_hour is None
-    with pytest.raises(ConfigError, match="FEEDLINE_GPU_PRICE is '.*': give the price"):
+    with pytest.raises(ConfigError, match=r"FEEDLINE_GPU_PRICE is '.*': give the price"):
         cost.price_of(None, environment={cost.PRICE: text})
 
 

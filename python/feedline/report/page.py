@@ -231,12 +231,16 @@ def _environment(record: Mapping[str, Any]) -> list[Element]:
         ("machine", "Machine"),
         ("storage", "Storage of the dataset"),
         ("software", "Software"),
+        ("packages", "Packages"),
     ):
-        facts = record[name]
+        facts = record.get(name)
         if facts:
             rows = [(key.replace("_", " ").removesuffix(" bytes"), fact(key, value)) for key, value in facts.items()]
-            made.append(_section(title, _table((), rows)))
-        elif name != "configuration":
+            table = _table((), rows)
+            if name == "packages":
+                table = make("details", make("summary", f"{len(rows)} packages"), table)
+            made.append(_section(title, table))
+        elif name not in ("configuration", "packages"):
             made.append(_section(title, make("p", "Not recorded.", class_="quiet")))
     return made
 

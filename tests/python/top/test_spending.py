@@ -21,7 +21,12 @@ GPU = gpu.Reading(0, "GPU", 0.1, 10**9, 10**10, None, None, None, None, None, ()
 HOST = host.Figures(
     **{
         **dict.fromkeys((field.name for field in dataclasses.fields(host.Figures)), None),
-        "pids": (7,), "cpus_usable": 4.0, "threads": 9, "resident_bytes": 2_000_000, "disks": (), "notes": (),
+        "pids": (7,),
+        "cpus_usable": 4.0,
+        "threads": 9,
+        "resident_bytes": 2_000_000,
+        "disks": (),
+        "notes": (),
         "memory": memory.Memory(1_000_000, 0, None, None, 0, 10**9, ()),
     }
 )
@@ -37,7 +42,12 @@ def moment(gpus: tuple[gpu.Reading, ...], waiting: float | None = None, **of_hos
     totals = published.Loader(
         **{
             **dict.fromkeys((field.name for field in dataclasses.fields(published.Loader)), None),
-            "number": 0, "kind": "Loader", "source": "train", "batches": 0, "bad_samples": 0, "stages": {},
+            "number": 0,
+            "kind": "Loader",
+            "source": "train",
+            "batches": 0,
+            "bad_samples": 0,
+            "stages": {},
         }
     )
     seen = () if waiting is None else (("loader 0", totals, waits(waiting), 0.0),)

@@ -40,8 +40,8 @@ ALARM = Alarm(
         verb="top",
         title="a GPU goes from busy to idle and back",
         means="It works through what is ready, and then waits: mostly for data.",
-        recognised="From above 70 % to under 20 % and back, twice in ten looks. Where the loop waits, all CPUs are busy "
-        "or storage is waited for as well, it is said to wait for data.",
+        recognised="From above 70 % to under 20 % and back, twice in ten looks. Where the loop waits, all CPUs are "
+        "busy or storage is waited for as well, it is said to wait for data.",
         to_do="Run `feedline diagnose`.",
         abstains="GPUs on which only other processes compute raise none, where the driver tells.",
         example="GPU 0 goes from busy to idle and back: data supply?",

@@ -111,6 +111,7 @@ def _gpu(
         received_bytes_per_s=mean("received_bytes_per_s"),
         power_w=mean("power_w"),
         idle_power_w=sum(idle_power) / len(idle_power) if idle_power else None,
+        clock_mhz=mean("clock_mhz"),
         slowed=mean("slowed"),
         shared=shared,
     )
