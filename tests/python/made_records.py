@@ -30,6 +30,7 @@ def bench(
     made["machine"] = {"host": "a", "cpu": "X", "cpus": 8, "cpus_allowed": 4, "quota_cpus": None, "usable_cpus": 4.0}
     made["machine"] |= machine or {}
     made["storage"] = {"kind": "nvme", "file_system": "ext4"} | (storage or {})
+    made["packages"] = {}
     made["software"] = {"python": "3.11.7", "pillow": "13.0.0"} | (software or {})
     times = STAGE_MS | (stages or {})
     result = {

@@ -143,3 +143,57 @@ def test_the_command_tells_by_its_exit_status(tmp_path: Path) -> None:
     found = json.loads(run("a.json", "b.json", "--json").stdout)
     assert found["explained_by"] == ["usable_cpus"] and found["figures"][0]["ratio"] == pytest.approx(0.5)
     assert run("a.json", "missing.json").returncode == 3
+
+
+def diagnosis(step_ms: float = 20.0, **facts: dict[str, Any]) -> dict[str, Any]:
+    """A record of ``feedline diagnose`` whose batches take 30 ms of waiting and `step_ms`."""
+    document = made_records.diagnosis()
+    document["summary"] |= {"step_ms": step_ms, "loop_s": 200 * (0.030 + step_ms / 1000)}
+    steps = [(i * (30 + step_ms) / 1000, 30.0, step_ms) for i in range(200)]
+    made = record.from_diagnosis(document, steps)
+    made["packages"] = {"torch": "2.9.0 (manylinux_2_28_x86_64, pip)", "rich": "13"}
+    for group, values in facts.items():
+        made[group] = made[group] | values
+    return made
+
+
+def test_choices_of_kernels_matter_where_the_step_takes_the_time() -> None:
+    fast = diagnosis(20.0, configuration={"deterministic_algorithms": False, "cudnn_benchmark": True})
+    slow = diagnosis(60.0, configuration={"deterministic_algorithms": True, "cudnn_benchmark": False})
+    found = compare(fast, slow)
+    assert found.explained_by == ["deterministic_algorithms"], "its direction is known"
+    assert effects(found)["cudnn_benchmark"] == "may explain"
+    assert next(fact for fact in found.facts if fact.name == "cudnn_benchmark").share == pytest.approx(1.0)
+
+
+def test_they_are_acquitted_where_the_step_took_no_longer() -> None:
+    a, b = bench(1000, stages={"decode": 60.0}), bench(500, stages={"decode": 162.0})
+    b["configuration"] = b["configuration"] | {"cudnn_benchmark": True}
+    b["machine"] = b["machine"] | {"gpu0_pcie_width": 8, "cpu_flags": "avx2"}
+    a["machine"] = a["machine"] | {"gpu0_pcie_width": 16, "cpu_flags": "avx2 avx512f"}
+    found = compare(a, b)
+    assert (effects(found)["cudnn_benchmark"], effects(found)["gpu0_pcie_width"]) == ("none seen", "none seen")
+    assert effects(found)["cpu_flags"] == "may explain", "decoding did take longer"
+
+
+def test_packages_are_compared_one_by_one_with_their_builds() -> None:
+    slow = diagnosis(60.0, packages={"torch": "2.9.0 (linux_x86_64, pip)", "rich": "14", "attrs": "1"})
+    slow["software"] = slow["software"] | {"torch": "2.9.0", "environment": "0" * 16}
+    found = effects(compare(diagnosis(20.0), slow))
+    assert found["torch"] == "may explain"
+    assert (found["rich"], found["attrs"]) == ("unknown", "unknown")
+    assert "environment" not in found, "the packages say it one by one"
+
+
+def test_flags_are_shown_by_what_the_other_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("click", reason="the command line is not installed")
+    from feedline.cli.root import run
+
+    a, b = (
+        bench(rate, machine={"cpu_flags": flags}) for rate, flags in ((1000, "avx2 avx512f fma"), (500, "avx2 fma"))
+    )
+    record.write(a, tmp_path / "a.json")
+    record.write(b, tmp_path / "b.json")
+    assert run(["diff", str(tmp_path / "a.json"), str(tmp_path / "b.json")]) == 1
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "cpu_flags" in line and "fact" not in line)
+    assert "avx512f" in line and "none beside" in line and "fma" not in line

@@ -32,6 +32,7 @@ from feedline.diagnose.steps import steps_of
 @click.option(
     "--apply", "try_it", is_flag=True, help="Run COMMAND once more with the proposed settings, and check the gain."
 )
+@parameters.gpu_price
 @parameters.causes_folders()
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
 def diagnose(
@@ -40,6 +41,8 @@ def diagnose(
     quick: bool,
     budget: float,
     try_it: bool,
+    gpu_price: float | None,
+    job_hours: float,
     causes: tuple[Path, ...],
     command: tuple[str, ...],
 ) -> int:
@@ -52,6 +55,7 @@ def diagnose(
     one JSON object follows on standard output, with --record it goes to a file. With --apply it runs a second time, as
     it would by itself, with other arguments of its DataLoader; what that run prints goes to standard error.
     """
+    from feedline import cost
     from feedline import record as records
     from feedline.diagnose import report, trial, verdict
     from feedline.diagnose.causes import registered
@@ -59,7 +63,7 @@ def diagnose(
     from feedline.watching.command import CommandError
     from feedline.watching.summary import timeline
 
-    known = registered(causes)
+    known, price = registered(causes), cost.price_of(gpu_price, job_hours)
     progress = Progress()
     try:
         recording = watch(command, 0.0 if quick else budget, tell=progress)
@@ -71,13 +75,13 @@ def diagnose(
     summary = timeline.summarise(recording)
     diagnosis = verdict.judge(summary, known)
     tried = trial.run(command, summary, diagnosis, recording) if try_it and summary is not None else None
-    document = report.as_json(recording, summary, diagnosis, tried)
+    document = report.as_json(recording, summary, diagnosis, tried, price)
     # what the machine is makes it a run record; where that cannot be found out, the script's exit status still counts
     with contextlib.suppress(Exception):
         document = records.from_diagnosis(document, steps_of(recording))
     # a closed pipe must not change the exit status
     with contextlib.suppress(OSError):
-        print(report.as_text(recording, summary, diagnosis, tried), file=sys.stderr, flush=True)
+        print(report.as_text(recording, summary, diagnosis, tried, price), file=sys.stderr, flush=True)
     written = record is None or _write(record, json.dumps(document, indent=2) + "\n")
     if as_json:
         with contextlib.suppress(OSError):

@@ -65,8 +65,7 @@ def _show(found: Comparison) -> None:
             [
                 (
                     escape(f"{one.group}: {one.name}"),
-                    _value(one.name, one.a),
-                    _value(one.name, one.b),
+                    *_values(one.name, one.a, one.b),
                     one.effect,
                     "" if one.share is None else f"{one.share:.0%}",
                 )
@@ -84,6 +83,14 @@ def _differs(one: FigureDifference) -> str:
     if one.spread_known:
         return "yes" if one.differs else "no"
     return "yes (over 5 %)" if one.differs else "no (within 5 %)"
+
+
+def _values(name: str, a: object, b: object) -> tuple[str, str]:
+    """Of lists of words, such as a processor's flags, those that the other has not."""
+    if name == "cpu_flags" and isinstance(a, str) and isinstance(b, str):
+        only_a, only_b = set(a.split()) - set(b.split()), set(b.split()) - set(a.split())
+        a, b = " ".join(sorted(only_a)) or "none beside", " ".join(sorted(only_b)) or "none beside"
+    return _value(name, a), _value(name, b)
 
 
 def _value(name: str, value: object) -> str:

@@ -235,6 +235,29 @@ def record_file(*aliases: str) -> Callable[[Command], Command]:
     return option("--record", aliases=aliases, type=OUTPUT_FILE, help="Write a run record: docs/run-record.md.")
 
 
+def gpu_price_alone(command: Command) -> Command:
+    """``--gpu-price``: what a GPU's idle time costs."""
+    return click.option(
+        "--gpu-price",
+        type=FiniteRange(0),
+        metavar="PRICE",
+        show_default="FEEDLINE_GPU_PRICE",
+        help="Price of one GPU for an hour, to say what its idle time costs.",
+    )(command)
+
+
+def gpu_price(command: Command) -> Command:
+    """``--gpu-price`` and ``--job-hours``: what waiting costs, and what a gain saves."""
+    hours = click.option(
+        "--job-hours",
+        default=24.0,
+        type=FiniteRange(0, min_open=True),
+        metavar="HOURS",
+        help="Length of a whole job, to say what a gain saves of it.",
+    )
+    return gpu_price_alone(hours(command))
+
+
 def causes_folders() -> Callable[[Command], Command]:
     """``--causes FOLDER``, as often as wanted: causes of diagnose beside Feedline's own."""
     return click.option(

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from rich.markup import escape
 
+from feedline import cost
 from feedline.cli import parameters
 from feedline.cli.console import OUT, print_json
 from feedline.cli.outputs import problem_of_file
@@ -25,8 +26,9 @@ from feedline.report import page as page_of
     show_default="RUN.html beside RUN",
     help="Write the page to a file.",
 )
+@parameters.gpu_price
 @parameters.as_json("Print one JSON object: the page's path and its size.")
-def report(run: Path, page: Path | None, as_json: bool) -> int:
+def report(run: Path, page: Path | None, gpu_price: float | None, job_hours: float, as_json: bool) -> int:
     """Draw the run record in RUN, which --record of bench, diagnose and tune writes.
 
     The page needs no network and runs no script.
@@ -36,7 +38,7 @@ def report(run: Path, page: Path | None, as_json: bool) -> int:
         raise click.UsageError("--page: this is the record itself")
     if page is None and (problem := problem_of_file(target)):
         raise click.UsageError(f"{problem}; or name the page with --page")
-    text = page_of(read(run)).encode("utf-8", "replace")
+    text = page_of(read(run), cost.price_of(gpu_price, job_hours)).encode("utf-8", "replace")
     target.write_bytes(text)
     if as_json:
         print_json({"page": str(target), "bytes": len(text)})

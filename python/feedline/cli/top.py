@@ -29,21 +29,25 @@ if TYPE_CHECKING:
     help="Time between looks.",
 )
 @click.option("--once", is_flag=True, help="Look for one interval, print, and end; so without a terminal.")
+@parameters.gpu_price_alone
 @parameters.as_json("Look for one interval, and print one JSON object.")
-def top(pid: int | None, interval: float, once: bool, as_json: bool) -> int:
+def top(pid: int | None, interval: float, once: bool, gpu_price: float | None, as_json: bool) -> int:
     """Watch what the loaders of a running process do, and what the machine does meanwhile.
 
     PID is a process or one that launched others, such as torchrun; without it, your newest run with a Feedline loader
     is shown. Keys: q quits, p pauses, tab and arrows select a loader. With --once or --json exit status 1 says that
     there is an alarm. docs/top.md explains each figure.
     """
+    from feedline import cost
     from feedline.machine import gpu
     from feedline.top import live, watch
 
     is_live = not once and not as_json and OUT.is_terminal and not OUT.is_dumb_terminal
     # with a single interval to look at, it is what counts
     looks = watch.LOOKS if is_live else 1
-    with contextlib.closing(watch.Watch(watch.choose(pid), interval, gpu.of_engine(), looks)) as watching:
+    price = cost.price_of(gpu_price)
+    watched = watch.Watch(watch.choose(pid), interval, gpu.of_engine(), looks, price=price)
+    with contextlib.closing(watched) as watching:
         if is_live:
             return live.run(watching, interval, Console(highlight=False))
         return _print_once(watching, interval, as_json)

@@ -10,6 +10,7 @@ _LOW, _BUSY = 0.6, 0.9
 _UNUSED = 0.3
 _SAWTOOTH = 0.5  # between its low and its high samples
 _SLOWED = 0.1
+_ALL_CPUS, _FEW_CPUS = 0.9, 0.5  # of the usable ones, as `feedline top` has it
 
 
 def lines(summary: Summary) -> list[str]:
@@ -63,12 +64,28 @@ def hints(summary: Summary) -> list[str]:
         found.append(
             "GPU-Util is under 30 % and half of its memory is free: a larger batch gives each launch more work"
         )
+    if gpu is not None and gpu.utilisation < _UNUSED and waits >= IDLE_LOADER and _is_ample(gpu):
+        found.append(_unfed(summary, gpu))
     if gpu is not None and (gpu.slowed or 0.0) > _SLOWED:
         found.append(
             f"power or heat held the GPU's clocks down in {gpu.slowed:.0%} of the samples: nvidia-smi -q -d "
             "PERFORMANCE says which"
         )
     return found
+
+
+def _unfed(summary: Summary, gpu: Gpu) -> str:
+    """An idle GPU with memory to spare, and what the host shows beside it."""
+    host = summary.host
+    sawtooth = ", in a sawtooth" if gpu.highest - gpu.lowest > _SAWTOOTH else ""
+    words = f"GPU-Util is under 30 %{sawtooth} and half of its memory is free, while the loop waits for data"
+    if host.used_cpus is None:
+        return words
+    busy = host.used_cpus / max(host.cpus, 1e-9)
+    side = "making batches takes it" if busy >= _ALL_CPUS else "the CPUs make batches and wait"
+    side = "so reading is waited for, from storage or a network" if busy < _FEW_CPUS else side
+    makers = summary.counted(summary.workers)
+    return f"{words}: {makers} and the loop use {host.used_cpus:.1f} of {host.cpus:.3g} CPUs, {side}"
 
 
 def _is_ample(gpu: Gpu) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import signal
 from typing import Any
 
+from feedline import cost
 from feedline.diagnose import gpu_text
 from feedline.diagnose.diagnosis import Diagnosis
 from feedline.diagnose.experiments import told
@@ -44,7 +45,11 @@ def notes_of(recording: Recording, summary: Summary | None) -> list[str]:
 
 
 def as_json(
-    recording: Recording, summary: Summary | None, diagnosis: Diagnosis, trial: Trial | None = None
+    recording: Recording,
+    summary: Summary | None,
+    diagnosis: Diagnosis,
+    trial: Trial | None = None,
+    price: cost.Price = cost.NO_PRICE,
 ) -> dict[str, Any]:
     """The object that docs/diagnose.md describes."""
     measured, experiments = summary or Summary(), recording.experiments
@@ -71,12 +76,19 @@ def as_json(
             for change in what_if(measured)
         ],
         "files": None if recording.files is None else recording.files.as_dict(),
+        "cost": cost.as_dict(*_spent(summary, diagnosis, price)),
         "applied": None if trial is None else trial.as_dict(),
         "notes": notes_of(recording, summary),
     }
 
 
-def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis, trial: Trial | None = None) -> str:
+def as_text(
+    recording: Recording,
+    summary: Summary | None,
+    diagnosis: Diagnosis,
+    trial: Trial | None = None,
+    price: cost.Price = cost.NO_PRICE,
+) -> str:
     lines = ["", "feedline diagnose"]
     if summary is not None:
         lines += _measured(summary)
@@ -99,6 +111,9 @@ def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis,
         lines += _changes(summary)
     if trial is not None:
         lines += ["", *trial.lines()]
+    spent = cost.lines(*_spent(summary, diagnosis, price))
+    if spent:
+        lines += ["", "  cost"] + [f"    {line}" for line in spent]
     abstained = [(a.code, a.missing) for a in diagnosis.abstained] if summary is not None else []
     if abstained:
         lines += ["", "  not judged:"] + [f"    {cause}: {missing}" for cause, missing in abstained]
@@ -106,6 +121,13 @@ def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis,
     if notes:
         lines += ["", "  notes:"] + [f"    {note}" for note in notes]
     return "\n".join(lines) + "\n"
+
+
+def _spent(
+    summary: Summary | None, diagnosis: Diagnosis, price: cost.Price
+) -> tuple[cost.Spent | None, list[dict[str, Any]], cost.Price]:
+    measured = {} if summary is None else summary.as_dict()
+    return cost.of_run(measured, price), [shown.as_cause(finding) for finding in diagnosis.verdicts], price
 
 
 def _what_if(summary: Summary | None, recording: Recording) -> dict[int, float | None]:

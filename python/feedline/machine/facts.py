@@ -16,6 +16,7 @@ from pathlib import Path
 from feedline import _engine
 
 from .gpu_facts import gpu_facts
+from .processor import processor_facts
 
 Facts = dict[str, str | int | float | bool | None]
 _KIB_NAMES = {
@@ -35,6 +36,7 @@ def machine_facts(root: Path = Path("/")) -> tuple[Facts, list[str]]:
         "kernel": platform.release(),
         "architecture": platform.machine(),
         "cpu": cpu_model(root),
+        **processor_facts(root),
         "cpus": _engine.online_cpus(),
         "cpus_allowed": len(cpus.allowed),
         "quota_cpus": quota,

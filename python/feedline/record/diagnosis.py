@@ -47,6 +47,7 @@ def join(record: dict[str, Any], document: Mapping[str, Any], steps: Iterable[St
     return {
         **document,
         **record,
+        "machine": _with_clocks(record["machine"], summary),
         "command": list(document["command"]),
         "wall_s": document["wall_s"],
         "subject": " ".join(document["command"]),
@@ -62,6 +63,13 @@ def join(record: dict[str, Any], document: Mapping[str, Any], steps: Iterable[St
         "abstained": document["abstained"],
         "notes": record["notes"] + list(document.get("notes", [])),
     }
+
+
+def _with_clocks(machine: dict[str, Any] | None, summary: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The GPU's clock as it was in the loop: what it is at rest says nothing."""
+    gpu = summary.get("gpu") or {}
+    known = {f"gpu_{name}": gpu[name] for name in ("clock_mhz", "slowed") if gpu.get(name) is not None}
+    return machine if machine is None or not known else machine | known
 
 
 def _figures(summary: Mapping[str, Any], steps: Sequence[Step]) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from typing import Any
 from feedline.errors import RecordError
 
 from ..machine.facts import machine_facts
+from ..machine.packages import package_facts
 from ..machine.software import software_facts
 from ..machine.storage import storage_facts
 from . import diagnosis
@@ -50,6 +51,7 @@ def envelope(
         "machine": machine,
         "software": software_facts(),
         "storage": storage,
+        "packages": package_facts(),
         **empty_measurements(),
         "notes": machine_notes + storage_notes,
     }

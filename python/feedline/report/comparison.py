@@ -35,7 +35,7 @@ from .effects import (
 from .measured import FigureDifference, StageDifference, Work, figures_of, speed_of
 from .rules import Rule, is_usual, rule_of
 
-GROUPS = ("configuration", "machine", "storage", "software")
+GROUPS = ("configuration", "machine", "storage", "software", "packages")
 _EFFECTS = {code_of(effect): effect for effect in BY_RANK}
 
 
@@ -100,7 +100,7 @@ def compare(a: Mapping[str, Any], b: Mapping[str, Any]) -> Comparison:
         f"{label} holds no facts about its {group}: a difference there would not show"
         for label, record in (("A", a), ("B", b))
         for group in GROUPS
-        if record[group] is None
+        if record.get(group) is None
     ]
     conclusion = _conclusion(first, speed, facts, work)
     return Comparison(figures, facts, work.rows, speed is not None, explained, conclusion, notes)
@@ -114,14 +114,24 @@ def _finding(group: str, name: str, effect: str, why: str) -> Finding:
 def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str, str, Any, Any]]:
     found = [("run", name, a[name], b[name]) for name in ("verb", "subject") if a[name] != b[name]]
     for group in GROUPS:
-        of_a, of_b = a[group], b[group]
+        of_a, of_b = a.get(group), b.get(group)
         if of_a is None or of_b is None:
             continue
+        told = _told_by_packages(a, b) if group == "software" else set()
         for name in dict.fromkeys((*of_a, *of_b)):
+            if name in told:
+                continue
             values = of_a.get(name), of_b.get(name)
             if values[0] != values[1] and not is_usual(rule_of(group, name), *values):
                 found.append((group, name, *values))
     return found
+
+
+def _told_by_packages(a: Mapping[str, Any], b: Mapping[str, Any]) -> set[str]:
+    """Facts that the list of packages has one by one, with builds."""
+    if not a.get("packages") or not b.get("packages"):
+        return set()
+    return {"environment", *a["packages"], *b["packages"]}
 
 
 def _effect(rule: Rule | None, a: Any, b: Any, speed: float | None, work: Work) -> tuple[str, float | None]:

@@ -67,10 +67,18 @@ class Work:
         total_a, total_b = sum(of_a[name] for name in names), sum(of_b[name] for name in names)
         self.known = total_a > 0 and total_b > 0
         self._grown = math.log(total_b / total_a) if self.known else 0.0
+        self._step, self._whole = (_step(a), _step(b)), (_whole(a), _whole(b))
         self._changes = {name: of_b[name] - of_a[name] for name in names}
 
     def share(self, stages: frozenset[str], speed: float) -> float | None:
-        """Which part of the difference the times of these stages give; None: not known, they were not recorded."""
+        """Which part of the difference the times of these stages give; None: not known, they were not recorded.
+
+        ``step`` is the loop's own work, of the time that a batch takes as a whole.
+        """
+        if "step" in stages:
+            others = stages - {"step"}
+            known = [self._of_step(speed), self.share(others, speed) if others else None]
+            return max((one for one in known if one is not None), default=None)
         change = sum(self._changes.values())
         if not self.known or not stages & self._changes.keys():
             return None
@@ -78,6 +86,15 @@ class Work:
             return 0.0
         part = sum(value for name, value in self._changes.items() if name in stages) / change
         return part * -self._grown / speed
+
+    def _of_step(self, speed: float) -> float | None:
+        """0 where neither run had a step."""
+        if self._step == (None, None):
+            return 0.0
+        (step_a, step_b), (whole_a, whole_b) = self._step, self._whole
+        if step_a is None or step_b is None or whole_a is None or whole_b is None or whole_a == whole_b:
+            return None
+        return (step_b - step_a) / (whole_b - whole_a) * -math.log(whole_b / whole_a) / speed
 
     def largest(self) -> str | None:
         """The stage whose time grew or shrank most, in words."""
@@ -89,3 +106,16 @@ class Work:
 
 def _times(record: Mapping[str, Any]) -> dict[str, float]:
     return {stage["name"]: stage["ms_per_batch"] for stage in record["stages"] if stage["ms_per_batch"]}
+
+
+def _step(record: Mapping[str, Any]) -> float | None:
+    """Milliseconds of the loop's own work for a batch."""
+    known = [link["ms_per_batch"] for link in record["chain"] if link["name"] == "gpu"]
+    value: float | None = known[0] if known else None
+    return value
+
+
+def _whole(record: Mapping[str, Any]) -> float | None:
+    """Milliseconds of the loop for a batch."""
+    rates = [figure["value"] for figure in record["figures"] if figure["name"] == "batches_per_s"]
+    return 1000 / rates[0] if rates and rates[0] > 0 else None

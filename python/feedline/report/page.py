@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+from .. import cost
 from ..findings import shown
 from . import charts
 from .markup import Element, add, make, text_of
@@ -25,8 +26,11 @@ _WAITS = {
 _SERIES = {"wait_ms": "wait for a batch", "step_ms": "the loop's own work"}
 
 
-def page(record: Mapping[str, Any]) -> str:
-    """A record, as `feedline.record.read` gives it, as one HTML document without a script and without a link."""
+def page(record: Mapping[str, Any], price: cost.Price | None = None) -> str:
+    """A record, as `feedline.record.read` gives it, as one HTML document without a script and without a link.
+
+    Without a price of a GPU-hour, that of the record is taken.
+    """
     style = files("feedline.report").joinpath("style.css").read_text(encoding="utf-8")
     title = f"feedline {record['verb']}: {record['subject'] or 'a run'}"
     head = make(
@@ -42,6 +46,7 @@ def page(record: Mapping[str, Any]) -> str:
         _verdicts(record),
         _tuning(record),
         _chain(record),
+        _cost(record, price or cost.NO_PRICE),
         _timeline(record),
         _stages(record),
         *_histograms(record),
@@ -111,6 +116,15 @@ def _chain(record: Mapping[str, Any]) -> Element | None:
         return None
     notes = [make("li", f"{one['name']}: {one['note']}") for one in record["chain"]]
     return _section("From storage to the GPU, time per batch", charts.chain(record["chain"]), make("ul", *notes))
+
+
+def _cost(record: Mapping[str, Any], price: cost.Price) -> Element | None:
+    if price.gpu_hour is None:
+        price = cost.Price((record.get("cost") or {}).get("gpu_hour_price"), price.job_hours)
+    words = cost.lines(cost.of_record(record, price), record["verdicts"], price)
+    if not words:
+        return None
+    return _section("What waiting for data costs", make("ul", *(make("li", one) for one in words)))
 
 
 def _timeline(record: Mapping[str, Any]) -> Element | None:
@@ -217,12 +231,16 @@ def _environment(record: Mapping[str, Any]) -> list[Element]:
         ("machine", "Machine"),
         ("storage", "Storage of the dataset"),
         ("software", "Software"),
+        ("packages", "Packages"),
     ):
-        facts = record[name]
+        facts = record.get(name)
         if facts:
             rows = [(key.replace("_", " ").removesuffix(" bytes"), fact(key, value)) for key, value in facts.items()]
-            made.append(_section(title, _table((), rows)))
-        elif name != "configuration":
+            table = _table((), rows)
+            if name == "packages":
+                table = make("details", make("summary", f"{len(rows)} packages"), table)
+            made.append(_section(title, table))
+        elif name not in ("configuration", "packages"):
             made.append(_section(title, make("p", "Not recorded.", class_="quiet")))
     return made
 

@@ -7,6 +7,7 @@ that, needs the stages' times to bear it out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +15,30 @@ from typing import Any
 CPU_STAGES = frozenset(("decode", "transform", "batch", "python", "collate", "hand-over"))
 STORAGE_STAGES = frozenset(("storage",))
 ALL_STAGES = CPU_STAGES | STORAGE_STAGES
+STEP = frozenset(("step",))  # the loop's own work, on whatever device
 
 # Faster the later. What a virtual disk or an overlay is made of is not known, so they have no place.
 _STORAGE = ("remote", "network", "disk", "ssd", "nvme", "memory")
 _WORKLOAD = ("batch_size", "crop_pixels", "samples", "shuffle", "dataset", "collate")
+_VARIABLES_OF_THREADS = (
+    *("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "OMP_WAIT_POLICY"),
+    *("KMP_AFFINITY", "KMP_BLOCKTIME", "GOMP_CPU_AFFINITY"),
+)
+_VARIABLES_OF_KERNELS = (
+    *("CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_MAX_CONNECTIONS", "CUBLAS_WORKSPACE_CONFIG", "NVIDIA_TF32_OVERRIDE"),
+    *(
+        "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+        "TORCH_CUDNN_V8_API_DISABLED",
+        "PYTORCH_ALLOC_CONF",
+        "PYTORCH_CUDA_ALLOC_CONF",
+    ),
+)
+_CHOICES = ("cudnn_benchmark", "cudnn_deterministic", "cudnn_allow_tf32", "cudnn_version", "matmul_precision")
+_STEP_PACKAGES = ("torch", "triton", "nvidia-cudnn", "nvidia-cublas", "nvidia-nccl", "cudnn", "pytorch", "cudatoolkit")
+_LOADING_PACKAGES = (
+    *("feedline", "torch", "torchvision", "numpy", "pillow", "pillow-simd", "opencv", "albumentations", "webdataset"),
+    *("libjpeg-turbo", "libtiff", "zlib", "zlib-ng", "lmdb", "h5py", "pyarrow", "tokenizers", "mkl", "openblas"),
+)
 _LIBRARIES = ("feedline", "torch", "torchvision", "numpy", "pillow", "pillow-simd", "webdataset", "libc", "python")
 
 
@@ -53,6 +74,11 @@ def _medium(a: Any, b: Any) -> int:
     return _more(_STORAGE.index(a), _STORAGE.index(b))
 
 
+def _off(a: Any, b: Any) -> int:
+    """Off is faster."""
+    return int(a) - int(b) if isinstance(a, bool) and isinstance(b, bool) else 0
+
+
 def _numbers(a: Any, b: Any) -> bool:
     return all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (a, b))
 
@@ -61,6 +87,16 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("machine", "usable_cpus"): Rule("CPUs that the run may use: affinity and cgroup quota", capacity=True),
     ("machine", "load_1min"): Rule("other programs on the CPUs", ALL_STAGES, faster=_less, least=0.5),
     ("machine", "cpu"): Rule("another processor", CPU_STAGES),
+    ("machine", "cpu_flags"): Rule("instructions that libraries choose their code by", CPU_STAGES),
+    ("machine", "cpu_max_mhz"): Rule("the processor's highest clock", CPU_STAGES, faster=_more, least=0.02),
+    ("machine", "cpu_governor"): Rule("how the kernel chooses the processor's clock", CPU_STAGES),
+    ("machine", "smt"): Rule("two threads on one core", CPU_STAGES),
+    ("machine", "numa_nodes"): Rule("memory of another node is further away", CPU_STAGES),
+    ("machine", "huge_pages"): Rule("how much memory one entry of the TLB covers", CPU_STAGES),
+    ("machine", "hypervisor"): Rule("a virtual machine", ALL_STAGES),
+    ("machine", "gpu_driver"): Rule("another driver of the GPU", STEP),
+    ("machine", "gpu_clock_mhz"): Rule("the GPU's clock in the loop", STEP, faster=_more, least=0.03),
+    ("machine", "gpu_slowed"): Rule("power or heat that held the clocks down", STEP, faster=_less, least=0.1),
     ("machine", "architecture"): Rule("another instruction set", CPU_STAGES),
     ("machine", "kernel"): Rule("another kernel", STORAGE_STAGES),
     ("machine", "memory_limit_bytes"): Rule("memory for the page cache", STORAGE_STAGES, faster=_limit),
@@ -77,12 +113,15 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("configuration", "persistent_workers"): Rule("workers kept from epoch to epoch"),
     ("storage", "kind"): Rule("another kind of storage", STORAGE_STAGES, faster=_medium),
     ("storage", "file_system"): Rule("another file system", STORAGE_STAGES),
-    ("storage", "rotational"): Rule("a disk that spins", STORAGE_STAGES, faster=_less),
+    ("storage", "rotational"): Rule("a disk that spins", STORAGE_STAGES, faster=_off),
     ("storage", "read_ahead_kb"): Rule("how far the kernel reads ahead", STORAGE_STAGES),
     ("storage", "device"): Rule("another device", STORAGE_STAGES),
     ("storage", "mount_options"): Rule("other mount options", STORAGE_STAGES),
-    ("software", "OMP_NUM_THREADS"): Rule("threads inside every worker", CPU_STAGES),
-    ("software", "MKL_NUM_THREADS"): Rule("threads inside every worker", CPU_STAGES),
+    ("software", "LD_LIBRARY_PATH"): Rule("where libraries are looked for first", CPU_STAGES),
+    **{("software", name): Rule("threads inside every worker", CPU_STAGES) for name in _VARIABLES_OF_THREADS},
+    **{("software", name): Rule("how kernels run on the GPU", STEP) for name in _VARIABLES_OF_KERNELS},
+    **{("configuration", name): Rule("how kernels are chosen", STEP) for name in _CHOICES},
+    ("configuration", "deterministic_algorithms"): Rule("slower kernels, for equal results", STEP, faster=_off),
     ("software", "LD_PRELOAD"): Rule("a library put in front of all others", CPU_STAGES),
     ("software", "free_threaded"): Rule("an interpreter without the lock", CPU_STAGES),
     **{("software", name): Rule("another version", CPU_STAGES) for name in _LIBRARIES},
@@ -91,9 +130,27 @@ _RULES: dict[tuple[str, str], Rule] = {
 }
 
 
+_GPU_RULES = {
+    "name": Rule("another GPU", STEP),
+    "pcie_width": Rule("lanes to the GPU", STEP, faster=_more),
+    "pcie_generation": Rule("speed of each lane to the GPU", STEP, faster=_more),
+}
+
+
 def rule_of(group: str, name: str) -> Rule | None:
     """None: nothing is known of its effect on speed."""
+    if group == "machine" and (found := re.fullmatch(r"gpu\d+_(\w+)", name)):
+        return _GPU_RULES.get(found[1])
+    if group == "packages":
+        loading, step = (any(_is(name, one) for one in names) for names in (_LOADING_PACKAGES, _STEP_PACKAGES))
+        stages = (CPU_STAGES if loading else frozenset()) | (STEP if step else frozenset())
+        return Rule("another version or build", stages) if stages else None
     return _RULES.get((group, name))
+
+
+def _is(package: str, name: str) -> bool:
+    """``nvidia-cudnn-cu12`` is ``nvidia-cudnn``, and ``opencv-python-headless`` is ``opencv``."""
+    return package == name or package.startswith(f"{name}-")
 
 
 def is_usual(rule: Rule | None, a: Any, b: Any) -> bool:

@@ -7,6 +7,7 @@ import textwrap
 
 from rich.text import Text
 
+from ..cost import amounts as spending
 from . import amounts
 from .amounts import count, percent, rate, size
 from .rates import UNKNOWN, UNKNOWN_STAGE
@@ -31,7 +32,7 @@ def lines(view: View, width: int, height: int | None = None, selected: int = 0, 
         "table": _table(view, selected, width),
         "loader": [] if chosen is None else _loader(chosen, width),
         "stages": [] if chosen is None else _stages(chosen, width),
-        "host": _host(view, width) + _gpus(view, width),
+        "host": _host(view, width) + _gpus(view, width) + _cost(view, width),
         "alarms": _alarms(view, width),
         "notes": _notes(view, width),
         "others": _others(view),
@@ -226,6 +227,14 @@ def _gpus(view: View, width: int) -> Section:
         text.append("" if gpu.temperature_c is None else f" {gpu.temperature_c} C")
         found.append(text)
     return found
+
+
+def _cost(view: View, width: int) -> Section:
+    if view.spent is None:
+        return []
+    idle = "idle for data" if view.loaders else "idle, by GPU-Util,"
+    share = f"{idle} {percent(view.spent.idle_share)} of {amounts.clock(view.spent.seconds)}"
+    return _wrapped("cost", f"{share}: {spending(view.spent, view.price)}", width, "")
 
 
 def _alarms(view: View, width: int) -> Section:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..cost import NO_PRICE, Price, Spent, as_amounts
 from ..errors import ConfigError
 from ..findings import Finding
 from ..findings.shown import as_alarm
@@ -20,6 +21,7 @@ from ..machine.processes import Identity, identify
 from . import published
 from .alarms import LOOKS, Alarms, Moment
 from .rates import LoaderRates, between
+from .spending import Spending
 
 _HISTORY = 60
 _ANSWER_S = 0.5
@@ -59,21 +61,32 @@ class View:
     alarms: tuple[Finding, ...]  # the worst first; an alarm is "critical"
     notes: tuple[str, ...]
     others: tuple[Identity, ...]  # of the same user, with loaders, outside this run
+    spent: Spent | None = None  # since the first look, by GPUs that waited
+    price: Price = NO_PRICE
 
     def as_dict(self) -> dict[str, Any]:
         """For ``--json``."""
-        return dataclasses.asdict(self) | {"alarms": [as_alarm(alarm) for alarm in self.alarms]}
+        cost = None if self.spent is None else as_amounts(self.spent, self.price)
+        alarms = [as_alarm(alarm) for alarm in self.alarms]
+        return dataclasses.asdict(self) | {"alarms": alarms, "spent": cost, "price": self.price.gpu_hour}
 
 
 class Watch:
     """Close it. `looks`: how many of them a state has to last for an alarm. `find` and `gpus` are seams for tests."""
 
     def __init__(
-        self, process: Identity, interval_s: float, gpus: Gpus, looks: int = LOOKS, find: Find = published.find
+        self,
+        process: Identity,
+        interval_s: float,
+        gpus: Gpus,
+        looks: int = LOOKS,
+        find: Find = published.find,
+        price: Price = NO_PRICE,
     ) -> None:
         self._process, self._gpus, self._find = process, gpus, find
         self._host = HostWatch(process.pid, interval_s)
         self._alarms = Alarms(looks)
+        self._spending, self._looked_s = Spending(price), 0.0
         self._loaders: dict[tuple[int, int], _Followed] = {}
         self._view: View | None = None
         self._latest: tuple[LoaderView, ...] = ()  # when there were any
@@ -94,6 +107,10 @@ class Watch:
         seen = tuple((loader.name, loader.totals, loader.rates, loader.idle_s) for loader in loaders)
         self._latest = loaders or self._latest
         inside = {loader.pid for loader in loaders}
+        now_s = time.monotonic()
+        over_s = now_s - self._looked_s if self._looked_s else 0.0
+        self._looked_s = now_s
+        waiting = [(loader.pid, loader.rates) for loader in loaders]
         self._view = View(
             process=self._process,
             age_s=self._process.age_s(),
@@ -105,6 +122,8 @@ class Watch:
             alarms=self._alarms.judge(Moment(seen, host, gpus)),
             notes=(*_silence(loaders, found), *found.notes, *host.notes),
             others=tuple(_identities(p.pid for p in found.processes if p.pid not in inside and p.loaders)),
+            spent=self._spending.add(over_s, waiting, gpus, (self._process.pid, *host.pids)),
+            price=self._spending.price,
         )
         return self._view
 

@@ -197,7 +197,7 @@ def test_a_gpu_that_waits_for_the_step_is_said_beside_compute_bound():
     assert any("GPU-Util is 30%: most of the time it waits" in sentence for sentence in evidence)
     low = replace(idle, utilisation=0.2)
     assert any("larger batch" in hint for hint in gpu_text.hints(on_gpu(gpu=low)))
-    assert not gpu_text.hints(on_gpu(gpu=low, waits=waiting(production=0.5)))
+    assert "larger batch" not in " ".join(gpu_text.hints(on_gpu(gpu=low, waits=waiting(production=0.5))))
     assert not gpu_text.hints(on_gpu(gpu=replace(low, memory_used_bytes=70 << 30)))
 
 
@@ -207,3 +207,18 @@ def test_one_of_pinning_and_non_blocking_alone_is_mentioned():
     assert "without non_blocking=True" in gpu_text.hints(on_gpu(copied(0.1, pinned=True)))[0]
     assert "not page-locked" in gpu_text.hints(on_gpu(copied(0.1, asked=True)))[0]
     assert "clocks" in gpu_text.hints(on_gpu(gpu=replace(BUSY, slowed=0.6)))[0]
+
+
+def test_an_unfed_gpu_is_joined_with_what_the_host_shows():
+    low = replace(IDLE, utilisation=0.2, memory_used_bytes=8 << 30)
+    waits = waiting(production=0.5)
+    for used, words in (
+        (0.4, "from storage or a network"),
+        (3.9, "making batches takes it"),
+        (2.5, "make batches and"),
+    ):
+        (hint,) = gpu_text.hints(on_gpu(gpu=low, waits=waits, host={"used_cpus": used}))
+        assert "in a sawtooth and half of its memory is free, while the loop waits for data" in hint
+        assert f"4 workers and the loop use {used} of 4 CPUs" in hint
+        assert words in hint
+    assert not gpu_text.hints(on_gpu(gpu=replace(low, memory_used_bytes=70 << 30), waits=waits))

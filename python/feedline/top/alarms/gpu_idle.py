@@ -2,12 +2,13 @@
 """A GPU with memory to spare waits for data."""
 
 from ...findings import Entry, Threshold
-from ..judging import GPUS, WAIT_NOTE, Alarm, Moment, Seen, Told, free_share
+from ..judging import GPUS, WAIT_NOTE, Alarm, Seen, Told, free_share
+from ..signs import ALL_CPUS, DISK_WAITS, FEW_CPUS, supply_is_short, told
 from .gpu_sawtooth import SAW_TURNS, turns
 
 GPU_IDLE = Threshold(0.30, "utilisation under which a GPU with memory to spare is not being fed")
 GPU_AMPLE = Threshold(0.30, "of its memory, free, then")
-ALL_CPUS = Threshold(0.9, "of the usable CPUs, used: the run makes its batches as fast as they let it")
+__all__ = ["ALARM", "ALL_CPUS", "DISK_WAITS", "FEW_CPUS", "GPU_AMPLE", "GPU_IDLE", "WAIT_NOTE"]
 
 
 def _judges(seen: Seen) -> Told:
@@ -16,15 +17,11 @@ def _judges(seen: Seen) -> Told:
         busy = seen.held(history)
         if busy is None or turns(history) >= SAW_TURNS:
             continue
-        if busy < GPU_IDLE and free is not None and free > GPU_AMPLE and _supply_is_short(seen.now):
-            sentence = f"GPU {gpu.index} is used {busy:.0%}, has memory to spare, and waits for data: run "
+        if busy < GPU_IDLE and free is not None and free > GPU_AMPLE and supply_is_short(seen.now):
+            signs = told(seen)
+            beside = f" ({signs})" if signs else ""
+            sentence = f"GPU {gpu.index} is used {busy:.0%}, has memory to spare, and waits for data{beside}: run "
             yield at, True, f"{sentence}`feedline diagnose`"
-
-
-def _supply_is_short(moment: Moment) -> bool:
-    waits = [rates.wait_share or 0.0 for _, _, rates, _ in moment.loaders if rates is not None]
-    used, usable = moment.host.cpus_used, moment.host.cpus_usable
-    return max(waits, default=0.0) >= WAIT_NOTE or (used is not None and used >= ALL_CPUS * usable)
 
 
 ALARM = Alarm(
@@ -33,12 +30,14 @@ ALARM = Alarm(
         verb="top",
         title="a GPU with memory to spare waits for data",
         means="The batches come too slowly for it.",
-        recognised="A GPU under 30 % with 30 % of its memory free, while the loop waits or the run's CPUs are all "
-        "busy.",
+        recognised="A GPU under 30 % with 30 % of its memory free, while the loop waits, or the run's CPUs are all "
+        "busy, or few of them are and storage is waited for. How many processes there are, and whether their memory "
+        "still rises, is told beside it.",
         to_do="Run `feedline diagnose`.",
         abstains="A GPU in a sawtooth is told as that. GPUs on which only other processes compute raise none, where "
         "the driver tells.",
-        example="GPU 0 is used 12%, has memory to spare, and waits for data: run `feedline diagnose`",
+        example="GPU 0 is used 12%, has memory to spare, and waits for data (9 processes use 0.4 of 16 CPUs, and "
+        "storage is waited for): run `feedline diagnose`",
     ),
     turn=GPUS + 30,
     judges=_judges,

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from ...findings import Entry, Threshold
 from ..judging import GPUS, Alarm, Seen, Told
+from ..signs import supply_is_short, told
 
 SAW_LOW = Threshold(0.20, "utilisation: below it is idle")
 SAW_HIGH = Threshold(0.70, "utilisation: from there on it is busy")
@@ -27,7 +28,10 @@ def _judges(seen: Seen) -> Told:
     for at, gpu in seen.own_gpus():
         history = seen.utilisations(gpu)
         if seen.held(history) is not None and turns(history) >= SAW_TURNS:
-            yield at, True, f"GPU {gpu.index} goes from busy to idle and back: data supply?"
+            signs = told(seen)
+            beside = f" ({signs})" if signs else ""
+            cause = "it waits for data, run `feedline diagnose`" if supply_is_short(seen.now) else "data supply?"
+            yield at, True, f"GPU {gpu.index} goes from busy to idle and back{beside}: {cause}"
 
 
 ALARM = Alarm(
@@ -36,7 +40,8 @@ ALARM = Alarm(
         verb="top",
         title="a GPU goes from busy to idle and back",
         means="It works through what is ready, and then waits: mostly for data.",
-        recognised="From above 70 % to under 20 % and back, twice in ten looks.",
+        recognised="From above 70 % to under 20 % and back, twice in ten looks. Where the loop waits, all CPUs are "
+        "busy or storage is waited for as well, it is said to wait for data.",
         to_do="Run `feedline diagnose`.",
         abstains="GPUs on which only other processes compute raise none, where the driver tells.",
         example="GPU 0 goes from busy to idle and back: data supply?",

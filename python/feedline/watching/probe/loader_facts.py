@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import Any
@@ -23,6 +24,24 @@ def process_facts() -> dict[str, Any]:
         facts["torch"] = str(torch.__version__)
         facts["threads"] = torch.get_num_threads()
         facts["cuda"] = bool(torch.cuda.is_initialized())
+        if facts["cuda"]:
+            facts |= _choices(torch)
+    return facts
+
+
+def _choices(torch: Any) -> dict[str, Any]:
+    """How kernels are chosen on the GPU, as the script has set it: asking sets nothing, and no version must have it."""
+    facts: dict[str, Any] = {}
+    for name, ask in (
+        ("cudnn_benchmark", lambda: bool(torch.backends.cudnn.benchmark)),
+        ("cudnn_deterministic", lambda: bool(torch.backends.cudnn.deterministic)),
+        ("cudnn_allow_tf32", lambda: bool(torch.backends.cudnn.allow_tf32)),
+        ("cudnn_version", lambda: int(torch.backends.cudnn.version())),
+        ("matmul_precision", lambda: str(torch.get_float32_matmul_precision())),
+        ("deterministic_algorithms", lambda: bool(torch.are_deterministic_algorithms_enabled())),
+    ):
+        with contextlib.suppress(AttributeError, RuntimeError, TypeError):
+            facts[name] = ask()
     return facts
 
 

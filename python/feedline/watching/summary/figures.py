@@ -174,7 +174,9 @@ class Gpu:
     memory_used_bytes: int | None = None  # the most
     memory_bytes: int = 0
     received_bytes_per_s: float | None = None  # over PCIe
-    power_w: float | None = None
+    power_w: float | None = None  # of one
+    idle_power_w: float | None = None  # of one, in samples with next to no kernels; None: there were none
+    clock_mhz: float | None = None  # of its multiprocessors
     slowed: float | None = None  # share of the samples with clocks held down by power or heat
     shared: bool = False  # with processes that are not of this run
 

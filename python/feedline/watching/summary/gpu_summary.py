@@ -13,6 +13,7 @@ from feedline.watching.recordings import ProcessRecord, Recording
 from feedline.watching.summary.figures import Copies, Gpu
 
 _FEWEST_SAMPLES = 4  # a second of them
+_IDLE = 0.1  # GPU-Util up to which a sample's power is that of waiting
 _LOWEST, _HIGHEST = 0.1, 0.9  # quantiles that say how far the samples lie apart
 
 
@@ -95,6 +96,8 @@ def _gpu(
         return sum(values(name)) / len(values(name)) if values(name) else None
 
     busy = values("utilisation")
+    idle = [row for row in rows if row["utilisation"] is not None and row["utilisation"] <= _IDLE]
+    idle_power = [float(row["power_w"]) for row in idle if row["power_w"] is not None]
     memory = values("memory_used_bytes")
     return Gpu(
         indices=tuple(sorted(used)),
@@ -107,6 +110,8 @@ def _gpu(
         memory_bytes=min(gpu["memory_bytes"] for gpu in facts),
         received_bytes_per_s=mean("received_bytes_per_s"),
         power_w=mean("power_w"),
+        idle_power_w=sum(idle_power) / len(idle_power) if idle_power else None,
+        clock_mhz=mean("clock_mhz"),
         slowed=mean("slowed"),
         shared=shared,
     )

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every installed package with its version and build, by its own metadata: nothing is imported for it.
+
+Two builds of one version differ in speed: a wheel for any Linux, one compiled here, one of conda. So the build is told
+where the metadata has it: the wheel's platform, conda's build string, and who installed it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib import metadata
+from pathlib import Path
+
+_MOST = 1000  # packages: a record stays of bounded size
+_LONGEST = 120
+_WHEEL_TAG = re.compile(r"^Tag:\s*(\S+)\s*$", re.MULTILINE)
+
+
+def package_facts(prefix: Path = Path(sys.prefix), path: list[str] | None = None) -> dict[str, str]:
+    """By name in lower case: ``2.13.0 (manylinux_2_28_x86_64, pip)``; of conda ``1.26.4 (py311h64a7726_0, conda)``.
+
+    Args:
+        prefix: of the environment, where conda keeps its own metadata.
+        path: folders that packages are imported from; None: this interpreter's.
+    """
+    found: dict[str, str] = {}
+    distributions = metadata.distributions() if path is None else metadata.distributions(path=path)
+    for distribution in distributions:
+        try:
+            text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+            name, version = (_field(text, field) for field in ("Name", "Version"))
+            if name and version:  # a damaged one has neither
+                found.setdefault(_normal(name), _shown(version, [_platform(distribution), _installer(distribution)]))
+        except (OSError, UnicodeError, ValueError):
+            continue
+    found |= _of_conda(prefix)
+    return dict(sorted(found.items())[:_MOST])
+
+
+def _field(text: str, name: str) -> str:
+    """Of the head of a package's metadata: parsing all of it as an e-mail takes ten times as long."""
+    found = re.search(rf"^{name}:[ \t]*(\S+)[ \t]*$", text.partition("\n\n")[0], re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _platform(distribution: metadata.Distribution) -> str:
+    """Of wheels that hold machine code: the platforms' last, the oldest that it is for."""
+    tags = _WHEEL_TAG.findall(distribution.read_text("WHEEL") or "")
+    platforms = [tag.rpartition("-")[2] for tag in tags]
+    return "" if not platforms or platforms[-1] == "any" else platforms[-1]
+
+
+def _installer(distribution: metadata.Distribution) -> str:
+    return (distribution.read_text("INSTALLER") or "").strip()
+
+
+def _of_conda(prefix: Path) -> dict[str, str]:
+    found = {}
+    for path in sorted((prefix / "conda-meta").glob("*.json"))[:_MOST]:
+        try:
+            held = json.loads(path.read_bytes())
+            name, version, build = (str(held[key]) for key in ("name", "version", "build"))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        found[_normal(name)] = _shown(version, [build, "conda"])
+    return found
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _shown(version: str, builds: list[str]) -> str:
+    known = [one for one in builds if one]
+    return (f"{version} ({', '.join(known)})" if known else version)[:_LONGEST]

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the run's GPUs cost while they wait, look by look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..cost import Price, Spent
+from ..machine.gpu import Reading
+from .rates import LoaderRates
+
+Waiting = Iterable[tuple[int, LoaderRates | None]]  # the process of a loader, and what it did since the look before
+
+
+class Spending:
+    """Adds up looks. `price`: what `feedline top` was given."""
+
+    def __init__(self, price: Price) -> None:
+        self.price = price
+        self._gpus = 0
+        self._gpu_s = self._idle_s = self._power_s = self._powered_s = 0.0
+
+    def add(self, over_s: float, waiting: Waiting, gpus: Sequence[Reading], pids: Iterable[int]) -> Spent | None:
+        """What was spent since the first look.
+
+        Args:
+            over_s: seconds since the look before.
+            waiting: the loaders of the run.
+            gpus: all that are seen.
+            pids: the processes of the run.
+
+        Returns:
+            None where no GPU is the run's, or nobody says whether it waits.
+        """
+        shares = _waits(waiting)
+        own = _own(gpus, set(pids), len(shares))
+        count = len(own) if own or self.price.gpu_hour is None else len(shares)
+        idle = _idle_share(shares, own)
+        if count and idle is not None and over_s > 0:
+            self._gpus = max(self._gpus, count)
+            self._gpu_s += count * over_s
+            self._idle_s += count * over_s * idle
+            powers = [gpu.power_w for gpu in own if gpu.power_w is not None]
+            if powers:
+                self._powered_s += over_s
+                self._power_s += over_s * sum(powers) / len(powers)
+        if not self._gpu_s:
+            return None
+        watts = self._power_s / self._powered_s if self._powered_s else None
+        seconds = self._gpu_s / self._gpus
+        return Spent(self._gpus, seconds, self._idle_s / self._gpu_s, watts, assumed=not own)
+
+
+def _waits(waiting: Waiting) -> list[float]:
+    """By process that has a loader: the share of its loop's time."""
+    shares: dict[int, float] = {}
+    for pid, rates in waiting:
+        if rates is not None and rates.wait_share is not None:
+            shares[pid] = min(shares.get(pid, 0.0) + rates.wait_share, 1.0)
+    return list(shares.values())
+
+
+def _own(gpus: Sequence[Reading], pids: set[int], loops: int) -> list[Reading]:
+    """Those on which the run computes; where nobody is told of, one for each loop."""
+    if any(gpu.pids for gpu in gpus):
+        return [gpu for gpu in gpus if pids & set(gpu.pids)]
+    return list(gpus[: max(loops, 1)])
+
+
+def _idle_share(shares: list[float], own: list[Reading]) -> float | None:
+    """By the loops' waiting, which is exact; where no loader tells of it, by GPU-Util, which hides some of it."""
+    if shares:
+        return sum(shares) / len(shares)
+    known = [gpu.utilisation for gpu in own if gpu.utilisation is not None]
+    return 1 - sum(known) / len(known) if known else None
