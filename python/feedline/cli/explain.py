@@ -46,6 +46,7 @@ def pages_of(causes: tuple[Path, ...] = ()) -> list[Entry]:
     """All pages, verb by verb; `causes`: folders of further causes of diagnose."""
     from feedline.data import inspection, places
     from feedline.diagnose import causes as of_diagnose
+    from feedline.environment import checks as of_env
     from feedline.report import effects
     from feedline.top import alarms
     from feedline.trace import causes as of_trace
@@ -58,6 +59,7 @@ def pages_of(causes: tuple[Path, ...] = ()) -> list[Entry]:
         *inspection.entries(),
         *places.entries(),
         *of_verify.entries(),
+        *of_env.entries(),
         *effects.entries(),
     ]
 
