@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from feedline.cli import exit_codes, parameters
 from feedline.cli.console import OUT, counted, print_json, table
+from feedline.cli.env_making import clean, create, export, list_
 
 if TYPE_CHECKING:
     from feedline.environment.checking import Verdict
@@ -118,6 +119,10 @@ def diff(first: str, second: str, as_json: bool) -> int:
     else:
         OUT.print("[green]nothing differs[/]" + _by(one.kind, other.kind))
     return exit_codes.PROBLEMS_FOUND if found else exit_codes.FINE
+
+
+for _verb in (export, create, list_, clean):
+    env.add_command(_verb)
 
 
 def _by(*kinds: str) -> str:

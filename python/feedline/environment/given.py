@@ -35,6 +35,11 @@ def listing_at(path: str | os.PathLike[str], python: str | None = None) -> Listi
     return read_lock(place, platform_name(), python)
 
 
+def listing_of_own() -> Listing:
+    """The listing of the environment that runs this."""
+    return seen_listing(read_environment())
+
+
 def read_snapshot(path: str | os.PathLike[str]) -> dict[str, Any]:
     """A snapshot's JSON.
 

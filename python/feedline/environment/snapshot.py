@@ -92,7 +92,7 @@ def listing_of(value: Mapping[str, Any], source: str) -> Listing:
         Pin(
             name=str(one["name"]), manager=str(one["manager"]), version=str(one["version"]), build=str(one["build"]),
             channel=str(one["channel"]), url=str(one["url"]), hashes=tuple(map(str, one["hashes"])),
-            content=str(one["content"]),
+            content=str(one["content"]), tags=tuple(map(str, one.get("tags", ()))),
         )
         for one in value["packages"]
     )  # fmt: skip
@@ -119,7 +119,7 @@ def _project(one: Installed) -> Pin:
     content = "editable" if one.editable else one.content
     return Pin(
         one.name, "pip", one.version, url=url, hashes=tuple(f"{kind}:{value}" for kind, value in hashes.items()),
-        content=content,
+        content=content, tags=one.tags,
     )  # fmt: skip
 
 
@@ -133,6 +133,7 @@ def _as_dict(pin: Pin) -> dict[str, Any]:
         "url": pin.url,
         "hashes": list(pin.hashes),
         "content": pin.content,
+        "tags": list(pin.tags),
     }
 
 

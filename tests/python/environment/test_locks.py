@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks of every kind are read to what they say, and refused with their name where they are damaged or of another version."""
+"""Locks of every kind are read to what they say; damaged ones, and those of unknown versions, are refused by name."""
 
 from __future__ import annotations
 
@@ -93,7 +93,9 @@ requires-python = ">=3.11"
 name = "mine"
 version = "0.1"
 source = {{ virtual = "." }}
-dependencies = [{{ name = "numpy" }}, {{ name = "colorama", marker = "sys_platform == 'win32'" }}, {{ name = "a", extra = ["x"] }}]
+dependencies = [
+  {{ name = "numpy" }}, {{ name = "colorama", marker = "sys_platform == 'win32'" }}, {{ name = "a", extra = ["x"] }},
+]
 [package.dev-dependencies]
 dev = [{{ name = "einops" }}]
 [[package]]

@@ -21,6 +21,7 @@ class Pin:
         channel: a short name or a URL; "": any.
         url: of the archive, or where a project is from if not from an index; "": not told.
         hashes: any of these is right, as ``sha256:...``; empty: not told.
+        tags: of the wheel that was installed; empty: not told, or it was built here.
         content: as of :attr:`feedline.environment.reading.wheels.Installed.content`; "": not told.
     """
 
@@ -33,6 +34,7 @@ class Pin:
     url: str = ""
     hashes: tuple[str, ...] = ()
     content: str = ""
+    tags: tuple[str, ...] = ()
 
     @property
     def sha256(self) -> str:
