@@ -82,7 +82,7 @@ def _owned(seen: Environment, files: Files) -> dict[str, list[Listed]]:
     owned = {one.name: list(one.files) for one in seen.packages if one.name not in overwritten}
     claims: dict[str, tuple[str, Listed]] = {}
     for one in seen.distributions:
-        if seen.is_condas(one) or one.name in spoilt:
+        if seen.is_condas(one) or one.is_systems or one.name in spoilt:
             continue
         mine = owned.setdefault(one.name, [])
         for listed in one.files:

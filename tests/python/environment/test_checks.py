@@ -17,7 +17,7 @@ from made_environments import Environment, elf, write
 from feedline.environment.checking import Case, Verdict, check
 from feedline.environment.checks import registered
 from feedline.environment.given import listing_at
-from feedline.environment.reading.graphics import Graphics
+from feedline.environment.reading.graphics import Graphics, graphics_of
 from feedline.environment.seen import read_environment
 
 TODAY = date(2026, 6, 1)
@@ -440,6 +440,23 @@ def sound_namespace(folder: Path) -> tuple[Environment, Planted]:
     return made, {}
 
 
+def sound_debian(folder: Path) -> tuple[Environment, Planted]:
+    """apt patches files behind RECORD, splits packages, and keeps an egg-info beside a dist-info."""
+    made = Environment(folder / "usr")
+    (made.prefix / "pyvenv.cfg").unlink()
+    (made.prefix / "bin/python3.11").write_bytes(b"")
+    made.site.rmdir()
+    made.site = made.prefix / "lib/python3/dist-packages"
+    made.site.mkdir(parents=True)
+    made.project("blinker", "1.5", installer="")
+    made.project("cryptography", "38.0", installer="", files={"cryptography/a.py": b"a", "cryptography/b.py": b"b"})
+    (made.site / "blinker/__init__.py").write_bytes(b"# patched\n")
+    (made.site / "cryptography/a.py").unlink()
+    write(made.site / "cryptography.egg-info/PKG-INFO", b"Name: cryptography\nVersion: 38.0\n")
+    write(made.site / "half.dist-info/WHEEL", b"")
+    return made, {}
+
+
 def sound_editable_of_a_commit(folder: Path) -> tuple[Environment, Planted]:
     made = a_venv(folder)
     made.project(
@@ -472,6 +489,19 @@ def test_what_no_table_knows_is_said_to_be_unknown(tmp_path: Path) -> None:
     made.torch("2.9.0", library=elf(sass=(90,)))
     abstained = {one.code: one.missing for one in verdict(made.prefix, **case).abstained}
     assert "Z9000: unknown" in abstained["gpu_not_in_build"]
+
+
+def test_gpus_are_known_where_nvml_fails(tmp_path: Path) -> None:
+    """As in a container whose devices systemd took away: /proc still tells, and the note says what failed."""
+    made = with_torch(tmp_path, version="2.9.0+cpu", cuda=None)
+    root = tmp_path / "root"
+    write(root / "proc/driver/nvidia/gpus/0000:01:00.0/information", b"Model: \t\t NVIDIA A100-SXM4-80GB\nIRQ: 1\n")
+    version = b"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build\n"
+    write(root / "proc/driver/nvidia/version", version)
+    graphics = graphics_of(root, "libnowhere-nvml.so")
+    assert (graphics.driver, graphics.names) == ("580.65.06", ("NVIDIA A100-SXM4-80GB",)) and graphics.note
+    assert [one.code for one in verdict(made.prefix, graphics=graphics).findings] == ["torch_cpu_build"]
+    assert graphics_of(tmp_path / "empty", "libnowhere-nvml.so") == Graphics()
 
 
 def test_large_files_are_compared_by_size_but_deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -307,6 +307,17 @@ def test_each_difference_by_its_kind(tmp_path: Path) -> None:
     assert sorted(differences(first, second)) == [*expected, ("tiff", "version")]
 
 
+def test_an_archive_of_another_hash_differs(tmp_path: Path) -> None:
+    made = Environment(tmp_path / "env", "conda")
+    made.conda("zlib", "1.3")
+    right = next(pin.sha256 for pin in listing_at(made.prefix).pins if pin.name == "zlib")
+    for digest, expected in ((f"sha256:{right}", []), (f"sha256:{SHA}", ["hash"]), ("b" * 32, [])):  # md5 is not told
+        lines = f"{URL}/{HERE}/python-3.11.7-h0_cpython.conda\n{URL}/{HERE}/zlib-1.3-h1_0.conda#{digest}\n"
+        (tmp_path / "explicit.txt").write_text(f"@EXPLICIT\n{lines}")
+        found = compare(listing_at(tmp_path / "explicit.txt"), listing_at(made.prefix))
+        assert [one.what for one in found] == expected
+
+
 def test_facts_of_the_machine_differ_between_snapshots(tmp_path: Path) -> None:
     made = Environment(tmp_path / "env")
     one = snapshot_of(read_environment(made.prefix, variables={"OMP_NUM_THREADS": "1"}))

@@ -22,7 +22,9 @@ CHECK = Check(
         "compared by size "
         "alone, but with `--deep`.",
         to_do="Put the change into a package or a patch of your own, and reinstall.",
-        abstains="pip wrote over conda's files (pip_over_conda), or two projects own them (two_owners).",
+        abstains="pip wrote over conda's files (pip_over_conda), two projects own them (two_owners), or they are "
+        "Debian's (lib/python3/dist-packages), "
+        "whose own tools compare them.",
         example="torch: .../torch/utils/data/dataloader.py differs from what was installed",
     ),
     FILES + 10,

@@ -11,7 +11,7 @@ _SAYS = "Make it whole: pip install --force-reinstall --no-deps {}"
 
 def _judges(case: Case) -> Told:
     seen = case.seen
-    for one in seen.distributions:
+    for one in (one for one in seen.distributions if not one.is_systems):
         managed = one.installer in ("", "pip", "uv") and not one.is_egg
         lacking = "METADATA" if not one.has_metadata and not one.is_egg else "RECORD"
         if (lacking == "METADATA" or (managed and not one.has_record)) and one.folder.is_dir():

@@ -6,7 +6,7 @@ from ..checking import OWNERS, Case, Check, Told, page, told
 
 def _judges(case: Case) -> Told:
     places: dict[tuple[str, str], list[str]] = {}
-    for one in case.seen.distributions:
+    for one in (one for one in case.seen.distributions if not one.is_systems):
         places.setdefault((one.name, str(one.site)), []).append(one.version)
     over_conda = {clash.project.name for clash in case.files.clashes}  # pip_over_conda says it
     for (name, site), versions in places.items():

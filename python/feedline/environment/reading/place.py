@@ -62,7 +62,7 @@ def place_at(prefix: str | os.PathLike[str] | None = None) -> Place:
     if folder.samefile(sys.prefix):
         return Place(folder, "system", platform.python_version(), _own_site())
     if any(folder.glob("bin/python3*")):
-        return Place(folder, "system", _short(_site_of(folder)), _site_of(folder))
+        return Place(folder, "system", _short(_site_of(folder)) or _by_program(folder), _site_of(folder))
     raise ConfigError(
         f"there is no environment at {folder}: it has no pyvenv.cfg, no conda-meta and no bin/python3; give the folder "
         "that `python -c 'import sys; print(sys.prefix)'` prints"
@@ -121,6 +121,11 @@ def _own_site() -> tuple[Path, ...]:
 def _short(site: tuple[Path, ...]) -> str | None:
     found = [".".join(map(str, _numbers(path.parent.name))) for path in site if _LIBRARY.search(path.parent.name)]
     return found[0] if found else None
+
+
+def _by_program(folder: Path) -> str | None:
+    found = [path.name.removeprefix("python") for path in folder.glob("bin/python3.*") if _LIBRARY.search(path.name)]
+    return max(found, key=lambda version: _numbers(f"python{version}"), default=None)
 
 
 def _numbers(name: str) -> tuple[int, int]:

@@ -60,6 +60,11 @@ class Installed:
         return not self.folder.name.endswith(".dist-info")
 
     @property
+    def is_systems(self) -> bool:
+        """Of a distribution's own package manager, which patches files behind RECORD, and has checks of its own."""
+        return self.site.parts[-2:] == ("python3", "dist-packages")
+
+    @property
     def editable(self) -> bool:
         return bool((self.origin.get("dir_info") or {}).get("editable"))
 
