@@ -47,6 +47,7 @@ def pages_of(causes: tuple[Path, ...] = ()) -> list[Entry]:
     from feedline.data import inspection, places
     from feedline.diagnose import causes as of_diagnose
     from feedline.doctor import causes as of_doctor
+    from feedline.environment import checks as of_env
     from feedline.report import effects
     from feedline.top import alarms
     from feedline.trace import causes as of_trace
@@ -59,6 +60,7 @@ def pages_of(causes: tuple[Path, ...] = ()) -> list[Entry]:
         *inspection.entries(),
         *places.entries(),
         *of_verify.entries(),
+        *of_env.entries(),
         *effects.entries(),
         *of_doctor.entries(),
     ]

@@ -14,6 +14,7 @@ from feedline.cli.console import ERR
 from feedline.cli.diagnose import diagnose
 from feedline.cli.diff import diff
 from feedline.cli.doctor import doctor
+from feedline.cli.env import env
 from feedline.cli.explain import explain
 from feedline.cli.index import index
 from feedline.cli.inspect import inspect
@@ -46,6 +47,7 @@ root.add_command(doctor)
 root.add_command(diagnose)
 root.add_command(tune)
 root.add_command(top)
+root.add_command(env)
 root.add_command(report)
 root.add_command(diff)
 root.add_command(explain)

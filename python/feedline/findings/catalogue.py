@@ -36,7 +36,7 @@ class Entry:
 
     Attributes:
         code: the finding's.
-        verb: whose finding it is: "diagnose", "trace", "top", "inspect", "verify", "diff" or "doctor". A code of
+        verb: whose finding it is: "diagnose", "trace", "top", "inspect", "verify", "env", "diff" or "doctor". A code of
             two verbs has two pages.
         title: what it says, in half a sentence.
         means: what is the matter, in a few sentences.

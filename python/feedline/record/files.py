@@ -16,6 +16,7 @@ from typing import Any
 
 from feedline.errors import RecordError
 
+from ..environment.snapshot import own_fingerprint
 from ..machine.facts import machine_facts
 from ..machine.packages import package_facts
 from ..machine.software import software_facts
@@ -49,7 +50,7 @@ def envelope(
         "began": when.isoformat(timespec="seconds"),
         "subject": subject,
         "machine": machine,
-        "software": software_facts(),
+        "software": {**software_facts(), "environment_fingerprint": own_fingerprint()},
         "storage": storage,
         "packages": package_facts(),
         **empty_measurements(),

@@ -21,7 +21,7 @@ from feedline.trace import causes as of_trace
 
 CHECKOUT = Path(__file__).parents[3]
 PAGES = pages_of()
-VERBS = ("diagnose", "trace", "top", "inspect", "verify", "diff", "doctor")
+VERBS = ("diagnose", "trace", "top", "inspect", "verify", "env", "diff", "doctor")
 
 
 def explain(capsys, *arguments):
@@ -52,7 +52,7 @@ def number(text):
         return None
 
 
-@pytest.mark.parametrize("folder", ["diagnose.causes", "trace.causes", "top.alarms", "doctor.causes"])
+@pytest.mark.parametrize("folder", ["diagnose.causes", "trace.causes", "top.alarms", "environment.checks", "doctor.causes"])
 def test_a_file_compares_with_numbers_that_have_a_name_and_a_reason(folder):
     """A bare number in a comparison of a rule would be a threshold that no page lists."""
     package = importlib.import_module(f"feedline.{folder}")

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``feedline env``: whether an environment is sound, what it is, and how it is rebuilt."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.markup import escape
+
+from feedline.cli import exit_codes, parameters
+from feedline.cli.console import OUT, counted, print_json, table
+from feedline.cli.env_making import clean, create, export, list_
+
+if TYPE_CHECKING:
+    from feedline.environment.checking import Verdict
+    from feedline.environment.differences import Difference
+
+_STYLE = {"error": "bold red", "critical": "bold red", "warning": "yellow", "note": "cyan"}
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.group(short_help="Check an environment, snapshot it, compare it, rebuild it.")
+def env() -> None:
+    """Prove what an environment is: docs/env.md. Files are read; nothing is imported from it, nothing is run."""
+
+
+def _prefix(command: Any) -> Any:
+    return click.option(
+        "--prefix",
+        type=_FOLDER,
+        metavar="FOLDER",
+        show_default="that which runs feedline",
+        help="Look at this environment: the folder that holds its bin/.",
+    )(command)
+
+
+def _pid(command: Any) -> Any:
+    help = "Look at the libraries that this running process has mapped, and at its variables."
+    return click.option("--pid", type=click.IntRange(1), metavar="PID", help=help)(command)
+
+
+@env.command("check", short_help="Say what is wrong with an environment.")
+@_prefix
+@_pid
+@click.option("--lock", metavar="FILE", help="Compare with this lock, or snapshot, too.")
+@click.option(
+    "--label",
+    default="",
+    show_default=False,
+    metavar="TEXT",
+    help='Compare with an image\'s label: "torch 2.9 cuda 12.8".',
+)
+@click.option("--deep", is_flag=True, help="Compare files over 64 MiB by their hashes, too, and not by size alone.")
+@parameters.as_json()
+def check(prefix: Path | None, pid: int | None, lock: str | None, label: str, deep: bool, as_json: bool) -> int:
+    """Say what is wrong with an environment: packages over each other, altered, missing, or not built for the GPU.
+
+    Exit status 1: a finding of severity "error" or "warning".
+    """
+    from feedline.environment.checking import Case
+    from feedline.environment.checking import check as judge
+    from feedline.environment.given import listing_at
+    from feedline.environment.seen import read_environment
+
+    seen = read_environment(prefix, pid=pid)
+    listing = None if lock is None else listing_at(lock, seen.place.python)
+    verdict = judge(Case(seen, listing, label, deep))
+    if as_json:
+        print_json(_verdict_as_dict(verdict))
+    else:
+        _print_verdict(verdict)
+    return exit_codes.FINE if verdict.sound else exit_codes.PROBLEMS_FOUND
+
+
+@env.command("snapshot", short_help="Print what an environment is, as JSON.")
+@_prefix
+@_pid
+@click.option("--snapshot-file", type=parameters.OUTPUT_FILE, help="Write it there instead.")
+def snapshot(prefix: Path | None, pid: int | None, snapshot_file: Path | None) -> int:
+    """Print one JSON object: interpreter, packages with origin and hash, channels, driver, libraries, and variables.
+
+    Two environments with one fingerprint hold the same interpreter and the same packages, file by file.
+    """
+    from feedline.environment.seen import read_environment
+    from feedline.environment.snapshot import snapshot_of
+    from feedline.record import replace
+
+    value = snapshot_of(read_environment(prefix, pid=pid))
+    if snapshot_file is None:
+        print_json(value)
+        return exit_codes.FINE
+    replace(snapshot_file, (json.dumps(value, indent=2) + "\n").encode())
+    OUT.print(f"{snapshot_file}: {counted(len(value['packages']), 'package')}, fingerprint {value['fingerprint']}")
+    return exit_codes.FINE
+
+
+@env.command("diff", short_help="Say what differs between two environments, snapshots or locks.")
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@parameters.as_json()
+def diff(first: str, second: str, as_json: bool) -> int:
+    """Say what differs between A and B: each the folder of an environment, a snapshot, or a lock of any kind.
+
+    Exit status 1: something differs.
+    """
+    from feedline.environment.differences import compare
+    from feedline.environment.given import listing_at
+
+    one = listing_at(first)
+    other = listing_at(second, one.python or None)
+    found = compare(one, other)
+    if as_json:
+        print_json({"a": first, "b": second, "equal": not found, "differences": [_as_dict(each) for each in found]})
+    elif found:
+        table(("what", "differs in", first, second), [_row(each) for each in found])
+    else:
+        OUT.print("[green]nothing differs[/]" + _by(one.kind, other.kind))
+    return exit_codes.PROBLEMS_FOUND if found else exit_codes.FINE
+
+
+for _verb in (export, create, list_, clean):
+    env.add_command(_verb)
+
+
+def _by(*kinds: str) -> str:
+    locks = [kind for kind in kinds if kind != "snapshot"]
+    return f" of what a {locks[0]} tells" if locks else ", file by file"
+
+
+def _row(each: Difference) -> tuple[str, str, str, str]:
+    return each.name, each.what, _short(each.first), _short(each.second)
+
+
+def _short(value: Any) -> str:
+    text = "" if value is None else value if isinstance(value, str) else json.dumps(value)
+    return escape(text if len(text) <= 40 else text[:37] + "...")
+
+
+def _as_dict(each: Difference) -> dict[str, Any]:
+    return {"kind": each.kind, "name": each.name, "what": each.what, "a": each.first, "b": each.second}
+
+
+def _verdict_as_dict(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "prefix": verdict.prefix,
+        "sound": verdict.sound,
+        "facts": dict(verdict.facts),
+        "findings": [
+            {"code": one.code, "severity": one.severity, "evidence": list(one.evidence), "fix": one.fix, **one.about}
+            for one in verdict.findings
+        ],
+        "abstained": [{"code": one.code, "missing": one.missing} for one in verdict.abstained],
+    }
+
+
+def _print_verdict(verdict: Verdict) -> None:
+    facts = verdict.facts
+    OUT.print(f"[bold]{escape(verdict.prefix)}[/]")
+    conda = f"{counted(facts['conda_packages'], 'conda package')}, " if facts["conda_packages"] else ""
+    OUT.print(
+        f"{facts['kind']}, Python {facts['python']}, {conda}{counted(facts['pip_packages'], 'package')} by pip "
+        f"and its like"
+    )
+    if facts["torch"]:
+        built = f"CUDA {facts['torch_cuda']}" if facts["torch_cuda"] else "no CUDA"
+        gpus = (
+            f"{len(facts['gpus'])} x {facts['gpus'][0]}, driver {facts['driver']}" if facts["gpus"] else "no GPU here"
+        )
+        OUT.print(f"torch {facts['torch']}, built with {built}; {escape(gpus)}")
+    large = f", {facts['compared_by_size']:,} of them large and by size alone" if facts["compared_by_size"] else ""
+    OUT.print(f"{counted(facts['files'], 'file')} compared with their packages{large}")
+    for one in facts["libraries"]:
+        OUT.print(f"  [dim]mapped: {escape(one)}[/]")
+    for finding in verdict.findings:
+        style = _STYLE.get(finding.severity, "")
+        OUT.print(f"[{style}]{finding.severity}[/] [bold]{finding.code}[/] {escape(finding.text)}")
+        if finding.fix:
+            OUT.print(f"  [dim]{escape(finding.fix)}[/]")
+    for one in verdict.abstained:
+        OUT.print(f"[dim]not judged: {one.code}, for lack of {escape(one.missing)}[/]")
+    if not verdict.findings:
+        OUT.print("[green]nothing is wrong[/]")

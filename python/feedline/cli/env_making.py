@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``feedline env export``, ``create``, ``list`` and ``clean``: environments written down, made, and removed."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.markup import escape
+
+from feedline.cli import exit_codes, parameters
+from feedline.cli.console import ERR, OUT, bytes_text, counted, print_json, table
+
+if TYPE_CHECKING:
+    from feedline.environment.creating.create import Created
+    from feedline.environment.creating.homes import Home
+
+_FORMS = ("environment.yml", "explicit", "requirements", "pylock", "pixi", "dockerfile")
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+_DAY_S = 86_400
+
+
+@click.command(short_help="Write an environment down in another tool's form.")
+@click.option("--to", "form", required=True, type=click.Choice(_FORMS), help="The form.")
+@click.option(
+    "--from",
+    "source",
+    metavar="PLACE",
+    show_default="the environment that runs feedline",
+    help="Export this environment's folder, or this snapshot.",
+)
+@click.option("--name", metavar="NAME", show_default="its folder's", help="What it is called in the file.")
+@click.option("--index-url", "indexes", multiple=True, metavar="URL", show_default="PyPI", help="Look hashes up here.")
+@click.option(
+    "--find-links", "folders", multiple=True, type=_FOLDER, metavar="FOLDER", help="Look hashes up here first."
+)
+@click.option("--no-index", is_flag=True, help="Ask no index for hashes.")
+@click.option("--export-file", type=parameters.OUTPUT_FILE, help="Write it there instead of printing it.")
+def export(
+    form: str,
+    source: str | None,
+    name: str | None,
+    indexes: tuple[str, ...],
+    folders: tuple[Path, ...],
+    no_index: bool,
+    export_file: Path | None,
+) -> int:
+    """Write an environment as other tools read it, with exact versions, builds and hashes: one file, for this platform.
+
+    What the form cannot hold is told on stderr. Exit status 2: it can hold nothing of this environment.
+    """
+    from feedline.environment.archives import PYPI, Archives
+    from feedline.environment.exports.writing import export as written
+    from feedline.environment.given import listing_at, listing_of_own
+    from feedline.record import replace
+
+    listing = listing_of_own() if source is None else listing_at(source)
+    if listing.kind != "snapshot":
+        raise click.UsageError(f"{source} is a lock; --from takes an environment's folder or a snapshot")
+    archives = Archives(() if no_index else indexes or (PYPI,), folders)
+    made = written(listing, name or str(listing.facts.get("name") or "environment"), form, archives)
+    for note in made.notes:
+        ERR.print(f"[yellow]note[/] {escape(note)}")
+    if export_file is None:
+        print(made.text, end="")
+    else:
+        replace(export_file, made.text.encode())
+    return exit_codes.FINE
+
+
+@click.command(short_help="Make an environment from a snapshot or a lock, and prove it.")
+@click.argument("name")
+@click.option("--from", "source", required=True, metavar="FILE", help="A snapshot, or a lock of any kind.")
+@click.option(
+    "--policy",
+    default="product",
+    type=click.Choice(["product", "research"]),
+    help="Take every version exactly, or minor updates, too.",
+)
+@click.option(
+    "--channel", "channels", multiple=True, metavar="URL", show_default="the file's", help="Take conda packages here."
+)
+@click.option("--index-url", "indexes", multiple=True, metavar="URL", show_default="uv's", help="Take wheels here.")
+@click.option(
+    "--find-links", "folders", multiple=True, type=_FOLDER, metavar="FOLDER", help="Take wheels of this folder, too."
+)
+@click.option("--no-index", is_flag=True, help="Take no wheels but those of --find-links.")
+@parameters.as_json()
+def create(
+    name: str,
+    source: str,
+    policy: str,
+    channels: tuple[str, ...],
+    indexes: tuple[str, ...],
+    folders: tuple[Path, ...],
+    no_index: bool,
+    as_json: bool,
+) -> int:
+    """Make the environment NAME, a name or a path, whole or not at all; check it, and compare it with FILE.
+
+    Exit status 1: it is not what FILE says, or not sound; 3: something could not be had, and nothing was made.
+    """
+    from feedline.environment.creating.create import create as make
+    from feedline.environment.creating.homes import prefix_of
+    from feedline.environment.creating.pip_part import From
+    from feedline.environment.creating.plan import plan_of
+    from feedline.environment.given import listing_at
+
+    plan = plan_of(listing_at(source), policy, channels)
+    wheels = From(indexes, tuple(str(folder.absolute()) for folder in folders), no_index)
+    with ERR.status("making it") as status:
+        made = make(
+            plan,
+            prefix_of(name),
+            wheels=wheels,
+            channels=channels,
+            step=lambda words: status.update(f"making it: {words}"),
+        )
+    right = made.verdict.sound and (made.equal or policy == "research")
+    if as_json:
+        print_json(
+            {
+                "prefix": str(made.prefix),
+                "equal": made.equal,
+                "sound": made.verdict.sound,
+                "fingerprint": made.snapshot["fingerprint"],
+                "differences": [one.text for one in made.differences],
+                "findings": [one.code for one in made.verdict.findings],
+                "notes": list(made.notes),
+            }
+        )
+    else:
+        _print_created(made, source, policy)
+    return exit_codes.FINE if right else exit_codes.PROBLEMS_FOUND
+
+
+def _print_created(made: Created, source: str, policy: str) -> None:
+    OUT.print(f"[bold]{escape(str(made.prefix))}[/] {counted(len(made.snapshot['packages']), 'package')}")
+    for note in made.notes:
+        OUT.print(f"[yellow]note[/] {escape(note)}")
+    for finding in made.verdict.findings:
+        OUT.print(f"{finding.severity} [bold]{finding.code}[/] {escape(finding.text)}")
+    if made.equal:
+        OUT.print(f"[green]it is what {escape(source)} says[/], fingerprint {made.snapshot['fingerprint']}")
+    else:
+        words = "with minor updates" if policy == "research" else "it is not what the file says"
+        OUT.print(f"{words}: {escape('; '.join(one.text for one in made.differences) or 'another fingerprint')}")
+    OUT.print(f"source {escape(str(made.prefix))}/bin/activate" if (made.prefix / "bin/activate").exists() else "")
+
+
+@click.command("list", short_help="List environments with size, age and last use.")
+@click.argument("folders", nargs=-1, type=_FOLDER)
+@parameters.as_json()
+def list_(folders: tuple[Path, ...], as_json: bool) -> int:
+    """List the environments that `create` made, those of conda, and those in FOLDERS, such as projects with a .venv."""
+    from feedline.environment.creating.homes import homes
+
+    found = homes(folders)
+    if as_json:
+        print_json({"environments": [_as_dict(home) for home in found]})
+        return exit_codes.FINE
+    if found:
+        rows = [
+            (
+                escape(str(home.place.prefix)),
+                f"{home.place.kind} {home.place.python or ''}",
+                bytes_text(home.bytes),
+                _ago(home.made),
+                "now" if home.pids else _ago(home.used),
+                "" if home.by_rule else "no",
+            )
+            for home in found
+        ]
+        table(("environment", "Python", "size", "made", "used", "named by rule"), rows)
+    OUT.print(f"{counted(len(found), 'environment')}, {bytes_text(sum(home.bytes for home in found))}")
+    return exit_codes.FINE
+
+
+@click.command(short_help="Remove environments, after showing them.")
+@click.argument("names", nargs=-1, required=True)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def clean(names: tuple[str, ...], yes: bool) -> int:
+    """Remove the environments NAMES, names or paths, after showing what they take. One that a process uses stays.
+
+    Exit status 1: nothing was removed, as it was declined.
+    """
+    from feedline.environment.creating.homes import home_at, prefix_of, remove
+
+    found = [home_at(prefix_of(name)) for name in names]
+    for home in found:
+        OUT.print(
+            f"{escape(str(home.place.prefix))}: {bytes_text(home.bytes)}, made {_ago(home.made)}, used "
+            f"{_ago(home.used)}"
+        )
+    if not yes and not click.confirm("Remove them?"):
+        return exit_codes.PROBLEMS_FOUND
+    for home in found:
+        remove(home)
+    OUT.print(f"{counted(len(found), 'environment')} removed, {bytes_text(sum(home.bytes for home in found))}")
+    return exit_codes.FINE
+
+
+def _as_dict(home: Home) -> dict[str, object]:
+    return {
+        "prefix": str(home.place.prefix),
+        "name": home.place.name,
+        "kind": home.place.kind,
+        "python": home.place.python,
+        "bytes": home.bytes,
+        "made": _when(home.made),
+        "used": None if home.used is None else _when(home.used),
+        "pids": list(home.pids),
+        "by_rule": home.by_rule,
+    }
+
+
+def _when(seconds: float) -> str:
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat(timespec="seconds")
+
+
+def _ago(seconds: float | None) -> str:
+    if seconds is None:
+        return "unknown"
+    days = int((time.time() - seconds) // _DAY_S)
+    return "today" if days < 1 else f"{counted(days, 'day')} ago"

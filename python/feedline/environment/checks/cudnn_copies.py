@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process has mapped more than one copy of cuDNN."""
+
+from ...findings import Abstention
+from ..checking import LOADED, Case, Check, Told, page, told
+
+
+def _judges(case: Case) -> Told:
+    if case.seen.mapped is None:
+        yield Abstention("cudnn_copies", "what a run maps: name one by --pid while it runs")
+        return
+    paths = [one.path for one in case.seen.mapped if one.family == "cuDNN"]
+    if len(paths) > 1:
+        yield told(
+            "cudnn_copies", "error", f"{case.seen.process} has mapped {len(paths)} copies of cuDNN: {', '.join(paths)}",
+            fix="Start it without LD_LIBRARY_PATH, and see feedline explain shadowed_library", copies=len(paths),
+        )  # fmt: skip
+
+
+CHECK = Check(
+    page(
+        code="cudnn_copies",
+        title="a process has mapped several copies of cuDNN",
+        means="Versions mix in one process: `CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH`, crashes, or slow kernels.",
+        recognised="/proc/PID/maps of a running process, by the names of files.",
+        to_do="Take the other copy off LD_LIBRARY_PATH, or uninstall it.",
+        abstains="No process was named by `--pid`. Copies that lie in an environment and are not loaded do no harm.",
+        example="process 4711 has mapped 2 copies of cuDNN: /usr/lib/libcudnn.so.8, .../nvidia/cudnn/lib/libcudnn.so.9",
+    ),
+    LOADED,
+    _judges,
+)

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packages of Anaconda's defaults beside those of conda-forge."""
+
+from collections import Counter
+
+from ..checking import ADVICE, Case, Check, Told, page, told
+
+_DEFAULTS = ("defaults", "pkgs/main", "pkgs/free", "pkgs/r", "anaconda", "main")
+
+
+def _judges(case: Case) -> Told:
+    channels = Counter(one.channel for one in case.seen.packages)
+    defaults = sum(channels[name] for name in _DEFAULTS)
+    if defaults and channels["conda-forge"]:
+        yield told(
+            "mixed_channels", "warning",
+            f"{channels['conda-forge']} packages are from conda-forge and {defaults} from Anaconda's defaults",
+            fix="Make it anew from conda-forge alone: feedline env create NAME --from environment.yml, with channels: "
+            "[conda-forge, nodefaults]",
+        )  # fmt: skip
+
+
+CHECK = Check(
+    page(
+        code="mixed_channels",
+        title="conda-forge and Anaconda's defaults are mixed",
+        means="They are built with different compilers and pins: libraries of one do not always fit those of the "
+        "other, and "
+        "each update may move packages between them.",
+        recognised="Packages of both in conda-meta.",
+        to_do="Take all from one of them, with strict channel priority.",
+        example="120 packages are from conda-forge and 14 from Anaconda's defaults",
+    ),
+    ADVICE,
+    _judges,
+)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PYTHONPATH or the user's own site-packages hide packages of the environment."""
+
+import os
+from pathlib import Path
+
+from ..checking import LOADED, Case, Check, Told, names, page, told
+from ..reading.wheels import installed_in
+
+
+def _judges(case: Case) -> Told:
+    seen = case.seen
+    folders = [Path(path) for path in seen.variables.get("PYTHONPATH", "").split(":") if path]
+    why = dict.fromkeys(folders, "PYTHONPATH has")
+    if seen.place.kind != "venv" and "PYTHONNOUSERSITE" not in seen.variables and seen.place.python:
+        version = ".".join(seen.place.python.split(".")[:2])
+        why[Path(os.path.expanduser(f"~/.local/lib/python{version}/site-packages"))] = "this Python also looks into"
+    for folder, words in why.items():
+        if not folder.is_dir() or folder in seen.place.site:
+            continue
+        found, _ = installed_in([folder])
+        hidden = [f"{one.name} {one.version}" for one in found if one.name in seen.first]
+        if hidden:
+            yield told(
+                "shadowed_package", "warning",
+                f"{words} {folder}, whose {names(hidden)} goes before the environment's own",
+                fix="unset PYTHONPATH; export PYTHONNOUSERSITE=1", folder=str(folder),
+            )  # fmt: skip
+
+
+CHECK = Check(
+    page(
+        code="shadowed_package",
+        title="packages from outside hide the environment's own",
+        means="What runs is not what was installed or locked: each user, or each shell, has another version.",
+        recognised="A project of the environment is also in a folder of PYTHONPATH, or in ~/.local, where this "
+        "Python looks.",
+        to_do="Unset PYTHONPATH, and set PYTHONNOUSERSITE=1; install what is needed into the environment.",
+        example="PYTHONPATH has /shared/site-packages, whose numpy 1.26.4 goes before the environment's own",
+    ),
+    LOADED + 30,
+    _judges,
+)

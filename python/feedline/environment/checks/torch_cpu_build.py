@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A torch without CUDA on a machine with a GPU."""
+
+from ..checking import DEVICE, Case, Check, Told, page, told
+
+
+def _judges(case: Case) -> Told:
+    torch, graphics = case.seen.torch, case.seen.graphics
+    if torch is None or not torch.is_cpu or not graphics.names:
+        return
+    yield told(
+        "torch_cpu_build", "error",
+        f"torch {torch.version} was built without CUDA, and this machine has {len(graphics.names)} x "
+        f"{graphics.names[0]}",
+        fix="pip install --force-reinstall torch --index-url https://download.pytorch.org/whl/cu130, or the "
+        "newest CUDA that "
+        "the driver takes",
+        version=torch.version,
+    )  # fmt: skip
+
+
+CHECK = Check(
+    page(
+        code="torch_cpu_build",
+        title="torch was built without CUDA, and there is a GPU",
+        means="Training runs on the CPU, without an error, or `torch.cuda.is_available()` is false. Wheels of "
+        "pip do have cuDNN "
+        "and kernels of half precision: where they seem to lack them, it is a CPU wheel, or another cuDNN is "
+        "found first "
+        "(shadowed_library).",
+        recognised="torch/version.py has neither `cuda` nor `hip`, and the driver knows a GPU.",
+        to_do="Install the build for the GPU. On a machine without one, such as a login node, ask for it by name: uv's "
+        "`--torch-backend`, `CONDA_OVERRIDE_CUDA` of conda.",
+        example="torch 2.13.0+cpu was built without CUDA, and this machine has 8 x NVIDIA H100 80GB HBM3",
+    ),
+    DEVICE,
+    _judges,
+)

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two projects installed different files at one place."""
+
+from ..checking import OWNERS, Case, Check, Told, names, page, told
+
+
+def _judges(case: Case) -> Told:
+    for (first, second), paths in case.files.twice.items():
+        yield told(
+            "two_owners", "warning", f"{first} and {second} both own {names(paths)}, with different content",
+            fix=f"Keep one of them: pip uninstall {first} {second}, then install the one that is needed",
+            packages=f"{first} {second}", files=len(paths),
+        )  # fmt: skip
+
+
+CHECK = Check(
+    page(
+        code="two_owners",
+        title="two projects own one file",
+        means="The one installed last won, and its removal takes the file from the other: as with opencv-python and "
+        "opencv-python-headless.",
+        recognised="A path in RECORD of two projects, with different hashes.",
+        to_do="Keep one of the two.",
+        example="opencv-python and opencv-python-headless both own cv2/__init__.py, with different content",
+    ),
+    OWNERS + 20,
+    _judges,
+)

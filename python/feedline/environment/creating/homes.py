@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where environments lie, which there are, and who uses them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import ConfigError
+from ..reading.place import Place, place_at
+
+# <project>_<framework>_<device>: who reads it knows what is in it
+_NAME = re.compile(r"[a-z0-9][a-z0-9.-]*_[a-z0-9][a-z0-9.]*_(?:cpu|cu\d+|cuda[\d.]*|rocm[\d.]*|gpu|xpu|mps)")
+
+
+@dataclass(frozen=True)
+class Home:
+    """One environment, as `feedline env list` has it.
+
+    Attributes:
+        place: where it is.
+        bytes: that its files take; a file of several names counts once.
+        made: when, seconds since 1970.
+        used: when something of it was read last, as the file system tells; None: it keeps no such times.
+        pids: running processes that have files of it mapped, of those that may be looked at.
+        by_rule: its name is ``<project>_<framework>_<device>``.
+    """
+
+    place: Place
+    bytes: int
+    made: float
+    used: float | None
+    pids: tuple[int, ...]
+    by_rule: bool
+
+
+def home_of_all() -> Path:
+    """Where `create` makes environments: $FEEDLINE_ENVIRONMENTS, else ~/.local/share/feedline/environments."""
+    given = os.environ.get("FEEDLINE_ENVIRONMENTS")
+    shared = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    return Path(given or f"{shared}/feedline/environments")
+
+
+def follows_rule(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None
+
+
+def prefix_of(name: str) -> Path:
+    """Of a name, in the home of all; of a path, itself."""
+    return Path(name).absolute() if "/" in name or name in (".", "..") else home_of_all() / name
+
+
+def homes(further: Iterable[Path] = (), proc: Path = Path("/proc")) -> list[Home]:
+    """All environments: in the home of all, in conda's own list and folders, and in `further` folders, or one below."""
+    found: dict[Path, Place] = {}
+    for folder in [*_candidates(), *(each for one in further for each in (one, *_within(one)))]:
+        if _is_one(folder):
+            found.setdefault(folder.resolve(), place_at(folder))
+    users = _users(list(found), proc)
+    return [_home(place, users[path]) for path, place in sorted(found.items())]
+
+
+def home_at(folder: Path, proc: Path = Path("/proc")) -> Home:
+    """The environment in one folder.
+
+    Raises:
+        ConfigError: there is none, or it is the Python of the machine.
+    """
+    place = place_at(folder)
+    if place.kind == "system":
+        raise ConfigError(f"{folder} is the Python of this machine, no environment of a project")
+    return _home(place, _users([folder.resolve()], proc)[folder.resolve()])
+
+
+def remove(home: Home) -> None:
+    """Removes an environment.
+
+    Raises:
+        ConfigError: a process uses it, or it holds the Python that others are made of.
+        OSError: something of it cannot be removed.
+    """
+    prefix = home.place.prefix
+    if home.pids:
+        raise ConfigError(f"{prefix} is in use by process {', '.join(map(str, home.pids[:5]))}: end it first")
+    if (prefix / "condabin").is_dir() or (prefix / "envs").is_dir():
+        raise ConfigError(f"{prefix} is conda's base, with what makes the others: it is not removed")
+    shutil.rmtree(prefix)
+
+
+def _candidates() -> Iterator[Path]:
+    yield from _within(home_of_all())
+    listed = Path(os.path.expanduser("~/.conda/environments.txt"))
+    if listed.is_file():
+        yield from (Path(line.strip()) for line in listed.read_text(errors="replace").splitlines() if line.strip())
+    given = os.environ.get("CONDA_ENVS_PATH") or os.environ.get("CONDA_ENVS_DIRS") or ""
+    for folder in (*filter(None, given.split(":")), os.path.expanduser("~/.conda/envs")):
+        yield from _within(Path(folder))
+
+
+def _within(folder: Path) -> Iterator[Path]:
+    if folder.is_dir() and os.access(folder, os.R_OK | os.X_OK):
+        yield from sorted(path for path in folder.iterdir() if path.is_dir())
+
+
+def _is_one(folder: Path) -> bool:
+    try:
+        return (folder / "pyvenv.cfg").is_file() or (folder / "conda-meta").is_dir()
+    except OSError:
+        return False
+
+
+def _home(place: Place, pids: tuple[int, ...]) -> Home:
+    marks = [place.prefix / name for name in ("pyvenv.cfg", "conda-meta/history", "conda-meta")]
+    mark = next((one for one in marks if one.exists()), place.prefix)
+    return Home(place, _bytes(place.prefix), mark.stat().st_mtime, _used(place), pids, follows_rule(place.name))
+
+
+def _bytes(folder: Path) -> int:
+    seen: set[tuple[int, int]] = set()
+    total = 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            try:
+                one = os.lstat(f"{path}/{name}")
+            except OSError:
+                continue
+            if one.st_nlink == 1 or (one.st_dev, one.st_ino) not in seen:
+                seen.add((one.st_dev, one.st_ino))
+                total += one.st_blocks * 512
+    return total
+
+
+def _used(place: Place) -> float | None:
+    """Of what Python reads at each start. Linux moves such a time once a day, or, mounted noatime, never."""
+    read = [place.prefix / "pyvenv.cfg", *place.prefix.glob("lib/python3.*/encodings/__init__.py")]
+    times = [(one.stat().st_atime, one.stat().st_mtime) for one in read if one.is_file()]
+    latest = max((atime for atime, _ in times), default=None)
+    return latest if any(atime > mtime for atime, mtime in times) else None
+
+
+def _users(prefixes: list[Path], proc: Path) -> dict[Path, tuple[int, ...]]:
+    """Processes by what they have mapped, and by the Python that their command line names."""
+    found: dict[Path, list[int]] = {prefix: [] for prefix in prefixes}
+    for folder in proc.glob("[0-9]*") if prefixes else ():
+        try:
+            maps = (folder / "maps").read_text(errors="replace")
+            program = (folder / "cmdline").read_bytes().partition(b"\0")[0].decode(errors="replace")
+        except OSError:
+            continue
+        for prefix, pids in found.items():
+            if f" {prefix}/" in maps or program.startswith(f"{prefix}/"):
+                pids.append(int(folder.name))
+    return {prefix: tuple(sorted(pids)) for prefix, pids in found.items()}

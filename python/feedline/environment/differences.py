@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What differs between two listings: two snapshots, two environments, or one of them and a lock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .locks.listing import Listing, Pin
+from .needed import needed
+from .seen import Environment
+from .snapshot import seen_listing
+
+_INSTALLERS = ("pip", "setuptools", "wheel", "uv")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing that differs.
+
+    Attributes:
+        kind: "package" or "fact".
+        name: of the package or fact.
+        what: "version", "build", "channel", "hash", "content", "manager", "missing" (in the second), "added", "value".
+        first, second: what either has.
+    """
+
+    kind: str
+    name: str
+    what: str
+    first: Any
+    second: Any
+
+    @property
+    def text(self) -> str:
+        if self.what == "missing":
+            return f"{self.name} {self.first} is missing".replace("  ", " ")
+        if self.what == "added":
+            return f"{self.name} {self.second} is not listed"
+        if self.what == "version":
+            return f"{self.name} {self.first} is here as {self.second}"
+        return f"{self.name} has another {self.what}"
+
+
+def compare(first: Listing, second: Listing) -> list[Difference]:
+    """All that differs, packages first. What one of them does not tell is no difference."""
+    return [*_packages(first, second), *_facts(first, second)]
+
+
+def compare_with_lock(lock: Listing, seen: Environment) -> list[Difference]:
+    """What of an environment is not as the lock has it; facts of the machine are left out."""
+    return list(_packages(lock, seen_listing(seen)))
+
+
+def _packages(first: Listing, second: Listing) -> Iterator[Difference]:
+    if first.python and second.python and not _fits(first.python, second.python):
+        yield Difference("package", "python", "version", first.python, second.python)
+    theirs = {(pin.manager, pin.name): pin for pin in second.pins}
+    by_name = {pin.name: pin for pin in second.pins}
+    ours = set()
+    for pin in first.pins:
+        other = theirs.get((pin.manager, pin.name))
+        ours.add((pin.manager, pin.name))
+        if other is not None:
+            yield from _pin(pin, other)
+        elif pin.name in by_name and by_name[pin.name].manager != pin.manager:
+            yield Difference("package", pin.name, "manager", pin.manager, by_name[pin.name].manager)
+            ours.add((by_name[pin.name].manager, pin.name))
+        elif second.complete and _covers(second, pin):
+            yield Difference("package", pin.name, "missing", pin.version or pin.spec, None)
+    if first.complete:
+        for key, pin in theirs.items():
+            if key not in ours and _covers(first, pin):
+                yield Difference("package", pin.name, "added", None, pin.version or pin.spec)
+
+
+def _covers(listing: Listing, pin: Pin) -> bool:
+    """Whether what a listing leaves out should not be there.
+
+    A lock of projects says nothing of conda's packages, and few list the installers themselves.
+    """
+    if listing.kind == "snapshot":
+        return True
+    return pin.name not in _INSTALLERS and any(one.manager == pin.manager for one in listing.pins)
+
+
+def _pin(pin: Pin, other: Pin) -> Iterator[Difference]:
+    wanted, has = pin.version or pin.spec, other.version or other.spec
+    if not _agree(pin, other):
+        yield Difference("package", pin.name, "version", wanted, has)
+        return
+    for what in ("build", "channel", "content"):
+        mine, theirs = getattr(pin, what), getattr(other, what)
+        if mine and theirs and mine != theirs:
+            yield Difference("package", pin.name, what, mine, theirs)
+            return
+    kinds = {one.partition(":")[0] for one in pin.hashes} & {one.partition(":")[0] for one in other.hashes}
+    if kinds and not set(pin.hashes) & set(other.hashes):
+        yield Difference("package", pin.name, "hash", list(pin.hashes), list(other.hashes))
+
+
+def _agree(pin: Pin, other: Pin) -> bool:
+    if pin.version and other.version:
+        return _same(pin.version, other.version)
+    one, exact = (pin, other) if other.version else (other, pin)
+    return not one.spec or not exact.version or allows(one, exact.version)
+
+
+def allows(pin: Pin, version: str) -> bool:
+    """Whether a pin's spec takes a version; a spec that cannot be read takes all."""
+    if not pin.spec:
+        return True
+    if pin.manager == "pip":
+        specifiers = needed("packaging.specifiers")
+        try:
+            return bool(specifiers.SpecifierSet(pin.spec).contains(version, prereleases=True))
+        except ValueError:
+            return True
+    rattler = needed("rattler")
+    try:
+        return bool(rattler.VersionSpec(pin.spec).matches(rattler.Version(version)))
+    except Exception:  # py-rattler's have no class in common
+        return True
+
+
+def _same(one: str, other: str) -> bool:
+    """``1.2`` is ``1.2.0``; of a public version every local one is: ``2.13.0`` is met by ``2.13.0+cpu``."""
+    if one == other or one == other.partition("+")[0]:
+        return True
+    versions = needed("packaging.version")
+    try:
+        return bool(versions.Version(one) == versions.Version(other))
+    except ValueError:
+        return False
+
+
+def _fits(wanted: str, has: str) -> bool:
+    """A Python: ``3.11.2`` is ``3.11.2``, ``3.11`` is any of them; a spec decides by itself."""
+    if wanted[0].isdigit() and "*" not in wanted and "," not in wanted:
+        return has == wanted or has.startswith(f"{wanted}.") or wanted.startswith(f"{has}.")
+    return allows(Pin("python", "pip", spec=wanted.replace(" ", "")), has)
+
+
+def _facts(first: Listing, second: Listing) -> Iterator[Difference]:
+    for name in sorted(first.facts.keys() & second.facts.keys() - {"name"}):
+        mine, theirs = first.facts[name], second.facts[name]
+        if isinstance(mine, dict) and isinstance(theirs, dict):
+            for key in sorted(mine.keys() | theirs.keys()):
+                if mine.get(key) != theirs.get(key):
+                    yield Difference("fact", f"{name}: {key}", "value", mine.get(key), theirs.get(key))
+        elif mine != theirs:
+            yield Difference("fact", name, "value", mine, theirs)

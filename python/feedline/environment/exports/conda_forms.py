@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""environment.yml with its pip part, and a list of @EXPLICIT with hashes."""
+
+from __future__ import annotations
+
+from ...errors import ConfigError
+from ..locks.listing import Listing
+from .pip_forms import quoted, requirement
+
+
+def environment(listing: Listing, name: str) -> str:
+    """With versions and builds of all packages, so for one platform: elsewhere conda solves another environment."""
+    conda, pip = listing.of("conda"), listing.of("pip")
+    lines = [
+        f"# {listing.platform}, fingerprint {listing.fingerprint}. Builds are of this platform alone.",
+        f"name: {quoted(name)}",
+        "channels:",
+        *(f"  - {quoted(one)}" for one in listing.channels or ("conda-forge",)),
+        "  - nodefaults",
+        "dependencies:",
+        *(f"  - {quoted(f'{pin.name}={pin.version}={pin.build}')}" for pin in conda),
+    ]
+    if not conda:
+        lines.append(f"  - {quoted(f'python={listing.python}')}")
+    if pip:
+        lines += ["  - pip:", *(f"      - {quoted(requirement(pin))}" for pin in pip)]
+    return "\n".join(lines) + "\n"
+
+
+def explicit(listing: Listing, name: str) -> str:
+    pins = listing.of("conda")
+    if not pins:
+        raise ConfigError("a list of @EXPLICIT holds conda packages, and this environment has none; --to requirements")
+    lines = [f"# {name}, fingerprint {listing.fingerprint}", f"# platform: {listing.platform}", "@EXPLICIT"]
+    for pin in pins:
+        if not pin.url:
+            raise ConfigError(
+                f"conda-meta does not tell where {pin.name} is from; --to environment.yml names its channel"
+            )
+        digest = (
+            f"#sha256:{pin.sha256}" if pin.sha256 else "".join(f"#{one[4:]}" for one in pin.hashes if one[:4] == "md5:")
+        )
+        lines.append(f"{pin.url}{digest}")
+    return "\n".join(lines) + "\n"

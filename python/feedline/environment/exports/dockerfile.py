@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Dockerfile that holds its own locks."""
+
+from __future__ import annotations
+
+from ..locks.listing import Listing
+from .conda_forms import explicit
+from .pip_forms import requirements
+
+# Tags are exact: `latest` is another image tomorrow.
+_CONDA_BASE = "mambaorg/micromamba:2.0.5-debian12-slim"
+_USER = "app"
+
+
+def dockerfile(listing: Listing, name: str) -> str:
+    """GPU flags and the size of shared memory are `docker run`'s: they stand in the head. The driver is the host's."""
+    conda, pip = listing.of("conda"), listing.of("pip")
+    flags = "--gpus all " if (listing.facts.get("torch") or {}).get("cuda") else ""
+    lines = [
+        "# syntax=docker/dockerfile:1",
+        f"# {name}: Python {listing.python}, {listing.platform}, fingerprint {listing.fingerprint}",
+        f"# docker build -t {name} - < Dockerfile",
+        "# Workers hand batches over in /dev/shm, of which a container has 64 MB unless it is given more; 8888 "
+        "is Jupyter's.",
+        f'# docker run --rm -it {flags}--shm-size 8g -v "$PWD":/work -p 8888:8888 {name}',
+    ]
+    lines += _of_conda(listing, name) if conda else [f"FROM python:{listing.python}-slim-bookworm"]
+    if pip:
+        lock = requirements(listing, name)
+        hashed = "--require-hashes " if all(pin.hashes for pin in pip) else ""
+        run = "micromamba run -n base pip" if conda else "pip"
+        lines += ["COPY <<'LOCK' /tmp/requirements.txt", lock.rstrip("\n"), "LOCK"]
+        lines += [f"RUN {run} install --no-cache-dir {hashed}--no-deps -r /tmp/requirements.txt"]
+    if not conda:
+        lines += [f"RUN useradd --create-home {_USER}", f"USER {_USER}"]
+    return "\n".join([*lines, "WORKDIR /work", 'CMD ["python"]']) + "\n"
+
+
+def _of_conda(listing: Listing, name: str) -> list[str]:
+    return [
+        f"FROM {_CONDA_BASE}",  # its user is mambauser, not root
+        "COPY <<'LOCK' /tmp/explicit.txt",
+        explicit(listing, name).rstrip("\n"),
+        "LOCK",
+        "RUN micromamba install --yes --name base --file /tmp/explicit.txt && micromamba clean --all --yes",
+    ]

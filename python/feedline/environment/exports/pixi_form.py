@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pixi.toml, with exact versions and builds."""
+
+from __future__ import annotations
+
+from ..locks.listing import Listing, Pin
+from .pip_forms import quoted
+
+
+def manifest(listing: Listing, name: str) -> str:
+    conda = listing.of("conda")
+    channels = ", ".join(quoted(one) for one in listing.channels or ("conda-forge",))
+    lines = [
+        f"# fingerprint {listing.fingerprint}",
+        "[workspace]",
+        f"name = {quoted(name)}",
+        f"channels = [{channels}]",
+        f"platforms = [{quoted(listing.platform)}]",
+        "",
+        "[dependencies]",
+        *(
+            f"{quoted(pin.name)} = {{version = {quoted(f'=={pin.version}')}, build = {quoted(pin.build)}}}"
+            for pin in conda
+        ),
+    ]
+    if not conda:
+        lines.append(f"python = {quoted(f'=={listing.python}')}")
+    if listing.of("pip"):
+        lines += ["", "[pypi-dependencies]", *(f"{quoted(pin.name)} = {_wanted(pin)}" for pin in listing.of("pip"))]
+    cuda = (listing.facts.get("torch") or {}).get("cuda")
+    if cuda:  # without it pixi takes the build for the CPU
+        lines += ["", "[system-requirements]", f"cuda = {quoted(cuda)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _wanted(pin: Pin) -> str:
+    if pin.content == "editable":
+        return f"{{path = {quoted(pin.url.removeprefix('file://'))}, editable = true}}"
+    if pin.url.startswith("git+"):
+        url, _, commit = pin.url[4:].rpartition("@")
+        return f"{{git = {quoted(url)}, rev = {quoted(commit)}}}"
+    return quoted(f"=={pin.version}")

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user names: an environment's folder, a snapshot, or a lock; each as a listing."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError
+from .locks.listing import Listing
+from .locks.reading import read_lock
+from .reading.place import platform_name
+from .seen import read_environment
+from .snapshot import VERSION, listing_of, seen_listing
+
+
+def listing_at(path: str | os.PathLike[str], python: str | None = None) -> Listing:
+    """The listing of an environment's folder, a snapshot or a lock.
+
+    Args:
+        path: the folder or the file.
+        python: the version that a lock's markers are judged by.
+
+    Raises:
+        ConfigError: it is none of these, damaged, or of a version not known here.
+        OSError: it cannot be read.
+    """
+    place = Path(path)
+    if place.is_dir():
+        return seen_listing(read_environment(place))
+    if place.suffix == ".json":
+        return _snapshot(place)
+    return read_lock(place, platform_name(), python)
+
+
+def listing_of_own() -> Listing:
+    """The listing of the environment that runs this."""
+    return seen_listing(read_environment())
+
+
+def read_snapshot(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """A snapshot's JSON.
+
+    Raises:
+        ConfigError, OSError: as :func:`listing_at`.
+    """
+    try:
+        value = json.loads(Path(path).read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{os.fspath(path)} is no snapshot: it is not JSON ({error})") from None
+    if not isinstance(value, dict) or "environment_snapshot" not in value:
+        raise ConfigError(f"{os.fspath(path)} is no snapshot: `feedline env snapshot > FILE` writes one")
+    version = value["environment_snapshot"]
+    if version != VERSION:
+        raise ConfigError(f"{os.fspath(path)} is a snapshot of version {version}; version {VERSION} is known here")
+    return value
+
+
+def _snapshot(place: Path) -> Listing:
+    value = read_snapshot(place)
+    try:
+        return listing_of(value, str(place))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ConfigError(f"{place} is a damaged snapshot: {type(error).__name__}: {error}") from None

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which kind of lock a file is, and its listing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from ...errors import ConfigError
+from . import conda_files, pixi, pyproject_locks, requirements
+from .listing import Listing
+
+_MOST_BYTES = 256 << 20
+Reader = Callable[[str, str, str, str], Listing]  # text, source, platform, python
+
+
+def read_lock(path: str | os.PathLike[str], platform: str, python: str | None) -> Listing:
+    """The listing of a lock: for one platform and Python, where it is for several.
+
+    Args:
+        path: environment.yml, a list of @EXPLICIT, conda-lock.yml, pixi.lock, pixi.toml, uv.lock, pylock.toml, or a
+            file of requirements, told by its name and content.
+        platform: as ``linux-64``.
+        python: as ``3.11.2``; None: what markers say of it is by the Python that runs this.
+
+    Raises:
+        ConfigError: it is none of these, damaged, or of a version not known here; it is named.
+        OSError: it cannot be read.
+    """
+    file = Path(path)
+    if file.stat().st_size > _MOST_BYTES:
+        raise ConfigError(f"{file} is no lock: it is larger than any")
+    raw = file.read_bytes()
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ConfigError(f"{file} is no lock: it is not UTF-8") from None
+    kind, reader = _reader(file.name, text)
+    try:
+        return reader(text, str(file), platform, python or "")
+    except ConfigError:
+        raise
+    except Exception as error:  # of YAML and TOML readers, and of what they give where a lock has something else
+        words = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ConfigError(f"{file} is a damaged {kind}: {words}") from None
+
+
+def _reader(name: str, text: str) -> tuple[str, Reader]:
+    if name == "pixi.lock":
+        return "pixi.lock", pixi.read_lock
+    if name == "uv.lock":
+        return "uv.lock", pyproject_locks.read_uv
+    if name == "pixi.toml":
+        return "pixi.toml", pixi.read_manifest
+    if name.startswith("pylock.") and name.endswith(".toml"):
+        return "pylock.toml", pyproject_locks.read_pylock
+    if name.endswith((".toml", ".lock")):
+        raise ConfigError(f"{name} is no lock that is known here: uv.lock, pixi.lock, pixi.toml, pylock.toml")
+    if any(line.strip() == "@EXPLICIT" for line in text.splitlines()):
+        return "list of @EXPLICIT", conda_files.read_explicit
+    if name.endswith((".yml", ".yaml")):
+        if "\nmetadata:" in f"\n{text}" and "\npackage:" in f"\n{text}":
+            return "conda-lock.yml", conda_files.read_conda_lock
+        return "environment.yml", conda_files.read_environment
+    if name.endswith((".txt", ".in")):
+        return "file of requirements", requirements.read
+    raise ConfigError(
+        f"{name} is no snapshot and no lock that is known here: environment.yml, a list of @EXPLICIT, conda-lock.yml, "
+        "pixi.lock, pixi.toml, uv.lock, pylock.toml, requirements.txt"
+    )

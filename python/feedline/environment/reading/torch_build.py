@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What torch was built for: torch/version.py, read as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .wheels import read_text
+
+_LINE = re.compile(r"^(\w+)(?:\s*:[^=]+)?\s*=\s*(None|'[^']*'|\"[^\"]*\")", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class TorchBuild:
+    """One torch.
+
+    Attributes:
+        version: as ``2.13.0+cu130``.
+        cuda: as ``13.0``; None: it was built without. `hip` alike.
+        folder: of the package.
+    """
+
+    version: str
+    cuda: str | None
+    hip: str | None
+    folder: Path
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.cuda is None and self.hip is None
+
+    @property
+    def release(self) -> tuple[int, int] | None:
+        """(2, 13); None: it has no such version."""
+        found = re.match(r"(\d+)\.(\d+)", self.version)
+        return (int(found[1]), int(found[2])) if found else None
+
+
+def torch_in(site: Iterable[Path]) -> TorchBuild | None:
+    """The torch that would be imported; None: there is none."""
+    for folder in site:
+        text = read_text(folder / "torch" / "version.py")
+        if text is not None:
+            found = {name: value.strip("'\"") for name, value in _LINE.findall(text) if value != "None"}
+            version = found.get("__version__", "")
+            return TorchBuild(version, found.get("cuda"), found.get("hip"), folder / "torch")
+    return None
