@@ -190,6 +190,17 @@ class Dataset {
   // kConfig: no such field; samples of different lengths. From now on: an operation on a field that the function takes,
   // cache().
   Result<Dataset> map(std::shared_ptr<const SampleFunction> function) const;
+  // The samples at these indexes, in this order, with the operations of this one; random ones are drawn by the new
+  // index. kConfig: no index, one that is out of range, a mixture, a cache.
+  Result<Dataset> subset(std::vector<std::uint64_t> indices) const;
+  // All samples at random in parts of so many, each as by subset(), in the order of this one. The same samples are in
+  // the same part on every machine. classes: what each sample is of; each class is then shared out by the same ratio.
+  // kConfig: as subset(), a part without samples, counts that are not size() in all, other numbers of classes.
+  Result<std::vector<Dataset>> split(const std::vector<std::uint64_t>& counts, std::uint64_t seed,
+                                     const std::vector<std::int64_t>& classes = {}) const;
+  // A field of integers, of every sample: class folders know theirs, all others read each sample once. kConfig: no such
+  // field.
+  Result<std::vector<std::int64_t>> numbers(const std::string& field) const;
   // Where pixels are kept, and before which of operations(); nullopt: they are not.
   std::optional<std::pair<std::string, std::size_t>> cached() const;
 

@@ -102,6 +102,19 @@ Dataset mixed_dataset(const std::vector<Dataset>& datasets, std::vector<double> 
   return unwrap(mix(datasets, {std::move(weights), mix_until_of(until), samples}));
 }
 
+Dataset subset_of(const Dataset& dataset, std::vector<std::uint64_t> indices) {
+  return unwrap(without_gil([&] { return dataset.subset(std::move(indices)); }));
+}
+
+std::vector<Dataset> parts_of(const Dataset& dataset, const std::vector<std::uint64_t>& counts, std::uint64_t seed,
+                              const std::vector<std::int64_t>& classes) {
+  return unwrap(without_gil([&] { return dataset.split(counts, seed, classes); }));
+}
+
+std::vector<std::int64_t> numbers_of(const Dataset& dataset, const std::string& field) {
+  return unwrap(without_gil([&] { return dataset.numbers(field); }));
+}
+
 }  // namespace
 
 void bind_sources(nb::module_& module) {
@@ -113,6 +126,9 @@ void bind_sources(nb::module_& module) {
       .def("forget_all", &GivenFiles::forget_all);
   module.def("arrays", &arrays_dataset, "arrays"_a);
   module.def("mix", &mixed_dataset, "datasets"_a, "weights"_a, "until"_a, "samples"_a);
+  module.def("subset", &subset_of, "dataset"_a, "indices"_a);
+  module.def("split", &parts_of, "dataset"_a, "counts"_a, "seed"_a, "classes"_a);
+  module.def("numbers", &numbers_of, "dataset"_a, "field"_a);
   module.def("tokens", &tokens_dataset, "files"_a, "window"_a, "stride"_a, "stored"_a, "output"_a, "vocabulary"_a,
              "separator"_a.none(), "documents"_a, "shortest"_a, "pad"_a, "memory"_a.none());
 }

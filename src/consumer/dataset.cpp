@@ -110,6 +110,36 @@ Result<Dataset> Dataset::map(std::shared_ptr<const SampleFunction> function) con
   });
 }
 
+Result<Dataset> Dataset::subset(std::vector<std::uint64_t> indices) const {
+  return guarded([&]() -> Result<Dataset> {
+    if (impl_->cache)
+      return config_error("subset: what is cached is the whole dataset; take the subset first, then cache");
+    auto next = std::make_shared<Impl>(*impl_);
+    FEEDLINE_TRY(next->source, impl_->source.subset(std::move(indices)));
+    return Dataset(std::move(next));
+  });
+}
+
+Result<std::vector<Dataset>> Dataset::split(const std::vector<std::uint64_t>& counts, std::uint64_t seed,
+                                            const std::vector<std::int64_t>& classes) const {
+  return guarded([&]() -> Result<std::vector<Dataset>> {
+    if (impl_->cache)
+      return config_error("split: what is cached is the whole dataset; split first, then cache the parts");
+    FEEDLINE_TRY(auto sources, impl_->source.split(counts, seed, classes));
+    std::vector<Dataset> parts;
+    for (pipeline::Source& source : sources) {
+      auto next = std::make_shared<Impl>(*impl_);
+      next->source = std::move(source);
+      parts.push_back(Dataset(std::move(next)));
+    }
+    return parts;
+  });
+}
+
+Result<std::vector<std::int64_t>> Dataset::numbers(const std::string& field) const {
+  return guarded([&] { return impl_->source.numbers(field); });
+}
+
 namespace {
 
 Result<Dataset> with_views(const Dataset::Impl& impl, Result<pipeline::ViewPoint> made) {

@@ -34,6 +34,12 @@ class Source {
   static Result<Source> tokens(const std::vector<TokenFile>& files, const TokenOptions& options);
   static Result<Source> mix(const std::vector<Source>& parts, const MixOptions& options);
 
+  // Of some samples. kConfig: as Dataset::subset.
+  Result<Source> subset(std::vector<std::uint64_t> indices) const;
+  // Of all, in parts. kConfig: as Dataset::split.
+  Result<std::vector<Source>> split(const std::vector<std::uint64_t>& counts, std::uint64_t seed,
+                                    const std::vector<std::int64_t>& classes) const;
+
   Source(std::string name, std::shared_ptr<const format::Format> format,
          std::shared_ptr<const plan::Mixture> mixture = nullptr)
       : name_(std::move(name)), format_(std::move(format)), mixture_(std::move(mixture)) {}
@@ -56,6 +62,8 @@ class Source {
   Result<SampleFiles> files(std::uint64_t sample) const;
   Result<SampleFileSizes> file_sizes(std::uint64_t sample) const;
   Result<std::vector<std::byte>> encoded(std::uint64_t sample) const;
+  // See Dataset::numbers.
+  Result<std::vector<std::int64_t>> numbers(const std::string& field) const;
 
   // For the stages that read.
   const std::shared_ptr<const format::Format>& format() const { return format_; }

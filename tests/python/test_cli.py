@@ -214,7 +214,7 @@ def test_says_what_to_install_when_its_packages_are_missing(name: str, tmp_path:
     hidden = f"import sys; sys.modules[{name!r}] = None; from feedline.cli import main; sys.exit(main())"
     result = subprocess.run([sys.executable, "-c", hidden, "--help"], capture_output=True, text=True, timeout=HANG_S)
     assert result.returncode == 2
-    assert f'needs {name}; run: pip install "feedline[cli]"' in result.stderr
+    assert f"needs {name}, which is not here; run: pip install {name}" in result.stderr
 
 
 def test_says_what_to_install_when_a_package_does_not_load(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_says_what_to_install_when_a_package_does_not_load(tmp_path: Path) -> No
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
     result = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, env=environment, timeout=HANG_S)
     assert result.returncode == 2
-    assert 'pip install "feedline[cli]"' in result.stderr
+    assert "run: pip install click" in result.stderr
 
 
 def test_shuffle_quality_of_made_up_samples() -> None:

@@ -12,7 +12,7 @@ from feedline.cli.interrupting import first_alone
 
 __all__ = ["main"]
 
-_OF_RECORDS = "fastjsonschema"
+_OF_VERBS = ("rich", "fastjsonschema")  # which a verb would find out about after it has measured
 
 
 def main() -> int:
@@ -21,17 +21,18 @@ def main() -> int:
     try:
         from feedline.cli.root import run
 
-        if importlib.util.find_spec(_OF_RECORDS) is None:  # which a verb would find out after it has measured
-            raise ModuleNotFoundError(name=_OF_RECORDS)
+        for name in _OF_VERBS:
+            if importlib.util.find_spec(name) is None:
+                raise ModuleNotFoundError(name=name)
         status = run(sys.argv[1:])
     except KeyboardInterrupt:
         status = exit_codes.INTERRUPTED
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
-        if missing not in ("click", "rich", _OF_RECORDS):
+        if missing not in ("click", *_OF_VERBS):
             raise
         print(
-            f'feedline: the command line needs {missing}; run: pip install "feedline[cli]"',
+            f"feedline: the command line needs {missing}, which is not here; run: pip install {missing}",
             file=sys.stderr,
         )
         return 2

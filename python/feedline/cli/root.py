@@ -3,54 +3,82 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 import click
-from rich.markup import escape
 
 import feedline
 from feedline.cli import exit_codes
-from feedline.cli.bench import bench
-from feedline.cli.cache import cache
-from feedline.cli.console import ERR
-from feedline.cli.diagnose import diagnose
-from feedline.cli.diff import diff
-from feedline.cli.doctor import doctor
-from feedline.cli.env import env
-from feedline.cli.explain import explain
-from feedline.cli.index import index
-from feedline.cli.inspect import inspect
-from feedline.cli.merge_index import merge_index
-from feedline.cli.pack import pack
-from feedline.cli.report import report
-from feedline.cli.stage import stage
-from feedline.cli.top import top
-from feedline.cli.trace import trace
-from feedline.cli.tune import tune
-from feedline.cli.verify import verify
+
+# What help lists of each verb: a verb's own module, called as it is, is imported when it is asked for.
+_VERBS = {
+    "demo": "See Feedline at work in a minute, on made-up photos or yours.",
+    "inspect": "What a source holds, and what a reader would drop.",
+    "bench": "How fast a source loads here, and where the time goes.",
+    "pack": "Write a dataset again as tar shards.",
+    "merge-index": "Put ranges of packed shards together.",
+    "index": "Write the listing of a folder, for HTTP, or an index that other programs read.",
+    "verify": "Prove that a dataset is whole.",
+    "stage": "Copy a dataset to a folder of this machine.",
+    "cache": "List, verify, prune or clear a cache of stored objects.",
+    "trace": "Where a step's time goes in a trace of torch.profiler.",
+    "doctor": "What would go wrong in a run on this machine.",
+    "diagnose": "Where a training script's time goes, and why.",
+    "tune": "Measure a loader's settings, and keep those that gain.",
+    "top": "What the loaders of a running process do now.",
+    "env": "Check, keep, compare and rebuild environments.",
+    "report": "Draw a run record as one HTML page.",
+    "diff": "What differs between two run records, and why.",
+    "explain": "What a finding means, and what to do.",
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
-@click.version_option(feedline.__version__, prog_name="feedline")
+class _Commands(Mapping[str, click.Command]):
+    """The verbs by their names, imported when they are taken out."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in _VERBS:
+            raise KeyError(name)
+        module = name.replace("-", "_")
+        command: click.Command = getattr(importlib.import_module(f"feedline.cli.{module}"), module)
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_VERBS)
+
+    def __len__(self) -> int:
+        return len(_VERBS)
+
+
+class _Root(click.Group):
+    """A group whose help imports no verb."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.commands = _Commands()  # type: ignore[assignment]  # nobody adds to it
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_VERBS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_VERBS.items()))
+
+
+def _show_version(context: click.Context, option: click.Parameter, is_wanted: bool) -> None:
+    if is_wanted and not context.resilient_parsing:
+        click.echo(f"feedline, version {feedline.__version__}")
+        context.exit()
+
+
+@click.group(cls=_Root, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
+)
 def root() -> None:
     """Feedline keeps a GPU fed: look into datasets, measure how fast they load, say why a script waits, and tune it."""
-
-
-root.add_command(inspect)
-root.add_command(bench)
-root.add_command(pack)
-root.add_command(merge_index)
-root.add_command(index)
-root.add_command(verify)
-root.add_command(stage)
-root.add_command(cache)
-root.add_command(trace)
-root.add_command(doctor)
-root.add_command(diagnose)
-root.add_command(tune)
-root.add_command(top)
-root.add_command(env)
-root.add_command(report)
-root.add_command(diff)
-root.add_command(explain)
 
 
 def run(arguments: list[str]) -> int:
@@ -64,13 +92,21 @@ def run(arguments: list[str]) -> int:
         error.show()
         return exit_codes.USAGE
     except KeyboardInterrupt:
-        ERR.print("feedline: interrupted")
+        click.echo("feedline: interrupted", err=True)
         return exit_codes.INTERRUPTED
     except BrokenPipeError:  # the reader of our output has seen enough
         return exit_codes.FINE
     except (feedline.Error, OSError) as error:
-        ERR.print(f"[bold red]feedline:[/] {escape(_words(error))}")
+        _show(error)
         return exit_codes.of(error)
+
+
+def _show(error: BaseException) -> None:
+    from rich.markup import escape
+
+    from feedline.cli.console import ERR  # with what only verbs need
+
+    ERR.print(f"[bold red]feedline:[/] {escape(_words(error))}")
 
 
 def _words(error: BaseException) -> str:

@@ -21,6 +21,7 @@ from .augmentations import Augmentations
 from .facts import DecodeLimit, Drawn, FieldSpec
 from .loader_options import LoaderOptions
 from .operations import Fields
+from .parts import Parts
 from .targets import Targets
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 Origin = tuple[str, str, list[str], str, str, bool]
 
 
-class Dataset(Targets, Augmentations):
+class Dataset(Targets, Augmentations, Parts):
     """Samples and the operations on their images. Immutable: every operation returns a new dataset, cheap to make.
 
     Operations have torchvision's names, arguments, defaults and sampling rules, and the pixels of Pillow. A wrong

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``feedline demo``: the package at work in a minute, on pictures that it makes."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.markup import escape
+
+from feedline.cli import exit_codes, parameters
+from feedline.cli.console import ERR, OUT, counted, print_json, steps, table
+
+
+@click.command(short_help="See Feedline at work in a minute, on made-up photos or yours.")
+@click.option(
+    "--photos",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Use these class folders of photos, and make none.",
+)
+@click.option("--images", default=200, type=click.IntRange(40), metavar="N", help="Make so many photos.")
+@click.option(
+    "--seconds", default=4.0, type=parameters.FiniteRange(0.1), metavar="SECONDS", help="Measure a loader for so long."
+)
+@click.option(
+    "--keep",
+    type=parameters.OutputPath(file_okay=False),
+    metavar="FOLDER",
+    help="Keep the photos in this folder; without it they are deleted.",
+)
+@parameters.as_json()
+def demo(photos: Path | None, images: int, seconds: float, keep: str | None, as_json: bool) -> int:
+    """Make photos, split them, load them, stop, go on, and compare with torch's DataLoader where torch and Pillow are.
+
+    Needs no dataset and no GPU. Exit status 3: the resumed run gave other batches than the uninterrupted one.
+    """
+    if photos is not None:
+        return _tour(str(photos), seconds, as_json)
+    with tempfile.TemporaryDirectory(prefix="feedline-demo-") as scratch:
+        folder = Path(keep) if keep is not None else Path(scratch, "photos")
+        _make(folder, images)
+        return _tour(str(folder), seconds, as_json, kept=keep is not None)
+
+
+def _make(folder: Path, images: int) -> None:
+    from feedline.demo import pictures
+
+    with steps(images, "making photos") as advance:
+        pictures.make(folder, images, done=advance)
+
+
+def _tour(source: str, seconds: float, as_json: bool, kept: bool = True) -> int:
+    from feedline.demo import tour
+
+    split = tour.parts(source)
+    figures = tour.measured(source, seconds, lambda phase: steps(None, phase))
+    try:
+        resumed = tour.resumed(source)
+    except tour.BrokenPromise as error:
+        ERR.print(f"[bold red]feedline:[/] {error}; please report this")
+        return exit_codes.FAILED
+    if as_json:
+        print_json({**figures, "split": split, "resumed": resumed})
+    else:
+        _print(figures, split, resumed, source if kept else "imagenet/train")
+    return exit_codes.FINE
+
+
+def _print(figures: dict[str, Any], split: dict[str, int], resumed: dict[str, int], source: str) -> None:
+    ours = figures["feedline"]
+    OUT.print(f"{counted(figures['samples'], 'photo')} in {split['classes']} classes")
+    rows = [_row("Feedline", ours)]
+    if stock := figures.get("torch"):
+        rows.append(_row(f"torch's DataLoader, {stock['transforms']}", stock))
+    if limit := figures.get("decode_limit"):
+        rows.append(("decoding alone, the limit here", f"{limit['images_per_s']:,.0f}", "", ""))
+    table(("loader", "images/s", "CPU-s per 1,000", "first batch"), rows)
+    if "speed_up" in figures:
+        OUT.print(f"[bold]{figures['speed_up']:.1f} times[/] torch's DataLoader, with as many workers as threads")
+    else:
+        OUT.print("with torch and Pillow installed, this compares with torch's DataLoader too")
+    OUT.print(
+        f"split into {split['train']} for training and {split['valid']} for validation, every class by the same share"
+    )
+    OUT.print(
+        f"stopped after batch {resumed['stopped_after']} of {resumed['batches']} and went on with one thread: "
+        "the same batches, byte for byte"
+    )
+    OUT.print("\nyour data:", f"  feedline inspect {escape(source)}", f"  feedline bench {escape(source)}", sep="\n")
+    OUT.print("your script, as it is:", "  feedline diagnose -- python train.py", sep="\n")
+
+
+def _row(label: str, measured: dict[str, Any]) -> tuple[str, str, str, str]:
+    return (
+        label,
+        f"{measured['images_per_s']:,.0f}",
+        f"{measured['cpu_s_per_1000_images']:.2f}",
+        f"{1000 * measured['first_batch_s']:.0f} ms",
+    )

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/split.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "base/check.h"
+#include "base/random.h"
+#include "plan/permutation.h"
+
+namespace feedline::plan {
+namespace {
+
+constexpr std::uint64_t kSplitKey = 0x73706C69745F7631;  // other numbers than an epoch's order has of the same seed
+
+// Hands samples to parts one by one, so that after each every part has its share of them: the part that lacks most gets
+// the next. A part never has more than one sample too many, so in the end all have what they should.
+class Sharer {
+ public:
+  explicit Sharer(std::span<const std::uint64_t> counts)
+      : counts_(counts),
+        lacking_(counts.size()),
+        total_(std::accumulate(counts.begin(), counts.end(), std::int64_t{})) {}
+
+  std::size_t next() {
+    for (std::size_t i = 0; i < lacking_.size(); ++i) lacking_[i] += static_cast<std::int64_t>(counts_[i]);
+    const auto most = std::ranges::max_element(lacking_);
+    *most -= total_;
+    return static_cast<std::size_t>(most - lacking_.begin());
+  }
+
+ private:
+  std::span<const std::uint64_t> counts_;
+  std::vector<std::int64_t> lacking_;  // what each part is due beyond what it has, times the number of samples
+  std::int64_t total_;
+};
+
+// All samples in a random order, those of a class one behind the other.
+std::vector<std::uint64_t> shuffled(std::uint64_t size, std::uint64_t seed, std::span<const std::int64_t> classes) {
+  std::vector<std::uint64_t> order(size);
+  Permutation(size, base::mix64(seed ^ kSplitKey)).fill(0, order);
+  if (!classes.empty()) std::ranges::stable_sort(order, {}, [&](std::uint64_t sample) { return classes[sample]; });
+  return order;
+}
+
+}  // namespace
+
+std::vector<std::vector<std::uint64_t>> split(std::span<const std::uint64_t> counts, std::uint64_t seed,
+                                              std::span<const std::int64_t> classes) {
+  const std::uint64_t size = std::accumulate(counts.begin(), counts.end(), std::uint64_t{});
+  FEEDLINE_CHECK(!counts.empty() && counts.size() <= std::numeric_limits<std::uint16_t>::max());
+  FEEDLINE_CHECK(classes.empty() || classes.size() == size);
+  std::vector<std::vector<std::uint64_t>> parts(counts.size());
+  if (size == 0) return parts;
+  std::vector<std::uint16_t> part_of(size);
+  Sharer sharer(counts);
+  for (std::uint64_t sample : shuffled(size, seed, classes))
+    part_of[sample] = static_cast<std::uint16_t>(sharer.next());
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i].reserve(counts[i]);
+  for (std::uint64_t sample = 0; sample < size; ++sample) parts[part_of[sample]].push_back(sample);
+  return parts;
+}
+
+}  // namespace feedline::plan

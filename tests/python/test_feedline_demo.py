@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`feedline demo`: the pictures that it makes, the encoder that writes them, and what it says."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from running_processes import HANG_S
+
+pytest.importorskip("click", reason="the command line is not installed")
+pytest.importorskip("rich", reason="the command line is not installed")
+
+import feedline
+from feedline.cli.root import root
+from feedline.demo import jpeg, pictures, tour
+
+
+def error_of(data: bytes, pixels: np.ndarray) -> float:
+    """Of a file's pixels as Pillow has them: root of the mean square."""
+    with Image.open(io.BytesIO(data)) as image:
+        return float(np.sqrt(((np.asarray(image, np.float64) - pixels) ** 2).mean()))
+
+
+@pytest.mark.parametrize("quality", [1, 30, 50, 75, 90, 100])
+@pytest.mark.parametrize("shape", [(64, 96), (33, 17), (1, 1), (16, 7)])
+def test_files_are_as_large_and_as_exact_as_pillows(shape: tuple[int, int], quality: int) -> None:
+    rng = np.random.default_rng(quality)
+    smooth = Image.fromarray(rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)).resize(shape[::-1])
+    pixels = np.clip(np.asarray(smooth) + rng.normal(0, 12, (*shape, 3)), 0, 255).astype(np.uint8)
+    data = jpeg.encode(pixels, quality)
+    theirs = io.BytesIO()
+    Image.fromarray(pixels).save(theirs, "JPEG", quality=quality)
+    assert error_of(data, pixels) <= 1.03 * error_of(theirs.getvalue(), pixels) + 0.3
+    assert len(data) <= 1.05 * len(theirs.getvalue()) + 64
+    assert (np.abs(feedline.decode_image(data).astype(int) - np.asarray(Image.open(io.BytesIO(data)))) == 0).all()
+
+
+@pytest.mark.parametrize("value", [0, 255])
+def test_flat_and_longest_codes(value: int) -> None:
+    flat = np.full((40, 40, 3), value, np.uint8)
+    assert error_of(jpeg.encode(flat, 100), flat) < 1
+    noise = np.random.default_rng(value).integers(0, 2, (48, 48, 3), dtype=np.uint8) * 255
+    assert error_of(jpeg.encode(noise, 100), noise) < 130  # colours at half size are lost; codes of all lengths are not
+    with Image.open(io.BytesIO(jpeg.encode(noise, 100))) as image:
+        assert image.size == (48, 48) and image.load() is not None
+
+
+def test_pictures_are_the_same_for_the_same_seed_and_can_be_told_apart(tmp_path: Path) -> None:
+    made: list[int] = []
+    one, two, other = (pictures.make(tmp_path / str(i), 2, seed=i // 2, done=made.append) for i in range(3))
+    assert sum(made) == 6
+    files = [sorted(path.relative_to(folder) for path in folder.rglob("*.jpg")) for folder in (one, two, other)]
+    assert files[0] == files[1] == files[2] == [Path("dot/0000.jpg"), Path("ring/0000.jpg")]
+    contents = [[(folder / file).read_bytes() for file in files[0]] for folder in (one, two, other)]
+    assert contents[0] == contents[1] != contents[2]
+    shapes = [pictures._shape(kind, 75, 100, np.random.default_rng(0)) for kind in range(len(pictures.CLASSES))]
+    assert all(0.02 < shape.mean() < 0.8 for shape in shapes)
+    assert all((a != b).mean() > 0.02 for i, a in enumerate(shapes) for b in shapes[:i])
+
+
+def run_demo(*arguments: str) -> int:
+    return root.main(["demo", "--seconds", "0.1", *arguments], standalone_mode=False)
+
+
+@pytest.fixture
+def without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`feedline bench --against torch` has tests of its own, and torch's workers take seconds to start."""
+
+    def refuse(source: str) -> None:
+        raise tour.StockLoaderMissing("needs torch")
+
+    monkeypatch.setattr(tour, "check_stock", refuse)
+
+
+@pytest.mark.usefixtures("without_torch")
+def test_the_tour_on_own_photos(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_demo("--photos", str(folder), "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["split"] == {"train": 19, "valid": 2, "classes": 3}
+    assert told["resumed"] == {"batches": 5, "stopped_after": 2}
+    assert told["feedline"]["images_per_s"] > 0 and "torch" not in told
+    assert run_demo("--photos", str(folder)) == 0
+    said = capsys.readouterr().out
+    assert "21 photos in 3 classes" in said and "byte for byte" in said and f"feedline bench {folder}" in said
+
+
+@pytest.mark.usefixtures("without_torch")
+def test_a_resume_that_gives_other_batches_is_told(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tour, "_digests", lambda *_, **options: (["a", "b"] if options["stop"] is None else ["c"], {}))
+    assert run_demo("--photos", str(folder)) == 3
+    assert "other batches" in capsys.readouterr().err
+
+
+def test_help_imports_no_verb() -> None:
+    script = "import sys; sys.argv = ['feedline', '--help']; from feedline.cli import main; main(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=HANG_S)
+    imported = set(done.stdout.splitlines()[-1].split())
+    assert "diagnose" in done.stdout and not imported & {"numpy", "rich", "torch", "importlib.metadata", "asyncio"}
+    assert not {name for name in imported if name.startswith(("feedline.cli.bench", "feedline.diagnose"))}
