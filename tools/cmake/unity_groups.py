@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""unity_groups.py MOST SOURCE...: which tests can be compiled as one, as a line `GROUP SOURCE` for each that has a group.
+"""unity_groups.py MOST SOURCE...: which tests can be compiled as one: a line `GROUP SOURCE` for each in a group.
 
 Tests have helpers of their own in unnamed namespaces, and those of two files often have one name. Two sources that
 define the same name at the left margin are kept apart, so a group compiles as its sources do one by one.
