@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import made_data
 import numpy as np
 import pytest
 from fields import made_fields
+from running_processes import HANG_S
 
 import feedline
 
@@ -45,7 +48,7 @@ def runs_elsewhere(document: Path, block: str) -> bool:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the documents open, small: imagenet/train, photos, shards, scenes, train.bin."""
     root = tmp_path_factory.mktemp("documents")
-    made_data.make_folder(root / "imagenet" / "train", per_class=90)
+    made_data.make_folder(root / "imagenet" / "train", per_class=100)
     (root / "photos").symlink_to("imagenet/train")
     (root / "shards").mkdir()
     for i in range(147):
@@ -65,7 +68,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def readme_names() -> Names:
+def guide_names() -> Names:
     tokens = feedline.tokens("train.bin", window=64, dtype="uint16")
     features = np.random.default_rng(0).random((600, 16), np.float32)
     names: Names = {"features": features, "labels": np.arange(600), "web": tokens, "books": tokens}
@@ -73,6 +76,14 @@ def readme_names() -> Names:
 
 
 def readme_holds(names: Names) -> None:
+    """The last batch that was drawn went through both of the loops."""
+    assert (names["image"].shape, names["image"].dtype) == ((256, 3, 224, 224), torch.float32)
+    assert (names["label"].shape, names["label"].dtype) == ((256,), torch.int64)
+    assert (len(names["train"]), len(names["valid"])) == (270, 30)
+    assert [int((labels == 0).sum()) for _, labels in names["valid"].loader(30)] == [10]
+
+
+def guide_holds(names: Names) -> None:
     assert (names["image"].shape, names["image"].dtype) == ((256, 3, 224, 224), torch.float32)
     assert (names["label"].shape, names["label"].dtype) == ((256,), torch.int64)
     batch = next(iter(names["scenes"].loader(5)))
@@ -143,7 +154,7 @@ def cache_holds(names: Names) -> None:
 
 
 RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
-    "README.md": (readme_names, readme_holds),
+    "README.md": (dict, readme_holds),
     "cache.md": (lambda: {"feedline": feedline}, cache_holds),
     "caching.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
     "drop-in.md": (
@@ -152,6 +163,7 @@ RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
     ),
     "fidelity.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
     "fields.md": (dict, fields_hold),
+    "guide.md": (guide_names, guide_holds),
     "mixing.md": (lambda: {"feedline": feedline}, mixing_holds),
     "recipes.md": (dict, recipes_hold),
     "reproducibility.md": (training_names, training_holds),
@@ -174,6 +186,27 @@ def test_the_python_of_a_document_runs(document: Path, data: Path, monkeypatch: 
     for block in runnable(document):
         exec(compile(block, document.name, "exec"), names)
     assert after(names) is not False
+
+
+LINKS = re.compile(r"\]\((?!https?://|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_to_files_and_headings_that_are_there(document: Path) -> None:
+    for name, heading in LINKS.findall(re.sub(r"^```.*?^```", "", document.read_text(), flags=re.M | re.S)):
+        target = (document.parent / name) if name else document
+        assert target.exists(), f"{document.name}: {name}"
+        if heading and target.suffix == ".md":
+            headings = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
+            anchors = {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings}
+            assert heading in anchors, f"{document.name}: {name}#{heading}"
+
+
+def test_the_readme_is_for_five_minutes_and_its_picture_is_the_records() -> None:
+    assert len((CHECKOUT / "README.md").read_text().splitlines()) < 150
+    script = CHECKOUT / "tools" / "readme_picture.py"
+    checked = subprocess.run([sys.executable, str(script), "--check"], timeout=HANG_S)
+    assert checked.returncode == 0, "run tools/readme_picture.py"
 
 
 COMMANDS = [

@@ -159,6 +159,16 @@ def test_subsets(sources: dict[str, feedline.Dataset]) -> None:
     assert photos.subset([0]).fingerprint != photos.subset([1]).fingerprint
 
 
+@pytest.mark.parametrize("batch_size", [63, 64, 65, 500])
+def test_rows_of_large_batches_are_each_where_they_belong(batch_size: int) -> None:
+    """Rows go to the batch by many at a time."""
+    whole = feedline.arrays(x=np.arange(3000).reshape(1000, 3), y=np.arange(1000, dtype=np.int32))
+    part = whole.subset(range(999, -1, -2))
+    with part.loader(batch_size, epochs=1, num_workers=2, output="numpy") as loader:
+        x, y = (np.concatenate(field) for field in zip(*loader, strict=True))
+    assert y.tolist() == list(range(999, -1, -2)) and (x == y[:, None] * 3 + np.arange(3)).all()
+
+
 def test_parts_go_into_a_mixture_a_cache_and_views(sources: dict[str, feedline.Dataset]) -> None:
     train, valid = sources["folder"].split(20, 13)
     mixed = feedline.mix([train, valid], [1, 1])
