@@ -10,6 +10,7 @@ import feedline
 from feedline.cli import exit_codes
 from feedline.cli.bench import bench
 from feedline.cli.cache import cache
+from feedline.cli.compare import compare
 from feedline.cli.console import ERR
 from feedline.cli.diagnose import diagnose
 from feedline.cli.diff import diff
@@ -46,6 +47,7 @@ root.add_command(tune)
 root.add_command(top)
 root.add_command(report)
 root.add_command(diff)
+root.add_command(compare)
 root.add_command(explain)
 
 
