@@ -55,6 +55,21 @@ class Duration(click.ParamType):
         return seconds
 
 
+class Percent(click.ParamType):
+    """``10%`` or ``0.1``, as a share between 0 and 1, exclusive."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(%?)", value.strip())
+        share = float(match[1]) / (100 if match[2] else 1) if match else -1.0
+        if not 0 < share < 1:
+            self.fail(f"{value!r} is no share such as 10% or 0.1", param, ctx)
+        return share
+
+
 class ByteSize(click.ParamType):
     """``2GiB``, ``500MB`` or a number of bytes, as bytes."""
 

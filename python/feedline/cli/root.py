@@ -31,6 +31,7 @@ _VERBS = {
     "env": "Check, keep, compare and rebuild environments.",
     "report": "Draw a run record as one HTML page.",
     "diff": "What differs between two run records, and why.",
+    "compare": "Whether a run is slower than an earlier one: a gate for CI.",
     "explain": "What a finding means, and what to do.",
 }
 

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``feedline compare``: a gate for CI, whether a run is slower than an earlier one by more than is allowed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.markup import escape
+
+from feedline.cli import exit_codes, parameters
+from feedline.cli.console import OUT, counted, print_json, table
+from feedline.record import read
+from feedline.report import compare as difference
+from feedline.report import gate
+from feedline.report.effects import WORKLOAD
+from feedline.report.numbers import with_unit
+
+_STYLES = {gate.REGRESSION: "bold red", gate.UNDECIDED: "yellow", gate.FINE: "green"}
+
+
+@click.command(short_help="Fail where a run is slower than an earlier one.")
+@click.argument("base", type=click.Path(exists=True, path_type=Path))
+@click.argument("new", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--fail-on", default="10%", type=parameters.Percent(), metavar="SHARE", help="Allow a figure to get so much worse."
+)
+@click.option(
+    "--figure",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    show_default="the record's first",
+    help="Judge this figure; give it again for others.",
+)
+@click.option("--strict", is_flag=True, help="Fail, too, where the intervals are too wide to decide.")
+@parameters.as_json()
+def compare(base: Path, new: Path, fail_on: float, names: tuple[str, ...], strict: bool, as_json: bool) -> int:
+    """Compare the run records BASE and NEW, and fail where NEW is worse by more than is allowed.
+
+    Each is a record, or a folder of records of one kind of run: three or more on each side know how much runs differ
+    by themselves. A regression is told where a figure is beyond the limit and too far off to be chance.
+
+    Exit status: 0 no regression, 1 a regression (with --strict: or undecided), 2 they cannot be compared.
+    """
+    sides = [_records(path) for path in (base, new)]
+    _refuse_other_work(sides)
+    found = gate.judge(*sides, fail_on, names)
+    missing = set(names) - {one.name for one in found}
+    if missing or not found:
+        words = f"no figure {', '.join(sorted(missing))}" if missing else "no figure"
+        raise click.UsageError(f"the records share {words}; give records of one verb")
+    why = difference(sides[0][0], sides[1][0]).conclusion if _has(found, gate.REGRESSION) else None
+    if as_json:
+        print_json(
+            {
+                "base": str(base),
+                "new": str(new),
+                "records": [len(side) for side in sides],
+                "figures": [asdict(one) for one in found],
+                "explanation": why,
+            }
+        )
+    else:
+        _show(found, why, min(map(len, sides)))
+    failed = _has(found, gate.REGRESSION) or (strict and _has(found, gate.UNDECIDED))
+    return exit_codes.PROBLEMS_FOUND if failed else exit_codes.FINE
+
+
+def _records(path: Path) -> list[dict[str, Any]]:
+    if not path.is_dir():
+        return [read(path)]
+    found = [read(one) for one in sorted(path.glob("*.json"))]
+    if not found:
+        raise click.UsageError(f"{path}: no file in this folder is named *.json")
+    return found
+
+
+def _refuse_other_work(sides: list[list[dict[str, Any]]]) -> None:
+    first, *others = [record for side in sides for record in side]
+    for other in others:
+        names = [fact.name for fact in difference(first, other).facts if fact.effect == WORKLOAD]
+        if names:
+            raise click.UsageError(f"the records measured different things: {', '.join(names)}")
+
+
+def _has(found: list[gate.Judged], outcome: str) -> bool:
+    return any(one.outcome == outcome for one in found)
+
+
+def _show(found: list[gate.Judged], why: str | None, fewest: int) -> None:
+    table(
+        ("figure", "BASE", "NEW", "worse by", "95 %", ""),
+        [
+            (
+                escape(one.label),
+                with_unit(one.base, one.unit),
+                with_unit(one.latest, one.unit),
+                f"{one.worse:+.1%}",
+                "-" if one.low is None or one.high is None else f"{one.low:+.1%} to {one.high:+.1%}",
+                f"[{_STYLES[one.outcome]}]{one.outcome}[/]",
+            )
+            for one in found
+        ],
+    )
+    if why is not None:
+        OUT.print(escape(why))
+    for one in found:
+        if one.outcome == gate.UNDECIDED:
+            OUT.print(
+                f"{escape(one.label)}: a regression of {one.limit:.0%} is neither shown nor excluded. Give folders of "
+                f"more records of each side than {counted(fewest, 'record')}, or longer runs"
+            )

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a run is slower than an earlier one by more than is allowed: what `feedline compare` decides.
+
+Figures are compared by the logarithm of their ratio. A side is one record, whose spread is the interval within the run,
+or several, whose spread is that from run to run, which is what counts where machines are shared. A regression is told
+where the ratio is beyond the limit and too far from 1 to be chance: docs/decisions/0132-an-alarm-needs-both.md.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import students
+
+CHANCE = 0.001  # of an alarm, at most, where nothing has changed
+_CONFIDENCE = 0.975  # either end of what is shown
+_BLOCKS = 10  # that a run's interval comes from: series.py
+REGRESSION, UNDECIDED, FINE = "regression", "undecided", "fine"
+Records = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One figure of both sides.
+
+    Attributes:
+        base, latest: means; of several records the geometric one.
+        worse: share by which it got worse; negative: better.
+        low, high: 95 % of `worse`; None: no spread is known.
+        outcome: "regression", "undecided" (the interval holds both `limit` and less) or "fine".
+        limit: share that is allowed.
+    """
+
+    name: str
+    label: str
+    unit: str
+    base: float
+    latest: float
+    worse: float
+    low: float | None
+    high: float | None
+    outcome: str
+    limit: float
+
+
+@dataclass(frozen=True)
+class _Side:
+    mean: float  # logarithm
+    error: float | None  # standard, of the mean
+    freedom: float
+
+    @property
+    def part(self) -> float:
+        """Its part of the degrees of freedom, by Welch and Satterthwaite."""
+        return (self.error or 0.0) ** 4 / max(self.freedom, 1)
+
+
+def judge(base: Records, latest: Records, limit: float, names: Sequence[str] = ()) -> list[Judged]:
+    """The figures of both sides that are named, in that order; by default the first that all records share.
+
+    Args:
+        base, latest: one record or several, as `feedline.record.read` gives them.
+        limit: share, 0 to 1, by which a figure may get worse.
+    """
+    shared = _shared([*base, *latest])
+    wanted = [name for name in names if name in shared] if names else shared[:1]
+    return [_judged(name, base, latest, limit) for name in wanted]
+
+
+def _shared(records: Records) -> list[str]:
+    """Figures that are positive in all records, and of which it is known which way is better."""
+    found = [
+        {figure["name"] for figure in record["figures"] if figure["value"] > 0 and figure["better"] is not None}
+        for record in records
+    ]
+    return [figure["name"] for figure in records[0]["figures"] if all(figure["name"] in one for one in found)]
+
+
+def _judged(name: str, base: Records, latest: Records, limit: float) -> Judged:
+    rows = [[_figure(record, name) for record in side] for side in (base, latest)]
+    sides = [_side(one) for one in rows]
+    like = rows[0][0]
+    sign = -1 if like["better"] == "higher" else 1
+    change = sign * (sides[1].mean - sides[0].mean)
+    most = _log_of(limit, sign)
+    low = high = None
+    outcome = UNDECIDED if change > most else FINE
+    if all(side.error is not None for side in sides):
+        error = math.hypot(*(side.error or 0.0 for side in sides))
+        freedom = error**4 / parts if (parts := sum(side.part for side in sides)) else math.inf
+        half = students.quantile(_CONFIDENCE, min(freedom, 1e6)) * error
+        low, high = change - half, change + half
+        sure = change > students.quantile(1 - CHANCE, min(freedom, 1e6)) * error
+        outcome = REGRESSION if change > most and sure else UNDECIDED if high > most else FINE
+    ends = (None if end is None else _share_of(end, sign) for end in (low, high))
+    base_mean, latest_mean = (math.exp(side.mean) for side in sides)
+    worse = _share_of(change, sign)
+    return Judged(name, like["label"], like["unit"], base_mean, latest_mean, worse, *ends, outcome, limit)
+
+
+def _figure(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = next(figure for figure in record["figures"] if figure["name"] == name)
+    return found
+
+
+def _side(figures: Sequence[Mapping[str, Any]]) -> _Side:
+    logarithms = [math.log(figure["value"]) for figure in figures]
+    if len(figures) > 1:
+        error = statistics.stdev(logarithms) / math.sqrt(len(figures))
+        return _Side(statistics.fmean(logarithms), error, len(figures) - 1)
+    (one,) = figures
+    if one["low"] is None or one["high"] is None:
+        return _Side(logarithms[0], None, 1)
+    half = (one["high"] - one["low"]) / 2 / one["value"]
+    return _Side(logarithms[0], half / students.quantile(_CONFIDENCE, _BLOCKS - 1), _BLOCKS - 1)
+
+
+def _log_of(share: float, sign: int) -> float:
+    """A rate that is a tenth worse is 0.9 of what it was, a time that is a tenth worse 1.1."""
+    return math.log1p(share) if sign > 0 else -math.log1p(-share)
+
+
+def _share_of(change: float, sign: int) -> float:
+    """The reverse of `_log_of`, of any change."""
+    return math.expm1(min(change, 700.0)) if sign > 0 else -math.expm1(min(-change, 700.0))
