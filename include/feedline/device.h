@@ -26,6 +26,10 @@ class Ready {
   virtual ~Ready() = default;
   virtual bool is_ready() const = 0;      // has it ended? Waits for nothing
   virtual Result<void> wait() const = 0;  // until it has; an error: the device has failed, and the arrays hold nothing
+  // Has a stream of the device wait in place of the caller: what it is given from now on finds the arrays there. By
+  // whoever uses the batch, before he does. stream: the device's number for it; CUDA's handle, or 1 for the default
+  // stream. Devices without streams wait.
+  virtual Result<void> let_wait(std::uintptr_t /*stream*/) const { return wait(); }
 };
 
 }  // namespace feedline

@@ -107,6 +107,8 @@ struct LoaderOptions {
   double switch_probability = 0.5;  // with both: that it is cutmix
   MixMode mix_mode = MixMode::kBatch;
   std::optional<MixPartner> partner;  // nullopt: kRoll with kBatch, and kFlip with the others, which have no other
+  // The GPU that batches go to as soon as they are filled, as CUDA counts them; nullopt: they stay in host memory.
+  std::optional<int> cuda_device;
 };
 
 // Of a loader without a plan: the caller gives the samples of each batch, in Loader::give(), and gets the batches in
@@ -122,6 +124,7 @@ struct GivenOptions {
   std::optional<DType> dtype;
   Layout layout = Layout::kNchw;
   std::chrono::milliseconds timeout{0};
+  std::optional<int> cuda_device;
 };
 
 // Of one epoch.
@@ -175,6 +178,8 @@ class Batch {
   const DevicePlace& device() const { return device_; }                // where the arrays are
   bool is_ready() const;
   Result<void> wait() const;  // kStorage, kInternal: the device has failed
+  // See Ready::let_wait().
+  Result<void> let_wait(std::uintptr_t stream) const;
 
  private:
   friend class BatchAccess;  // src/batch/batch_layout.cpp: how the engine fills one

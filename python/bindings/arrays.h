@@ -21,13 +21,18 @@
 
 namespace feedline::python {
 
-enum class Framework { kNumpy, kTorch };
+// kDlpack: a DeviceArray, for any library that takes arrays by DLPack.
+enum class Framework { kNumpy, kTorch, kDlpack };
 
 nanobind::dlpack::dtype dlpack_dtype(DType dtype);
 
 // A writable NumPy array or torch tensor on `view`, which keeps `memory` alive as long as it or a view of it lives.
 // Imports the framework at the first call.
 nanobind::object to_array(const ArrayView& view, std::shared_ptr<void> memory, Framework framework);
+
+// The same of an array of a batch, wherever that is. On a GPU a torch tensor or a DeviceArray: torch's current stream
+// waits for it, and not the host.
+nanobind::object to_array(const ArrayView& view, const Batch& batch, Framework framework);
 
 // "(3, 224, 224)" as a tuple of ints
 nanobind::tuple to_tuple(const Shape& shape);
@@ -48,9 +53,9 @@ class HeldBytes {
 };
 
 // What Python has of a batch, for each of field_names(): an array, or a list with an array, bytes, text or a parsed
-// object for each row, and None for a row that is absent or bad. Arrays of a list are parts of one buffer. Waits for
-// the device, without the GIL. Raises feedline.Error where that has failed, and DataError for text or JSON that is
-// none.
+// object for each row, and None for a row that is absent or bad. Arrays of a list are parts of one buffer. Waits,
+// without the GIL, for a device that has no streams to wait in its place. Raises feedline.Error where that has failed,
+// and DataError for text or JSON that is none.
 nanobind::list arrays_of(const Batch& batch, Framework framework);
 // The same of one sample, each with its name.
 nanobind::list rows_of(std::shared_ptr<Sample> sample);

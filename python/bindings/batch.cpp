@@ -64,7 +64,7 @@ nb::list list_of(const Batch& batch, const BatchField& field, Framework framewor
     if (is_none[row])
       list.append(nb::none());
     else if (field.content == Content::kArray)
-      list.append(to_array({bytes.data(), {field.array.spec.dtype, field.shapes[row]}}, batch.memory(), framework));
+      list.append(to_array({bytes.data(), {field.array.spec.dtype, field.shapes[row]}}, batch, framework));
     else
       list.append(stored_row(bytes, field.content, field.name, batch.samples()[row]));
   }
@@ -74,15 +74,18 @@ nb::list list_of(const Batch& batch, const BatchField& field, Framework framewor
 }  // namespace
 
 nb::list arrays_of(const Batch& batch, Framework framework) {
-  if (!batch.is_ready()) unwrap(without_gil([&] { return batch.wait(); }));
+  const bool stream_waits = batch.device().kind == DeviceKind::kCuda && framework != Framework::kNumpy;
+  if (!stream_waits && !batch.is_ready()) unwrap(without_gil([&] { return batch.wait(); }));
+  if (batch.device().kind == DeviceKind::kCuda && framework == Framework::kNumpy)
+    raise_config("a batch on a GPU is no NumPy array: take it as torch's, or by DLPack");
   nb::list arrays;
   for (const BatchField& field : batch.fields()) {
     if (field.form == BatchForm::kList) {
       arrays.append(list_of(batch, field, framework));
       continue;
     }
-    arrays.append(to_array(field.array, batch.memory(), framework));
-    if (field.form == BatchForm::kPadded) arrays.append(to_array(field.lengths, batch.memory(), framework));
+    arrays.append(to_array(field.array, batch, framework));
+    if (field.form == BatchForm::kPadded) arrays.append(to_array(field.lengths, batch, framework));
   }
   return arrays;
 }

@@ -41,7 +41,11 @@ void drop(PyObject* capsule) noexcept {
 
 }  // namespace
 
-nb::object to_dlpack(const ArrayView& view, std::shared_ptr<void> memory) {
+int dlpack_kind(DeviceKind kind) {
+  return kind == DeviceKind::kCuda ? nb::device::cuda::value : nb::device::cpu::value;
+}
+
+nb::object to_dlpack(const ArrayView& view, std::shared_ptr<void> memory, const DevicePlace& place) {
   auto lent = std::make_unique<Lent>();
   const Shape& shape = view.spec.shape;
   std::int64_t stride = 1;
@@ -52,7 +56,7 @@ nb::object to_dlpack(const ArrayView& view, std::shared_ptr<void> memory) {
   }
   lent->memory = std::move(memory);
   lent->managed = {.tensor = {.data = view.data,
-                              .device = {nb::device::cpu::value, 0},
+                              .device = {dlpack_kind(place.kind), place.index},
                               .ndim = static_cast<std::int32_t>(shape.dims()),
                               .dtype = dlpack_dtype(view.spec.dtype),
                               .shape = lent->extents.data(),

@@ -41,14 +41,15 @@ inline constexpr auto kMembers<LoaderOptions> = std::tuple(
     Member{"num_classes", &LoaderOptions::num_classes}, Member{"label_smoothing", &LoaderOptions::label_smoothing},
     Member{"mix_probability", &LoaderOptions::mix_probability},
     Member{"switch_probability", &LoaderOptions::switch_probability}, Member{"mix_mode", &LoaderOptions::mix_mode},
-    Member{"partner", &LoaderOptions::partner});
+    Member{"partner", &LoaderOptions::partner}, Member{"cuda_device", &LoaderOptions::cuda_device});
 
 template <>
 inline constexpr auto kMembers<GivenOptions> =
     std::tuple(Member{"batch_size", &GivenOptions::batch_size}, Member{"seed", &GivenOptions::seed},
                Member{"num_workers", &GivenOptions::num_workers}, Member{"most_workers", &GivenOptions::most_workers},
                Member{"memory_budget", &GivenOptions::memory_budget}, Member{"dtype", &GivenOptions::dtype},
-               Member{"layout", &GivenOptions::layout}, Member{"timeout_ms", &GivenOptions::timeout});
+               Member{"layout", &GivenOptions::layout}, Member{"timeout_ms", &GivenOptions::timeout},
+               Member{"cuda_device", &GivenOptions::cuda_device});
 
 namespace {
 
@@ -64,12 +65,12 @@ std::unique_ptr<GuardedLoader> make_given_loader(const Dataset& dataset, const G
 }
 
 // The arrays of the next batch, and the index of each row's sample; None: the epoch is over.
-nb::object next_arrays(GuardedLoader& self, bool torch) {
+nb::object next_arrays(GuardedLoader& self, bool torch, bool dlpack) {
   const auto batch = unwrap(self.next());
   if (!batch) return nb::none();
   const auto& samples = batch->samples();
   self.last_samples.assign(samples.begin(), samples.end());
-  return arrays_of(*batch, torch ? Framework::kTorch : Framework::kNumpy);
+  return arrays_of(*batch, dlpack ? Framework::kDlpack : torch ? Framework::kTorch : Framework::kNumpy);
 }
 
 void give(GuardedLoader& self, const std::vector<std::uint64_t>& indices, const std::vector<std::uint64_t>& draws) {
@@ -96,8 +97,8 @@ void bind_loader(nb::module_& module) {
       .def("give", &give, "indices"_a, "draws"_a)
       .def("end_giving", [](GuardedLoader& self) { unwrap(self.end_giving()); })
       .def("next", [](GuardedLoader& self) { return unwrap(self.next()); })
-      .def("next_arrays", &next_arrays, "torch"_a,
-           nb::sig("def next_arrays(self, torch: bool) -> list[typing.Any] | None"))
+      .def("next_arrays", &next_arrays, "torch"_a, "dlpack"_a = false,
+           nb::sig("def next_arrays(self, torch: bool, dlpack: bool = False) -> list[typing.Any] | None"))
       .def_prop_ro("last_samples", [](const GuardedLoader& self) { return self.last_samples; })
       .def_prop_ro("field_names", [](const GuardedLoader& self) { return field_names(self.schema()); })
       .def_prop_ro("has_errors", &GuardedLoader::has_errors)

@@ -12,6 +12,7 @@ void bind_dataset(nanobind::module_& module);  // with its operations, from oper
 void bind_map(nanobind::module_& module);      // functions of the user's, after bind_dataset()
 void bind_sources(nanobind::module_& module);  // arrays, tokens, given files
 void bind_batch(nanobind::module_& module);
+void bind_device_array(nanobind::module_& module);  // arrays of batches, on whichever device
 void bind_loader(nanobind::module_& module);
 void bind_image(nanobind::module_& module);
 void bind_pixel_operation(nanobind::module_& module);  // for tests and benchmarks

@@ -33,6 +33,12 @@ Result<void> Batch::wait() const {
   return {};
 }
 
+Result<void> Batch::let_wait(std::uintptr_t stream) const {
+  for (const auto& ready : ready_)
+    if (ready) FEEDLINE_CHECK_OK(ready->let_wait(stream));
+  return {};
+}
+
 }  // namespace feedline
 
 namespace feedline::batch {

@@ -14,11 +14,11 @@ namespace feedline {
 using base::guarded;
 
 Loader::Impl::Impl(std::shared_ptr<const pipeline::Recipe> recipe_in, const LoaderOptions& options_in,
-                   pipeline::PipelinePlan plan_in)
+                   pipeline::PipelinePlan plan_in, std::shared_ptr<device::Device> device)
     : recipe(std::move(recipe_in)),
       options(options_in),
       identity(consumer::identity_of(*recipe)),
-      pipeline(recipe, std::move(plan_in)),
+      pipeline(recipe, std::move(plan_in), std::move(device)),
       epoch_plan(pipeline::whole_epoch(pipeline.plan())) {}
 
 Result<void> Loader::Impl::start_epoch(const EpochOptions& told) {

@@ -16,7 +16,7 @@ namespace feedline {
 
 struct Loader::Impl {
   Impl(std::shared_ptr<const pipeline::Recipe> recipe_in, const LoaderOptions& options_in,
-       pipeline::PipelinePlan plan_in);
+       pipeline::PipelinePlan plan_in, std::shared_ptr<device::Device> device);
 
   // What a call of any thread does, unless it is made in a child after fork().
   template <typename Call>

@@ -5,6 +5,7 @@
 // the same contract, so everything before them runs the same with and without a GPU.
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "feedline/device.h"
@@ -27,6 +28,7 @@ class Device {
   virtual DevicePlace place() const { return {}; }
   // Is a batch read where it was filled, so that begin() has nothing to do and need not be called?
   virtual bool is_host() const = 0;
+  virtual std::string explain() const { return std::string(name()); }  // what it does with a batch, for people
   // What batches are filled in: memory that this device takes over or copies from fastest. Blocks of one size.
   virtual std::shared_ptr<memory::Allocator> allocator() = 0;
   // The same for what is known in size only once a batch settles: blocks of many sizes.

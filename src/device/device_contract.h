@@ -2,7 +2,7 @@
 #pragma once
 
 // What every Device keeps. A device registers with
-//   INSTANTIATE_TEST_SUITE_P(Host, DeviceContract, testing::Values(&host_device));
+//   INSTANTIATE_TEST_SUITE_P(Host, DeviceContract, testing::Values(DeviceUnderTest{&host_device}));
 
 #include <gtest/gtest.h>
 
@@ -16,9 +16,31 @@
 
 namespace feedline::device {
 
-class DeviceContract : public testing::TestWithParam<std::function<std::shared_ptr<Device>()>> {
+inline std::vector<std::byte> read_by_host(const Begun& begun) {
+  return {begun.memory->data(), begun.memory->data() + begun.memory->bytes()};
+}
+
+struct DeviceUnderTest {
+  std::function<std::shared_ptr<Device>()> make;
+  // What is there, once it has arrived. A device whose memory the host cannot read copies it back.
+  std::function<std::vector<std::byte>(const Begun&)> read = &read_by_host;
+  std::function<void()> check_end = [] {};  // when all of a test is gone
+};
+
+class DeviceContract : public testing::TestWithParam<DeviceUnderTest> {
  protected:
-  std::shared_ptr<Device> device_ = GetParam()();
+  std::vector<std::byte> arrived(const Begun& begun) const {
+    if (begun.ready) {
+      EXPECT_TRUE(begun.ready->wait());
+      EXPECT_TRUE(begun.ready->is_ready());
+    }
+    return GetParam().read(begun);
+  }
+  void TearDown() override {
+    device_.reset();
+    GetParam().check_end();
+  }
+  std::shared_ptr<Device> device_ = GetParam().make();
 };
 
 TEST_P(DeviceContract, MemoryIsAlignedAndWritableToItsLastByte) {
@@ -30,15 +52,6 @@ TEST_P(DeviceContract, MemoryIsAlignedAndWritableToItsLastByte) {
     std::memset((*lease)->data(), 0xA5, bytes);
     EXPECT_EQ((*lease)->bytes(), bytes);
   }
-}
-
-// Waits; a device whose memory the host cannot read would copy back here.
-inline const std::byte* arrived(const Begun& begun) {
-  if (begun.ready) {
-    EXPECT_TRUE(begun.ready->wait());
-    EXPECT_TRUE(begun.ready->is_ready());
-  }
-  return begun.memory->data();
 }
 
 TEST_P(DeviceContract, BringsWhatWasFilled) {
@@ -74,7 +87,7 @@ TEST_P(DeviceContract, KeepsWhatItWasGivenUntilItHasReadIt) {
     begun.push_back(std::move(*started));
   }
   for (int i = 11; i >= 0; --i) {
-    const std::byte* data = arrived(begun[static_cast<std::size_t>(i)]);
+    const std::vector<std::byte> data = arrived(begun[static_cast<std::size_t>(i)]);
     for (std::size_t at = 0; at < kBytes; ++at) ASSERT_EQ(data[at], static_cast<std::byte>(i)) << "batch " << i;
   }
 }

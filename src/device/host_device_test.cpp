@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/device_contract.h"
-
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <set>
 #include <vector>
 
+#include "device/device.h"
+
 namespace feedline::device {
 namespace {
-
-INSTANTIATE_TEST_SUITE_P(Host, DeviceContract, testing::Values(&host_device));
 
 // Delivery is no copy: the batch that the user sees is the memory that the threads filled.
 TEST(HostDevice, HandsTheSameMemoryOver) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "device/cuda/cuda_device.h"
 #include "device/device.h"
 #include "format/format.h"
 #include "pipeline/exchange.h"
@@ -32,9 +33,15 @@ constexpr std::chrono::milliseconds kPatienceAtEnd{50};
 
 std::shared_ptr<device::Device> usual_device() { return device::host_device(); }
 
+Result<std::shared_ptr<device::Device>> device_of(std::optional<int> cuda_device) {
+  if (!cuda_device) return usual_device();
+  return device::cuda_device(*cuda_device);
+}
+
 Pipeline::Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan, std::shared_ptr<device::Device> device)
     : recipe_(std::move(recipe)),
       plan_(std::move(plan)),
+      device_(std::move(device)),
       // ---- what is read, and every number of the plan: nobody looks at options any more
       policy_(plan_.on_error, plan_.error_budget),
       counters_(static_cast<std::size_t>(plan_.threads) + 1),
@@ -45,7 +52,7 @@ Pipeline::Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan, std:
       versions_(recipe_->records ? VersionCheck::make(*recipe_->records) : nullptr),
       // batch, device: memory for batches, and where they go
       exchange_(std::make_unique<Exchange>(
-          Exchange::Parts{*recipe_, plan_, policy_, counters_, progress_, ahead_.get(), std::move(device)})) {
+          Exchange::Parts{*recipe_, plan_, policy_, counters_, progress_, ahead_.get(), device_})) {
   for (int i = 0; i < plan_.threads && recipe_->mapping; ++i) watches_.push_back(std::make_shared<FunctionWatch>());
   // ---- who meets whom; threads are the first epoch's to start
 }
@@ -216,6 +223,8 @@ std::string Pipeline::explain_reads() const {
   if (versions_) text += (text.empty() ? "" : "; ") + versions_->explain();
   return text;
 }
+
+std::string Pipeline::explain_device() const { return device_->is_host() ? "host memory" : device_->explain(); }
 
 std::string Pipeline::explain_late() const {
   if (plan_.late_bytes == 0) return {};

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct Progress;
 
 // What batches are filled for, where nobody says otherwise: the host.
 std::shared_ptr<device::Device> usual_device();
+// The GPU with that number, or the host. kConfig: there is none; the message says what to do.
+Result<std::shared_ptr<device::Device>> device_of(std::optional<int> cuda_device);
 
 // Threads that fill batches of one epoch after the other.
 //
@@ -70,8 +73,9 @@ class Pipeline {
   std::uint64_t bad_count() const;
   LoaderStats stats() const;
   const PipelinePlan& plan() const { return plan_; }
-  std::string explain_reads() const;  // empty: nothing is read ahead
-  std::string explain_late() const;   // what lists and padded fields take; empty: there are none
+  std::string explain_reads() const;   // empty: nothing is read ahead
+  std::string explain_late() const;    // what lists and padded fields take; empty: there are none
+  std::string explain_device() const;  // where batches go
 
  private:
   std::unique_ptr<Epoch> make_epoch(const EpochStart& start) const;
@@ -87,6 +91,7 @@ class Pipeline {
   // In this order, which is what depends on what: a thread that still runs at the end finds everything else alive.
   const std::shared_ptr<const Recipe> recipe_;
   const PipelinePlan plan_;
+  const std::shared_ptr<device::Device> device_;
   const BadSamplePolicy policy_;
   std::vector<telemetry::ThreadCounters> counters_;      // one per worker, and the consumer's last
   std::vector<Progress> progress_;                       // one per worker

@@ -186,7 +186,8 @@ LoaderOptions shared_options(const GivenOptions& options) {
           .error_budget = options.error_budget,
           .dtype = options.dtype,
           .layout = options.layout,
-          .timeout = options.timeout};
+          .timeout = options.timeout,
+          .cuda_device = options.cuda_device};
 }
 
 plan::PlanConfig cut_of(const PipelinePlan& plan, const EpochStart& start) {

@@ -30,7 +30,8 @@ std::shared_ptr<Device> last_first() {
       .takes = [](std::uint64_t n) { return std::chrono::milliseconds(30 - 7 * (n % 4)); }});
 }
 
-INSTANTIATE_TEST_SUITE_P(Slow, DeviceContract, testing::Values(&in_order, &last_first));
+INSTANTIATE_TEST_SUITE_P(Slow, DeviceContract,
+                         testing::Values(DeviceUnderTest{&in_order}, DeviceUnderTest{&last_first}));
 
 }  // namespace
 }  // namespace feedline::device

@@ -180,7 +180,7 @@ LOADER: dict[str, list[Any]] = {
     "error_budget": [-1, 0.5],
     "uneven": ["even", None],
     "epochs": [0, -1, 1.5],
-    "device": ["cuda", "cuda:0", 0],
+    "device": ["cuda", 0, "mps", "cuda:x", -1, 1.5, True, ""],
     "dtype": ["float64", float],
     "layout": ["NCWH", "nchw"],
     "output": ["jax", None],

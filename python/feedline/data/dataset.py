@@ -443,12 +443,17 @@ class Dataset(Targets, Augmentations, Parts):
                 ``"drop"`` leaves some out, ``"exact"`` gives each once, so that ranks may differ by a batch.
             epochs: epochs that one ``iter()`` goes through, ``math.inf`` for ever. None is 1, and lets the engine
                 fill the first batches of the next one ahead.
-            device: None or ``"cpu"``.
+            device: where batches are: None or ``"cpu"``, or a GPU: ``"cuda"`` (torch's current one), ``"cuda:1"``, an
+                index or a ``torch.device``. They are copied from page-locked memory as soon as they are filled, on a
+                stream of their own; torch's current stream waits for a batch when ``next()`` returns it, and the host
+                does not. See docs/device.md.
             dtype: of image fields, as by ``to_dtype(dtype, scale=True)``: ``"float16"``, ``"float32"``, ``"uint8"``,
                 NumPy's or torch's; None is what the operations give.
             layout: ``"NCHW"`` or ``"NHWC"``.
             output: ``"torch"`` tensors, ``"numpy"`` arrays, or ``"tv_tensors"``: torchvision's Image, Mask,
-                BoundingBoxes and KeyPoints, the latter two where they are lists, with the sample's canvas. All are
+                BoundingBoxes and KeyPoints, the latter two where they are lists, with the sample's canvas. Or
+                ``"dlpack"``: objects with ``__dlpack__`` for any other library that takes arrays, also from a GPU, such
+                as ``cupy.from_dlpack``; there a batch is free once its arrays and these objects are gone. All are
                 views of the engine's memory, writable, and yours for as long as you hold them.
             timeout: seconds without a batch after which ``next()`` raises StalledError; None is never.
             buckets: of samples of different lengths, those of like length stand together: upper bounds of the
@@ -483,7 +488,8 @@ class Dataset(Targets, Augmentations, Parts):
         batch and the rank. A batch of one row is not mixed, nor the middle row of an odd last batch that is flipped.
 
         Raises:
-            ConfigError: a wrong argument or operation, a budget that does not hold one batch; nothing is read. To be
+            ConfigError: a wrong argument or operation, a budget that does not hold one batch, a GPU that is not there
+                or that torch cannot use; nothing is read. To be
                 mixed: uint8 images, lists of images, a mask beside them, no integer label, or not known of how many
                 classes.
             DataError: while it runs, under ``on_error``: a sample's class is not below num_classes.

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from .. import _engine
 from ..errors import ConfigError
+from ..loader import gpu
 from ..loader.loader import Loader, Output
 from ..loader.tv_tensors import Wrapper
 from ..machine import ranks
@@ -55,11 +56,11 @@ class LoaderOptions(NamedTuple):
 
     def make_loader(self, dataset: _engine.Dataset) -> Loader:
         """A loader over ``dataset``. Raises ConfigError where an option is wrong; nothing is read."""
-        _refuse_device(self.device)
-        output = Output(arguments.choice(_WHERE, "output", self.output, ("torch", "numpy", "tv_tensors")))
+        output = Output(arguments.choice(_WHERE, "output", self.output, ("torch", "numpy", "tv_tensors", "dlpack")))
+        cuda_device = gpu.index_of(_WHERE, self.device, output)
         wrapper = self._wrapper(dataset) if output is Output.TV_TENSORS else None
         rank, world_size = ranks.resolve(self.rank, self.world_size)
-        engine = self._engine_loader(dataset, rank, world_size)
+        engine = self._engine_loader(dataset, rank, world_size, cuda_device)
         if engine.batches == 0:
             self._warn_of_nothing(len(dataset), world_size)
         return Loader(
@@ -70,6 +71,7 @@ class LoaderOptions(NamedTuple):
             remake=lambda num_workers: self._replace(num_workers=num_workers).make_loader(dataset),
             wrapper=wrapper,
             explained=lambda text: _with_place(text, dataset.source),
+            on_gpu=cuda_device is not None,
         )
 
     def _wrapper(self, dataset: _engine.Dataset) -> Wrapper:
@@ -77,7 +79,9 @@ class LoaderOptions(NamedTuple):
             raise ConfigError(f'{_WHERE}: output="tv_tensors" has images as torchvision has them: layout="NCHW"')
         return Wrapper(_WHERE, dataset.roles())
 
-    def _engine_loader(self, dataset: _engine.Dataset, rank: int, world_size: int) -> _engine.Loader:
+    def _engine_loader(
+        self, dataset: _engine.Dataset, rank: int, world_size: int, cuda_device: int | None
+    ) -> _engine.Loader:
         window = _count("shuffle_window", self.shuffle_window)
         bounds, bucket_count = arguments.buckets(_WHERE, self.buckets)
         max_tokens = 0 if self.max_tokens is None else _count("max_tokens", self.max_tokens)
@@ -114,6 +118,7 @@ class LoaderOptions(NamedTuple):
             switch_probability=arguments.real(_WHERE, "switch_probability", self.switch_probability),
             mix_mode=self.mix_mode,
             partner=self.partner,
+            cuda_device=cuda_device,
         )
 
     def _warn_of_nothing(self, samples: int, world_size: int) -> None:
@@ -124,12 +129,6 @@ class LoaderOptions(NamedTuple):
             f"loader: an epoch has no batch: {samples} samples do not fill one{size}; lower batch_size or {advice}",
             stacklevel=4,  # whoever called Dataset.loader
         )
-
-
-def _refuse_device(device: Any) -> None:
-    if device is None or str(device) == "cpu":
-        return
-    raise ConfigError(f"loader: device={str(device)!r} is not in this version of Feedline; batches are on the CPU")
 
 
 def _count(name: str, value: Any) -> int:

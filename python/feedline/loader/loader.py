@@ -29,6 +29,7 @@ class Output(enum.Enum):
     TORCH = "torch"
     NUMPY = "numpy"
     TV_TENSORS = "tv_tensors"
+    DLPACK = "dlpack"
 
 
 class BadSample(NamedTuple):
@@ -79,12 +80,13 @@ class Loader:
         remake: Callable[[int], Loader],
         wrapper: Wrapper | None = None,
         explained: Callable[[str], str] = str,
+        on_gpu: bool = False,
     ) -> None:
         """`remake` makes another loader like this one, with so many threads; `wrapper` is for TV_TENSORS.
 
-        `explained`: what the engine explains, with what is known of where the dataset lies.
+        `explained`: what the engine explains, with what is known of where the dataset lies. `on_gpu`: batches are.
         """
-        if output is not Output.NUMPY:
+        if output in (Output.TORCH, Output.TV_TENSORS):
             _require_torch()
         self._engine = engine
         self._output = output
@@ -93,6 +95,7 @@ class Loader:
         self._announce = announce
         self._remake = remake
         self._explained = explained
+        self._on_gpu = on_gpu
         self._batch_type = batches.tuple_type(batches.attribute_names(engine.field_names))
         self._closed = False
         self._changes = changes.Log()
@@ -237,7 +240,7 @@ class Loader:
         return f"<feedline.Loader of {batches} batches{', closed' if self._closed else ''}>"
 
     def _next(self) -> tuple[Any, ...] | None:
-        if self._output is not Output.NUMPY and _torch_profiles():
+        if self._output in (Output.TORCH, Output.TV_TENSORS) and _torch_profiles():
             profiler = sys.modules["torch.autograd.profiler"]
             with profiler.record_function("feedline.Loader.__next__"):
                 return self._next_batch()
@@ -246,7 +249,7 @@ class Loader:
     def _next_batch(self) -> tuple[Any, ...] | None:
         engine = self._engine
         try:
-            arrays = engine.next_arrays(self._output is not Output.NUMPY)
+            arrays = engine.next_arrays(self._output is not Output.NUMPY, self._output is Output.DLPACK)
         finally:
             if engine.has_errors:
                 self._log_bad_samples()
@@ -287,7 +290,7 @@ class LoaderIterator(Iterator[tuple[Any, ...]]):
     def _start_epoch(self) -> None:
         self._epochs_left -= 1
         prepare_next = self._open_end or self._epochs_left > 0
-        feeds_gpu = self._loader._output is not Output.NUMPY and _gpu_in_use()
+        feeds_gpu = self._loader._on_gpu or (self._loader._output is not Output.NUMPY and _gpu_in_use())
         self._loader._engine.start_epoch(prepare_next, feeds_gpu)
 
     def __len__(self) -> int:

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/copy_stream.h"
+
+#include <tuple>
+#include <utility>
+
+namespace feedline::device::cuda {
+
+// Copies of streams that have ended, for the next who sweeps.
+struct CopyStream::LeftBehind {
+  std::mutex mutex;
+  Copies copies;
+};
+
+CopyStream::LeftBehind& CopyStream::of_process() {
+  static auto& left = *new LeftBehind;  // for the life of the process
+  return left;
+}
+
+Result<std::unique_ptr<CopyStream>> CopyStream::make(std::shared_ptr<const Context> context) {
+  StreamHandle handle = nullptr;
+  FEEDLINE_CHECK_OK(context->call("cuStreamCreate", context->calls().stream_create, &handle, kNonBlocking));
+  return std::unique_ptr<CopyStream>(new CopyStream(std::move(context), handle));
+}
+
+CopyStream::~CopyStream() {
+  if (context_->driver().is_of_a_parent()) {  // nothing can be asked there, and no memory of the GPU's given back
+    std::ignore = new Copies(std::move(copies_));
+    return;
+  }
+  sweep();
+  {
+    const std::lock_guard lock(of_process().mutex);
+    of_process().copies.splice(of_process().copies.end(), copies_);
+  }
+  // what it was given is still done
+  std::ignore = context_->call("cuStreamDestroy", context_->calls().stream_destroy, handle_);
+}
+
+Result<std::shared_ptr<const Event>> CopyStream::copy(std::shared_ptr<memory::Lease> from, std::byte* to) {
+  sweep();
+  FEEDLINE_TRY(std::shared_ptr<Event> end, Event::make(context_));
+  const std::lock_guard lock(mutex_);
+  const auto& calls = context_->calls();
+  FEEDLINE_CHECK_OK(context_->call("cuMemcpyHtoDAsync", calls.copy_to_device, reinterpret_cast<DeviceAddress>(to),
+                                   static_cast<const void*>(from->data()), from->bytes(), handle_));
+  if (auto recorded = end->record(handle_); !recorded) {  // nothing else tells when the memory is read no more
+    std::ignore = context_->call("cuStreamSynchronize", calls.stream_finish, handle_);
+    return std::unexpected(std::move(recorded).error());
+  }
+  copies_.push_back({end, std::move(from)});
+  return end;
+}
+
+// Where nobody can say, as with a GPU that is lost, memory is not used again.
+bool CopyStream::is_done(const Copy& copy) {
+  const auto past = copy.end->is_past();
+  return past && *past;
+}
+
+void CopyStream::sweep() {
+  Copies done, others_done;  // whose memory goes without a lock
+  {
+    const std::lock_guard lock(mutex_);
+    // they end in order
+    while (!copies_.empty() && is_done(copies_.front())) done.splice(done.end(), copies_, copies_.begin());
+  }
+  const std::lock_guard lock(of_process().mutex);
+  Copies& others = of_process().copies;
+  for (auto copy = others.begin(); copy != others.end();) {
+    const auto next = std::next(copy);
+    if (is_done(*copy)) others_done.splice(others_done.end(), others, copy);
+    copy = next;
+  }
+}
+
+std::size_t CopyStream::left_behind() {
+  const std::lock_guard lock(of_process().mutex);
+  return of_process().copies.size();
+}
+
+}  // namespace feedline::device::cuda

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Every call of CUDA's driver fails once: the error comes where it belongs and names the call, nothing is left behind,
+// and the next try works.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <set>
+
+#include "device/cuda/driver_calls.h"
+#include "device/cuda/fake_driver.h"
+#include "device/cuda/pinned_allocator.h"
+
+namespace feedline::device::cuda {
+namespace {
+
+constexpr std::size_t kBytes = 8192;
+constexpr int kBatches = 8;
+
+// What a loader does with a device: all of it, or what went wrong.
+Result<void> run(const FakeDriver& fake) {
+  FEEDLINE_TRY(auto device, cuda_device(0));
+  FEEDLINE_CHECK_OK(device->allocator()->prepare(kBytes, 2));
+  void* const consumer = fake.stream(0);
+  std::vector<Begun> held;
+  for (int i = 0; i < kBatches; ++i) {
+    FEEDLINE_TRY(auto lease, memory::Lease::take(device->allocator(), kBytes));
+    std::memset(lease->data(), i, kBytes);
+    FEEDLINE_TRY(auto begun, device->begin(std::move(lease)));
+    FEEDLINE_TRY(auto late, memory::Lease::take(device->late_allocator(), 100));
+    FEEDLINE_CHECK_OK(begun.ready->let_wait(reinterpret_cast<std::uintptr_t>(consumer)));
+    fake.expect_all(consumer, begun, i);
+    fake.step(0);
+    held.push_back(std::move(begun));
+    if (held.size() > 2) held.erase(held.begin());
+  }
+  FEEDLINE_CHECK_OK(held.back().ready->wait());
+  return {};
+}
+
+// Calls whose failure changes nothing that anybody would see: names and numbers for messages, and what is given back.
+const std::set<std::string> kSilent = {"cuDeviceGetName",     "cuGetErrorName",    "cuGetErrorString",
+                                       "cuMemGetInfo_v2",     "cuMemFreeHost",     "cuMemFree_v2",
+                                       "cuStreamDestroy_v2",  "cuEventDestroy_v2", "cuDevicePrimaryCtxRelease_v2",
+                                       "cuStreamSynchronize", "cuEventQuery"};
+// Those after whose failure something is lost, as nothing else would free it.
+const std::set<std::string> kFrees = {"cuMemFreeHost", "cuMemFree_v2", "cuStreamDestroy_v2", "cuEventDestroy_v2",
+                                      "cuDevicePrimaryCtxRelease_v2"};
+
+std::string without_version(std::string call) { return call.ends_with("_v2") ? call.substr(0, call.size() - 3) : call; }
+
+class EveryCallFails : public testing::TestWithParam<const char*> {};
+
+TEST_P(EveryCallFails, OnceAndIsNamed) {
+  const std::string call = GetParam();
+  int failed = 0;
+  for (int nth = 1; nth <= 40; ++nth) {
+    const FakeDriver fake;
+    fake.hold(1);
+    fake.fail(call.c_str(), nth, kLaunchFailed);
+    const long before = fake.calls(call.c_str());
+    const auto made = run(fake);
+    const bool hit = fake.calls(call.c_str()) - before >= nth;
+    fake.fail(nullptr, 0, 0);
+    fake.finish();
+    if (!made) {
+      ++failed;
+      EXPECT_NE(made.error().message().find(without_version(call) + ":"), std::string::npos) << made.error().message();
+      EXPECT_NE(made.error().message().find("CUDA_ERROR_LAUNCH_FAILED"), std::string::npos);
+      EXPECT_NE(made.error().message().find("; "), std::string::npos) << "and what to do";
+    }
+    EXPECT_EQ(fake.violations(), 0) << call << " " << nth << ": " << fake.words();
+    const bool loses = kFrees.contains(call) || call == "cuCtxPushCurrent_v2" || call == "cuCtxPopCurrent_v2" ||
+                       call == "cuThreadExchangeStreamCaptureMode";
+    for (const char* what : {"pinned", "memory", "streams", "events", "contexts"})
+      EXPECT_TRUE(loses || fake.count(what) == 0) << call << " " << nth << ": " << what;
+    if (loses) fake.reset(2, kFakeBytes, 12'060);
+    EXPECT_TRUE(run(fake)) << "the next try, after " << call << " " << nth;
+    fake.finish();
+    if (!hit) break;
+  }
+  EXPECT_EQ(failed > 0, !kSilent.contains(call)) << call;
+}
+
+#define FEEDLINE_NAME(member, name, arguments) name,
+INSTANTIATE_TEST_SUITE_P(Cuda, EveryCallFails, testing::Values(FEEDLINE_CUDA_CALLS(FEEDLINE_NAME) "cuCtxRecordEvent"),
+                         [](const auto& call) { return std::string(call.param); });
+#undef FEEDLINE_NAME
+
+std::string refusal(int index) {
+  const auto made = cuda_device(index);
+  EXPECT_FALSE(made);
+  if (made) return "";
+  EXPECT_EQ(made.error().code, ErrorCode::kConfig);
+  return made.error().message();
+}
+
+#define EXPECT_SAYS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+TEST(CudaDeviceRefuses, WhereThereIsNoDriver) {
+  setenv("FEEDLINE_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1);
+  const std::string said = refusal(0);
+  unsetenv("FEEDLINE_CUDA_DRIVER");
+  EXPECT_SAYS(said, "there is no /nowhere/libcuda.so.1");
+  EXPECT_SAYS(said, "leave device= out");
+}
+
+TEST(CudaDeviceRefuses, WhereTheDriverHasNoDevice) {
+  setenv("CUDA_VISIBLE_DEVICES", "7", 1);
+  const FakeDriver fake(0);
+  const std::string said = refusal(0);
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  EXPECT_SAYS(said, "no GPU for this process");
+  EXPECT_SAYS(said, "CUDA_VISIBLE_DEVICES (it is \"7\")");
+}
+
+TEST(CudaDeviceRefuses, ADriverThatIsTooEarly) {
+  const FakeDriver fake(2, kFakeBytes, 10'020);
+  const std::string said = refusal(0);
+  EXPECT_SAYS(said, "the driver is of CUDA 10.2, and CUDA 11.0 is needed; update it");
+}
+
+TEST(CudaDeviceRefuses, ALibraryThatIsNone) {
+  setenv("FEEDLINE_CUDA_DRIVER", "libm.so.6", 1);
+  const std::string said = refusal(0);
+  unsetenv("FEEDLINE_CUDA_DRIVER");
+  EXPECT_SAYS(said, "libm.so.6 has no cu");
+}
+
+TEST(CudaDeviceRefuses, AnIndexOutOfRange) {
+  const FakeDriver fake;
+  EXPECT_SAYS(refusal(2), "there is no cuda:2: those here are cuda:0 to cuda:1");
+  EXPECT_SAYS(refusal(-1), "there is no cuda:-1");
+  setenv("CUDA_VISIBLE_DEVICES", "1,0,3", 1);
+  EXPECT_SAYS(refusal(2), "is \"1,0,3\" now and was \"\" when CUDA began, which reads it once");
+  unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
+TEST(CudaDeviceRefuses, TheSecondPartOfAGpu) {
+  setenv("FAKE_CUDA_MIG", "1", 1);
+  const FakeDriver fake(1);
+  const std::string said = refusal(1);
+  unsetenv("FAKE_CUDA_MIG");
+  EXPECT_SAYS(said, "the only one here is cuda:0");
+  EXPECT_SAYS(said, "MIG");
+  EXPECT_SAYS(said, "CUDA_VISIBLE_DEVICES=MIG-");
+}
+
+// In the child nothing is called, whatever it does with what it has from its parent.
+TEST(CudaDeviceRefuses, AProcessThatWasForked) {
+  const FakeDriver fake;
+  auto device = *cuda_device(0);
+  auto begun = *device->begin(filled(*device, kBytes, 1));
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto lease = memory::Lease::take(device->allocator(), 2 * kBytes);
+    const bool refuses =
+        !lease && lease.error().what.find("spawn") != std::string::npos && !begun.ready->let_wait(1) && !cuda_device(0);
+    begun = {};
+    device.reset();
+    _exit(refuses && fake.violations() == 0 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(CudaDeviceFails, WithItsNumbersWhereTheGpuIsFull) {
+  const FakeDriver fake(2, 5 * kBytes);
+  {
+    const auto device = *cuda_device(0);
+    std::vector<Begun> held;
+    for (int i = 0; i < 5; ++i) held.push_back(*device->begin(filled(*device, kBytes, i)));
+    const auto refused = device->begin(filled(*device, kBytes, 9));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::kStorage);
+    EXPECT_EQ(refused.error().system_errno, ENOMEM);
+    const std::string said = refused.error().message();
+    EXPECT_SAYS(said, "Fake GPU 0 (cuda:0): 8192 bytes for a batch: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY");
+    EXPECT_SAYS(said, "0 of its 40960 bytes are free, and 40960 are batches of this loader");
+    EXPECT_SAYS(said, "lower batch_size");
+    held.pop_back();  // nobody has taken another since, and all the same it can be used
+    EXPECT_TRUE(device->begin(filled(*device, kBytes, 9)));
+    held.clear();
+    EXPECT_TRUE(device->begin(filled(*device, 3 * kBytes, 9))) << "blocks of other sizes go back for it";
+  }
+  fake.expect_nothing_left();
+}
+
+TEST(CudaDeviceFails, WithTheGpuThatIsLost) {
+  const FakeDriver fake;
+  fake.hold(1);
+  auto device = *cuda_device(0);
+  auto begun = *device->begin(filled(*device, kBytes, 1));
+  fake.lose(0, kLaunchFailed);
+  EXPECT_TRUE(begun.ready->is_ready()) << "its way has ended";
+  const auto told = begun.ready->wait();
+  ASSERT_FALSE(told);
+  EXPECT_SAYS(told.error().message(), "start it again from its last checkpoint");
+  EXPECT_FALSE(begun.ready->let_wait(1));
+  EXPECT_FALSE(device->begin(filled(*device, kBytes, 2)));
+  begun = {};
+  device.reset();
+  EXPECT_TRUE(cuda_device(1)) << "the other one goes on";
+  EXPECT_EQ(CopyStream::left_behind(), 1u) << "nobody knows what it still reads";
+  fake.lose(0, 0);
+  fake.finish();
+}
+
+TEST(CudaDeviceFails, WhileTheProcessEndsWithoutACrash) {
+  const FakeDriver fake;
+  auto device = *cuda_device(0);
+  auto begun = *device->begin(filled(*device, kBytes, 1));
+  fake.end(1);
+  const auto told = begun.ready->let_wait(1);
+  ASSERT_FALSE(told);
+  EXPECT_SAYS(told.error().message(), "CUDA_ERROR_DEINITIALIZED");
+  device.reset();
+  fake.end(0);
+  fake.finish();
+}
+
+class PinnedMemory : public testing::Test {
+ protected:
+  std::shared_ptr<PinnedAllocator> make(std::function<std::uint64_t()> room) {
+    return std::make_shared<PinnedAllocator>(
+        *Context::open(*Driver::open(), 0), [] {}, std::move(room));
+  }
+  FakeDriver fake_;
+};
+
+TEST_F(PinnedMemory, IsLockedOnceAndBeforehand) {
+  for (const std::size_t bytes : {std::size_t{320}, kBytes, PinnedAllocator::kSlab + 1}) {
+    const auto pinned = make([] { return std::uint64_t{1} << 30; });
+    const long before = fake_.calls("cuMemHostAlloc");
+    ASSERT_TRUE(pinned->prepare(bytes, 3));
+    const std::uint64_t locked = pinned->locked_bytes();
+    EXPECT_GE(locked, 3 * bytes);
+    EXPECT_LT(locked, 3 * bytes + 3 * 4096);
+    EXPECT_EQ(static_cast<std::uint64_t>(fake_.count("pinned_bytes")), locked);
+    for (int turn = 0; turn < 10; ++turn) {
+      std::vector<std::shared_ptr<memory::Lease>> leases;
+      for (int i = 0; i < 3; ++i) leases.push_back(*memory::Lease::take(pinned, bytes));
+    }
+    EXPECT_EQ(fake_.calls("cuMemHostAlloc") - before, bytes < PinnedAllocator::kSlab ? 1 : 3);
+    EXPECT_EQ(pinned->locked_bytes(), locked);
+  }
+  fake_.expect_nothing_left();
+}
+
+TEST_F(PinnedMemory, IsRefusedWithTheNumbers) {
+  constexpr std::size_t kLarge = std::size_t{2} << 20;
+  const auto pinned = make([] { return std::uint64_t{2} * kLarge; });
+  const auto refused = pinned->prepare(kLarge, 3);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().system_errno, ENOMEM);
+  EXPECT_SAYS(refused.error().message(),
+              "page-locked memory for 3 batches of 2097152 bytes is more than the 4194304 bytes");
+  EXPECT_EQ(fake_.count("pinned"), 0);
+  fake_.fail("cuMemHostAlloc", 2, kOutOfMemory);
+  const auto driver_refused = pinned->prepare(kLarge, 2);
+  ASSERT_FALSE(driver_refused);
+  EXPECT_SAYS(driver_refused.error().message(), "cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY");
+  EXPECT_EQ(fake_.count("pinned"), 0) << "what was locked before is given back";
+}
+
+// Batches of many sizes: those that come no more are not kept for ever.
+TEST_F(PinnedMemory, OfManySizesIsBounded) {
+  constexpr std::size_t kStep = PinnedAllocator::kSlab / 8;
+  const auto pinned = make([] { return std::uint64_t{1} << 30; });
+  for (std::size_t i = 1; i <= 200; ++i) std::ignore = *memory::Lease::take(pinned, kStep * (1 + i * 7 % 50));
+  EXPECT_LE(pinned->locked_bytes(), 2 * kStep * 50 + 8 * PinnedAllocator::kSlab);
+}
+
+}  // namespace
+}  // namespace feedline::device::cuda

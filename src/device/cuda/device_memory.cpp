@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/device_memory.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/check.h"
+
+namespace feedline::device::cuda {
+namespace {
+
+constexpr std::size_t kUnit = 512;  // sizes that CUDA gives are no finer
+
+// Blocks that were asked for since the training loop was seen to take a batch: more of them, and it takes none in a way
+// that is seen. Then what is released is given back to CUDA, which waits for the GPU before it takes it.
+constexpr int kMostUnseen = 16;
+
+// Blocks that wait for the GPU before another is asked for: with fewer the next copy would wait for what runs now.
+constexpr std::size_t kLeastMarked = 2;
+
+std::size_t block_bytes(std::size_t bytes) {
+  std::size_t size = 0;
+  return __builtin_add_overflow(bytes, kUnit - 1, &size) ? bytes : size / kUnit * kUnit;
+}
+
+std::byte* pointer(DeviceAddress address) { return reinterpret_cast<std::byte*>(address); }
+DeviceAddress address_of(const std::byte* data) { return reinterpret_cast<DeviceAddress>(data); }
+
+}  // namespace
+
+DeviceMemory::DeviceMemory(std::shared_ptr<const Context> context, StreamHandle stream)
+    : context_(std::move(context)), stream_(stream) {}
+
+// CUDA takes memory back when nothing that was begun uses it.
+DeviceMemory::~DeviceMemory() { give_back(true); }
+
+Result<std::byte*> DeviceMemory::allocate(std::size_t bytes) {
+  FEEDLINE_CHECK(bytes > 0);
+  const std::size_t size = block_bytes(bytes);
+  FEEDLINE_TRY(std::byte * there, take_there(size));
+  if (there != nullptr) return there;
+  if (++unseen_ > kMostUnseen) give_back(false);
+  return take_fresh(size);
+}
+
+Result<std::byte*> DeviceMemory::take_there(std::size_t size) {
+  const std::lock_guard lock(mutex_);
+  sweep();
+  const auto found = std::ranges::find(free_, size, &Block::size);
+  if (found == free_.end()) return take_marked(size, false);
+  std::byte* const data = found->data;
+  free_.erase(found);
+  return data;
+}
+
+// Marks that are past free their blocks. One whose event tells of a failure stays, as does the GPU's failure.
+void DeviceMemory::sweep() {
+  while (!marked_.empty()) {
+    const auto past = marked_.front().event->is_past();
+    if (!past || !*past) return;
+    free_.insert(free_.end(), marked_.front().blocks.begin(), marked_.front().blocks.end());
+    marked_.pop_front();
+  }
+}
+
+// The oldest marked block of that size, for which the stream waits. at_once: however few wait. nullptr: there is none.
+Result<std::byte*> DeviceMemory::take_marked(std::size_t size, bool at_once) {
+  std::size_t fitting = 0;
+  for (const Marked& mark : marked_)
+    fitting += static_cast<std::size_t>(std::ranges::count(mark.blocks, size, &Block::size));
+  if (fitting == 0 || (fitting < kLeastMarked && !at_once)) return nullptr;
+  for (Marked& mark : marked_) {
+    const auto found = std::ranges::find(mark.blocks, size, &Block::size);
+    if (found == mark.blocks.end()) continue;
+    FEEDLINE_CHECK_OK(mark.event->let_wait(stream_));
+    std::byte* const data = found->data;
+    mark.blocks.erase(found);
+    return data;
+  }
+  return nullptr;
+}
+
+Result<DeviceAddress> DeviceMemory::ask_driver(std::size_t size) {
+  DeviceAddress address = 0;
+  FEEDLINE_CHECK_OK(context_->call("cuMemAlloc", context_->calls().alloc, &address, size));
+  return address;
+}
+
+Result<std::byte*> DeviceMemory::take_fresh(std::size_t size) {
+  auto got = ask_driver(size);
+  if (!got && got.error().system_errno == ENOMEM) {
+    {
+      const std::lock_guard lock(mutex_);
+      FEEDLINE_TRY(std::byte * marked, take_marked(size, true));
+      if (marked != nullptr) return marked;
+    }
+    if (give_back(false) > 0) got = ask_driver(size);
+  }
+  if (got) {
+    held_bytes_ += size;
+    return pointer(*got);
+  }
+  Error error = std::move(got).error();
+  std::size_t left = 0, all = 0;
+  const bool told = context_->call("cuMemGetInfo", context_->calls().memory_info, &left, &all).has_value();
+  error.what = context_->name() + " (cuda:" + std::to_string(context_->index()) + "): " + std::to_string(size) +
+               " bytes for a batch: " + error.what;
+  if (told)
+    error.what += "; " + std::to_string(left) + " of its " + std::to_string(all) + " bytes are free, and " +
+                  std::to_string(held_bytes()) + " are batches of this loader";
+  return std::unexpected(std::move(error));
+}
+
+// To CUDA: what is free, what is released, and with `all` what is marked. Returns how much that was. CUDA may wait for
+// the GPU meanwhile, so nothing is locked.
+std::size_t DeviceMemory::give_back(bool all) {
+  std::vector<Block> blocks;
+  {
+    const std::lock_guard lock(mutex_);
+    blocks = std::exchange(free_, {});
+    blocks.insert(blocks.end(), released_.begin(), released_.end());
+    released_.clear();
+    for (; all && !marked_.empty(); marked_.pop_front())
+      blocks.insert(blocks.end(), marked_.front().blocks.begin(), marked_.front().blocks.end());
+  }
+  std::size_t bytes = 0;
+  for (const Block& block : blocks) {
+    bytes += block.size;
+    if (!context_->driver().is_of_a_parent())
+      std::ignore = context_->call("cuMemFree", context_->calls().free, address_of(block.data));
+  }
+  held_bytes_ -= bytes;
+  return bytes;
+}
+
+void DeviceMemory::release(std::byte* data, std::size_t bytes) {
+  if (context_->driver().is_of_a_parent()) return;  // where the mutex may be locked for ever
+  const std::lock_guard lock(mutex_);
+  released_.push_back({data, block_bytes(bytes)});
+}
+
+Result<void> DeviceMemory::mark(StreamHandle consumer) {
+  const std::lock_guard lock(mutex_);
+  unseen_ = 0;
+  if (released_.empty()) return {};
+  FEEDLINE_TRY(auto event, Event::make(context_));
+  FEEDLINE_CHECK_OK(context_->calls().context_record != nullptr ? event->record_all() : event->record(consumer));
+  marked_.push_back({std::move(event), std::exchange(released_, {})});
+  return {};
+}
+
+}  // namespace feedline::device::cuda

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/driver.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace feedline::device::cuda {
+namespace {
+
+constexpr const char* kUsual = "libcuda.so.1";
+constexpr const char* kHostInstead = "; or leave device= out: batches stay in host memory";
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+std::string of_version(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+// What to do about it.
+std::string advice(int status) {
+  switch (status) {
+    case kOutOfMemory:
+      return "; lower batch_size or memory_budget, or let go of batches that are kept";
+    case kNotInitialized:
+      return "; CUDA was begun before this process was forked: start processes with \"spawn\", or begin CUDA in the "
+             "child only";
+    case kDeinitialized:
+      return "; the process is ending";
+    case kStubLibrary:
+      return "; the library is the stub that programs are linked with: take its folder out of LD_LIBRARY_PATH";
+    case kDeviceUnavailable:
+      return "; another process has the GPU for itself (nvidia-smi -q -d COMPUTE)";
+    case kNoDevice:
+      return "; give the container its GPUs (docker run --gpus all), or mend CUDA_VISIBLE_DEVICES";
+    case kUncorrectableEcc:
+    case kIllegalAddress:
+    case kLaunchFailed:
+    case kUnknown:
+      return "; the GPU does nothing more for this process: start it again from its last checkpoint, and look at dmesg "
+             "for \"Xid\"";
+    case kSystemNotReady:
+      return "; start the fabric manager (nvidia-fabricmanager), and see nvidia-smi";
+    case kSystemDriverMismatch:
+      return "; the driver was updated while its kernel module is the earlier one: reboot, or reload the module";
+    case kDriverTooEarlyForDevice:
+      return "; update the GPU's driver";
+    default:
+      return "; nvidia-smi should say what is wrong";
+  }
+}
+
+template <typename Call>
+bool find(void* library, Call& call, const char* name) {
+  call = reinterpret_cast<Call>(::dlsym(library, name));
+  return call != nullptr;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Driver>> Driver::open() {
+  // for the life of the process: what is freed while it ends must still find its driver
+  static auto& opened = *new std::map<std::string, std::shared_ptr<const Driver>>;
+  static auto& mutex = *new std::mutex;
+  const std::string named = environment("FEEDLINE_CUDA_DRIVER");
+  const std::string file = named.empty() ? kUsual : named;
+  const std::lock_guard lock(mutex);
+  if (const auto found = opened.find(file); found != opened.end()) {
+    FEEDLINE_CHECK_OK(found->second->check_process());
+    return found->second;
+  }
+  FEEDLINE_TRY(auto driver, load(file));
+  return opened[file] = std::move(driver);
+}
+
+Result<std::shared_ptr<const Driver>> Driver::load(const std::string& file) {
+  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr)
+    return config_error("device: there is no " + file +
+                        ": no NVIDIA driver is here, or the container was not given its GPUs (docker run --gpus all)" +
+                        kHostInstead);
+  std::shared_ptr<Driver> driver(new Driver);
+  FEEDLINE_CHECK_OK(driver->look_up(library, file));
+  if (auto started = driver->start(); !started) {
+    Error error = std::move(started).error();
+    error.code = ErrorCode::kConfig;
+    error.what = "device: CUDA does not start: " + error.what + kHostInstead;
+    return std::unexpected(std::move(error));
+  }
+  if (driver->devices_ == 0)
+    return config_error("device: the driver has no GPU for this process" + advice(kNoDevice) +
+                        (driver->visible_.empty() ? "" : " (it is \"" + driver->visible_ + "\")") + kHostInstead);
+  return std::shared_ptr<const Driver>(std::move(driver));
+}
+
+Result<void> Driver::look_up(void* library, const std::string& file) {
+  const char* missing = nullptr;
+#define FEEDLINE_CUDA_FIND(member, name, arguments) \
+  if (!find(library, calls_.member, name)) missing = name;
+  FEEDLINE_CUDA_LATER_CALLS(FEEDLINE_CUDA_FIND)
+  missing = nullptr;
+  FEEDLINE_CUDA_CALLS(FEEDLINE_CUDA_FIND)
+#undef FEEDLINE_CUDA_FIND
+  if (missing != nullptr)
+    return config_error("device: " + file + " has no " + missing + ", which came with CUDA " +
+                        of_version(kEarliestDriver) + " at the latest; update the GPU's driver" + kHostInstead);
+  return {};
+}
+
+Result<void> Driver::start() {
+  pid_ = getpid();
+  visible_ = environment("CUDA_VISIBLE_DEVICES");
+  const int started = calls_.init(0);
+  if (started != kNoDevice) FEEDLINE_CHECK_OK(check("cuInit", started));
+  FEEDLINE_CHECK_OK(check("cuDriverGetVersion", calls_.driver_version(&version_)));
+  if (version_ < kEarliestDriver)
+    return config_error("the driver is of CUDA " + of_version(version_) + ", and CUDA " + of_version(kEarliestDriver) +
+                        " is needed; update it");
+  if (started == kNoDevice) return {};
+  return check("cuDeviceGetCount", calls_.device_count(&devices_));
+}
+
+Result<void> Driver::check(std::string_view call, int status) const {
+  if (status == kSuccess) return {};
+  const char* name = nullptr;
+  const char* words = nullptr;
+  calls_.error_name(status, &name);
+  calls_.error_words(status, &words);
+  std::string what = std::string(call) + ": " + (name != nullptr ? name : "error " + std::to_string(status));
+  if (words != nullptr) what += std::string(" (") + words + ")";
+  return storage_error(what + advice(status), status == kOutOfMemory ? ENOMEM : 0);
+}
+
+bool Driver::is_of_a_parent() const { return pid_ != getpid(); }
+
+Result<void> Driver::check_process() const {
+  if (!is_of_a_parent()) return {};
+  return config_error(
+      "device: CUDA was begun before this process was forked, and does not go on in a child: start processes with "
+      "\"spawn\", or make loaders with a device in the child only");
+}
+
+}  // namespace feedline::device::cuda

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/pinned_allocator.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/check.h"
+#include "base/cpus.h"
+
+namespace feedline::device::cuda {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+
+// CUDA's own blocks are not counted against it on most systems, so it is told and not checked.
+std::string lockable() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";
+  return "; RLIMIT_MEMLOCK is " + std::to_string(limit.rlim_cur) +
+         " bytes (ulimit -l; in a container --ulimit memlock=-1)";
+}
+
+std::string words_for(std::size_t size, std::size_t blocks) {
+  return "page-locked memory for " + std::to_string(blocks) + (blocks == 1 ? " batch of " : " batches of ") +
+         std::to_string(size) + " bytes";
+}
+
+}  // namespace
+
+PinnedAllocator::PinnedAllocator(std::shared_ptr<const Context> context, std::function<void()> recall,
+                                 std::function<std::uint64_t()> room)
+    : context_(std::move(context)), recall_(std::move(recall)), room_(std::move(room)) {}
+
+PinnedAllocator::~PinnedAllocator() {
+  for (const auto& [size, blocks] : kept_)
+    for (std::byte* block : blocks)
+      if (size >= kSlab) unlock(block);
+  for (std::byte* slab : slabs_) unlock(slab);
+}
+
+std::uint64_t PinnedAllocator::usual_room() { return base::memory_limits().left_bytes(); }
+
+std::size_t PinnedAllocator::block_bytes(std::size_t bytes) {
+  const std::size_t unit = bytes < kSlab ? kAlignment : kPage;
+  std::size_t size = 0;
+  return __builtin_add_overflow(bytes, unit - 1, &size) ? bytes : size / unit * unit;
+}
+
+std::byte* PinnedAllocator::take_kept(std::size_t size) {
+  const std::lock_guard lock(mutex_);
+  const auto found = kept_.find(size);
+  if (found == kept_.end()) return nullptr;
+  std::byte* const data = found->second.back();
+  found->second.pop_back();
+  if (found->second.empty()) kept_.erase(found);
+  if (size < kSlab) return data;
+  kept_bytes_ -= size;
+  lend(size);
+  return data;
+}
+
+void PinnedAllocator::lend(std::size_t size) {
+  lent_bytes_ += size;
+  most_lent_bytes_ = std::max(most_lent_bytes_, lent_bytes_);
+}
+
+// One range of so many blocks, the first of `of_them` that are wanted.
+Result<std::byte*> PinnedAllocator::lock_pages(std::size_t size, std::size_t blocks, std::size_t of_them) {
+  const std::uint64_t room = room_();
+  std::size_t all = 0;
+  if (__builtin_mul_overflow(size, of_them, &all) || all > room)
+    return storage_error(words_for(size, of_them) + " is more than the " + std::to_string(room) +
+                             " bytes that the machine and this process's control group have left; lower memory_budget "
+                             "or batch_size",
+                         ENOMEM);
+  void* data = nullptr;
+  auto got = context_->call("cuMemHostAlloc", context_->calls().host_alloc, &data, size * blocks, kPortable);
+  if (got) return static_cast<std::byte*>(data);
+  Error error = std::move(got).error();
+  error.what = words_for(size, blocks) + ": " + error.what + "; the machine has " + std::to_string(room) +
+               " bytes left" + lockable();
+  return std::unexpected(std::move(error));
+}
+
+// Nothing to be done where the driver does not: it has ended, or the GPU is lost.
+void PinnedAllocator::unlock(std::byte* data) {
+  if (!context_->driver().is_of_a_parent())
+    std::ignore = context_->call("cuMemFreeHost", context_->calls().host_free, static_cast<void*>(data));
+}
+
+Result<void> PinnedAllocator::cut_slab(std::size_t size, std::size_t blocks) {
+  FEEDLINE_TRY(std::byte * slab, lock_pages(size, blocks, blocks));
+  const std::lock_guard lock(mutex_);
+  slabs_.push_back(slab);
+  slab_bytes_ += size * blocks;
+  auto& kept = kept_[size];
+  for (std::size_t i = 0; i < blocks; ++i) kept.push_back(slab + i * size);
+  return {};
+}
+
+Result<void> PinnedAllocator::lock_blocks(std::size_t size, std::size_t blocks) {
+  std::vector<std::byte*> locked;
+  for (std::size_t left = blocks; left > 0; --left) {
+    auto block = lock_pages(size, 1, left);
+    if (!block) {
+      for (std::byte* other : locked) unlock(other);
+      return std::unexpected(std::move(block).error());
+    }
+    locked.push_back(*block);
+  }
+  const std::lock_guard lock(mutex_);
+  auto& kept = kept_[size];
+  kept.insert(kept.end(), locked.begin(), locked.end());
+  kept_bytes_ += size * blocks;
+  most_lent_bytes_ = std::max(most_lent_bytes_, lent_bytes_ + kept_bytes_);
+  return {};
+}
+
+Result<void> PinnedAllocator::prepare(std::size_t bytes, std::size_t count) {
+  if (count == 0) return {};
+  const std::size_t size = block_bytes(bytes);
+  return size < kSlab ? cut_slab(size, count) : lock_blocks(size, count);
+}
+
+Result<std::byte*> PinnedAllocator::allocate(std::size_t bytes) {
+  FEEDLINE_CHECK(bytes > 0);
+  const std::size_t size = block_bytes(bytes);
+  if (std::byte* const data = take_kept(size)) return data;
+  recall_();
+  // again where other threads take what was made, as from a slab
+  while (true) {
+    if (std::byte* const data = take_kept(size)) return data;
+    if (size >= kSlab) break;
+    FEEDLINE_CHECK_OK(cut_slab(size, kSlab / size));
+  }
+  FEEDLINE_TRY(std::byte * locked, lock_pages(size, 1, 1));
+  const std::lock_guard lock(mutex_);
+  lend(size);
+  return locked;
+}
+
+void PinnedAllocator::release(std::byte* data, std::size_t bytes) {
+  if (context_->driver().is_of_a_parent()) return;  // where the mutex may be locked for ever
+  const std::size_t size = block_bytes(bytes);
+  std::vector<std::byte*> surplus;
+  {
+    const std::lock_guard lock(mutex_);
+    kept_[size].push_back(data);
+    if (size < kSlab) return;
+    lent_bytes_ -= size;
+    kept_bytes_ += size;
+    surplus = take_surplus(size);
+  }
+  for (std::byte* block : surplus) unlock(block);
+}
+
+// Blocks of other sizes than the one that comes now, where more are kept than were ever lent at a time.
+std::vector<std::byte*> PinnedAllocator::take_surplus(std::size_t size) {
+  std::vector<std::byte*> surplus;
+  for (auto other = kept_.lower_bound(kSlab); other != kept_.end();) {
+    if (lent_bytes_ + kept_bytes_ <= 2 * most_lent_bytes_) break;
+    if (other->first == size) {
+      ++other;
+      continue;
+    }
+    surplus.push_back(other->second.back());
+    kept_bytes_ -= other->first;
+    other->second.pop_back();
+    if (other->second.empty()) other = kept_.erase(other);
+  }
+  return surplus;
+}
+
+std::uint64_t PinnedAllocator::locked_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return slab_bytes_ + kept_bytes_ + lent_bytes_;
+}
+
+}  // namespace feedline::device::cuda

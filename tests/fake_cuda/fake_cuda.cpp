@@ -1,0 +1,718 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stand-in for libcuda.so.1: every call that the engine makes, with the rules that CUDA's manual has for it, and a
+// GPU that does nothing before a test lets it. fake_cuda.h says what a test does.
+//
+// Work waits in its stream, in order; streams go on in any order that their events allow. Whoever waits for an event
+// has the streams go on until it is past. What a rule forbids is counted, with its words:
+//
+//   memory      a copy from memory that is not page-locked, or to memory that is not there, or of another device; page-
+//               locked memory that is freed, or written, while a copy still reads it; what is read before it is written
+//   contexts    a call without the context of what it is about; a context that is pushed and not popped
+//   capture     a call that would spoil a CUDA graph that some thread captures
+//   processes   a call in a process that was forked since the driver was started
+//
+// Memory of a device is mapped twice: where the engine sees it nobody may read or write, and the fake has it elsewhere.
+#include "tests/fake_cuda/fake_cuda.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr int kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotInitialized = 3, kDeinitialized = 4;
+constexpr int kNoDevice = 100, kInvalidDevice = 101, kInvalidContext = 201, kInvalidHandle = 400, kNotReady = 600;
+constexpr int kCaptureUnsupported = 900, kCaptureIsolation = 905, kRelaxed = 2;
+
+struct Event {
+  int device = 0;
+  std::uint64_t asked = 0, done = 0;  // numbers of its records: it is past where the last one is done
+};
+struct Work {
+  enum Kind { kCopy, kRecord, kWait, kExpect } kind = kRecord;
+  std::uint64_t to = 0;
+  const char* from = nullptr;
+  std::size_t bytes = 0;
+  std::uint64_t sum = 0;  // of what it reads, when it was given
+  int value = 0;
+  std::shared_ptr<Event> event;
+  std::uint64_t number = 0;
+};
+struct Stream {
+  int device = 0;
+  bool is_engines = true;
+  bool is_destroyed = false;
+  bool is_capturing = false;
+  std::deque<Work> work;
+};
+struct Memory {
+  std::size_t bytes = 0;
+  int device = 0;
+  char* seen = nullptr;  // where the fake has it
+};
+
+struct World {
+  int devices = 2;
+  std::size_t bytes_each = std::size_t{1} << 30;
+  int version = 12060;
+  bool held = false, started = false, ended = false;
+  pid_t owner = 0;
+  std::map<std::uint64_t, Memory> memory;
+  std::map<const char*, std::size_t> pinned;
+  // What was freed goes round, as mapping takes longer than all else. By whether it is a device's, and size.
+  std::map<std::pair<bool, std::size_t>, std::vector<std::pair<std::uint64_t, char*>>> mapped;
+  std::vector<std::shared_ptr<Stream>> streams;
+  std::map<void*, std::shared_ptr<Event>> events;
+  std::map<int, int> retained, lost;
+  std::map<std::string, long> calls;
+  std::string failing;
+  long failing_at = 0;
+  int failing_status = 0;
+  std::vector<std::string> violations;
+  std::string words;
+  long waits = 0;
+  int defaults_capturing = 0;  // of the default streams
+  std::uintptr_t next_event = 0x5000;
+};
+
+// For the life of the process, as the driver's own.
+World& world() {
+  static auto& made = *new World;
+  return made;
+}
+std::mutex& guard() {
+  static auto& made = *new std::mutex;
+  return made;
+}
+thread_local std::vector<int> stack;  // devices of the contexts that were pushed
+thread_local int capture_mode = 0;
+
+void violation(const std::string& what) {
+  world().violations.push_back(what);
+  std::fprintf(stderr, "fake CUDA: %s\n", what.c_str());
+}
+
+std::uint64_t sum_of(const char* data, std::size_t bytes) {
+  std::uint64_t sum = 1469598103934665603ull;  // FNV-1a, by eight bytes where there are
+  for (; bytes >= 8; bytes -= 8, data += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, data, 8);
+    sum = (sum ^ word) * 1099511628211ull;
+  }
+  for (; bytes > 0; --bytes, ++data) sum = (sum ^ static_cast<unsigned char>(*data)) * 1099511628211ull;
+  return sum;
+}
+
+// The block that holds all of these bytes; nullptr: there is none.
+const Memory* memory_at(std::uint64_t address, std::size_t bytes, std::uint64_t* begin = nullptr) {
+  auto found = world().memory.upper_bound(address);
+  if (found == world().memory.begin()) return nullptr;
+  --found;
+  if (begin != nullptr) *begin = found->first;
+  return address + bytes <= found->first + found->second.bytes ? &found->second : nullptr;
+}
+
+char* seen_at(std::uint64_t address, std::size_t bytes) {
+  std::uint64_t begin = 0;
+  const Memory* memory = memory_at(address, bytes, &begin);
+  return memory == nullptr ? nullptr : memory->seen + (address - begin);
+}
+
+bool is_pinned(const char* data, std::size_t bytes) {
+  auto found = world().pinned.upper_bound(data);
+  if (found == world().pinned.begin()) return false;
+  --found;
+  return data + bytes <= found->first + found->second;
+}
+
+// ---- the GPU ----
+
+bool can_go_on(const Stream& stream) {
+  if (stream.work.empty() || world().lost.contains(stream.device)) return false;
+  const Work& work = stream.work.front();
+  return work.kind != Work::kWait || work.event->done >= work.number;
+}
+
+void run(const Work& work) {
+  if (work.kind == Work::kRecord) work.event->done = std::max(work.event->done, work.number);
+  if (work.kind == Work::kCopy) {
+    char* to = seen_at(work.to, work.bytes);
+    if (to == nullptr) return violation("a copy wrote to memory of the GPU that was freed");
+    if (!is_pinned(work.from, work.bytes)) return violation("a copy read page-locked memory that was freed");
+    if (sum_of(work.from, work.bytes) != work.sum)
+      violation("page-locked memory was written before the copy that reads it was done");
+    std::memcpy(to, work.from, work.bytes);
+  }
+  if (work.kind == Work::kExpect) {
+    const char* at = seen_at(work.to, work.bytes);
+    if (at == nullptr) return violation("a kernel read memory of the GPU that was freed");
+    for (std::size_t i = 0; i < work.bytes; ++i)
+      if (static_cast<unsigned char>(at[i]) != work.value)
+        return violation("a kernel found " + std::to_string(static_cast<unsigned char>(at[i])) + " and not " +
+                         std::to_string(work.value) + " at byte " + std::to_string(i));
+  }
+}
+
+bool step(std::uint64_t choice) {
+  std::vector<Stream*> able;
+  for (const auto& stream : world().streams)
+    if (can_go_on(*stream)) able.push_back(stream.get());
+  if (able.empty()) return false;
+  Stream& stream = *able[choice % able.size()];
+  const Work work = std::move(stream.work.front());
+  stream.work.pop_front();
+  run(work);
+  std::erase_if(world().streams, [](const auto& one) { return one->is_destroyed && one->work.empty(); });
+  return true;
+}
+
+void finish() {
+  while (step(0)) {
+  }
+}
+
+void give(Stream& stream, Work work) {
+  stream.work.push_back(std::move(work));
+  if (!world().held) finish();
+}
+
+// ---- what every call does first ----
+
+int enter(const char* name) {
+  World& w = world();
+  const long so_far = ++w.calls[name];
+  if (!w.started && std::strcmp(name, "cuInit") != 0 && std::strcmp(name, "cuDriverGetVersion") != 0)
+    return kNotInitialized;
+  if (w.started && getpid() != w.owner) violation(std::string(name) + " in a process that was forked");
+  if (w.ended) return kDeinitialized;
+  if (w.failing == name && so_far == w.failing_at) return w.failing_status;
+  return kSuccess;
+}
+
+bool any_captures() {
+  return world().defaults_capturing != 0 ||
+         std::ranges::any_of(world().streams, [](const auto& stream) { return stream->is_capturing; });
+}
+
+void unsafe(const char* name) {
+  if (any_captures() && capture_mode != kRelaxed) violation(std::string(name) + " spoils a graph that is captured");
+}
+
+// Of a call that needs a context: the device's status.
+int in_context(const char* name) {
+  if (stack.empty()) {
+    violation(std::string(name) + " without a context");
+    return kInvalidContext;
+  }
+  const auto lost = world().lost.find(stack.back());
+  return lost == world().lost.end() ? kSuccess : lost->second;
+}
+
+#define ENTER()                         \
+  const std::lock_guard lock_(guard()); \
+  if (const int status_ = enter(__func__)) return status_
+#define ENTER_CONTEXT() \
+  ENTER();              \
+  if (const int status_ = in_context(__func__)) return status_
+
+Stream* stream_of(void* handle) {
+  const auto found = std::ranges::find(world().streams, handle, [](const auto& one) -> void* { return one.get(); });
+  return found == world().streams.end() || (*found)->is_destroyed ? nullptr : found->get();
+}
+
+// Memory of a device, by its address and where the fake has it; or of the host. nullptr: there is none.
+std::pair<std::uint64_t, char*> map(bool is_devices, std::size_t bytes) {
+  auto& there = world().mapped[{is_devices, bytes}];
+  if (!there.empty()) {
+    const auto one = there.back();
+    there.pop_back();
+    return one;
+  }
+  const int kind = is_devices ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+  const int file = is_devices ? memfd_create("fake_cuda", 0) : -1;
+  if (is_devices && (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0)) return {};
+  void* seen = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kind, file, 0);
+  void* hidden = is_devices ? mmap(nullptr, bytes, PROT_NONE, kind, file, 0) : nullptr;
+  if (is_devices) close(file);
+  if (seen == MAP_FAILED || hidden == MAP_FAILED) return {};
+  return {reinterpret_cast<std::uint64_t>(hidden), static_cast<char*>(seen)};
+}
+
+void count_wait() { ++world().waits; }
+
+}  // namespace
+
+// ---- for tests ----
+
+void fake_cuda_reset(int devices, std::size_t bytes_each, int version) {
+  const std::lock_guard lock(guard());
+  World& w = world();
+  for (auto& [address, memory] : w.memory) w.mapped[{true, memory.bytes}].push_back({address, memory.seen});
+  for (auto& [data, bytes] : w.pinned) w.mapped[{false, bytes}].push_back({0, const_cast<char*>(data)});
+  World fresh;
+  fresh.devices = devices;
+  fresh.bytes_each = bytes_each;
+  fresh.version = version;
+  fresh.started = w.started;
+  fresh.owner = w.owner;
+  fresh.next_event = w.next_event;
+  fresh.mapped = std::move(w.mapped);
+  w = std::move(fresh);
+}
+
+void fake_cuda_hold(int held) {
+  const std::lock_guard lock(guard());
+  world().held = held != 0;
+  if (held == 0) finish();
+}
+
+int fake_cuda_step(std::uint64_t choice) {
+  const std::lock_guard lock(guard());
+  return step(choice) ? 1 : 0;
+}
+
+void* fake_cuda_stream(int device) {
+  const std::lock_guard lock(guard());
+  world().streams.push_back(std::make_shared<Stream>(Stream{device, false, false, false, {}}));
+  return world().streams.back().get();
+}
+
+void fake_cuda_expect(void* stream, std::uint64_t address, std::size_t bytes, int value) {
+  const std::lock_guard lock(guard());
+  Stream* found = stream_of(stream);
+  if (found == nullptr) return violation("a kernel on no stream");
+  give(*found, Work{.kind = Work::kExpect, .to = address, .bytes = bytes, .value = value});
+}
+
+int fake_cuda_read(std::uint64_t address, void* to, std::size_t bytes) {
+  const std::lock_guard lock(guard());
+  const char* from = seen_at(address, bytes);
+  if (from == nullptr) return 0;
+  for (const auto& stream : world().streams)
+    for (const Work& work : stream->work)
+      if (work.kind == Work::kCopy && work.to < address + bytes && address < work.to + work.bytes)
+        violation("the host read what a copy is still to write");
+  std::memcpy(to, from, bytes);
+  return 1;
+}
+
+void fake_cuda_fail(const char* call, int nth, int status) {
+  const std::lock_guard lock(guard());
+  World& w = world();
+  w.failing = call == nullptr ? "" : call;
+  w.failing_at = call == nullptr ? 0 : w.calls[call] + nth;
+  w.failing_status = status;
+}
+
+long fake_cuda_calls(const char* call) {
+  const std::lock_guard lock(guard());
+  return world().calls[call];
+}
+
+void fake_cuda_lose(int device, int status) {
+  const std::lock_guard lock(guard());
+  world().lost[device] = status;
+  if (status == kSuccess) world().lost.erase(device);
+}
+
+void fake_cuda_capture(void* stream, int capturing) {
+  const std::lock_guard lock(guard());
+  if (Stream* found = stream_of(stream))
+    found->is_capturing = capturing != 0;
+  else
+    world().defaults_capturing = capturing;
+}
+
+void fake_cuda_end(int ended) {
+  const std::lock_guard lock(guard());
+  world().ended = ended != 0;
+}
+
+int fake_cuda_violations() {
+  const std::lock_guard lock(guard());
+  return static_cast<int>(world().violations.size());
+}
+
+const char* fake_cuda_words() {
+  const std::lock_guard lock(guard());
+  std::string& words = world().words;
+  words.clear();
+  for (const std::string& one : world().violations) words += one + "\n";
+  return words.c_str();
+}
+
+long fake_cuda_count(const char* what_asked) {
+  const std::lock_guard lock(guard());
+  const World& w = world();
+  const std::string what = what_asked;
+  std::size_t sum = 0;
+  if (what == "pinned") return static_cast<long>(w.pinned.size());
+  if (what == "memory") return static_cast<long>(w.memory.size());
+  if (what == "events") return static_cast<long>(w.events.size());
+  if (what == "waits") return w.waits;
+  if (what == "pinned_bytes")
+    for (const auto& [data, bytes] : w.pinned) sum += bytes;
+  if (what == "memory_bytes")
+    for (const auto& [address, memory] : w.memory) sum += memory.bytes;
+  if (what == "contexts")
+    for (const auto& [device, times] : w.retained) sum += static_cast<std::size_t>(times);
+  if (what == "streams")
+    for (const auto& stream : w.streams) sum += stream->is_engines && !stream->is_destroyed;
+  if (what == "pending")
+    for (const auto& stream : w.streams) sum += stream->work.size();
+  return static_cast<long>(sum);
+}
+
+// ---- the driver's calls ----
+
+extern "C" {
+
+int cuInit(unsigned) {
+  ENTER();
+  World& w = world();
+  if (w.devices == 0) return kNoDevice;
+  w.started = true;
+  w.owner = getpid();
+  return kSuccess;
+}
+
+int cuDriverGetVersion(int* version) {
+  ENTER();
+  *version = world().version;
+  return kSuccess;
+}
+
+int cuGetErrorName(int status, const char** name) {
+  static const std::map<int, const char*> names = {{0, "CUDA_SUCCESS"},
+                                                   {1, "CUDA_ERROR_INVALID_VALUE"},
+                                                   {2, "CUDA_ERROR_OUT_OF_MEMORY"},
+                                                   {3, "CUDA_ERROR_NOT_INITIALIZED"},
+                                                   {4, "CUDA_ERROR_DEINITIALIZED"},
+                                                   {46, "CUDA_ERROR_DEVICE_UNAVAILABLE"},
+                                                   {100, "CUDA_ERROR_NO_DEVICE"},
+                                                   {101, "CUDA_ERROR_INVALID_DEVICE"},
+                                                   {201, "CUDA_ERROR_INVALID_CONTEXT"},
+                                                   {400, "CUDA_ERROR_INVALID_HANDLE"},
+                                                   {700, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+                                                   {719, "CUDA_ERROR_LAUNCH_FAILED"},
+                                                   {802, "CUDA_ERROR_SYSTEM_NOT_READY"},
+                                                   {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"}};
+  const auto found = names.find(status);
+  *name = found == names.end() ? nullptr : found->second;
+  return found == names.end() ? kInvalidValue : kSuccess;
+}
+
+int cuGetErrorString(int, const char** words) {
+  *words = nullptr;
+  return kInvalidValue;
+}
+
+int cuDeviceGetCount(int* count) {
+  ENTER();
+  *count = world().devices;
+  return kSuccess;
+}
+
+int cuDeviceGet(int* device, int ordinal) {
+  ENTER();
+  if (ordinal < 0 || ordinal >= world().devices) return kInvalidDevice;
+  *device = ordinal;
+  return kSuccess;
+}
+
+int cuDeviceGetName(char* name, int size, int device) {
+  ENTER();
+  const char* mig = std::getenv("FAKE_CUDA_MIG");
+  std::snprintf(name, static_cast<std::size_t>(size), "Fake GPU %d%s", device, mig == nullptr ? "" : " MIG 1g.5gb");
+  return kSuccess;
+}
+
+int cuDevicePrimaryCtxRetain(void** context, int device) {
+  ENTER();
+  ++world().retained[device];
+  *context = reinterpret_cast<void*>(static_cast<std::intptr_t>(0x1000 + device));
+  return kSuccess;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device) {
+  ENTER();
+  if (--world().retained[device] < 0) violation("a context was released that was not retained");
+  return kSuccess;
+}
+
+int cuCtxPushCurrent_v2(void* context) {
+  ENTER();
+  const auto device = static_cast<int>(reinterpret_cast<std::intptr_t>(context)) - 0x1000;
+  if (device < 0 || device >= world().devices) return kInvalidContext;
+  if (world().retained[device] <= 0) violation("a context was used that is not retained");
+  stack.push_back(device);
+  return kSuccess;
+}
+
+int cuCtxPopCurrent_v2(void** context) {
+  const std::lock_guard lock(guard());
+  const int status = enter(__func__);
+  if (stack.empty()) return kInvalidContext;
+  *context = reinterpret_cast<void*>(static_cast<std::intptr_t>(0x1000 + stack.back()));
+  stack.pop_back();  // also where it fails: what the caller does then is the same
+  return status;
+}
+
+int cuThreadExchangeStreamCaptureMode(int* mode) {
+  ENTER();
+  std::swap(*mode, capture_mode);
+  return kSuccess;
+}
+
+int cuMemHostAlloc(void** data, std::size_t bytes, unsigned flags) {
+  ENTER_CONTEXT();
+  unsafe(__func__);
+  if (bytes == 0 || flags != 1) return kInvalidValue;
+  const auto mapped = map(false, bytes);
+  if (mapped.second == nullptr) return kOutOfMemory;
+  world().pinned[mapped.second] = bytes;
+  *data = mapped.second;
+  return kSuccess;
+}
+
+int cuMemFreeHost(void* data) {
+  ENTER_CONTEXT();
+  unsafe(__func__);
+  const auto found = world().pinned.find(static_cast<const char*>(data));
+  if (found == world().pinned.end()) {
+    violation("page-locked memory was freed that is none");
+    return kInvalidValue;
+  }
+  for (const auto& stream : world().streams)
+    for (const Work& work : stream->work)
+      if (work.kind == Work::kCopy && found->first <= work.from && work.from < found->first + found->second)
+        violation("page-locked memory was freed that a copy is still to read");
+  world().mapped[{false, found->second}].push_back({0, static_cast<char*>(data)});
+  world().pinned.erase(found);
+  return kSuccess;
+}
+
+int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
+  ENTER_CONTEXT();
+  unsafe(__func__);
+  std::size_t used = bytes;
+  for (const auto& [other, memory] : world().memory)
+    if (memory.device == stack.back()) used += memory.bytes;
+  if (bytes == 0) return kInvalidValue;
+  if (used > world().bytes_each || used < bytes) return kOutOfMemory;
+  const auto mapped = map(true, bytes);
+  if (mapped.second == nullptr) return kOutOfMemory;
+  *address = mapped.first;
+  world().memory[*address] = {bytes, stack.back(), mapped.second};
+  return kSuccess;
+}
+
+// Waits for all that the device was given, as CUDA does.
+int cuMemFree_v2(std::uint64_t address) {
+  ENTER_CONTEXT();
+  unsafe(__func__);
+  const auto found = world().memory.find(address);
+  if (found == world().memory.end()) {
+    violation("memory of the GPU was freed that is none");
+    return kInvalidValue;
+  }
+  if (found->second.device != stack.back()) violation("memory of the GPU was freed in another's context");
+  count_wait();
+  finish();
+  world().mapped[{true, found->second.bytes}].push_back({address, found->second.seen});
+  world().memory.erase(found);
+  return kSuccess;
+}
+
+int cuMemGetInfo_v2(std::size_t* left, std::size_t* all) {
+  ENTER_CONTEXT();
+  *all = *left = world().bytes_each;
+  for (const auto& [address, memory] : world().memory)
+    if (memory.device == stack.back()) *left -= memory.bytes;
+  return kSuccess;
+}
+
+int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, void* handle) {
+  ENTER_CONTEXT();
+  Stream* stream = stream_of(handle);
+  if (stream == nullptr || stream->device != stack.back()) {
+    violation("a copy on no stream of the context's device");
+    return kInvalidHandle;
+  }
+  const auto* data = static_cast<const char*>(from);
+  const Memory* memory = memory_at(to, bytes);
+  if (memory == nullptr || memory->device != stack.back()) {
+    violation("a copy to memory that is not of the context's device");
+    return kInvalidValue;
+  }
+  if (!is_pinned(data, bytes)) violation("an asynchronous copy from memory that is not page-locked");
+  give(*stream, Work{.kind = Work::kCopy, .to = to, .from = data, .bytes = bytes, .sum = sum_of(data, bytes)});
+  return kSuccess;
+}
+
+int cuStreamCreate(void** handle, unsigned flags) {
+  ENTER_CONTEXT();
+  unsafe(__func__);
+  if (flags != 1) violation("a stream that waits for the default stream");
+  world().streams.push_back(std::make_shared<Stream>(Stream{stack.back(), true, false, false, {}}));
+  *handle = world().streams.back().get();
+  return kSuccess;
+}
+
+int cuStreamDestroy_v2(void* handle) {
+  ENTER_CONTEXT();
+  Stream* stream = stream_of(handle);
+  if (stream == nullptr) {
+    violation("a stream was destroyed that is none");
+    return kInvalidHandle;
+  }
+  stream->is_destroyed = true;
+  std::erase_if(world().streams, [](const auto& one) { return one->is_destroyed && one->work.empty(); });
+  return kSuccess;
+}
+
+int cuStreamSynchronize(void* handle) {
+  ENTER_CONTEXT();
+  unsafe(__func__);
+  if (stream_of(handle) == nullptr) return kInvalidHandle;
+  count_wait();
+  finish();
+  return kSuccess;
+}
+
+int cuStreamWaitEvent(void* handle, void* event_handle, unsigned) {
+  ENTER_CONTEXT();
+  const auto event = world().events.find(event_handle);
+  if (event == world().events.end()) {
+    violation("a stream waits for an event that is none");
+    return kInvalidHandle;
+  }
+  const auto number = reinterpret_cast<std::uintptr_t>(handle);
+  if (number == 1 || number == 2) {  // the default streams, on which tests launch nothing
+    return world().defaults_capturing != 0 ? kCaptureIsolation : kSuccess;
+  }
+  Stream* stream = stream_of(handle);
+  if (stream == nullptr) {
+    violation("no stream waits for an event");
+    return kInvalidHandle;
+  }
+  if (stream->is_capturing) {
+    violation("a stream that is captured waits for work outside of the graph");
+    return kCaptureIsolation;
+  }
+  give(*stream, Work{.kind = Work::kWait, .event = event->second, .number = event->second->asked});
+  return kSuccess;
+}
+
+int cuStreamIsCapturing(void* handle, int* capturing) {
+  ENTER_CONTEXT();
+  const Stream* stream = stream_of(handle);
+  *capturing = stream != nullptr ? stream->is_capturing : world().defaults_capturing;
+  return kSuccess;
+}
+
+int cuEventCreate(void** handle, unsigned flags) {
+  ENTER_CONTEXT();
+  if (flags != 2) violation("an event that keeps the time");
+  *handle = reinterpret_cast<void*>(world().next_event++);
+  world().events[*handle] = std::make_shared<Event>(Event{stack.back(), 0, 0});
+  return kSuccess;
+}
+
+int cuEventDestroy_v2(void* handle) {
+  ENTER_CONTEXT();
+  if (world().events.erase(handle) == 0) {
+    violation("an event was destroyed that is none");
+    return kInvalidHandle;
+  }
+  return kSuccess;
+}
+
+int cuEventRecord(void* handle, void* stream_handle) {
+  ENTER_CONTEXT();
+  const auto event = world().events.find(handle);
+  const auto number = reinterpret_cast<std::uintptr_t>(stream_handle);
+  Stream* stream = stream_of(stream_handle);
+  if (event == world().events.end() || (stream == nullptr && number != 1 && number != 2)) {
+    violation("an event or a stream that is none");
+    return kInvalidHandle;
+  }
+  if (stream != nullptr && stream->device != event->second->device) {
+    violation("an event was recorded on a stream of another device");
+    return kInvalidHandle;
+  }
+  const std::uint64_t record = ++event->second->asked;
+  if (stream == nullptr) {
+    event->second->done = record;
+    return kSuccess;
+  }
+  give(*stream, Work{.kind = Work::kRecord, .event = event->second, .number = record});
+  return kSuccess;
+}
+
+int cuEventQuery(void* handle) {
+  ENTER_CONTEXT();
+  unsafe(__func__);
+  const auto event = world().events.find(handle);
+  if (event == world().events.end()) return kInvalidHandle;
+  return event->second->done >= event->second->asked ? kSuccess : kNotReady;
+}
+
+int cuEventSynchronize(void* handle) {
+  ENTER_CONTEXT();
+  unsafe(__func__);
+  const auto event = world().events.find(handle);
+  if (event == world().events.end()) return kInvalidHandle;
+  count_wait();
+  const std::shared_ptr<Event> awaited = event->second;
+  std::uint64_t choice = 0;
+  while (awaited->done < awaited->asked)
+    if (!step(choice++)) {
+      violation("the host waits for an event that never comes");
+      break;
+    }
+  return kSuccess;
+}
+
+#ifndef EARLY_DRIVER
+// After what every stream of the context was given: one record on each, and the last one ends it.
+int cuCtxRecordEvent(void* context, void* handle) {
+  ENTER_CONTEXT();
+  const auto event = world().events.find(handle);
+  const auto device = static_cast<int>(reinterpret_cast<std::intptr_t>(context)) - 0x1000;
+  if (event == world().events.end() || event->second->device != device) return kInvalidHandle;
+  if (any_captures()) {
+    violation("cuCtxRecordEvent spoils a graph that is captured");
+    return kCaptureUnsupported;
+  }
+  std::vector<Stream*> busy;
+  for (const auto& stream : world().streams)
+    if (stream->device == device && !stream->work.empty()) busy.push_back(stream.get());
+  event->second->asked = 1;
+  if (busy.empty()) event->second->done = 1;
+  // every stream ends a part of it, and a stream of the fake's own waits for all parts
+  auto joined = std::make_shared<Stream>(Stream{device, false, true, false, {}});
+  for (Stream* stream : busy) {
+    auto part = std::make_shared<Event>(Event{device, 1, 0});
+    stream->work.push_back(Work{.kind = Work::kRecord, .event = part, .number = 1});
+    joined->work.push_back(Work{.kind = Work::kWait, .event = part, .number = 1});
+  }
+  if (!busy.empty()) {
+    joined->work.push_back(Work{.kind = Work::kRecord, .event = event->second, .number = 1});
+    world().streams.push_back(std::move(joined));
+    if (!world().held) finish();
+  }
+  return kSuccess;
+}
+#endif
+}
