@@ -24,14 +24,14 @@ _VERBS = {
     "stage": "Copy a dataset to a folder of this machine.",
     "cache": "List, verify, prune or clear a cache of stored objects.",
     "trace": "Where a step's time goes in a trace of torch.profiler.",
-    "doctor": "What would go wrong in a run on this machine.",
+    "doctor": "What would go wrong in a run, before it.",
     "diagnose": "Where a training script's time goes, and why.",
     "tune": "Measure a loader's settings, and keep those that gain.",
     "top": "What the loaders of a running process do now.",
-    "env": "Check, keep, compare and rebuild environments.",
+    "env": "Check an environment, snapshot it, compare it, rebuild it.",
     "report": "Draw a run record as one HTML page.",
     "diff": "What differs between two run records, and why.",
-    "compare": "Whether a run is slower than an earlier one: a gate for CI.",
+    "compare": "Fail where a run is slower than an earlier one.",
     "explain": "What a finding means, and what to do.",
 }
 
