@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up photos: class folders of JPEG files, about as large as ImageNet's and with a spectrum like that of photographs."""
+"""Made-up photos: class folders of JPEG files, as large as ImageNet's and with a spectrum like that of photos."""
 
 from __future__ import annotations
 
