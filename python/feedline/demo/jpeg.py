@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes JPEG files with NumPy alone, for pictures that are made up where Pillow need not be.
 
-Baseline, 4:2:0, with the tables of the standard's annex K: what cameras and Pillow write. 30 ms for 500 x 375 pixels.
+Baseline, 4:2:0, with the tables of the standard's annex K: what Pillow writes. 60 ms of CPU for 500 x 375 pixels.
 """
 
 from __future__ import annotations

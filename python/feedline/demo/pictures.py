@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up photos: class folders of JPEG files with the size, the bytes and the spectrum of ImageNet's."""
+"""Made-up photos: class folders of JPEG files, as large as ImageNet's and with a spectrum like that of photos."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .jpeg import encode
 
 CLASSES = ("dot", "ring", "square", "frame", "stripes", "columns", "checks", "cross", "wedge", "waves")
 SIDES = (375, 500)  # height and width, as most of ImageNet's
-QUALITY = 88  # gives about 110 KB
+QUALITY = 88  # gives about 90 kB
 
 Array = np.ndarray[Any, Any]
 
