@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchdata's stateful protocol: an interrupted run gives what one gives that goes on. proofs/ has the long form."""
+"""torchdata's stateful protocol: an interrupted run gives what one gives that goes on."""
 
 from __future__ import annotations
 
