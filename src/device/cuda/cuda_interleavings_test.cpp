@@ -11,6 +11,7 @@
 #include <random>
 #include <vector>
 
+#include "base/rounds.h"
 #include "device/cuda/fake_driver.h"
 
 namespace feedline::device::cuda {
@@ -95,9 +96,9 @@ class Course {
 
 TEST(CudaInterleavings, TenThousandAreSound) {
   const FakeDriver fake;
-  for (std::uint64_t seed = 0; seed < 10'000; ++seed) {
+  for (int seed = 0; seed < base::rounds(10'000); ++seed) {
     fake.hold(1);
-    Course(fake, seed).run();
+    Course(fake, static_cast<std::uint64_t>(seed)).run();
     ASSERT_EQ(fake.violations(), 0) << "seed " << seed << ": " << fake.words();
     fake.finish();
     for (const char* what : {"pinned", "memory", "streams", "events", "contexts", "pending"})
