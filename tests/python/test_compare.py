@@ -164,5 +164,6 @@ def test_what_cannot_be_decided_or_compared(folders: Path, capsys: pytest.Captur
     assert run(["compare", base, str(folders / "other.json")]) == 2
     assert "different things: batch_size" in capsys.readouterr().err
     assert run(["compare", base, base, "--figure", "none"]) == 2
+    assert run(["compare", base, str(folders / "missing.json")]) == 3
     assert run(["compare", base, str(folders)]) == 2, "one of other work is in this folder"
     assert run(["compare", base, base, "--fail-on", "110%"]) == 2

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,8 @@ _STYLES = {gate.REGRESSION: "bold red", gate.UNDECIDED: "yellow", gate.FINE: "gr
 
 
 @click.command(short_help="Fail where a run is slower than an earlier one.")
-@click.argument("base", type=click.Path(exists=True, path_type=Path))
-@click.argument("new", type=click.Path(exists=True, path_type=Path))
+@click.argument("base", type=click.Path(path_type=Path))
+@click.argument("new", type=click.Path(path_type=Path))
 @click.option(
     "--fail-on", default="10%", type=parameters.Percent(), metavar="SHARE", help="Allow a figure to get so much worse."
 )
@@ -45,9 +46,9 @@ def compare(base: Path, new: Path, fail_on: float, names: tuple[str, ...], stric
 
     Exit status: 0 no regression, 1 a regression (with --strict: or undecided), 2 they cannot be compared.
     """
-    sides = [_records(path) for path in (base, new)]
+    sides = _records(base), _records(new)
     _refuse_other_work(sides)
-    found = gate.judge(*sides, fail_on, names)
+    found = gate.judge(sides[0], sides[1], fail_on, names)
     missing = set(names) - {one.name for one in found}
     if missing or not found:
         words = f"no figure {', '.join(sorted(missing))}" if missing else "no figure"
@@ -78,7 +79,7 @@ def _records(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _refuse_other_work(sides: list[list[dict[str, Any]]]) -> None:
+def _refuse_other_work(sides: Iterable[list[dict[str, Any]]]) -> None:
     first, *others = [record for side in sides for record in side]
     for other in others:
         names = [fact.name for fact in difference(first, other).facts if fact.effect == WORKLOAD]

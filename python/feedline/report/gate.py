@@ -96,10 +96,10 @@ def _judged(name: str, base: Records, latest: Records, limit: float) -> Judged:
         low, high = change - half, change + half
         sure = change > students.quantile(1 - CHANCE, min(freedom, 1e6)) * error
         outcome = REGRESSION if change > most and sure else UNDECIDED if high > most else FINE
-    ends = (None if end is None else _share_of(end, sign) for end in (low, high))
+    low, high = (None if end is None else _share_of(end, sign) for end in (low, high))
     base_mean, latest_mean = (math.exp(side.mean) for side in sides)
     worse = _share_of(change, sign)
-    return Judged(name, like["label"], like["unit"], base_mean, latest_mean, worse, *ends, outcome, limit)
+    return Judged(name, like["label"], like["unit"], base_mean, latest_mean, worse, low, high, outcome, limit)
 
 
 def _figure(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
