@@ -11,13 +11,14 @@ _UNUSED = 0.3
 _SAWTOOTH = 0.5  # between its low and its high samples
 _SLOWED = 0.1
 _ALL_CPUS, _FEW_CPUS = 0.9, 0.5  # of the usable ones, as `feedline top` has it
+_FEWEST_STEPS = 5  # timed ones, to tell of their time
 
 
 def lines(summary: Summary) -> list[str]:
-    """One or two lines; none without a GPU."""
+    """Up to three lines; none without a GPU."""
     gpu = summary.on_device.gpu
     if gpu is None:
-        return []
+        return step_lines(summary)
     number = ", ".join(str(index) for index in gpu.indices)
     facts = [f"GPU-Util {gpu.utilisation:.0%} ({gpu.lowest:.0%} to {gpu.highest:.0%})"]
     if gpu.memory_used_bytes is not None and gpu.memory_bytes:
@@ -26,7 +27,18 @@ def lines(summary: Summary) -> list[str]:
         facts.append(f"{gpu.received_bytes_per_s / 1e9:.2g} GB/s to it")
     if gpu.power_w is not None:
         facts.append(f"{gpu.power_w:.0f} W")
-    return [f"  GPU {number}: {', '.join(facts)}", f"    {explanation(summary, gpu)}"]
+    return [f"  GPU {number}: {', '.join(facts)}", f"    {explanation(summary, gpu)}", *step_lines(summary)]
+
+
+def step_lines(summary: Summary) -> list[str]:
+    """How long the device takes for a step, which the loop's own clock does not tell: it only launches the work."""
+    took, timed = summary.on_device.device_step_ms, summary.on_device.timed_steps
+    if took is None or timed < _FEWEST_STEPS:
+        return []
+    return [
+        f"  the device takes {took:.2f} ms for a step, by events on its stream in {timed} of them; the loop waits "
+        f"{summary.loop.wait_ms:.2f} ms for a batch"
+    ]
 
 
 def explanation(summary: Summary, gpu: Gpu) -> str:

@@ -50,6 +50,15 @@ def test_each_kind_of_copy_has_its_cause(pinned, asked, cause, certain):
     assert not set(abstained(on_gpu(copied(4.0, pinned, asked)))) & GPU_CAUSES
 
 
+def test_the_step_on_the_device_is_told_beside_the_wait():
+    timed = but(on_gpu(copied(3.0)), device_step_ms=7.25, timed_steps=40)
+    assert any(
+        "takes 7.25 ms for a step, by events on its stream in 40 of them" in line for line in gpu_text.lines(timed)
+    )
+    few = but(timed, timed_steps=2)
+    assert not any("7.25" in line for line in gpu_text.lines(few))
+
+
 def test_small_copies_and_those_beside_the_computing_are_no_cause():
     beside = copied(6.0, pinned=True, asked=True, other_stream=True)
     for copies in (copied(0.3), copied(0.3, pinned=True), beside):

@@ -133,6 +133,90 @@ def test_copies_are_counted_and_timed_by_kind(tmp_path):
     assert found.making.pin_ms > 0
 
 
+class DeviceOfSteps:
+    """As much of torch.cuda as times a step. Its stream comes to an event `lag` later than the host records it."""
+
+    def __init__(self):
+        self.now, self.lag, self.ready, self.capturing, self.made = 0.0, 0.0, True, False, 0
+
+    def Event(self, enable_timing):
+        device = self
+
+        class Event:
+            def record(self, stream):
+                self.at, device.made = device.now + device.lag, device.made + 1
+
+            def query(self):
+                return device.ready
+
+            def elapsed_time(self, end):
+                return end.at - self.at
+
+        assert enable_timing
+        return Event()
+
+    def current_stream(self, _):
+        return "stream"
+
+    default_stream = current_stream
+
+    def is_current_stream_capturing(self):
+        return self.capturing
+
+
+@pytest.fixture
+def steps(hooks, monkeypatch):
+    """step(host_ms, lag_ms), device, and what was recorded of whole steps as (ms, steps)."""
+    device, recorded = DeviceOfSteps(), []
+    monkeypatch.setattr(hooks, "_module", lambda _: device)
+
+    def record(kind, begin, cpu, a, b, keep=True):
+        if kind == events.DEVICE_TIMES and b % 256 == events.WHOLE_STEP:
+            recorded.append((a / 1e6, b // 256))
+
+    monkeypatch.setattr(hooks._recorder, "record", record)
+
+    def step(host_ms, lag_ms=0.0):
+        hooks.install(torch)
+        device.now, device.lag = device.now + host_ms, lag_ms
+        hooks.remove()
+
+    return step, device, recorded
+
+
+def test_a_step_is_timed_where_the_device_makes_it_and_not_where_it_is_launched(hooks, steps):
+    step, device, recorded = steps
+    step(5)  # which is to tell the device
+    assert device.made == 0
+    hooks._devices.add("cuda:0")
+    step(3, lag_ms=9)  # launched in 3 ms, and made 9 ms after that
+    step(4, lag_ms=9)  # launched and made in 4
+    assert recorded == [(12, 1)]
+    device.ready = False
+    step(1)
+    assert recorded == [(12, 1)]  # nobody waits for it
+    device.ready = True
+    step(1)
+    assert recorded[1][1] == 2  # both of those that were made meanwhile
+
+
+def test_steps_of_several_devices_and_of_graphs_are_not_timed(hooks, steps):
+    step, device, recorded = steps
+    hooks._devices.add("cuda:0")
+    device.capturing = True
+    step(3), step(3)
+    assert device.made == 0
+    device.capturing = False
+    hooks.install(torch)
+    device.capturing = True  # which began in the step
+    hooks.remove()
+    device.capturing = False
+    assert device.made == 1
+    hooks._devices.add("cuda:1")
+    step(3), step(3)
+    assert device.made == 1 and recorded == []
+
+
 def test_the_types_of_parameters_are_seen_when_an_optimizer_steps(hooks, tmp_path, monkeypatch):
     import torch.optim
 
@@ -194,6 +278,18 @@ def test_time_on_the_device_is_that_of_the_copies_that_were_timed():
     assert (timed.pinned, timed.asked, timed.per_step, timed.bytes_per_step) == (True, True, 2, 1000)
     assert timed.host_ms == 4 and timed.device_ms == pytest.approx(4) and timed.timed == 3
     assert other.other_stream and other.device_ms is None
+    assert gpu_summary.steps_of(process) == (None, 0)  # copies are no steps
+
+
+def test_the_time_of_a_step_is_the_mean_of_those_that_were_timed():
+    recorded = [
+        Event(events.DEVICE_TIMES, 1, 0, 0, 0, 30 * MS, events.WHOLE_STEP + 256 * 2),
+        Event(events.DEVICE_TIMES, 1, 0, 0, 0, 6 * MS, events.PINNED + 256 * 3),
+        Event(events.DEVICE_TIMES, 1, 0, 0, 0, 60 * MS, events.WHOLE_STEP + 256 * 1),
+    ]
+    process = ProcessRecord(1, 0, 0, recorded, {events.CALLS: Total(3)})
+    assert gpu_summary.steps_of(process) == (pytest.approx(30), 3)
+    assert gpu_summary.copies_of(process) == ()
 
 
 def sampled(**changes):

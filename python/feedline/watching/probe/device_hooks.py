@@ -65,6 +65,8 @@ class DeviceHooks:
         self._parameters: dict[int, dict[str, int]] = {}  # by optimizer: elements by type
         self._autocast: set[str] = set()
         self._told: dict[str, Any] = {}
+        self._step: tuple[Any, _Timing] | None = None  # that is watched now, and its device
+        self._steps: deque[_Timing] = deque(maxlen=_MOST_PENDING)
 
     def install(self, torch: Any) -> None:
         self._torch = torch
@@ -78,9 +80,11 @@ class DeviceHooks:
         optimizers: Any = sys.modules.get("torch.optim.optimizer")
         if hasattr(optimizers, "register_optimizer_step_pre_hook"):
             self._optimizer_hook = optimizers.register_optimizer_step_pre_hook(self._before_step)
+        self._begin_step()
 
     def remove(self) -> int:
         """What watching the step has cost beside what install() and this take, in ns."""
+        self._end_step()
         for owner, name, original in self._hidden:
             if original is _ABSENT:
                 delattr(owner, name)
@@ -149,13 +153,16 @@ class DeviceHooks:
         module = self._module(device)
         if not all(hasattr(module, name) for name in ("Event", "current_stream", "default_stream")):
             return None
-        capturing = getattr(module, "is_current_stream_capturing", None)
-        if capturing is not None and capturing():
+        if self._is_capturing(device):
             return None
         stream = module.current_stream(device)
         timing = _Timing(module.Event(enable_timing=True), module.Event(enable_timing=True), stream)
         timing.start.record(stream)
         return timing
+
+    def _is_capturing(self, device: Any) -> bool:
+        capturing = getattr(self._module(device), "is_current_stream_capturing", None)
+        return capturing is not None and bool(capturing())
 
     def _copied(self, source: Any, device: Any, flags: int, timing: _Timing | None, spent: int) -> None:
         with contextlib.suppress(Exception):
@@ -172,15 +179,43 @@ class DeviceHooks:
                 self._pending.append((timing.start, timing.end, flags))
 
     def _resolve(self) -> None:
-        """Reads the events of copies that have been made by now."""
+        """Reads the events of copies and steps that have been made by now."""
         times: dict[int, list[int]] = defaultdict(lambda: [0, 0])
         with contextlib.suppress(Exception):
             while self._pending and self._pending[0][1].query():
                 start, end, flags = self._pending.popleft()
                 times[flags][0] += 1
                 times[flags][1] += int(start.elapsed_time(end) * 1e6)
+            while self._steps and self._steps[0].end.query():
+                step = self._steps.popleft()
+                times[events.WHOLE_STEP][0] += 1
+                times[events.WHOLE_STEP][1] += int(step.start.elapsed_time(step.end) * 1e6)
         for flags, (copies, spent) in times.items():
             self._recorder.record(events.DEVICE_TIMES, clock(), 0, spent, flags + 256 * copies)
+
+    # -- the step as a whole
+
+    def _begin_step(self) -> None:
+        """Where one device is known by now, its stream's time for the step: the first watched step tells which."""
+        if len(self._devices) != 1:
+            return
+        entered = cpu_clock()
+        with contextlib.suppress(Exception):
+            device = next(iter(self._devices))
+            timing = self._timing(device)
+            self._step = None if timing is None else (device, timing)
+        self._cost_ns += cpu_clock() - entered
+
+    def _end_step(self) -> None:
+        if self._step is None:
+            return
+        entered = cpu_clock()
+        (device, timing), self._step = self._step, None
+        with contextlib.suppress(Exception):
+            if not self._is_capturing(device):
+                timing.end.record(timing.stream)
+                self._steps.append(timing)
+        self._cost_ns += cpu_clock() - entered
 
     # -- precision
 

@@ -39,7 +39,9 @@ GATHER = 21  # the rows of a batch out of arrays: a = rows; lasts its FETCH
 # Of steps that were watched. The flags of a copy: PINNED, ASKED and OTHER_STREAM.
 # Copies from host memory to a device, those of the same flags: a = bytes, b = flags + 256 * copies; time in the calls.
 COPIES = 24
-DEVICE_TIMES = 25  # of such copies, once the device has made them: a = ns on its stream, b = flags + 256 * copies
+# Of such copies, once the device has made them: a = ns on its stream, b = flags + 256 * copies. Of WHOLE_STEP, steps in
+# the place of copies, from where the stream came to their begin to where it came to their end.
+DEVICE_TIMES = 25
 DEVICE_COST = 26  # what watching them cost: a = ns
 # Of the process of the loop, in whichever thread.
 PIN = 27  # a batch into page-locked memory, by the loader
@@ -57,6 +59,7 @@ COLLECTIONS = FIRST_TRANSFORM + TRANSFORMS
 UNSEEN_CYCLES = COLLECTIONS + 1
 
 PINNED, ASKED, OTHER_STREAM = 1, 2, 4  # page-locked; non_blocking=True; on another stream than the device's default one
+WHOLE_STEP = 8  # of DEVICE_TIMES alone
 
 _OF_TASKS = (WORK, UNSEEN_WORK, LATE_WORK, PICKLE, PICKLE_BESIDE)
 _INSIDE = (*_OF_TASKS, DETAILED_FETCH, SAMPLE, DECODE, TRANSFORM, COLLATE, UNPICKLE, NESTED_POOL)

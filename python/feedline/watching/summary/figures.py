@@ -201,6 +201,9 @@ class OnDevice:
     """What the steps did on a device, and how batches got there."""
 
     watched_steps: int = 0  # in which calls and copies were counted
+    # mean of a step on the device's stream, from where the stream came to its begin to its end, copies and gaps in it
+    device_step_ms: float | None = None
+    timed_steps: int = 0  # that it comes from
     copies: tuple[Copies, ...] = ()
     # by change: what copies take with it of what they take without, [low, high], measured after the run
     copies_with: Mapping[str, tuple[float, float]] = field(default_factory=dict)

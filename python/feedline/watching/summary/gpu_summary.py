@@ -48,6 +48,13 @@ def copies_of(process: ProcessRecord) -> tuple[Copies, ...]:
     return tuple(sorted(kinds, key=lambda kind: -(kind.device_ms or kind.host_ms)))
 
 
+def steps_of(process: ProcessRecord) -> tuple[float | None, int]:
+    """(ms of the device's stream for a watched step, how many were timed)."""
+    timed = [e for e in process.events if e.kind == events.DEVICE_TIMES and e.b % 256 == events.WHOLE_STEP]
+    count = sum(event.b // 256 for event in timed)
+    return (sum(event.a for event in timed) / count / 1e6 if count else None), count
+
+
 def device_of(recording: Recording, process: ProcessRecord) -> dict[str, Any]:
     """What a process told of the device that it uses; empty where it used none in a watched step."""
     return next((facts for facts in recording.devices if facts.get("pid") == process.pid), {})
@@ -90,7 +97,7 @@ def _gpu(
     facts = [gpu for gpu in known if gpu["index"] in used]
 
     def values(name: str) -> list[float]:
-        return sorted(float(row[name]) for row in rows if row[name] is not None)
+        return sorted(float(row[name]) for row in rows if row.get(name) is not None)
 
     def mean(name: str) -> float | None:
         return sum(values(name)) / len(values(name)) if values(name) else None

@@ -16,7 +16,7 @@ from feedline.watching.summary import batch_times
 from feedline.watching.summary.engine_summary import making_of, samples_per_batch
 from feedline.watching.summary.figures import Host, Ladder, Loop, Making, OnDevice, Ranks, Summary, Watching
 from feedline.watching.summary.garbage import garbage_of
-from feedline.watching.summary.gpu_summary import copies_of, device_of, gpu_of
+from feedline.watching.summary.gpu_summary import copies_of, device_of, gpu_of, steps_of
 from feedline.watching.summary.host_summary import Window, host_summary, missing_of_disk, window_of
 from feedline.watching.summary.loops import (
     LoopOfLoader,
@@ -87,6 +87,7 @@ def summarise(recording: Recording) -> Summary | None:
     calls = [e for e in loop.process.events if e.kind == events.CALLS]
     begin_ns, end_ns = judged.times_ns
     overhead = overhead_of(recording, end_ns - begin_ns)
+    on_device = steps_of(loop.process)
     return Summary(
         loop=Loop(
             steps=account.steps,
@@ -107,6 +108,8 @@ def summarise(recording: Recording) -> Summary | None:
         garbage=garbage_of(loop),
         on_device=OnDevice(
             watched_steps=len(calls),
+            device_step_ms=on_device[0],
+            timed_steps=on_device[1],
             copies=copies_of(loop.process),
             copies_with={} if recording.experiments is None else recording.experiments.copies(),
             device=device,
