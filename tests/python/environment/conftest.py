@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parent))  # behind those of the folder above, which has a conftest too
 
 for module in ("click", "packaging", "yaml"):
     pytest.importorskip(module, reason=f"{module}, of feedline[env], is not installed")
