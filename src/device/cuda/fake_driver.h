@@ -19,6 +19,10 @@
 #include "device/device.h"
 #include "tests/fake_cuda/fake_cuda.h"
 
+#ifndef FEEDLINE_FAKE_CUDA
+#define FEEDLINE_FAKE_CUDA ""  // CMakeLists.txt says where it has been built
+#endif
+
 namespace feedline::device::cuda {
 
 inline constexpr std::size_t kFakeBytes = std::size_t{1} << 30;
