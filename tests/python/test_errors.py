@@ -74,6 +74,7 @@ INTERNAL = {
     "CapturingError": "page-locking: a CUDA graph is captured; it is tried again",
     "EndedError": "page-locking: the driver has gone",
     "Stopped": "stage: another copy failed; it ends this one without a word",
+    "BrokenPromise": "demo: a resumed run gave other batches; it becomes exit status 1",
     "BadSamplesError": "the drop-in: carries an epoch's bad samples from fetching to delivery",
 }
 
