@@ -27,6 +27,7 @@ Names = dict[str, Any]
 
 # by document, and the beginning of a block: why it does not run here, and where it does
 NOT_RUN = {
+    ("device.md", "loader = train."): "a GPU; tests/python/test_gpu.py",
     ("drop-in.md", "accelerate."): "frameworks; tests/python/integrations",
     ("drop-in.md", "data = wds."): "webdataset; tests/python/drop_in/test_lowering_webdataset_fields.py",
     ("findings.md", "# SPDX"): "a file of its own; tests/python/findings/test_an_added_cause.py",

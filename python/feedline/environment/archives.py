@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
+from ..machine.packages import normalised
 from .locks.listing import Pin
 from .needed import needed
 from .reading.listed import sha256_of
-from .reading.wheels import normalised
 
 PYPI = "https://pypi.org/simple"
 _TIMEOUT_S = 30.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from .reading.wheels import normalised
+from ..machine.packages import normalised
 from .seen import Environment
 
 _PART = re.compile(

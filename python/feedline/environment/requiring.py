@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ConfigError
+from ..machine.packages import normalised
 from .needed import needed
 from .reading.conda import CondaPackage
-from .reading.wheels import normalised
 from .seen import Environment
 
 _OF_TORCH = ("torchvision", "torchaudio")

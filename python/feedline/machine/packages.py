@@ -7,9 +7,11 @@ where the metadata has it: the wheel's platform, conda's build string, and who i
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sys
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -26,17 +28,29 @@ def package_facts(prefix: Path = Path(sys.prefix), path: list[str] | None = None
         path: folders that packages are imported from; None: this interpreter's.
     """
     found: dict[str, str] = {}
-    distributions = metadata.distributions() if path is None else metadata.distributions(path=path)
-    for distribution in distributions:
-        try:
-            text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
-            name, version = (_field(text, field) for field in ("Name", "Version"))
-            if name and version:  # a damaged one has neither
-                found.setdefault(_normal(name), _shown(version, [_platform(distribution), _installer(distribution)]))
-        except (OSError, UnicodeError, ValueError):
-            continue
+    for name, version, distribution in installed(path):
+        with contextlib.suppress(OSError, UnicodeError):
+            builds = [_platform(distribution), _installer(distribution)]
+            found.setdefault(normalised(name), _shown(version, builds))
     found |= _of_conda(prefix)
     return dict(sorted(found.items())[:_MOST])
+
+
+def installed(path: list[str] | None = None) -> Iterator[tuple[str, str, metadata.Distribution]]:
+    """Name and version as each package's metadata has them, those imported from first in front; no damaged ones."""
+    for distribution in metadata.distributions() if path is None else metadata.distributions(path=path):
+        try:
+            text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+        except (OSError, UnicodeError):
+            continue
+        name, version = _field(text, "Name"), _field(text, "Version")
+        if name and version:
+            yield name, version, distribution
+
+
+def normalised(name: str) -> str:
+    """``Ruamel.Yaml_x`` as ``ruamel-yaml-x``: names that mean one project are one text."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _field(text: str, name: str) -> str:
@@ -64,12 +78,8 @@ def _of_conda(prefix: Path) -> dict[str, str]:
             name, version, build = (str(held[key]) for key in ("name", "version", "build"))
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        found[_normal(name)] = _shown(version, [build, "conda"])
+        found[normalised(name)] = _shown(version, [build, "conda"])
     return found
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _shown(version: str, builds: list[str]) -> str:

@@ -7,9 +7,9 @@ import hashlib
 import os
 import platform
 import sys
-from importlib import metadata
 
 from ..version import installed_version
+from . import packages
 
 _PACKAGES = (
     "feedline",
@@ -66,7 +66,8 @@ def software_facts() -> dict[str, str | bool | None]:
         "free_threaded": not getattr(sys, "_is_gil_enabled", lambda: True)(),
         "libc": os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else None,
     }
-    installed = {name.lower(): version for name, version in _installed()}
+    found = [(name.lower(), version) for name, version, _ in packages.installed()]
+    installed = dict(reversed(found))  # the first on the path is the one that is imported: it must win
     facts |= {name: installed[name] for name in _PACKAGES if name in installed}
     if "feedline" not in installed:
         facts["feedline"] = installed_version()
@@ -74,12 +75,3 @@ def software_facts() -> dict[str, str | bool | None]:
     listing = "\n".join(f"{name}=={version}" for name, version in sorted(installed.items()))
     facts["environment"] = hashlib.sha256(listing.encode()).hexdigest()[:16]
     return facts
-
-
-def _installed() -> list[tuple[str, str]]:
-    found = []
-    for distribution in metadata.distributions():
-        name, version = distribution.metadata["Name"], distribution.version
-        if isinstance(name, str) and isinstance(version, str):  # a damaged one has neither
-            found.append((name, version))
-    return found[::-1]  # the first on the path is the one that is imported: it must win

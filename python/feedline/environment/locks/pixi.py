@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ConfigError
+from ...machine.packages import normalised
 from ..needed import needed
 from ..reading.conda import channel_name
-from ..reading.wheels import normalised
 from .conda_files import conda_pin, of_url
 from .listing import Listing, Pin
 

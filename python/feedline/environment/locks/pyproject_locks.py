@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...errors import ConfigError
+from ...machine.packages import normalised
 from ..needed import needed
-from ..reading.wheels import normalised
 from ..requiring import markers_for
 from .listing import Listing, Pin
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ...errors import ConfigError
+from ...machine.packages import normalised
 from ..needed import needed
-from ..reading.wheels import normalised
 from ..requiring import markers_for
 from .listing import Listing, Pin
 

@@ -14,16 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ...machine.packages import normalised
 from .listed import Listed, from_base64
 
 # Written at the installation, not packed into the wheel: they differ between two installations of one wheel.
 _OF_INSTALLERS = ("INSTALLER", "REQUESTED", "RECORD", "direct_url.json", "uv_cache.json", "uv_build.json")
-_NAME = re.compile(r"[-_.]+")
-
-
-def normalised(name: str) -> str:
-    """``Ruamel.Yaml_x`` as ``ruamel-yaml-x``: names that mean one project are one text."""
-    return _NAME.sub("-", name).lower()
 
 
 @dataclass(frozen=True)
