@@ -32,7 +32,8 @@ NEEDS = {
     "rich": "rich==15.0.0",
     "fastjsonschema": "fastjsonschema==2.22.3",
 }
-STEPS = ("facts", "tests", "sanitizer", "bench", "causes")
+CONTRACT = "feedline_device_tests"  # the engine's own tests of devices, as the build leaves them
+STEPS = ("facts", "tests", "contract", "sanitizer", "bench", "causes")
 CAUSES = ("unpinned_copy", "blocking_copy", "host_to_device", "precision_not_reduced")
 FACTS = """
 import json, torch
@@ -76,13 +77,16 @@ class Check:
             raise Missing(f"torch is not installed for {sys.executable}")
         shutil.rmtree(FOLDER / "venv", ignore_errors=True)
         self._must(
-            [sys.executable, "-m", "venv", "--system-site-packages", str(FOLDER / "venv")], "a virtual environment"
+            [sys.executable, "-m", "venv", "--system-site-packages", "--without-pip", str(FOLDER / "venv")],
+            "a virtual environment",
         )
         self._see_packages_of_this_python()
         pip = [
-            str(self._bin / "python"),
+            sys.executable,
             "-m",
             "pip",
+            "--python",
+            str(self._bin / "python"),
             "install",
             "--quiet",
             "--no-index",
@@ -130,6 +134,19 @@ class Check:
         step = self._of(done, {"files": labelled(), **counts(report)})
         if step.status == "passed" and not step.found["passed"]:
             return replace(step, status="failed", why="every test was skipped, although there is a GPU")
+        return step
+
+    def contract(self) -> Step:
+        """What every device keeps, by the engine's own tests, on the first GPU."""
+        self._gpu()
+        program = self._wheels / CONTRACT
+        if not program.is_file():
+            raise Missing(f"{CONTRACT} is not in {self._wheels}: ninja -C build/python {CONTRACT}, and --pack")
+        program.chmod(0o755)
+        done = self._run(["env", "FEEDLINE_REAL_CUDA=1", str(program), "--gtest_filter=Cuda/DeviceContract.*"], 120)
+        step = self._of(done, {"passed": done.stdout.count("[       OK ]")})
+        if step.status == "passed" and not step.found["passed"]:
+            return replace(step, status="failed", why="no test ran")
         return step
 
     def sanitizer(self) -> Step:
@@ -214,15 +231,21 @@ def named_causes(text: str) -> list[str] | None:
     """Of the diagnosis at the end of what was printed; None: there is none."""
     begin = text.find("\n{\n") + 1 if not text.startswith("{\n") else 0
     try:
-        return [verdict["code"] for verdict in json.loads(text[begin:])["verdicts"]]
+        return [verdict["cause"] for verdict in json.loads(text[begin:])["verdicts"]]
     except (ValueError, KeyError, TypeError):
         return None
 
 
-def run(check: Check, only: list[str]) -> dict[str, Any]:
-    """The results of the steps, in their order. A step that lacks something does not keep others from running."""
+def run(
+    check: Check, only: list[str], note: Callable[[dict[str, Any]], None] = lambda results: None
+) -> dict[str, Any]:
+    """The results of the steps, in their order. A step that lacks something does not keep others from running.
+
+    note: given what there is after each step, as the machine may be taken away in the middle.
+    """
     steps: dict[str, Step] = {}
     lacking = ""
+    results: dict[str, Any] = {}
     try:
         check.install()
     except Missing as missing:
@@ -240,6 +263,12 @@ def run(check: Check, only: list[str]) -> dict[str, Any]:
         step.seconds = round(time.monotonic() - begin, 1)
         steps[name] = step
         print(f"{step.status}{': ' * bool(step.why)}{step.why}", flush=True)
+        results = results_of(steps)
+        note(results)
+    return results
+
+
+def results_of(steps: dict[str, Step]) -> dict[str, Any]:
     return {
         "gpu_check": 1,
         "machine": {"python": platform.python_version(), "system": platform.platform()},
@@ -261,6 +290,8 @@ def pack(wheels: Path) -> None:
     shutil.rmtree(wheels, ignore_errors=True)
     wheels.mkdir(parents=True)
     shutil.copy(found[-1], wheels)
+    if (ROOT / "build/python" / CONTRACT).is_file():
+        shutil.copy(ROOT / "build/python" / CONTRACT, wheels)
     print(f"downloading into {wheels.relative_to(ROOT)}: {' '.join(NEEDS.values())}")
     words = ["download", "--quiet", "--only-binary", ":all:", "--python-version", "3.12", "--implementation", "cp"]
     platforms = [f"manylinux{age}_{platform.machine()}" for age in ("2014", "_2_17", "_2_28")]
@@ -285,9 +316,12 @@ def main() -> int:
         pack(options.wheels)
         return 0
     FOLDER.mkdir(parents=True, exist_ok=True)
-    results = run(Check(options.wheels.resolve()), options.only)
     options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(results, indent=1) + "\n")
+    results = run(
+        Check(options.wheels.resolve()),
+        options.only,
+        lambda so_far: options.json.write_text(json.dumps(so_far, indent=1) + "\n") and None,
+    )
     print(f"results: {options.json}")
     return exit_status(results)
 
