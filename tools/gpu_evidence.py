@@ -236,9 +236,7 @@ def named_causes(text: str) -> list[str] | None:
         return None
 
 
-def run(
-    check: Check, only: list[str], note: Callable[[dict[str, Any]], None] = lambda results: None
-) -> dict[str, Any]:
+def run(check: Check, only: list[str], note: Callable[[dict[str, Any]], None] = lambda results: None) -> dict[str, Any]:
     """The results of the steps, in their order. A step that lacks something does not keep others from running.
 
     note: given what there is after each step, as the machine may be taken away in the middle.

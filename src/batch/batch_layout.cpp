@@ -16,7 +16,8 @@ std::size_t aligned(std::size_t bytes) {
 
 }  // namespace
 
-BatchLayout::BatchLayout(Schema schema, std::uint64_t batch_size, std::optional<std::size_t> targets)
+BatchLayout::BatchLayout(Schema schema, std::uint64_t batch_size, std::optional<std::size_t> targets,
+                         std::size_t extra_bytes)
     : schema_(std::move(schema)), batch_size_(batch_size), targets_(targets) {
   FEEDLINE_CHECK(batch_size > 0);
   FEEDLINE_CHECK(!targets || !schema_[*targets].is_late());
@@ -34,6 +35,20 @@ BatchLayout::BatchLayout(Schema schema, std::uint64_t batch_size, std::optional<
   }
   classes_at_ = bytes_;
   if (targets_) bytes_ += aligned(batch_size * sizeof(std::int64_t));
+  fields_bytes_ = bytes_;
+  bytes_ += aligned(extra_bytes);
+}
+
+BatchLayout::BatchLayout(const BatchLayout& filled, Schema schema, const std::vector<bool>& made)
+    : schema_(std::move(schema)), late_(filled.late_), batch_size_(filled.batch_size_) {
+  FEEDLINE_CHECK(schema_.size() == filled.schema_.size() && made.size() == schema_.size());
+  for (std::size_t i = 0; i < schema_.size(); ++i) {
+    offsets_.push_back(made_bytes_);
+    if (made[i]) made_bytes_ += aligned(schema_[i].array.bytes() * batch_size_);
+  }
+  for (std::size_t i = 0; i < schema_.size(); ++i)
+    if (!made[i]) offsets_[i] = made_bytes_ + filled.offsets_[i];
+  bytes_ = fields_bytes_ = made_bytes_ + filled.bytes_;
 }
 
 // Of a dense field.

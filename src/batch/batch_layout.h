@@ -6,7 +6,8 @@
 //   | field 0: row 0, row 1, ... | pad to kAlignment | field 1: row 0, row 1, ... | ...
 //
 // Fields that are padded or lists have no place there: their rows are items until the batch settles (composed.h).
-// Where a field is made of classes that rows are filled with, these lie behind all fields, one behind the other.
+// Where a field is made of classes that rows are filled with, these lie behind all fields, one behind the other; behind
+// these, what a device reads that makes something of the batch. What it makes lies in front of all that was filled.
 
 #include <cstdint>
 #include <memory>
@@ -26,11 +27,18 @@ namespace feedline::batch {
 class BatchLayout {
  public:
   // targets: the field that is made of classes, if there is one; of a row's class, int64, is what rows_at() tells then.
-  // Requires: no dense field is ragged; targets are dense.
-  BatchLayout(Schema schema, std::uint64_t batch_size, std::optional<std::size_t> targets = {});
+  // extra_bytes: behind all fields. Requires: no dense field is ragged; targets are dense.
+  BatchLayout(Schema schema, std::uint64_t batch_size, std::optional<std::size_t> targets = {},
+              std::size_t extra_bytes = 0);
+  // Of what a device has, of a batch that was filled so: the fields that it made, in front, and the others. schema: the
+  // same fields. made: which are made; as many as there are fields.
+  BatchLayout(const BatchLayout& filled, Schema schema, const std::vector<bool>& made);
 
-  std::size_t bytes() const { return bytes_; }  // of the dense fields; 0: there are none
-  std::uint64_t sample_bytes() const;           // of one row of every dense field, without what aligns them
+  std::size_t bytes() const { return bytes_; }  // of the dense fields and what is behind them; 0: there are none
+  std::size_t fields_bytes() const { return fields_bytes_; }  // without what is behind them
+  std::size_t made_bytes() const { return made_bytes_; }      // of what a device made, in front
+  std::size_t offset_of(std::size_t field) const { return offsets_[field]; }
+  std::uint64_t sample_bytes() const;  // of one row of every dense field, without what aligns them
   const Schema& schema() const { return schema_; }
   // Views of one row of every field, without data where it is late, for a batch at `data`. `rows` is reused.
   void row_views(std::byte* data, std::uint64_t row, std::vector<ArrayView>& rows) const;
@@ -54,6 +62,8 @@ class BatchLayout {
   std::vector<std::size_t> offsets_;  // of the dense fields
   std::vector<std::size_t> late_;
   std::size_t bytes_ = 0;
+  std::size_t fields_bytes_ = 0;
+  std::size_t made_bytes_ = 0;
   std::uint64_t batch_size_;
   std::optional<std::size_t> targets_;
   std::size_t classes_at_ = 0;

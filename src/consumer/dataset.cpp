@@ -27,12 +27,15 @@ struct Dataset::Impl {
   std::shared_ptr<const pipeline::ViewPoint> views = nullptr;
 
   Result<void> check() const { return pipeline::check_operations(source, operations, cache, map.get(), views.get()); }
-  Result<std::shared_ptr<const pipeline::Recipe>> recipe(std::optional<DType> dtype, Layout layout) const {
-    return pipeline::make_recipe(source, operations, dtype, layout, cache, collations, map.get(), views.get());
+  Result<std::shared_ptr<const pipeline::Recipe>> recipe(std::optional<DType> dtype, Layout layout,
+                                                         bool leaves_elements = false) const {
+    return pipeline::make_recipe(source, operations, dtype, layout, cache, collations, map.get(), views.get(),
+                                 leaves_elements);
   }
   // For reading samples.
-  Result<std::shared_ptr<const pipeline::Recipe>> opened_recipe(std::optional<DType> dtype, Layout layout) const {
-    FEEDLINE_TRY(auto made, recipe(dtype, layout));
+  Result<std::shared_ptr<const pipeline::Recipe>> opened_recipe(std::optional<DType> dtype, Layout layout,
+                                                                bool leaves_elements = false) const {
+    FEEDLINE_TRY(auto made, recipe(dtype, layout, leaves_elements));
     if (cache) FEEDLINE_CHECK_OK(pipeline::open_cache(*cache));
     return made;
   }
@@ -264,9 +267,9 @@ Result<DecodeLimit> Dataset::measure_decode(std::uint64_t images, int threads, s
 
 Result<Loader> Dataset::loader(const LoaderOptions& options) const {
   return guarded([&]() -> Result<Loader> {
-    FEEDLINE_TRY(auto recipe, impl_->opened_recipe(options.dtype, options.layout));
-    FEEDLINE_TRY(auto plan, pipeline::plan_pipeline(*recipe, options));
     FEEDLINE_TRY(auto device, pipeline::device_of(options.cuda_device));
+    FEEDLINE_TRY(auto recipe, impl_->opened_recipe(options.dtype, options.layout, pipeline::makes_elements(*device)));
+    FEEDLINE_TRY(auto plan, pipeline::plan_pipeline(*recipe, options));
     FEEDLINE_TRY(auto own, pipeline::of_loader(std::move(recipe)));
     return Loader(std::make_unique<Loader::Impl>(std::move(own), options, std::move(plan), std::move(device)));
   });
@@ -274,9 +277,9 @@ Result<Loader> Dataset::loader(const LoaderOptions& options) const {
 
 Result<Loader> Dataset::given_loader(const GivenOptions& options) const {
   return guarded([&]() -> Result<Loader> {
-    FEEDLINE_TRY(auto recipe, impl_->opened_recipe(options.dtype, options.layout));
-    FEEDLINE_TRY(auto plan, pipeline::plan_given(*recipe, options));
     FEEDLINE_TRY(auto device, pipeline::device_of(options.cuda_device));
+    FEEDLINE_TRY(auto recipe, impl_->opened_recipe(options.dtype, options.layout, pipeline::makes_elements(*device)));
+    FEEDLINE_TRY(auto plan, pipeline::plan_given(*recipe, options));
     FEEDLINE_TRY(auto own, pipeline::of_loader(std::move(recipe)));
     return Loader(std::make_unique<Loader::Impl>(std::move(own), pipeline::shared_options(options), std::move(plan),
                                                  std::move(device)));

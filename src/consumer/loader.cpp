@@ -19,7 +19,8 @@ Loader::Impl::Impl(std::shared_ptr<const pipeline::Recipe> recipe_in, const Load
       options(options_in),
       identity(consumer::identity_of(*recipe)),
       pipeline(recipe, std::move(plan_in), std::move(device)),
-      epoch_plan(pipeline::whole_epoch(pipeline.plan())) {}
+      epoch_plan(pipeline::whole_epoch(pipeline.plan())),
+      schema(pipeline::schema_of(*recipe, pipeline.plan())) {}
 
 Result<void> Loader::Impl::start_epoch(const EpochOptions& told) {
   pipeline::EpochStart start;
@@ -108,7 +109,7 @@ Loader& Loader::operator=(Loader&&) noexcept = default;
 Loader::~Loader() = default;
 
 std::uint64_t Loader::batches() const { return impl_->epoch_plan.batches(); }
-const Schema& Loader::schema() const { return pipeline::schema_of(*impl_->recipe, impl_->pipeline.plan()); }
+const Schema& Loader::schema() const { return impl_->schema; }
 const LoaderOptions& Loader::options() const { return impl_->options; }
 Result<std::vector<std::uint64_t>> Loader::rows_per_rank() const {
   return impl_->asked([&] { return impl_->pipeline.rows_per_rank(); });

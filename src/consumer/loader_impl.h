@@ -39,6 +39,7 @@ struct Loader::Impl {
   const DatasetIdentity identity;
   pipeline::Pipeline pipeline;
   const plan::Plan epoch_plan;  // of a whole epoch
+  const Schema schema;          // of what is delivered
 
   // Changed by the consumer alone, and under it: state() is for any thread.
   mutable std::mutex mutex;

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "device/finish.h"
 #include "feedline/device.h"
 #include "feedline/error.h"
 #include "memory/allocator.h"
@@ -37,6 +38,11 @@ class Device {
   // be on their way, and be ready in any order. The device keeps `filled` until it reads it no more, whoever lets go of
   // it or of what is returned. An error here or of Ready::wait(): the device has failed with this batch.
   virtual Result<Begun> begin(std::shared_ptr<memory::Lease> filled) = 0;
+  // Can begin_making() be called? Where not, explain() says why. May take a while, the first time.
+  virtual bool makes_elements() { return false; }
+  // As begin(), for a batch of which elements are made there. What is returned begins with these, and what was filled
+  // lies behind them, as it is. Requires: makes_elements().
+  virtual Result<Begun> begin_making(std::shared_ptr<memory::Lease> filled, const Finish& finish);
 };
 
 std::shared_ptr<Device> host_device();

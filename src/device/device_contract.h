@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "device/cuda/kernels/launch.h"
 #include "device/device.h"
 
 namespace feedline::device {
@@ -128,6 +129,54 @@ TEST_P(DeviceContract, PreparedMemoryIsAsGood) {
     std::memset(leases.back()->data(), i, 50'000);
   }
   for (int i = 0; i < 4; ++i) EXPECT_EQ(leases[static_cast<std::size_t>(i)]->data()[49'999], static_cast<std::byte>(i));
+}
+
+// Two fields with images, of which one is mixed, in one batch; what a GPU makes is what the kernels make on the CPU.
+TEST_P(DeviceContract, MakesFloatsOfBytes) {
+  if (!device_->makes_elements()) GTEST_SKIP() << device_->explain();
+  constexpr std::size_t kRows = 5, kPixels = 13 * 7, kRow = kPixels * 3, kTables = 2048, kMixed = kTables + 768 * 4;
+  constexpr std::size_t kHalfTables = kMixed + 512, kFilled = kHalfTables + 768 * 2, kMade = 8192 + 4096;
+  auto lease = memory::Lease::take(device_->allocator(), kFilled);
+  ASSERT_TRUE(lease);
+  std::byte* const data = (*lease)->data();
+  for (std::size_t i = 0; i < kRows * kRow; ++i) data[i] = static_cast<std::byte>(i * 37 % 251);
+  for (std::size_t i = 0; i < 768; ++i) {
+    const float value = static_cast<float>(i) * 0.37f - 40;
+    const auto half = static_cast<std::uint16_t>(i * 7);
+    std::memcpy(data + kTables + i * 4, &value, 4);
+    std::memcpy(data + kHalfTables + i * 2, &half, 2);
+  }
+  for (std::uint32_t i = 0; i < kRows; ++i) {
+    const cuda::MixedRow row{i, (i + 1) % 5, cuda::MixedRow::Kind(i % 3), 0.25f, 0.75f, 2, 1, 9, 5};
+    std::memcpy(data + kMixed + i * sizeof row, &row, sizeof row);
+  }
+  const std::vector<std::byte> filled(data, data + kFilled);
+  const Finish finish{kMade,
+                      {{.from = 0, .to = 0, .rows = kRows, .size = {7, 13}, .tables = kTables, .mixed = kMixed},
+                       {.from = kRow,
+                        .to = 8192,
+                        .rows = 2,
+                        .size = {7, 13},
+                        .layout = Layout::kNhwc,
+                        .dtype = DType::kFloat16,
+                        .tables = kHalfTables}}};
+  auto begun = device_->begin_making(std::move(*lease), finish);
+  ASSERT_TRUE(begun) << begun.error().message();
+  const std::vector<std::byte> found = arrived(*begun);
+
+  cuda::PixelJob job{};
+  std::vector<std::byte> expected(kRows * kRow * 4), halves(2 * kRow * 2);
+  job.in = reinterpret_cast<const std::uint8_t*>(filled.data());
+  job.in_stride = kRow, job.out = expected.data(), job.out_stride = kRow * 4, job.tables = filled.data() + kTables;
+  job.mixed = reinterpret_cast<const cuda::MixedRow*>(filled.data() + kMixed);
+  job.rows = kRows, job.width = 13, job.height = 7, job.channels = 3, job.planar = 1;
+  cuda::run_on_cpu(job, cuda::Element::kFloat32);
+  job.in += kRow, job.out = halves.data(), job.out_stride = kRow * 2, job.tables = filled.data() + kHalfTables;
+  job.mixed = nullptr, job.rows = 2, job.planar = 0;
+  cuda::run_on_cpu(job, cuda::Element::kFloat16);
+  for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(found[i], expected[i]) << "byte " << i;
+  EXPECT_EQ(std::memcmp(found.data() + 8192, halves.data(), halves.size()), 0);
+  EXPECT_EQ(std::memcmp(found.data() + kMade, filled.data(), kFilled), 0) << "what was filled lies behind it";
 }
 
 TEST_P(DeviceContract, LeasesOutliveTheDevice) {

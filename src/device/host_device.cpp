@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "base/check.h"
 #include "device/device.h"
 #include "device/host_allocator.h"
 
@@ -22,6 +23,10 @@ class HostDevice final : public Device {
 };
 
 }  // namespace
+
+Result<Begun> Device::begin_making(std::shared_ptr<memory::Lease> /*filled*/, const Finish& /*finish*/) {
+  FEEDLINE_CHECK(!"a device that makes no elements");
+}
 
 std::shared_ptr<Device> host_device() { return std::make_shared<HostDevice>(); }
 

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "batch/batch_layout.h"
 #include "pipeline/batch_mix.h"
+#include "pipeline/finishing.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -45,9 +46,10 @@ Result<std::shared_ptr<Slot>> BatchMemory::take() {
 }
 
 void BatchMemory::lay_out(Slot& slot) const {
-  slot.layout = plan_.layouts.empty()
-                    ? std::make_shared<batch::BatchLayout>(schema_of(recipe_, slot.samples), slot.samples.size())
-                    : plan_.layouts[slot.bucket];
+  slot.layout = plan_.layouts.empty() ? std::make_shared<batch::BatchLayout>(
+                                            schema_of(recipe_, slot.samples), slot.samples.size(), std::nullopt,
+                                            plan_.finishing ? plan_.finishing->extra_bytes(slot.samples.size()) : 0)
+                                      : plan_.layouts[slot.bucket];
   FEEDLINE_CHECK(slot.layout->bytes() <= plan_.batch_bytes);
 }
 
@@ -70,7 +72,8 @@ std::uint64_t BatchMemory::make_ready(Slot& slot, std::uint64_t epoch) {
 void BatchMemory::mix(Slot& slot, std::uint64_t epoch) {
   const std::uint64_t started = base::now_ns();
   const std::uint64_t number = slot.plan->index_of(slot.batch) * plan_.world_size + plan_.rank;
-  plan_.mix->mix(*slot.layout, slot.lease->data(), slot.rows, {plan_.order.seed, epoch, number});
+  const base::SampleKey key{plan_.order.seed, epoch, number};
+  slot.prepared->mixed = plan_.mix->mix(*slot.layout, slot.lease->data(), slot.rows, key);
   slot.prepared->used_up = slot.rows - plan_.mix->rows_of(slot.rows);
   mixed_batches_.fetch_add(1, std::memory_order_relaxed);
   mixed_rows_.fetch_add(slot.rows, std::memory_order_relaxed);
@@ -96,7 +99,7 @@ Result<void> BatchMemory::compose(Slot& slot) const {
 Result<void> BatchMemory::begin(Slot& slot) const {
   if (device_->is_host()) return {};
   if (slot.lease) {
-    FEEDLINE_TRY(auto begun, device_->begin(std::move(slot.lease)));
+    FEEDLINE_TRY(auto begun, begin_arrays(slot));
     slot.lease = std::move(begun.memory);
     slot.prepared->arrivals[0] = std::move(begun.ready);
   }
@@ -107,6 +110,14 @@ Result<void> BatchMemory::begin(Slot& slot) const {
     slot.prepared->arrivals[1] = std::move(begun.ready);
   }
   return {};
+}
+
+Result<device::Begun> BatchMemory::begin_arrays(Slot& slot) const {
+  if (!plan_.finishing) return device_->begin(std::move(slot.lease));
+  slot.delivered = plan_.finishing->delivered(*slot.layout);
+  const device::Finish finish = plan_.finishing->finish(*slot.layout, slot.lease->data(),
+                                                        slot.rows - slot.prepared->used_up, slot.prepared->mixed);
+  return device_->begin_making(std::move(slot.lease), finish);
 }
 
 bool BatchMemory::reuse_pages(Slot& slot) const {

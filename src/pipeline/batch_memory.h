@@ -55,6 +55,7 @@ class BatchMemory {
   void mix(Slot& slot, std::uint64_t epoch);
   Result<void> compose(Slot& slot) const;
   Result<void> begin(Slot& slot) const;
+  Result<device::Begun> begin_arrays(Slot& slot) const;
 
   const Recipe& recipe_;
   const PipelinePlan& plan_;

@@ -12,6 +12,7 @@
 #include "format/format.h"
 #include "pipeline/mapping.h"
 #include "pipeline/recipe.h"
+#include "transform/chain.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -98,16 +99,23 @@ struct BatchMix::Rows {
   const batch::BatchLayout& layout;
   std::byte* data;
   std::uint64_t count;
+  std::vector<transform::RowMix>& later;  // empty: no image is left to a device
   std::span<const std::int64_t> classes = layout.classes(data);
 
-  // work(rows of a field): of each field with images.
+  // work(rows of a field): of each field with images that are mixed here.
   template <typename Work>
   void each_image(Work work) const {
     for (std::size_t i = 0; i < mix.images_.size(); ++i) {
+      if (mix.is_left_[i]) continue;
       transform::MixedRows rows = mix.shapes_[i];
       rows.data = layout.field_view(data, mix.images_[i], count).data;
       work(rows);
     }
+  }
+  // A row's target, and what becomes of it on a device.
+  void take_partner(std::uint64_t row, std::uint64_t partner, const transform::Mix& mixed) const {
+    fill_target(row, partner, mixed.share);
+    if (!later.empty()) later[row] = {row, partner, mixed};
   }
   void fill_target(std::uint64_t row, std::uint64_t partner, double share) const {
     const auto length = static_cast<std::size_t>(mix.classes_);
@@ -161,7 +169,7 @@ Result<void> BatchMix::take_fields(const Recipe& recipe, Layout layout) {
     const format::FieldDescription* field = described(recipe, schema_[i].name);
     if (field == nullptr) continue;
     if (field->kind == format::FieldKind::kImage)
-      FEEDLINE_CHECK_OK(take_image(schema_[i], i, layout));
+      FEEDLINE_CHECK_OK(take_image(schema_[i], i < recipe.left.size() ? recipe.left[i].get() : nullptr, i, layout));
     else if (!may_stay(field->kind))
       return config_error("loader: mixup and cutmix mix images and their classes, and '" + field->name +
                           "' is of kind " + std::string(format::name_of(field->kind)) +
@@ -174,17 +182,20 @@ Result<void> BatchMix::take_fields(const Recipe& recipe, Layout layout) {
   return {};
 }
 
-Result<void> BatchMix::take_image(const FieldSpec& field, std::size_t place, Layout layout) {
+// left: what a device will make of the field's bytes; nullptr: the field is made as it is.
+Result<void> BatchMix::take_image(const FieldSpec& field, const transform::LeftElements* left, std::size_t place,
+                                  Layout layout) {
   const auto refuse = [&](const std::string& why) {
     return config_error("loader: mixup and cutmix: '" + field.name + "' " + why);
   };
   if (field.is_late()) return refuse("has rows of different sizes, which cannot be mixed; give them one size");
-  const DType dtype = field.array.dtype;
+  const ArraySpec& array = left ? left->spec : field.array;
+  const DType dtype = array.dtype;
   if (dtype != DType::kFloat32 && dtype != DType::kFloat16)
     return refuse("is " + std::string(feedline::name_of(dtype)) +
                   ", whose values between two pixels would be rounded; use normalize, to_dtype or dtype=\"float32\"");
-  if (field.array.shape.dims() != 3) return refuse("is no image of channels, height and width");
-  const std::int64_t* const extents = field.array.shape.begin();
+  if (array.shape.dims() != 3) return refuse("is no image of channels, height and width");
+  const std::int64_t* const extents = array.shape.begin();
   const bool planar = layout == Layout::kNchw;
   const Size size{static_cast<int>(extents[planar ? 1 : 0]), static_cast<int>(extents[planar ? 2 : 1])};
   const auto channels = static_cast<int>(extents[planar ? 0 : 2]);
@@ -194,6 +205,8 @@ Result<void> BatchMix::take_image(const FieldSpec& field, std::size_t place, Lay
     return refuse("has another size than '" + schema_[images_[0]].name + "', and the box of cutmix is for both");
   images_.push_back(place);
   shapes_.push_back({nullptr, dtype, size, channels, layout});
+  is_left_.push_back(left != nullptr);
+  leaves_images_ = leaves_images_ || left != nullptr;
   return {};
 }
 
@@ -226,25 +239,27 @@ transform::Mix BatchMix::draw(const base::SampleKey& key, std::uint64_t unit) co
   return transform::draw_mix(rules_, shapes_.front().image, random);
 }
 
-void BatchMix::mix(const batch::BatchLayout& layout, std::byte* data, std::uint64_t rows,
-                   const base::SampleKey& key) const {
-  const Rows all{*this, layout, data, rows};
+std::vector<transform::RowMix> BatchMix::mix(const batch::BatchLayout& layout, std::byte* data, std::uint64_t rows,
+                                             const base::SampleKey& key) const {
+  std::vector<transform::RowMix> later;
+  for (std::uint64_t row = 0; leaves_images_ && row < rows_of(rows); ++row) later.push_back({row, row, {}});
+  const Rows all{*this, layout, data, rows, later};
   if (partner_ == MixPartner::kRoll)
     mix_whole(all, key);
   else
     mix_in_pairs(all, key);
+  return later;
 }
 
 void BatchMix::mix_whole(const Rows& rows, const base::SampleKey& key) const {
   const transform::Mix mix = rows.count > 1 ? draw(key, 0) : transform::Mix();
   if (rows.count > 1) rows.each_image([&](const transform::MixedRows& images) { mix_rolled(images, rows.count, mix); });
-  for (std::uint64_t row = 0; row < rows.count; ++row)
-    rows.fill_target(row, (row + rows.count - 1) % rows.count, mix.share);
+  for (std::uint64_t row = 0; row < rows.count; ++row) rows.take_partner(row, (row + rows.count - 1) % rows.count, mix);
 }
 
 void BatchMix::mix_in_pairs(const Rows& rows, const base::SampleKey& key) const {
   for (std::uint64_t row = 0; row < rows.count / 2; ++row) mix_pair(rows, row, key);
-  if (rows.count % 2 != 0) rows.fill_target(rows.count / 2, rows.count / 2, 1);
+  if (rows.count % 2 != 0) rows.take_partner(rows.count / 2, rows.count / 2, {});
 }
 
 void BatchMix::mix_pair(const Rows& rows, std::uint64_t first, const base::SampleKey& key) const {
@@ -252,13 +267,13 @@ void BatchMix::mix_pair(const Rows& rows, std::uint64_t first, const base::Sampl
   const transform::Mix mix = draw(key, mode_ == MixMode::kBatch ? 0 : first);
   if (mode_ == MixMode::kHalf) {
     rows.each_image([&](const transform::MixedRows& images) { mix_one(images, first, second, mix); });
-    rows.fill_target(first, second, mix.share);
+    rows.take_partner(first, second, mix);
     return;
   }
   const transform::Mix of_second = mode_ == MixMode::kElem ? draw(key, second) : mix;
   rows.each_image([&](const transform::MixedRows& images) { mix_both(images, first, second, mix, of_second); });
-  rows.fill_target(first, second, mix.share);
-  rows.fill_target(second, first, of_second.share);
+  rows.take_partner(first, second, mix);
+  rows.take_partner(second, first, of_second);
 }
 
 std::string BatchMix::explain() const {

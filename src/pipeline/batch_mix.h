@@ -20,12 +20,16 @@
 namespace feedline::batch {
 class BatchLayout;
 }
+namespace feedline::transform {
+struct LeftElements;
+}
 
 namespace feedline::pipeline {
 
 struct Recipe;
 
-// What is mixed, checked before the first read. Immutable and thread-safe; allocates nothing once it is made.
+// What is mixed, checked before the first read. Immutable and thread-safe; allocates nothing once it is made, unless a
+// device mixes.
 class BatchMix {
  public:
   // nullptr: the options ask for nothing. kConfig: numbers out of range, samples without an image or a class, images
@@ -39,8 +43,10 @@ class BatchMix {
   // Rows that are delivered of so many that were filled.
   std::uint64_t rows_of(std::uint64_t filled) const { return mode_ == MixMode::kHalf ? (filled + 1) / 2 : filled; }
   // Mixes `rows` rows of a batch at `data`, and makes their targets of their classes. key: of the batch, in place of a
-  // sample.
-  void mix(const batch::BatchLayout& layout, std::byte* data, std::uint64_t rows, const base::SampleKey& key) const;
+  // sample. Gives what a device does with each row that comes out, where the images of a field are left to one; else
+  // nothing.
+  std::vector<transform::RowMix> mix(const batch::BatchLayout& layout, std::byte* data, std::uint64_t rows,
+                                     const base::SampleKey& key) const;
   std::string explain() const;
 
  private:
@@ -48,7 +54,8 @@ class BatchMix {
   BatchMix() = default;
   Result<void> take_options(const LoaderOptions& options);
   Result<void> take_fields(const Recipe& recipe, Layout layout);
-  Result<void> take_image(const FieldSpec& field, std::size_t place, Layout layout);
+  Result<void> take_image(const FieldSpec& field, const transform::LeftElements* left, std::size_t place,
+                          Layout layout);
   Result<void> take_classes(const Recipe& recipe, const LoaderOptions& options);
   transform::Mix draw(const base::SampleKey& key, std::uint64_t unit) const;
   void mix_whole(const Rows& rows, const base::SampleKey& key) const;
@@ -64,6 +71,8 @@ class BatchMix {
   std::int64_t classes_ = 0;
   std::vector<std::size_t> images_;           // fields
   std::vector<transform::MixedRows> shapes_;  // of each, without data
+  std::vector<bool> is_left_;                 // to a device
+  bool leaves_images_ = false;                // any of them
 };
 
 }  // namespace feedline::pipeline

@@ -45,7 +45,9 @@ Result<void> Delivery::hand_over(Slot& slot, Noted noted, std::uint64_t index, B
   if (noted == Noted::kOverBudget) return std::unexpected(policy_.budget_error(bad_.back().sample.error));
   if (noted == Noted::kBad) return std::unexpected(bad_.back().sample.error);
   if (noted == Noted::kUnready) return std::unexpected(std::move(*slot.prepared->error));
-  batch::Parts parts{.layout = std::move(slot.layout), .lease = std::move(slot.lease), .device = device_};
+  batch::Parts parts{.layout = std::move(slot.delivered ? slot.delivered : slot.layout),
+                     .lease = std::move(slot.lease),
+                     .device = device_};
   if (slot.prepared) {
     for (const auto& arrival : slot.prepared->arrivals)
       if (arrival && arrival->is_ready()) FEEDLINE_CHECK_OK(arrival->wait());

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -15,6 +17,10 @@
 #include "memory/row.h"
 #include "memory/sample_limit.h"
 #include "pipeline/stage_meter.h"
+
+namespace feedline::transform {
+struct LeftElements;
+}
 
 namespace feedline::pipeline {
 
@@ -41,6 +47,8 @@ class FieldPath {
 
   const std::vector<FieldSpec>& specs() const { return specs_; }  // its entries of the schema, one for each row
   const FieldSpec& spec() const { return specs_.front(); }        // the only one of most
+  // Of its entry number `entry`: what is left to be made of the bytes of each of its images; nullptr: nothing is.
+  virtual std::shared_ptr<const transform::LeftElements> left(std::size_t /*entry*/) const { return nullptr; }
   // Makes what fill() and keep() need in a thread's scratch, unless it is there.
   virtual void add_scratch(FieldScratch& /*scratch*/) const {}
   // Writes the row. An error says what is wrong, not where: the caller knows. Requires: add_scratch() came before, and

@@ -2,6 +2,7 @@
 #include "pipeline/field_paths.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -75,15 +76,22 @@ Result<void> refuse_absent(const Field& field, BatchForm form) {
                                                             : std::string("; use missing=\"skip\"")));
 }
 
+// A function takes images as they are to be.
+transform::Chain::Elements elements_of(const FieldStages& stages, BatchForm form) {
+  const bool are_left = stages.leaves_elements && form == BatchForm::kDense && stages.map == nullptr;
+  return are_left ? transform::Chain::Elements::kLeft : transform::Chain::Elements::kMade;
+}
+
 Made make_pixels_path(const Field& field, const FieldStages& stages, BatchForm form) {
   const auto operations = transform::operations_for(stages.operations, field.name);
   const auto size =
       form == BatchForm::kList ? transform::Chain::OutputSize::kAny : transform::Chain::OutputSize::kFixed;
-  FEEDLINE_TRY(auto chain, transform::Chain::compile(operations, stages.dtype, stages.layout, size));
+  const auto elements = elements_of(stages, form);
+  FEEDLINE_TRY(auto chain, transform::Chain::compile(operations, stages.dtype, stages.layout, size, elements));
   PixelsPath::Kept kept;
   if (stages.cache != nullptr) {
-    FEEDLINE_TRY(kept.rest,
-                 transform::Chain::compile_rest(operations, stages.cache->position, stages.dtype, stages.layout, size));
+    FEEDLINE_TRY(kept.rest, transform::Chain::compile_rest(operations, stages.cache->position, stages.dtype,
+                                                           stages.layout, size, elements));
     kept.preparation = stages.cache->pixels->preparation();
   }
   const bool needs_size = std::ranges::any_of(operations, &transform::draws_by_size);
@@ -220,9 +228,24 @@ BatchForm form_of(const Field& field, const FieldStages& stages, const std::stri
   return form;
 }
 
+ArraySpec spec_delivered(const transform::Chain& chain) {
+  const auto left = chain.left();
+  return left ? left->spec : chain.output();
+}
+
+// Views in one array become elements by one table.
+bool are_left_alike(std::span<const ViewsPath::View> views) {
+  const auto left_of = [](const ViewsPath::View& view) { return view.chain->left(); };
+  const auto first = left_of(views.front());
+  return std::ranges::all_of(views, [&](const ViewsPath::View& view) {
+    const auto left = left_of(view);
+    return (left == nullptr) == (first == nullptr) && (!left || left->tables == first->tables);
+  });
+}
+
 // One field of views, and what makes each of them.
 Result<FieldSpec> add_views(const Field& image, const FieldStages& stages, std::size_t number,
-                            std::vector<ViewsPath::View>& views) {
+                            std::vector<ViewsPath::View>& views, bool leaves_elements = true) {
   const ViewPoint::Field& field = stages.views->fields[number];
   Field described = image;
   described.name = field.name;
@@ -230,16 +253,22 @@ Result<FieldSpec> add_views(const Field& image, const FieldStages& stages, std::
   FEEDLINE_CHECK_OK(refuse_absent(described, form));
   const bool may_differ = form == BatchForm::kList && !field.is_stacked;
   const auto size = may_differ ? transform::Chain::OutputSize::kAny : transform::Chain::OutputSize::kFixed;
+  const auto elements = leaves_elements ? elements_of(stages, form) : transform::Chain::Elements::kMade;
+  const std::size_t before = views.size();
   for (std::size_t i = 0; i < field.views.size(); ++i) {
     const auto operations = stages.views->operations_of(stages.operations, number, i);
     auto chain =
         transform::Chain::compile_view(operations, stages.views->position, static_cast<std::uint32_t>(views.size()),
-                                       stages.dtype, stages.layout, size, field.drawn_as);
+                                       stages.dtype, stages.layout, size, field.drawn_as, elements);
     if (!chain) return config_error("'" + field.name + "': " + chain.error().what);
-    if (i > 0 && (*chain)->output() != views.back().chain->output())
+    if (i > 0 && spec_delivered(**chain) != spec_delivered(*views.back().chain))
       return config_error("'" + field.name + "': its views have not one shape");
     views.push_back({std::move(*chain), field.is_stacked ? field.name + "[" + std::to_string(i) + "]" : field.name,
                      number, i, field.is_stacked});
+  }
+  if (!are_left_alike(std::span(views).subspan(before))) {
+    views.erase(views.begin() + static_cast<std::ptrdiff_t>(before), views.end());
+    return add_views(image, stages, number, views, false);
   }
   ArraySpec array = views.back().chain->output();
   if (field.is_stacked) array.shape = array.shape.with_front(static_cast<std::int64_t>(field.views.size()));

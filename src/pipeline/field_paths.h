@@ -24,6 +24,7 @@ struct FieldStages {
   const ViewPoint* views;                    // nullptr: no image has views
   const format::RecordFormat& records;
   const std::string& dataset;  // for messages
+  bool leaves_elements;        // of dense images: rows get bytes, where floats can be made of them later
 };
 
 // Can rows of the field stand in a batch so, and how can they?

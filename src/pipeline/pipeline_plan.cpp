@@ -12,6 +12,7 @@
 #include "format/format.h"
 #include "pipeline/batch_mix.h"
 #include "pipeline/bucketing.h"
+#include "pipeline/finishing.h"
 #include "pipeline/memory_share.h"
 #include "pipeline/thread_placement.h"
 
@@ -93,21 +94,21 @@ void resolve_threads(int num_workers, int most_workers, PipelinePlan& plan) {
 }
 
 Result<std::shared_ptr<const batch::BatchLayout>> layout_of(Schema schema, std::uint64_t rows,
-                                                            const BatchMix* mix = nullptr) {
+                                                            const PipelinePlan& plan) {
   std::uint64_t row_bytes = 0;
   for (const FieldSpec& field : schema) row_bytes += field.is_late() ? field.usual_bytes : field.array.bytes();
   if (rows > (std::uint64_t{1} << 48) / std::max<std::uint64_t>(row_bytes, 1))
     return config_error("loader: a batch of " + std::to_string(rows) + " samples is over 256 TiB");
   return std::make_shared<const batch::BatchLayout>(std::move(schema), rows,
-                                                    mix ? std::optional(mix->label()) : std::nullopt);
+                                                    plan.mix ? std::optional(plan.mix->label()) : std::nullopt,
+                                                    plan.finishing ? plan.finishing->extra_bytes(rows) : 0);
 }
 
 // Which shapes batches have, and what the largest takes.
 Result<void> lay_out(const Recipe& recipe, std::uint64_t batch_size, PipelinePlan& plan) {
   if (!plan.order.buckets) {
     plan.batch_size = batch_size;
-    FEEDLINE_TRY(auto layout,
-                 layout_of(plan.mix ? plan.mix->schema() : longest_schema(recipe), batch_size, plan.mix.get()));
+    FEEDLINE_TRY(auto layout, layout_of(plan.mix ? plan.mix->schema() : longest_schema(recipe), batch_size, plan));
     plan.batch_bytes = layout->bytes();
     if (!recipe.ragged) plan.layouts.push_back(std::move(layout));
     return {};
@@ -115,7 +116,7 @@ Result<void> lay_out(const Recipe& recipe, std::uint64_t batch_size, PipelinePla
   plan.batch_size = 0;
   for (const Bucket& bucket : plan.order.buckets->all()) {
     const std::uint64_t rows = bucket.rows / plan.world_size;
-    FEEDLINE_TRY(auto layout, layout_of(schema_of_length(recipe, bucket.bound), rows));
+    FEEDLINE_TRY(auto layout, layout_of(schema_of_length(recipe, bucket.bound), rows, plan));
     plan.batch_size = std::max(plan.batch_size, rows);
     plan.batch_bytes = std::max<std::uint64_t>(plan.batch_bytes, layout->bytes());
     plan.layouts.push_back(std::move(layout));
@@ -136,6 +137,7 @@ Result<PipelinePlan> resolve(const Recipe& recipe, const LoaderOptions& options,
   resolve_on_error(options.on_error, plan);
   resolve_threads(options.num_workers, most_workers, plan);
   FEEDLINE_TRY(plan.mix, BatchMix::make(recipe, options));
+  plan.finishing = Finishing::make(recipe, recipe.schema, plan.mix != nullptr);
   FEEDLINE_CHECK_OK(lay_out(recipe, options.batch_size, plan));
   FEEDLINE_CHECK_OK(share_memory(recipe, options.memory_budget, plan));
   return plan;
@@ -149,8 +151,9 @@ Result<void> check(const Recipe& recipe, const LoaderOptions& options) {
 
 }  // namespace
 
-const Schema& schema_of(const Recipe& recipe, const PipelinePlan& plan) {
-  return plan.mix ? plan.mix->schema() : recipe.schema;
+Schema schema_of(const Recipe& recipe, const PipelinePlan& plan) {
+  const Schema& filled = plan.mix ? plan.mix->schema() : recipe.schema;
+  return plan.finishing ? plan.finishing->delivered(filled) : filled;
 }
 
 std::uint64_t rows_delivered(const PipelinePlan& plan, std::uint64_t samples) {

@@ -19,6 +19,7 @@ class BatchLayout;
 namespace feedline::pipeline {
 
 class BatchMix;
+class Finishing;
 
 // What a pipeline will do, computed and checked before the first read. What the options leave open is decided here, and
 // nowhere again: whoever needs to know asks the plan, not the options.
@@ -47,6 +48,9 @@ struct PipelinePlan {
   // what is done to a batch whose rows are there; nullptr: nothing
   std::shared_ptr<const BatchMix> mix;
 
+  // what the device makes of it; nullptr: nothing
+  std::shared_ptr<const Finishing> finishing;
+
   // memory
   std::uint64_t memory_budget = 0;
   std::string budget_reason;  // where the budget comes from, for explain()
@@ -61,8 +65,8 @@ struct PipelinePlan {
   std::uint64_t read_ahead_bytes = 0;  // of stored samples that are fetched before a thread comes for them, at most
 };
 
-// Of a row of a batch.
-const Schema& schema_of(const Recipe& recipe, const PipelinePlan& plan);
+// Of a row of a batch that is delivered.
+Schema schema_of(const Recipe& recipe, const PipelinePlan& plan);
 // Of a batch of so many samples.
 std::uint64_t rows_delivered(const PipelinePlan& plan, std::uint64_t samples);
 std::string explain_mix(const PipelinePlan& plan);  // empty: nothing is mixed

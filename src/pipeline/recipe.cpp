@@ -190,6 +190,8 @@ Result<void> take_fields(Recipe& recipe, const FieldStages& stages) {
   for (const format::FieldDescription& field : recipe.format->fields()) {
     FEEDLINE_TRY(auto path, make_field_path(field, stages));
     recipe.first_rows.push_back(recipe.stored_schema.size());
+    if (stages.leaves_elements)
+      for (std::size_t i = 0; i < path->specs().size(); ++i) recipe.left.push_back(path->left(i));
     recipe.stored_schema.insert(recipe.stored_schema.end(), path->specs().begin(), path->specs().end());
     recipe.paths.push_back(std::move(path));
   }
@@ -308,7 +310,7 @@ Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const st
                                                   std::optional<DType> dtype, Layout layout,
                                                   const std::optional<CachePoint>& cache,
                                                   const std::vector<Collation>& collations, const MapPoint* map,
-                                                  const ViewPoint* views) {
+                                                  const ViewPoint* views, bool leaves_elements) {
   auto recipe = std::make_shared<Recipe>();
   take_source(*recipe, source);
   if (recipe->rows) {
@@ -322,7 +324,7 @@ Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const st
   FEEDLINE_CHECK_OK(check_pixels(*recipe, operations, dtype));
   FEEDLINE_CHECK_OK(check_targets(recipe->format->fields(), operations));
   FEEDLINE_CHECK_OK(take_fields(*recipe, {operations, dtype, layout, cache ? &*cache : nullptr, collations, map, views,
-                                          *recipe->records, recipe->dataset}));
+                                          *recipe->records, recipe->dataset, leaves_elements && map == nullptr}));
   find_images(*recipe);
   order_fields(*recipe, operations);
   find_boxes(*recipe, operations);

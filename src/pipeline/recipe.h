@@ -22,6 +22,10 @@ class RecordFormat;
 class RowFormat;
 }  // namespace feedline::format
 
+namespace feedline::transform {
+struct LeftElements;
+}
+
 namespace feedline::pipeline {
 
 class FieldPath;
@@ -77,9 +81,11 @@ struct Recipe {
   std::size_t image_field = 0;                          // place of the first image, with views or without
   std::size_t images = 0;                               // how many are
   std::vector<std::size_t> others;                      // the other fields, each behind those that it goes by
-  std::shared_ptr<const TargetPath> boxes;       // those that the sample's images are drawn by; nullptr: there are none
-  std::size_t boxes_field = 0;                   // their place
-  std::shared_ptr<PixelCache> cache;             // nullptr: pixels are not kept
+  std::shared_ptr<const TargetPath> boxes;  // those that the sample's images are drawn by; nullptr: there are none
+  std::size_t boxes_field = 0;              // their place
+  std::shared_ptr<PixelCache> cache;        // nullptr: pixels are not kept
+  // Of each entry of the schema: what is left to be made of the bytes of its images. Empty where nothing can be.
+  std::vector<std::shared_ptr<const transform::LeftElements>> left;
   Schema stored_schema;                          // in the order of format->fields(), views in their image's place
   Schema schema;                                 // the same, or what `mapping` makes of it
   std::shared_ptr<const Mapping> mapping;        // nullptr: no function is behind the paths
@@ -89,13 +95,14 @@ struct Recipe {
 };
 
 // Reads a sample where its arrays' dtype and shape are not known otherwise, and calls the function of map with one.
-// kConfig: the operations do not fit, or they
-// are for images and the samples have none, or rows of a dense field have not one shape.
+// leaves_elements: as a device will make floats of bytes, where it can. kConfig: the operations do not fit, or they are
+// for images and the samples have none, or rows of a dense field have not one shape.
 Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const std::vector<Operation>& operations,
                                                   std::optional<DType> dtype, Layout layout,
                                                   const std::optional<CachePoint>& cache = {},
                                                   const std::vector<Collation>& collations = {},
-                                                  const MapPoint* map = nullptr, const ViewPoint* views = nullptr);
+                                                  const MapPoint* map = nullptr, const ViewPoint* views = nullptr,
+                                                  bool leaves_elements = false);
 
 std::vector<FieldRole> roles_of(const Source& source, const std::vector<Operation>& operations);
 

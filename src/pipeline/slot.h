@@ -39,6 +39,7 @@
 #include "pipeline/late_items.h"
 #include "pipeline/row_tickets.h"
 #include "plan/plan.h"
+#include "transform/mixup.h"
 
 namespace feedline::pipeline {
 
@@ -57,6 +58,7 @@ struct Slot {
   struct Prepared {
     std::weak_ptr<Slot> slot;                              // that has it
     std::uint64_t used_up = 0;                             // rows, by mixing: the last ones, which are not delivered
+    std::vector<transform::RowMix> mixed;                  // of the rows that are left, where the device mixes them
     std::unique_ptr<LateItems> items;                      // of the late fields, until they are composed; nullptr: none
     batch::Composed composed;                              // what became of them
     std::array<std::shared_ptr<const Ready>, 2> arrivals;  // of the lease and of what is composed, on the device
@@ -82,26 +84,27 @@ struct Slot {
   std::uint64_t first = 0;  // first position
   std::uint64_t bucket = 0;
   std::uint64_t rows = 0;
-  std::uint64_t grain = 1;                   // most rows of a ticket
-  RowTickets tickets;                        // any thread
-  bool complete = false;                     // no ticket is out: settle() was told
-  bool judged = false;                       // complete once, and every earlier slot resolved
-  bool resolved = false;                     // every row has its sample or its error
-  bool is_final = false;                     // nobody will write a row
-  bool ready = false;                        // it can be delivered
-  std::uint64_t refilled = 0;                // positions taken from the end of the order, once resolved
-  std::shared_ptr<memory::Lease> lease;      // of the dense fields; nullptr: there are none
-  std::unique_ptr<Prepared> prepared;        // nullptr: nothing is to be made ready
-  std::atomic<std::uint64_t> seen_spare{0};  // Allocator::spare_pages() when it was asked for pages last
-  std::shared_ptr<const batch::BatchLayout> layout;
-  std::shared_ptr<const plan::Plan> plan;     // nullptr: the order is given
-  bool is_placed = false;                     // all samples are known since it was opened
-  std::list<std::vector<GivenSample>> given;  // what was given for it, until it is placed
-  std::vector<std::uint64_t> samples;         // per row, once placed
-  std::unique_ptr<std::uint64_t[]> draws;     // per row, once placed: what its randomness is keyed by
-  BadEntries failures;                        // rows that still need a refill, or all of them with kRaise and kReport
-  BadEntries bad;                             // what to log when the batch is delivered
-  BadEntries cut_off;                         // failures that count no more: freed with the slot
+  std::uint64_t grain = 1;                              // most rows of a ticket
+  RowTickets tickets;                                   // any thread
+  bool complete = false;                                // no ticket is out: settle() was told
+  bool judged = false;                                  // complete once, and every earlier slot resolved
+  bool resolved = false;                                // every row has its sample or its error
+  bool is_final = false;                                // nobody will write a row
+  bool ready = false;                                   // it can be delivered
+  std::uint64_t refilled = 0;                           // positions taken from the end of the order, once resolved
+  std::shared_ptr<memory::Lease> lease;                 // of the dense fields; nullptr: there are none
+  std::unique_ptr<Prepared> prepared;                   // nullptr: nothing is to be made ready
+  std::atomic<std::uint64_t> seen_spare{0};             // Allocator::spare_pages() when it was asked for pages last
+  std::shared_ptr<const batch::BatchLayout> layout;     // of what is filled
+  std::shared_ptr<const batch::BatchLayout> delivered;  // of what a device makes of it; nullptr: nothing
+  std::shared_ptr<const plan::Plan> plan;               // nullptr: the order is given
+  bool is_placed = false;                               // all samples are known since it was opened
+  std::list<std::vector<GivenSample>> given;            // what was given for it, until it is placed
+  std::vector<std::uint64_t> samples;                   // per row, once placed
+  std::unique_ptr<std::uint64_t[]> draws;               // per row, once placed: what its randomness is keyed by
+  BadEntries failures;  // rows that still need a refill, or all of them with kRaise and kReport
+  BadEntries bad;       // what to log when the batch is delivered
+  BadEntries cut_off;   // failures that count no more: freed with the slot
   std::list<std::shared_ptr<Slot>> place_in_epoch;  // an element for the epoch's list, which allocates nothing
 };
 

@@ -56,6 +56,10 @@ ViewsPath::ViewsPath(std::string image, std::vector<FieldSpec> specs, std::vecto
       kept_(std::move(kept)),
       needs_size_(needs_size) {}
 
+std::shared_ptr<const transform::LeftElements> ViewsPath::left(std::size_t entry) const {
+  return std::ranges::find(views_, entry, &View::field)->chain->left();
+}
+
 void ViewsPath::add_scratch(FieldScratch& scratch) const {
   if (!scratch.image) scratch.image = std::make_unique<ImageScratch>();
   if (!scratch.views) scratch.views = std::make_unique<ViewScratch>();

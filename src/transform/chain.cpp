@@ -32,10 +32,33 @@ namespace {
 
 constexpr Size kAnySize{kAnyLength, kAnyLength};
 
+// Rectangles of normal numbers, or in the units behind operations on values, are no bytes.
+bool writes_values(std::span<const Operation> operations) {
+  bool are_values = false;
+  for (const Operation& operation : operations) {
+    are_values = are_values || std::holds_alternative<op::Normalize>(operation) ||
+                 std::holds_alternative<op::ToDtype>(operation);
+    if (are_values && !std::holds_alternative<op::Normalize>(operation) &&
+        !std::holds_alternative<op::ToDtype>(operation) && !std::holds_alternative<op::RandomHorizontalFlip>(operation))
+      return true;
+  }
+  return false;
+}
+
+std::shared_ptr<const LeftElements> left_elements(const Pointwise& pointwise, int channels, Size size, Layout layout) {
+  const bool halves = pointwise.dtype() == DType::kFloat16;
+  const void* const tables = halves ? static_cast<const void*>(pointwise.float16_tables())
+                                    : static_cast<const void*>(pointwise.float32_tables());
+  const auto* const bytes = static_cast<const std::byte*>(tables);
+  const std::size_t length = static_cast<std::size_t>(channels) * 256 * size_of(pointwise.dtype());
+  return std::make_shared<const LeftElements>(
+      LeftElements{Emitter(pointwise, channels, size, layout).spec(), layout, size, channels, {bytes, bytes + length}});
+}
+
 // The operations from `first` on. The ones before do nothing but to pixels.
 Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> operations, std::size_t first,
                                                   CompiledChain::Input input, std::optional<DType> dtype, Layout layout,
-                                                  Chain::OutputSize size) {
+                                                  Chain::OutputSize size, Chain::Elements elements) {
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
   if (!inferred.size && size == Chain::OutputSize::kFixed)
     return config_error(
@@ -55,35 +78,45 @@ Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> ope
   if (dtype) pointwise.convert(*dtype, true);
   pointwise.finish();
   const auto rest = operations.subspan(first);
+  std::shared_ptr<const LeftElements> left;
+  if (elements == Chain::Elements::kLeft && inferred.size && pointwise.dtype() != DType::kUint8 &&
+      !writes_values(operations)) {
+    left = left_elements(pointwise, inferred.channels, *inferred.size, layout);
+    pointwise = Pointwise(inferred.channels);
+    pointwise.finish();
+    layout = Layout::kNhwc;
+  }
   return std::make_shared<const CompiledChain>(
       std::vector<Operation>(rest.begin(), rest.end()), std::move(input),
       Emitter(std::move(pointwise), inferred.channels, inferred.size.value_or(kAnySize), layout),
-      OutputEraser(operations, first, layout));
+      OutputEraser(operations, first, layout), std::move(left));
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const Chain>> Chain::compile(std::span<const Operation> operations, std::optional<DType> dtype,
-                                                    Layout layout, OutputSize size) {
+                                                    Layout layout, OutputSize size, Elements elements) {
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
   return compile_from(operations, 0,
                       {.mode = inferred.mode, .fidelity = inferred.fidelity, .applies_exif = inferred.applies_exif},
-                      dtype, layout, size);
+                      dtype, layout, size, elements);
 }
 
 Result<std::shared_ptr<const Chain>> Chain::compile_rest(std::span<const Operation> operations, std::size_t first,
-                                                         std::optional<DType> dtype, Layout layout, OutputSize size) {
+                                                         std::optional<DType> dtype, Layout layout, OutputSize size,
+                                                         Elements elements) {
   FEEDLINE_CHECK(first <= operations.size());
   FEEDLINE_TRY(const Inferred given, infer(operations.first(first)));
   const ColorMode mode = given.channels == 3 ? ColorMode::kRgb : ColorMode::kL;
   return compile_from(operations, first,
                       {.mode = mode, .prepared = true, .first_stream = static_cast<std::uint32_t>(first)}, dtype,
-                      layout, size);
+                      layout, size, elements);
 }
 
 Result<std::shared_ptr<const Chain>> Chain::compile_view(std::span<const Operation> operations, std::size_t first,
                                                          std::uint32_t view, std::optional<DType> dtype, Layout layout,
-                                                         OutputSize size, std::span<const std::uint32_t> drawn_as) {
+                                                         OutputSize size, std::span<const std::uint32_t> drawn_as,
+                                                         Elements elements) {
   constexpr unsigned kViewBits = 24;  // streams below are those of operations, and of what is nested in them
   FEEDLINE_CHECK(first <= operations.size() && view < kMostViews);
   FEEDLINE_TRY(const Inferred given, infer(operations.first(first)));
@@ -95,7 +128,7 @@ Result<std::shared_ptr<const Chain>> Chain::compile_view(std::span<const Operati
   CompiledChain::Input input{
       .mode = mode, .fidelity = given.fidelity, .prepared = true, .first_stream = streams_of(view)};
   for (const std::uint32_t other : drawn_as) input.others.push_back(streams_of(other));
-  return compile_from(operations, first, std::move(input), dtype, layout, size);
+  return compile_from(operations, first, std::move(input), dtype, layout, size, elements);
 }
 
 Result<void> resize(memory::PixelView in, Size out_size, Interpolation interpolation, Workspace& workspace,

@@ -50,6 +50,15 @@ class Workspace {
   std::unique_ptr<Impl> impl;
 };
 
+// Elements that a chain leaves to be made of the bytes of a row, (height, width, channels) of them, by a device.
+struct LeftElements {
+  ArraySpec spec;  // of a row, once they are made
+  Layout layout = Layout::kNchw;
+  Size size;
+  int channels = 3;
+  std::vector<std::byte> tables;  // (channels, 256) elements: what becomes of a byte
+};
+
 // Immutable and thread-safe once compiled.
 class Chain {
  public:
@@ -58,21 +67,27 @@ class Chain {
   // `dtype`: the batch's element type, a final conversion as to_dtype(dtype, scale=true) does it; nullopt: as the
   // chain leaves it. `layout`: of the output row. kAny: a chain without a fixed output size is fine, its extents are
   // kAnyLength then, and apply() gets a row of the size that draw() gave.
+  // `elements`: kLeft: a row gets bytes, where floats can be made of them later; left() says how, and output() is of
+  // the bytes.
   enum class OutputSize : std::uint8_t { kFixed, kAny };
+  enum class Elements : std::uint8_t { kMade, kLeft };
   static Result<std::shared_ptr<const Chain>> compile(std::span<const Operation> operations, std::optional<DType> dtype,
-                                                      Layout layout, OutputSize size = OutputSize::kFixed);
+                                                      Layout layout, OutputSize size = OutputSize::kFixed,
+                                                      Elements elements = Elements::kMade);
   // The operations from `first` on, for pixels that Preparation made with those before: what is drawn, and what comes
   // out, is what the whole chain gives.
   static Result<std::shared_ptr<const Chain>> compile_rest(std::span<const Operation> operations, std::size_t first,
                                                            std::optional<DType> dtype, Layout layout,
-                                                           OutputSize size = OutputSize::kFixed);
+                                                           OutputSize size = OutputSize::kFixed,
+                                                           Elements elements = Elements::kMade);
   // Likewise for a view of a sample, number `view`, on pixels that SharedSteps made with the operations before `first`:
   // the random ones draw from streams of the view's own. drawn_as: views whose streams the first of them draw from
   // instead. Requires: all of them < kMostViews.
   static Result<std::shared_ptr<const Chain>> compile_view(std::span<const Operation> operations, std::size_t first,
                                                            std::uint32_t view, std::optional<DType> dtype,
                                                            Layout layout, OutputSize size = OutputSize::kFixed,
-                                                           std::span<const std::uint32_t> drawn_as = {});
+                                                           std::span<const std::uint32_t> drawn_as = {},
+                                                           Elements elements = Elements::kMade);
   static constexpr std::uint32_t kMostViews = 254;
   // As compile(), but a chain that has no fixed output size yet is fine.
   static Result<void> check(std::span<const Operation> operations);
@@ -81,7 +96,8 @@ class Chain {
   virtual ColorMode color_mode() const = 0;  // what decode must deliver
   virtual bool applies_exif() const = 0;     // is the image turned as its EXIF says, before anything is drawn?
   virtual Fidelity fidelity() const = 0;
-  virtual const ArraySpec& output() const = 0;  // of one sample: (C, H, W) or (H, W, C)
+  virtual const ArraySpec& output() const = 0;                                  // of one sample: (C, H, W) or (H, W, C)
+  virtual std::shared_ptr<const LeftElements> left() const { return nullptr; }  // nullptr: rows get their elements
   // Draws for an image of this size. kData when the image cannot take the operation (smaller than a random crop
   // without padding), naming it. Same key, same drawing, on every machine.
   virtual Result<void> draw(Size image, const base::SampleKey& key, Drawing& drawing) const = 0;

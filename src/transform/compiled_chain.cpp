@@ -70,11 +70,13 @@ Result<Size> draw_operations(std::span<const Operation> operations, std::uint32_
   return builder.size();
 }
 
-CompiledChain::CompiledChain(std::vector<Operation> operations, Input input, Emitter emitter, OutputEraser eraser)
+CompiledChain::CompiledChain(std::vector<Operation> operations, Input input, Emitter emitter, OutputEraser eraser,
+                             std::shared_ptr<const LeftElements> left)
     : operations_(std::move(operations)),
       input_(std::move(input)),
       emitter_(std::move(emitter)),
-      eraser_(std::move(eraser)) {}
+      eraser_(std::move(eraser)),
+      left_(std::move(left)) {}
 
 Result<void> CompiledChain::draw(Size image, const base::SampleKey& key, Drawing& drawing) const {
   FEEDLINE_TRY(drawing.size,

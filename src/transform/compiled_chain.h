@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,13 +39,15 @@ class CompiledChain final : public Chain {
     std::uint32_t first_stream = 0;          // operations before these
     std::vector<std::uint32_t> others = {};  // as draw_operations() has them
   };
-  // Requires: infer() accepted the operations, and `emitter` and `eraser` are for what they give.
-  CompiledChain(std::vector<Operation> operations, Input input, Emitter emitter, OutputEraser eraser);
+  // Requires: infer() accepted the operations, and `emitter` and `eraser` are for what they give, or leave.
+  CompiledChain(std::vector<Operation> operations, Input input, Emitter emitter, OutputEraser eraser,
+                std::shared_ptr<const LeftElements> left);
 
   ColorMode color_mode() const override { return input_.mode; }
   bool applies_exif() const override { return input_.applies_exif; }
   Fidelity fidelity() const override { return input_.fidelity; }
   const ArraySpec& output() const override { return emitter_.spec(); }
+  std::shared_ptr<const LeftElements> left() const override { return left_; }
   Result<void> draw(Size image, const base::SampleKey& key, Drawing& drawing) const override;
   Result<void> apply(const Drawing& drawing, memory::PixelView decoded, Workspace& workspace,
                      ArrayView out) const override;
@@ -62,6 +65,7 @@ class CompiledChain final : public Chain {
   Input input_;
   Emitter emitter_;
   OutputEraser eraser_;
+  std::shared_ptr<const LeftElements> left_;  // nullptr: nothing is left
 };
 
 }  // namespace feedline::transform

@@ -70,10 +70,12 @@ std::vector<std::string> CompiledChain::explain() const {
   std::string values;
   for (const Operation& operation : operations_)
     if (is_value_operation(operation)) values += (values.empty() ? "" : ", ") + describe(operation);
-  const char* how = emitter_.pointwise().proved() ? " by arithmetic proved equal to the table of all 256 values"
-                                                  : " by a table of all 256 values";
-  std::string line = "write " + std::string(name_of(output().dtype)) + " " + output().shape.to_string();
-  if (output().dtype != DType::kUint8) line += how;
+  const ArraySpec& row = left_ ? left_->spec : output();
+  const char* how = left_                           ? " on the device, by a table of all 256 values"
+                    : emitter_.pointwise().proved() ? " by arithmetic proved equal to the table of all 256 values"
+                                                    : " by a table of all 256 values";
+  std::string line = "write " + std::string(name_of(row.dtype)) + " " + row.shape.to_string();
+  if (row.dtype != DType::kUint8) line += how;
   if (!values.empty()) line += ", which holds " + values;
   lines.push_back(std::move(line));
   return lines;

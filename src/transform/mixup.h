@@ -37,6 +37,13 @@ struct Mix {
   Box box{};
 };
 
+// A row of what comes out: of the rows that were filled.
+struct RowMix {
+  std::uint64_t own = 0;
+  std::uint64_t partner = 0;
+  Mix mix;
+};
+
 // image: of each field of a row. Requires: an alpha is positive.
 Mix draw_mix(const MixRules& rules, Size image, base::Random& random);
 // CutMix's box for a share of Beta, around a centre, cut at the borders; and the share that is left then.

@@ -28,10 +28,20 @@
 #include <string>
 #include <vector>
 
+// The kernels themselves, as a loop over their grid.
+#include "src/device/cuda/kernels/pixel_job.h"
+
+#define FEEDLINE_DEVICE
+#define FEEDLINE_ROLLED
+#include "src/device/cuda/kernels/pixel_kernels-inl.h"
+
 namespace {
 
+namespace kernels = feedline::device::cuda;
+
 constexpr int kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotInitialized = 3, kDeinitialized = 4;
-constexpr int kNoDevice = 100, kInvalidDevice = 101, kInvalidContext = 201, kInvalidHandle = 400, kNotReady = 600;
+constexpr int kNoDevice = 100, kInvalidDevice = 101, kInvalidImage = 200, kInvalidContext = 201;
+constexpr int kInvalidHandle = 400, kNotFound = 500, kNotReady = 600;
 constexpr int kCaptureUnsupported = 900, kCaptureIsolation = 905, kRelaxed = 2;
 
 struct Event {
@@ -39,7 +49,7 @@ struct Event {
   std::uint64_t asked = 0, done = 0;  // numbers of its records: it is past where the last one is done
 };
 struct Work {
-  enum Kind { kCopy, kRecord, kWait, kExpect } kind = kRecord;
+  enum Kind { kCopy, kRecord, kWait, kExpect, kKernel } kind = kRecord;
   std::uint64_t to = 0;
   const char* from = nullptr;
   std::size_t bytes = 0;
@@ -47,6 +57,9 @@ struct Work {
   int value = 0;
   std::shared_ptr<Event> event;
   std::uint64_t number = 0;
+  kernels::PixelJob job = {};
+  int element = 0;  // of the kernel
+  unsigned blocks = 0;
 };
 struct Stream {
   int device = 0;
@@ -81,6 +94,8 @@ struct World {
   std::vector<std::string> violations;
   std::string words;
   long waits = 0;
+  int modules = 0;
+  int capability = 80;         // of the devices
   int defaults_capturing = 0;  // of the default streams
   std::uintptr_t next_event = 0x5000;
 };
@@ -143,7 +158,39 @@ bool can_go_on(const Stream& stream) {
   return work.kind != Work::kWait || work.event->done >= work.number;
 }
 
+template <typename Kind>
+void run_grid(const kernels::PixelJob& job, unsigned blocks) {
+  typename Kind::Bits tables[kernels::kMostChannels * 256];
+  for (unsigned block = 0; block < blocks; ++block) {
+    for (unsigned thread = 0; thread < kernels::kThreads; ++thread) kernels::fetch_tables(job, thread, tables);
+    for (unsigned thread = 0; thread < kernels::kThreads; ++thread) kernels::fill<Kind>(job, block, thread, tables);
+  }
+}
+
+void run_kernel(const Work& work) {
+  constexpr std::size_t kElementBytes[] = {1, 4, 2, 2};
+  kernels::PixelJob job = work.job;
+  const std::size_t bytes = kElementBytes[work.element];
+  bool is_there = true;
+  const auto here = [&](const void* data, std::size_t length) -> char* {
+    if (data == nullptr) return nullptr;
+    char* const at = seen_at(reinterpret_cast<std::uint64_t>(data), length);
+    is_there = is_there && at != nullptr;
+    return at;
+  };
+  job.in = reinterpret_cast<const std::uint8_t*>(here(job.in, job.rows * job.in_stride));
+  job.out = here(job.out, job.rows * job.out_stride);
+  job.tables = here(job.tables, job.channels * 256 * bytes);
+  job.mixed = reinterpret_cast<const kernels::MixedRow*>(here(job.mixed, job.rows * sizeof(kernels::MixedRow)));
+  if (!is_there) return violation("a kernel was given memory that is not there");
+  if (work.element == 0) run_grid<kernels::Bytes>(job, work.blocks);
+  if (work.element == 1) run_grid<kernels::Floats>(job, work.blocks);
+  if (work.element == 2) run_grid<kernels::Halves>(job, work.blocks);
+  if (work.element == 3) run_grid<kernels::Bfloats>(job, work.blocks);
+}
+
 void run(const Work& work) {
+  if (work.kind == Work::kKernel) run_kernel(work);
   if (work.kind == Work::kRecord) work.event->done = std::max(work.event->done, work.number);
   if (work.kind == Work::kCopy) {
     char* to = seen_at(work.to, work.bytes);
@@ -299,9 +346,13 @@ int fake_cuda_read(std::uint64_t address, void* to, std::size_t bytes) {
   const char* from = seen_at(address, bytes);
   if (from == nullptr) return 0;
   for (const auto& stream : world().streams)
-    for (const Work& work : stream->work)
+    for (const Work& work : stream->work) {
       if (work.kind == Work::kCopy && work.to < address + bytes && address < work.to + work.bytes)
         violation("the host read what a copy is still to write");
+      const auto made = reinterpret_cast<std::uint64_t>(work.job.out);
+      if (work.kind == Work::kKernel && made < address + bytes && address < made + work.job.rows * work.job.out_stride)
+        violation("the host read what a kernel is still to write");
+    }
   std::memcpy(to, from, bytes);
   return 1;
 }
@@ -360,6 +411,7 @@ long fake_cuda_count(const char* what_asked) {
   if (what == "memory") return static_cast<long>(w.memory.size());
   if (what == "events") return static_cast<long>(w.events.size());
   if (what == "waits") return w.waits;
+  if (what == "modules") return w.modules;
   if (what == "pinned_bytes")
     for (const auto& [data, bytes] : w.pinned) sum += bytes;
   if (what == "memory_bytes")
@@ -434,6 +486,14 @@ int cuDeviceGetName(char* name, int size, int device) {
   ENTER();
   const char* mig = std::getenv("FAKE_CUDA_MIG");
   std::snprintf(name, static_cast<std::size_t>(size), "Fake GPU %d%s", device, mig == nullptr ? "" : " MIG 1g.5gb");
+  return kSuccess;
+}
+
+int cuDeviceGetAttribute(int* value, int attribute, int device) {
+  ENTER();
+  if (device < 0 || device >= world().devices) return kInvalidDevice;
+  if (attribute != 75 && attribute != 76) return kInvalidValue;
+  *value = attribute == 75 ? world().capability / 10 : world().capability % 10;
   return kSuccess;
 }
 
@@ -560,10 +620,66 @@ int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, 
   return kSuccess;
 }
 
-int cuStreamCreate(void** handle, unsigned flags) {
+// A module is its place in this list, and so is a function of it: what the engine gives is looked at no further.
+int cuModuleLoadData(void** module, const void* image) {
+  ENTER_CONTEXT();
+  unsafe(__func__);
+  if (std::memcmp(image,
+                  "\x7f"
+                  "ELF",
+                  4) != 0 &&
+      std::strstr(static_cast<const char*>(image), ".version") == nullptr)
+    return kInvalidImage;
+  ++world().modules;
+  *module = reinterpret_cast<void*>(0x7000);
+  return kSuccess;
+}
+
+int cuModuleUnload(void* module) {
+  ENTER_CONTEXT();
+  unsafe(__func__);
+  if (reinterpret_cast<std::uintptr_t>(module) != 0x7000 || --world().modules < 0)
+    violation("a module was unloaded that is none");
+  for (const auto& stream : world().streams)
+    for (const Work& work : stream->work)
+      if (work.kind == Work::kKernel && stream->device == stack.back() && world().modules == 0)
+        violation("kernels were unloaded that are still to run");
+  return kSuccess;
+}
+
+int cuModuleGetFunction(void** function, void* module, const char* name) {
+  ENTER_CONTEXT();
+  constexpr const char* kNames[] = {"feedline_pixels_uint8", "feedline_pixels_float32", "feedline_pixels_float16",
+                                    "feedline_pixels_bfloat16"};
+  if (reinterpret_cast<std::uintptr_t>(module) != 0x7000) return kInvalidHandle;
+  for (std::uintptr_t i = 0; i < 4; ++i)
+    if (std::strcmp(name, kNames[i]) == 0) *function = reinterpret_cast<void*>(0x7100 + i);
+  return *function == nullptr ? kNotFound : kSuccess;
+}
+
+int cuLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned, unsigned,
+                   void* handle, void** arguments, void**) {
+  ENTER_CONTEXT();
+  Stream* stream = stream_of(handle);
+  const auto number = reinterpret_cast<std::uintptr_t>(function);
+  if (stream == nullptr || stream->device != stack.back() || number < 0x7100 || number >= 0x7104) {
+    violation("a kernel that is none, or on no stream of the context's device");
+    return kInvalidHandle;
+  }
+  if (threads != kernels::kThreads) violation("a kernel with a block of another size than it was written for");
+  Work work{.kind = Work::kKernel};
+  std::memcpy(&work.job, arguments[0], sizeof work.job);
+  work.element = static_cast<int>(number - 0x7100);
+  work.blocks = blocks;
+  give(*stream, std::move(work));
+  return kSuccess;
+}
+
+int cuStreamCreateWithPriority(void** handle, unsigned flags, int priority) {
   ENTER_CONTEXT();
   unsafe(__func__);
   if (flags != 1) violation("a stream that waits for the default stream");
+  if (priority >= 0) violation("a stream whose kernels wait behind those of the training loop");
   world().streams.push_back(std::make_shared<Stream>(Stream{stack.back(), true, false, false, {}}));
   *handle = world().streams.back().get();
   return kSuccess;

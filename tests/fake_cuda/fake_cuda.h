@@ -31,6 +31,6 @@ void fake_cuda_end(int ended);  // as when the process ends: calls fail with CUD
 int fake_cuda_violations();
 const char* fake_cuda_words();
 // What is there now: "pinned", "pinned_bytes", "memory", "memory_bytes", "streams", "events", "contexts", "pending",
-// and how often the host waited for the GPU: "waits". Streams of fake_cuda_stream() are not counted.
+// "modules", and how often the host waited for the GPU: "waits". Streams of fake_cuda_stream() are not counted.
 long fake_cuda_count(const char* what);
 }

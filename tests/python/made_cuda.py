@@ -103,6 +103,10 @@ class Gpu:
         while self.driver.fake_cuda_step(ctypes.c_uint64(0)):
             pass
 
+    def calls(self, name: str) -> int:
+        """Of the driver, so far."""
+        return int(self.driver.fake_cuda_calls(name.encode()))
+
     def count(self, what: str) -> int:
         return int(self.driver.fake_cuda_count(what.encode()))
 

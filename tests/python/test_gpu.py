@@ -134,6 +134,65 @@ def test_padded_fields_and_lists_come_as_well(gpu: made_cuda.Gpu) -> None:
         del first
 
 
+STATISTICS = (feedline.IMAGENET_MEAN, feedline.IMAGENET_STD)
+
+
+def normalised(train: feedline.Dataset) -> feedline.Dataset:
+    return train.random_horizontal_flip().normalize(*STATISTICS)
+
+
+def viewed(dataset: feedline.Dataset) -> feedline.Dataset:
+    """Two fields; of one, several views stand in an array."""
+    view = feedline.chain().random_resized_crop(24).normalize(*STATISTICS)
+    return dataset.views(whole=view, parts=(view, 3))
+
+
+CHAINS: dict[str, tuple[Any, dict[str, Any], bool]] = {  # what is done, loader options, are floats made by the GPU?
+    "float32": (normalised, {}, True),
+    "float16 NHWC": (normalised, {"dtype": "float16", "layout": "NHWC"}, True),
+    "views": (lambda train: viewed(train), {}, True),
+    "mixed whole": (normalised, {"mixup": 0.4, "cutmix": 1.0}, True),
+    "mixed by rows": (normalised, {"mixup": 0.4, "cutmix": 1.0, "mix_mode": "elem", "dtype": "float16"}, True),
+    "mixed to half": (normalised, {"mixup": 0.4, "mix_mode": "half", "label_smoothing": 0.1}, True),
+    "float32 without normalize": (lambda train: train, {"dtype": "float32"}, True),
+    "bytes": (lambda train: train, {}, False),
+    "erased values": (lambda train: normalised(train).random_erasing(p=1.0), {}, False),
+    "erased pixels": (lambda train: train.random_erasing(p=1.0).normalize(*STATISTICS), {}, True),
+}
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_floats_that_the_gpu_makes_are_the_hosts(gpu: made_cuda.Gpu, folder: Path, chain: str) -> None:
+    make, options, on_the_gpu = CHAINS[chain]
+    dataset = make(feedline.open(folder).resize((40, 40)).cache("memory").random_crop(32))
+    options = {"batch_size": 4, "shuffle": True, "seed": 5, "drop_last": "mix_mode" in options, **options}
+    with dataset.loader(**options, output="numpy") as loader:
+        expected = [[np.array(field) for field in batch] for batch in loader]
+    with dataset.loader(**options, output="dlpack", device="cuda") as loader:
+        written = [line for line in loader.explain().splitlines() if " write " in line]
+        found = batches(gpu, loader)
+    assert ("on the device" in written[-1]) == on_the_gpu, written
+    assert (gpu.calls("cuLaunchKernel") > 0) == on_the_gpu
+    assert len(found) == len(expected) >= 5
+    for ours, theirs in zip(found, expected, strict=True):
+        for one, other in zip(ours, theirs, strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_array_equal(one, other)
+
+
+def test_where_no_kernel_fits_the_cpu_makes_them(gpu: made_cuda.Gpu, folder: Path) -> None:
+    dataset = normalised(feedline.open(folder).random_resized_crop(32))
+    gpu.fail("cuDeviceGetAttribute", status=999)
+    with dataset.loader(4, output="dlpack", device="cuda") as loader:
+        gpu.fail(None)
+        told = loader.explain()
+        assert "floats of images are made by the CPU: cuDeviceGetAttribute" in told and "on the device" not in told
+        found = batches(gpu, loader)
+    with dataset.loader(4, output="numpy") as loader:
+        for ours, theirs in zip(found, loader, strict=True):
+            np.testing.assert_array_equal(ours[0], theirs[0])
+
+
 def test_explain_says_what_is_done_where(gpu: made_cuda.Gpu, numbers: feedline.Dataset) -> None:
     with numbers.loader(8, device="cuda:1", output="dlpack") as loader:
         delivery = next(line for line in loader.explain().splitlines() if line.startswith("delivery"))

@@ -83,7 +83,10 @@ def test_every_planted_cause_has_a_script():
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ('{\n "verdicts": [{"cause": "unpinned_copy"}, {"cause": "compute_bound"}]}', ["unpinned_copy", "compute_bound"]),
+        (
+            '{\n "verdicts": [{"cause": "unpinned_copy"}, {"cause": "compute_bound"}]}',
+            ["unpinned_copy", "compute_bound"],
+        ),
         ('the script\'s words\n{\n "verdicts": []}', []),
         ("", None),
         ("{\nno object", None),

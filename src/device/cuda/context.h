@@ -26,6 +26,7 @@ class Context {
   ContextHandle handle() const { return handle_; }
   int index() const { return index_; }
   const std::string& name() const { return name_; }  // of the GPU
+  DeviceNumber device() const { return device_; }
 
   // Runs `body`, which gives a Result, with this context as the thread's, and so that no CUDA graph that any thread
   // captures is spoiled by what it calls.

@@ -19,7 +19,8 @@ CopyStream::LeftBehind& CopyStream::of_process() {
 
 Result<std::unique_ptr<CopyStream>> CopyStream::make(std::shared_ptr<const Context> context) {
   StreamHandle handle = nullptr;
-  FEEDLINE_CHECK_OK(context->call("cuStreamCreate", context->calls().stream_create, &handle, kNonBlocking));
+  FEEDLINE_CHECK_OK(
+      context->call("cuStreamCreateWithPriority", context->calls().stream_create, &handle, kNonBlocking, kMostUrgent));
   return std::unique_ptr<CopyStream>(new CopyStream(std::move(context), handle));
 }
 
@@ -37,18 +38,22 @@ CopyStream::~CopyStream() {
   std::ignore = context_->call("cuStreamDestroy", context_->calls().stream_destroy, handle_);
 }
 
-Result<std::shared_ptr<const Event>> CopyStream::copy(std::shared_ptr<memory::Lease> from, std::byte* to) {
+Result<void> CopyStream::give(const memory::Lease& from, std::byte* to, const Then& then, Event& end) const {
+  const auto& calls = context_->calls();
+  FEEDLINE_CHECK_OK(context_->call("cuMemcpyHtoDAsync", calls.copy_to_device, reinterpret_cast<DeviceAddress>(to),
+                                   static_cast<const void*>(from.data()), from.bytes(), handle_));
+  Result<void> given = then.give ? context_->in([&] { return then.give(handle_); }) : Result<void>();
+  if (given) given = end.record(handle_);
+  if (!given) std::ignore = context_->call("cuStreamSynchronize", calls.stream_finish, handle_);  // nothing else tells
+  return given;
+}
+
+Result<std::shared_ptr<const Event>> CopyStream::copy(std::shared_ptr<memory::Lease> from, std::byte* to, Then then) {
   sweep();
   FEEDLINE_TRY(std::shared_ptr<Event> end, Event::make(context_));
   const std::lock_guard lock(mutex_);
-  const auto& calls = context_->calls();
-  FEEDLINE_CHECK_OK(context_->call("cuMemcpyHtoDAsync", calls.copy_to_device, reinterpret_cast<DeviceAddress>(to),
-                                   static_cast<const void*>(from->data()), from->bytes(), handle_));
-  if (auto recorded = end->record(handle_); !recorded) {  // nothing else tells when the memory is read no more
-    std::ignore = context_->call("cuStreamSynchronize", calls.stream_finish, handle_);
-    return std::unexpected(std::move(recorded).error());
-  }
-  copies_.push_back({end, std::move(from)});
+  FEEDLINE_CHECK_OK(give(*from, to, then, *end));
+  copies_.push_back({end, std::move(from), std::move(then.needs)});
   return end;
 }
 

@@ -4,6 +4,7 @@
 // The stream on which batches go to a GPU, beside those that the training loop computes on.
 
 #include <cstddef>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -23,9 +24,15 @@ class CopyStream {
   CopyStream& operator=(const CopyStream&) = delete;
 
   StreamHandle handle() const { return handle_; }
-  // Begins to copy all of `from` to `to` on the GPU, and gives the event of its end. An error: nothing was begun, or
-  // the GPU has failed.
-  Result<std::shared_ptr<const Event>> copy(std::shared_ptr<memory::Lease> from, std::byte* to);
+  // What else the GPU has to do, given to it behind the copy with its context the thread's, before anybody else's work;
+  // and what must be there until that is done.
+  struct Then {
+    std::function<Result<void>(StreamHandle)> give;  // empty: nothing
+    std::shared_ptr<const void> needs;
+  };
+  // Begins to copy all of `from` to `to` on the GPU, and gives the event of the end of that and what follows. An error:
+  // nothing was begun, or the GPU has failed.
+  Result<std::shared_ptr<const Event>> copy(std::shared_ptr<memory::Lease> from, std::byte* to, Then then = {});
   // Lets go of what no copy reads any more, here and of streams that have ended. Waits for nothing.
   void sweep();
 
@@ -35,6 +42,7 @@ class CopyStream {
   struct Copy {
     std::shared_ptr<const Event> end;
     std::shared_ptr<memory::Lease> from;
+    std::shared_ptr<const void> needs;
   };
   using Copies = std::list<Copy>;
   struct LeftBehind;
@@ -43,6 +51,7 @@ class CopyStream {
       : context_(std::move(context)), handle_(handle) {}
   static LeftBehind& of_process();
   static bool is_done(const Copy& copy);
+  Result<void> give(const memory::Lease& from, std::byte* to, const Then& then, Event& end) const;
 
   const std::shared_ptr<const Context> context_;
   const StreamHandle handle_;

@@ -3,12 +3,16 @@
 
 #include <atomic>
 #include <functional>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "base/check.h"
 #include "device/cuda/copy_stream.h"
 #include "device/cuda/device_memory.h"
 #include "device/cuda/pinned_allocator.h"
+#include "device/cuda/pixel_kernels.h"
 
 namespace feedline::device {
 namespace {
@@ -69,6 +73,36 @@ std::function<void()> recall_of(const std::shared_ptr<CopyStream>& stream) {
   };
 }
 
+Element element_of(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return Element::kFloat32;
+    case DType::kFloat16:
+      return Element::kFloat16;
+    default:
+      FEEDLINE_CHECK(dtype == DType::kUint8);
+      return Element::kUint8;
+  }
+}
+
+// filled: where what was filled lies on the GPU, behind what is made.
+PixelJob job_of(const Finish::Images& images, std::byte* made, const std::byte* filled) {
+  const auto pixels = static_cast<std::uint64_t>(images.size.width) * static_cast<std::uint64_t>(images.size.height);
+  PixelJob job{};
+  job.in = reinterpret_cast<const std::uint8_t*>(filled + images.from);
+  job.in_stride = pixels * static_cast<std::uint64_t>(images.channels);
+  job.out = made + images.to;
+  job.out_stride = job.in_stride * size_of(element_of(images.dtype));
+  job.tables = filled + images.tables;
+  if (images.mixed) job.mixed = reinterpret_cast<const MixedRow*>(filled + *images.mixed);
+  job.rows = static_cast<std::uint32_t>(images.rows);
+  job.width = static_cast<std::uint32_t>(images.size.width);
+  job.height = static_cast<std::uint32_t>(images.size.height);
+  job.channels = static_cast<std::uint32_t>(images.channels);
+  job.planar = images.layout == Layout::kNchw;
+  return job;
+}
+
 class CudaDevice final : public Device {
  public:
   CudaDevice(std::shared_ptr<const Context> context, std::shared_ptr<CopyStream> stream)
@@ -90,6 +124,8 @@ class CudaDevice final : public Device {
     FEEDLINE_TRY(auto end, stream_->copy(std::move(filled), copy->data()));
     return Begun{std::move(copy), std::make_shared<Arrival>(std::move(end), memory_)};
   }
+  bool makes_elements() override;
+  Result<Begun> begin_making(std::shared_ptr<memory::Lease> filled, const Finish& finish) override;
 
  private:
   const std::shared_ptr<const Context> context_;
@@ -98,12 +134,43 @@ class CudaDevice final : public Device {
   const std::shared_ptr<PinnedAllocator> pinned_;
   const std::shared_ptr<PinnedAllocator> late_pinned_;
   const std::shared_ptr<DeviceMemory> memory_;
+  std::once_flag loaded_;
+  std::shared_ptr<const PixelKernels> kernels_;  // nullptr: not asked for, or there are none
+  std::string without_kernels_;                  // why there are none
 };
+
+bool CudaDevice::makes_elements() {
+  std::call_once(loaded_, [this] {
+    auto kernels = PixelKernels::load(context_);
+    if (kernels)
+      kernels_ = std::move(*kernels);
+    else
+      without_kernels_ = kernels.error().what;
+  });
+  return kernels_ != nullptr;
+}
+
+Result<Begun> CudaDevice::begin_making(std::shared_ptr<memory::Lease> filled, const Finish& finish) {
+  FEEDLINE_CHECK(kernels_ != nullptr);
+  FEEDLINE_TRY(auto made, memory::Lease::take(memory_, finish.made_bytes + filled->bytes()));
+  std::byte* const arrived = made->data() + finish.made_bytes;
+  for (const Finish::Images& images : finish.images)
+    FEEDLINE_CHECK_OK(check_job(job_of(images, made->data(), arrived), element_of(images.dtype)));
+  const auto launch = [&](StreamHandle stream) -> Result<void> {
+    for (const Finish::Images& images : finish.images)
+      FEEDLINE_CHECK_OK(kernels_->launch(job_of(images, made->data(), arrived), element_of(images.dtype), stream));
+    return {};
+  };
+  FEEDLINE_TRY(auto end, stream_->copy(std::move(filled), arrived, {launch, kernels_}));
+  return Begun{std::move(made), std::make_shared<Arrival>(std::move(end), memory_)};
+}
 
 std::string CudaDevice::explain() const {
   std::string text = name_ + " (" + context_->name() +
                      "), copied from page-locked memory on a stream of its own as soon as a batch is filled; the "
                      "stream that takes it waits, not the host";
+  if (kernels_) text += "; makes floats of images' bytes itself (" + kernels_->image() + ")";
+  if (!without_kernels_.empty()) text += "; floats of images are made by the CPU: " + without_kernels_;
   if (context_->calls().context_record == nullptr)
     text +=
         "; this driver cannot mark the work of all streams (CUDA 12.5 can), so a batch that is used on another "

@@ -19,9 +19,13 @@ namespace {
 constexpr std::size_t kBytes = 8192;
 constexpr int kBatches = 8;
 
+// Bytes of bytes, so that all of what comes out has one value.
+const Finish kFinish{kBytes, {{.rows = 2, .size = {64, 64}, .channels = 1, .dtype = DType::kUint8, .tables = 0}}};
+
 // What a loader does with a device: all of it, or what went wrong.
 Result<void> run(const FakeDriver& fake) {
   FEEDLINE_TRY(auto device, cuda_device(0));
+  if (!device->makes_elements()) return config_error(device->explain());
   FEEDLINE_CHECK_OK(device->allocator()->prepare(kBytes, 2));
   void* const consumer = fake.stream(0);
   std::vector<Begun> held;
@@ -29,6 +33,11 @@ Result<void> run(const FakeDriver& fake) {
     FEEDLINE_TRY(auto lease, memory::Lease::take(device->allocator(), kBytes));
     std::memset(lease->data(), i, kBytes);
     FEEDLINE_TRY(auto begun, device->begin(std::move(lease)));
+    FEEDLINE_TRY(auto other, memory::Lease::take(device->allocator(), kBytes));
+    std::memset(other->data(), i, kBytes);
+    FEEDLINE_TRY(auto made, device->begin_making(std::move(other), kFinish));
+    FEEDLINE_CHECK_OK(made.ready->let_wait(reinterpret_cast<std::uintptr_t>(consumer)));
+    fake.expect_all(consumer, made, i);
     FEEDLINE_TRY(auto late, memory::Lease::take(device->late_allocator(), 100));
     FEEDLINE_CHECK_OK(begun.ready->let_wait(reinterpret_cast<std::uintptr_t>(consumer)));
     fake.expect_all(consumer, begun, i);
@@ -44,10 +53,12 @@ Result<void> run(const FakeDriver& fake) {
 const std::set<std::string> kSilent = {"cuDeviceGetName",     "cuGetErrorName",    "cuGetErrorString",
                                        "cuMemGetInfo_v2",     "cuMemFreeHost",     "cuMemFree_v2",
                                        "cuStreamDestroy_v2",  "cuEventDestroy_v2", "cuDevicePrimaryCtxRelease_v2",
-                                       "cuStreamSynchronize", "cuEventQuery"};
+                                       "cuStreamSynchronize", "cuEventQuery",      "cuModuleUnload",
+                                       "cuModuleLoadData"};  // of which there is a second way, PTX
 // Those after whose failure something is lost, as nothing else would free it.
-const std::set<std::string> kFrees = {"cuMemFreeHost", "cuMemFree_v2", "cuStreamDestroy_v2", "cuEventDestroy_v2",
-                                      "cuDevicePrimaryCtxRelease_v2"};
+const std::set<std::string> kFrees = {
+    "cuMemFreeHost", "cuMemFree_v2", "cuStreamDestroy_v2", "cuEventDestroy_v2", "cuDevicePrimaryCtxRelease_v2",
+    "cuModuleUnload"};
 
 std::string without_version(std::string call) { return call.ends_with("_v2") ? call.substr(0, call.size() - 3) : call; }
 
@@ -74,7 +85,7 @@ TEST_P(EveryCallFails, OnceAndIsNamed) {
     EXPECT_EQ(fake.violations(), 0) << call << " " << nth << ": " << fake.words();
     const bool loses = kFrees.contains(call) || call == "cuCtxPushCurrent_v2" || call == "cuCtxPopCurrent_v2" ||
                        call == "cuThreadExchangeStreamCaptureMode";
-    for (const char* what : {"pinned", "memory", "streams", "events", "contexts"})
+    for (const char* what : {"pinned", "memory", "streams", "events", "contexts", "modules"})
       EXPECT_TRUE(loses || fake.count(what) == 0) << call << " " << nth << ": " << what;
     if (loses) fake.reset(2, kFakeBytes, 12'060);
     EXPECT_TRUE(run(fake)) << "the next try, after " << call << " " << nth;

@@ -13,6 +13,8 @@ using DeviceNumber = int;
 using ContextHandle = void*;
 using StreamHandle = void*;
 using EventHandle = void*;
+using ModuleHandle = void*;
+using FunctionHandle = void*;
 using DeviceAddress = std::uint64_t;
 
 inline constexpr int kSuccess = 0;
@@ -34,6 +36,9 @@ inline constexpr int kDriverTooEarlyForDevice = 804;
 inline constexpr int kCaptureImplicit = 906;
 inline constexpr int kUnknown = 999;
 
+inline constexpr int kComputeCapabilityMajor = 75;  // CU_DEVICE_ATTRIBUTE_...
+inline constexpr int kComputeCapabilityMinor = 76;
+inline constexpr int kMostUrgent = -100;         // of streams; the driver takes the nearest that it has
 inline constexpr unsigned kPortable = 0x1;       // CU_MEMHOSTALLOC_PORTABLE: for every context
 inline constexpr unsigned kNonBlocking = 0x1;    // CU_STREAM_NON_BLOCKING: not ordered with the default stream
 inline constexpr unsigned kDisableTiming = 0x2;  // CU_EVENT_DISABLE_TIMING
@@ -41,35 +46,42 @@ inline constexpr int kRelaxedCapture = 2;        // CU_STREAM_CAPTURE_MODE_RELAX
 inline constexpr int kEarliestDriver = 11'000;   // as cuDriverGetVersion tells it: 1000 * major + 10 * minor
 
 // member, name in the library, arguments. All give a status.
-#define FEEDLINE_CUDA_CALLS(X)                                                                       \
-  X(init, "cuInit", (unsigned))                                                                      \
-  X(driver_version, "cuDriverGetVersion", (int*))                                                    \
-  X(error_name, "cuGetErrorName", (int, const char**))                                               \
-  X(error_words, "cuGetErrorString", (int, const char**))                                            \
-  X(device_count, "cuDeviceGetCount", (int*))                                                        \
-  X(device, "cuDeviceGet", (DeviceNumber*, int))                                                     \
-  X(device_name, "cuDeviceGetName", (char*, int, DeviceNumber))                                      \
-  X(primary_retain, "cuDevicePrimaryCtxRetain", (ContextHandle*, DeviceNumber))                      \
-  X(primary_release, "cuDevicePrimaryCtxRelease_v2", (DeviceNumber))                                 \
-  X(push, "cuCtxPushCurrent_v2", (ContextHandle))                                                    \
-  X(pop, "cuCtxPopCurrent_v2", (ContextHandle*))                                                     \
-  X(capture_mode, "cuThreadExchangeStreamCaptureMode", (int*))                                       \
-  X(host_alloc, "cuMemHostAlloc", (void**, std::size_t, unsigned))                                   \
-  X(host_free, "cuMemFreeHost", (void*))                                                             \
-  X(alloc, "cuMemAlloc_v2", (DeviceAddress*, std::size_t))                                           \
-  X(free, "cuMemFree_v2", (DeviceAddress))                                                           \
-  X(memory_info, "cuMemGetInfo_v2", (std::size_t*, std::size_t*))                                    \
-  X(copy_to_device, "cuMemcpyHtoDAsync_v2", (DeviceAddress, const void*, std::size_t, StreamHandle)) \
-  X(stream_create, "cuStreamCreate", (StreamHandle*, unsigned))                                      \
-  X(stream_destroy, "cuStreamDestroy_v2", (StreamHandle))                                            \
-  X(stream_finish, "cuStreamSynchronize", (StreamHandle))                                            \
-  X(stream_wait, "cuStreamWaitEvent", (StreamHandle, EventHandle, unsigned))                         \
-  X(stream_capturing, "cuStreamIsCapturing", (StreamHandle, int*))                                   \
-  X(event_create, "cuEventCreate", (EventHandle*, unsigned))                                         \
-  X(event_destroy, "cuEventDestroy_v2", (EventHandle))                                               \
-  X(event_record, "cuEventRecord", (EventHandle, StreamHandle))                                      \
-  X(event_query, "cuEventQuery", (EventHandle))                                                      \
-  X(event_wait, "cuEventSynchronize", (EventHandle))
+#define FEEDLINE_CUDA_CALLS(X)                                                                                   \
+  X(init, "cuInit", (unsigned))                                                                                  \
+  X(driver_version, "cuDriverGetVersion", (int*))                                                                \
+  X(error_name, "cuGetErrorName", (int, const char**))                                                           \
+  X(error_words, "cuGetErrorString", (int, const char**))                                                        \
+  X(device_count, "cuDeviceGetCount", (int*))                                                                    \
+  X(device, "cuDeviceGet", (DeviceNumber*, int))                                                                 \
+  X(device_name, "cuDeviceGetName", (char*, int, DeviceNumber))                                                  \
+  X(device_attribute, "cuDeviceGetAttribute", (int*, int, DeviceNumber))                                         \
+  X(primary_retain, "cuDevicePrimaryCtxRetain", (ContextHandle*, DeviceNumber))                                  \
+  X(primary_release, "cuDevicePrimaryCtxRelease_v2", (DeviceNumber))                                             \
+  X(push, "cuCtxPushCurrent_v2", (ContextHandle))                                                                \
+  X(pop, "cuCtxPopCurrent_v2", (ContextHandle*))                                                                 \
+  X(capture_mode, "cuThreadExchangeStreamCaptureMode", (int*))                                                   \
+  X(host_alloc, "cuMemHostAlloc", (void**, std::size_t, unsigned))                                               \
+  X(host_free, "cuMemFreeHost", (void*))                                                                         \
+  X(alloc, "cuMemAlloc_v2", (DeviceAddress*, std::size_t))                                                       \
+  X(free, "cuMemFree_v2", (DeviceAddress))                                                                       \
+  X(memory_info, "cuMemGetInfo_v2", (std::size_t*, std::size_t*))                                                \
+  X(copy_to_device, "cuMemcpyHtoDAsync_v2", (DeviceAddress, const void*, std::size_t, StreamHandle))             \
+  X(stream_create, "cuStreamCreateWithPriority", (StreamHandle*, unsigned, int))                                 \
+  X(stream_destroy, "cuStreamDestroy_v2", (StreamHandle))                                                        \
+  X(stream_finish, "cuStreamSynchronize", (StreamHandle))                                                        \
+  X(stream_wait, "cuStreamWaitEvent", (StreamHandle, EventHandle, unsigned))                                     \
+  X(stream_capturing, "cuStreamIsCapturing", (StreamHandle, int*))                                               \
+  X(event_create, "cuEventCreate", (EventHandle*, unsigned))                                                     \
+  X(event_destroy, "cuEventDestroy_v2", (EventHandle))                                                           \
+  X(event_record, "cuEventRecord", (EventHandle, StreamHandle))                                                  \
+  X(event_query, "cuEventQuery", (EventHandle))                                                                  \
+  X(event_wait, "cuEventSynchronize", (EventHandle))                                                             \
+  X(module_load, "cuModuleLoadData", (ModuleHandle*, const void*))                                               \
+  X(module_unload, "cuModuleUnload", (ModuleHandle))                                                             \
+  X(module_function, "cuModuleGetFunction", (FunctionHandle*, ModuleHandle, const char*))                        \
+  X(launch, "cuLaunchKernel",                                                                                    \
+    (FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, StreamHandle, void**, \
+     void**))
 
 // The same, of drivers that came later: nullptr where this one has none.
 #define FEEDLINE_CUDA_LATER_CALLS(X) X(context_record, "cuCtxRecordEvent", (ContextHandle, EventHandle))

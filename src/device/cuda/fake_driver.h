@@ -97,7 +97,7 @@ class FakeDriver {
     finish();
     EXPECT_EQ(violations(), 0) << words();
     EXPECT_EQ(CopyStream::left_behind(), 0u);
-    for (const char* what : {"pinned", "memory", "streams", "events", "contexts", "pending"})
+    for (const char* what : {"pinned", "memory", "streams", "events", "contexts", "pending", "modules"})
       EXPECT_EQ(count(what), 0) << what;
   }
 

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The kernels of kernels/, loaded into a GPU's context.
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "device/cuda/context.h"
+#include "device/cuda/kernels/launch.h"
+
+namespace feedline::device::cuda {
+
+// Thread-safe. Outlives what was launched.
+class PixelKernels {
+ public:
+  // The code that fits the GPU, or PTX, which the driver translates. An error: neither does, and the message says why.
+  static Result<std::shared_ptr<const PixelKernels>> load(std::shared_ptr<const Context> context);
+  ~PixelKernels();
+  PixelKernels(const PixelKernels&) = delete;
+  PixelKernels& operator=(const PixelKernels&) = delete;
+
+  const std::string& image() const { return image_; }  // "sm_90"
+  // Behind what the stream was given, where the context is the thread's. Requires: check_job().
+  Result<void> launch(const PixelJob& job, Element element, StreamHandle stream) const;
+
+ private:
+  explicit PixelKernels(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
+  Result<void> load_image();
+  Result<void> find_functions();
+  Result<int> capability(int attribute) const;
+
+  const std::shared_ptr<const Context> context_;
+  std::string image_;
+  ModuleHandle module_ = nullptr;
+  std::array<FunctionHandle, 4> functions_{};  // by Element
+};
+
+}  // namespace feedline::device::cuda
