@@ -33,7 +33,7 @@ NEEDS = {
     "fastjsonschema": "fastjsonschema==2.22.3",
 }
 CONTRACT = "feedline_device_tests"  # the engine's own tests of devices, as the build leaves them
-STEPS = ("facts", "tests", "contract", "sanitizer", "bench", "causes")
+STEPS = ("facts", "tests", "contract", "sanitizer", "bench", "causes", "figures")
 CAUSES = ("unpinned_copy", "blocking_copy", "host_to_device", "precision_not_reduced")
 FACTS = """
 import json, torch
@@ -177,6 +177,11 @@ class Check:
         return Step(
             "failed" if wrong else "passed", f"not named right: {', '.join(wrong)}" if wrong else "", found=found
         )
+
+    def figures(self) -> Step:
+        self._gpu()
+        done = self._run([self._python, str(ROOT / "tools/gpu_figures.py")], 300)
+        return self._of(done, {"record": json.loads(done.stdout)} if done.stdout.startswith("{") else {})
 
     @property
     def _python(self) -> str:
