@@ -28,11 +28,13 @@ enum class DType : std::uint8_t {
   kUint32,
   kUint64,
   kFloat64,
+  // of batches of images only: what LoaderOptions::dtype makes of float32, rounded to the nearest even
+  kBfloat16,
 };
 
 bool is_pixel_dtype(DType dtype);       // uint8, float16 or float32: what images are made of
 std::size_t size_of(DType dtype);       // bytes per element
-std::string_view name_of(DType dtype);  // NumPy's name: "uint8", "float32"
+std::string_view name_of(DType dtype);  // NumPy's name: "uint8", "float32"; "bfloat16", which is none of NumPy's
 
 // One number of a dtype: its bytes are the first size_of(dtype).
 using Element = std::array<std::byte, 8>;

@@ -43,6 +43,8 @@ nb::dlpack::dtype dlpack_dtype(DType dtype) {
     case DType::kFloat32:
     case DType::kFloat64:
       return with_code(nb::dlpack::dtype_code::Float);
+    case DType::kBfloat16:
+      return with_code(nb::dlpack::dtype_code::Bfloat);
   }
   return with_code(nb::dlpack::dtype_code::UInt);
 }

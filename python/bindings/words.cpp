@@ -22,7 +22,7 @@ auto look_up(const char* subject, const Known& words, std::string_view word) {
   raise_config(std::string(subject) + ": \"" + std::string(word) + "\" is not one of " + known);
 }
 
-constexpr Words<DType, 12> kDTypes{{{"uint8", DType::kUint8},
+constexpr Words<DType, 13> kDTypes{{{"uint8", DType::kUint8},
                                     {"int64", DType::kInt64},
                                     {"float16", DType::kFloat16},
                                     {"float32", DType::kFloat32},
@@ -33,7 +33,8 @@ constexpr Words<DType, 12> kDTypes{{{"uint8", DType::kUint8},
                                     {"uint16", DType::kUint16},
                                     {"uint32", DType::kUint32},
                                     {"uint64", DType::kUint64},
-                                    {"float64", DType::kFloat64}}};
+                                    {"float64", DType::kFloat64},
+                                    {"bfloat16", DType::kBfloat16}}};
 constexpr Words<Fidelity, 2> kFidelities{{{"exact", Fidelity::kExact}, {"fast", Fidelity::kFast}}};
 constexpr Words<Layout, 2> kLayouts{{{"NCHW", Layout::kNchw}, {"NHWC", Layout::kNhwc}}};
 constexpr Words<MixMode, 4> kMixModes{

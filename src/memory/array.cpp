@@ -18,6 +18,7 @@ std::size_t size_of(DType dtype) {
     case DType::kBool:
       return 1;
     case DType::kFloat16:
+    case DType::kBfloat16:
     case DType::kInt16:
     case DType::kUint16:
       return 2;
@@ -39,6 +40,8 @@ std::string_view name_of(DType dtype) {
       return "uint8";
     case DType::kFloat16:
       return "float16";
+    case DType::kBfloat16:
+      return "bfloat16";
     case DType::kFloat32:
       return "float32";
     case DType::kInt64:

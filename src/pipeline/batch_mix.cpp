@@ -191,7 +191,9 @@ Result<void> BatchMix::take_image(const FieldSpec& field, const transform::LeftE
   if (field.is_late()) return refuse("has rows of different sizes, which cannot be mixed; give them one size");
   const ArraySpec& array = left ? left->spec : field.array;
   const DType dtype = array.dtype;
-  if (dtype != DType::kFloat32 && dtype != DType::kFloat16)
+  if (!left && dtype == DType::kBfloat16)
+    return refuse("is bfloat16, which is mixed on a GPU alone; use float16 or float32");
+  if (dtype != DType::kFloat32 && dtype != DType::kFloat16 && dtype != DType::kBfloat16)
     return refuse("is " + std::string(feedline::name_of(dtype)) +
                   ", whose values between two pixels would be rounded; use normalize, to_dtype or dtype=\"float32\"");
   if (array.shape.dims() != 3) return refuse("is no image of channels, height and width");

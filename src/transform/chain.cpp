@@ -46,7 +46,7 @@ bool writes_values(std::span<const Operation> operations) {
 }
 
 std::shared_ptr<const LeftElements> left_elements(const Pointwise& pointwise, int channels, Size size, Layout layout) {
-  const bool halves = pointwise.dtype() == DType::kFloat16;
+  const bool halves = pointwise.dtype() == DType::kFloat16 || pointwise.dtype() == DType::kBfloat16;
   const void* const tables = halves ? static_cast<const void*>(pointwise.float16_tables())
                                     : static_cast<const void*>(pointwise.float32_tables());
   const auto* const bytes = static_cast<const std::byte*>(tables);
@@ -65,11 +65,15 @@ Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> ope
         "the chain has no fixed output size" +
         (inferred.open_by.empty() ? "" : ", as what " + inferred.open_by + " gives differs in size from time to time") +
         ": add resize((height, width)), center_crop or a random crop");
-  if (dtype && !is_pixel_dtype(*dtype))
+  if (dtype && !is_pixel_dtype(*dtype) && dtype != DType::kBfloat16)
     return config_error("dtype: " + std::string(name_of(*dtype)) + " is no element type of images");
   if (dtype == DType::kUint8 && inferred.dtype != DType::kUint8)
     return config_error("dtype: the operations give " + std::string(name_of(inferred.dtype)) +
                         ", which cannot become uint8");
+  if (dtype == DType::kBfloat16 && writes_values(operations))
+    return config_error(
+        "dtype: bfloat16 is made of pixels alone, and what random_erasing writes behind normalize or to_dtype is none; "
+        "put it before these, or use float16 or float32");
   Pointwise pointwise(inferred.channels);
   for (const Operation& operation : operations) {
     if (const auto* normalize = std::get_if<op::Normalize>(&operation)) pointwise.normalize(*normalize);

@@ -45,7 +45,7 @@ void Emitter::emit_plane(const std::uint8_t* row, int channel, bool mirrored, co
   if (spec_.dtype == DType::kFloat32) {
     kernels.lookup_float32(row, width_, mirrored, pointwise_.float32_tables()[channel], proved,
                            reinterpret_cast<float*>(out));
-  } else if (spec_.dtype == DType::kFloat16) {
+  } else if (spec_.dtype == DType::kFloat16 || spec_.dtype == DType::kBfloat16) {
     kernels.lookup_float16(row, width_, mirrored, pointwise_.float16_tables()[channel], proved,
                            reinterpret_cast<std::uint16_t*>(out));
   } else if (mirrored) {
@@ -59,7 +59,7 @@ void Emitter::emit_pixels(const std::uint8_t* row, const Kernels& kernels, std::
   if (spec_.dtype == DType::kFloat32) {
     kernels.lookup_rgb_float32(row, width_, pointwise_.float32_tables(), pointwise_.proved(),
                                reinterpret_cast<float*>(out));
-  } else if (spec_.dtype == DType::kFloat16) {
+  } else if (spec_.dtype == DType::kFloat16 || spec_.dtype == DType::kBfloat16) {
     kernels.lookup_rgb_float16(row, width_, pointwise_.float16_tables(), pointwise_.proved(),
                                reinterpret_cast<std::uint16_t*>(out));
   } else {

@@ -33,7 +33,7 @@ Pointwise::Pointwise(int channels) : channels_(channels) {
 
 void Pointwise::convert(DType dtype, bool scale) {
   if (dtype == dtype_) return;
-  FEEDLINE_CHECK(dtype == DType::kFloat32 || dtype == DType::kFloat16);
+  FEEDLINE_CHECK(dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBfloat16);
   const bool divides = dtype_ == DType::kUint8 && scale;
   for (Table& table : values_) {
     for (float& value : table) {
@@ -63,16 +63,22 @@ void Pointwise::normalize(const op::Normalize& normalize) {
 }
 
 void Pointwise::finish() {
-  proved_ = dtype_ != DType::kUint8;
+  proved_ = dtype_ != DType::kUint8 && dtype_ != DType::kBfloat16;
   for (std::size_t c = 0; c < static_cast<std::size_t>(channels_); ++c) {
     for (int i = 0; i < 256; ++i) {
       const float exact = values_[c][i];
       const float computed = arithmetic(i, constants_[c]);
-      halves_[c][i] = to_half(exact);
+      halves_[c][i] = dtype_ == DType::kBfloat16 ? to_bfloat16(exact) : to_half(exact);
       // a table of halves may come from rounding the arithmetic's float
       if (dtype_ == DType::kFloat16 ? to_half(computed) != halves_[c][i] : !same_bits(computed, exact)) proved_ = false;
     }
   }
+}
+
+std::uint16_t to_bfloat16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>((bits >> 16) | 0x40u);  // NaN stays one
+  return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
 std::uint16_t to_half(float value) {

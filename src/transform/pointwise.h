@@ -20,13 +20,13 @@ class Pointwise {
  public:
   explicit Pointwise(int channels);
 
-  void convert(DType dtype, bool scale);           // Requires: not from a float to kUint8
+  void convert(DType dtype, bool scale);           // Requires: not from a float to kUint8; nothing behind kBfloat16
   void normalize(const op::Normalize& normalize);  // Requires: one mean and std, or as many as channels
   void finish();                                   // tables are valid after it
 
   DType dtype() const { return dtype_; }
   const float (*float32_tables() const)[256] { return values_.data(); }
-  const std::uint16_t (*float16_tables() const)[256] { return halves_.data(); }
+  const std::uint16_t (*float16_tables() const)[256] { return halves_.data(); }  // of kBfloat16 too
   // One per channel, or nullptr where the tables must serve.
   const PointwiseConstants* proved() const { return proved_ ? constants_.data() : nullptr; }
 
@@ -45,5 +45,7 @@ class Pointwise {
 // IEEE 754 binary16, round to nearest even.
 std::uint16_t to_half(float value);
 float from_half(std::uint16_t bits);
+// The upper half of a float32, rounded to the nearest even.
+std::uint16_t to_bfloat16(float value);
 
 }  // namespace feedline::transform

@@ -16,7 +16,7 @@ import pytest
 
 _ROOT = Path(__file__).parents[2]
 _SOURCE = _ROOT / "tests" / "fake_cuda" / "fake_cuda.cpp"
-_KINDS = {0: "i", 1: "u", 2: "f", 6: "b"}  # DLPack's type codes, as NumPy names them
+_KINDS = {0: "i", 1: "u", 2: "f", 4: "u", 6: "b"}  # DLPack's type codes, as NumPy names them; bfloat16 by its bits
 
 
 def build(folder: Path) -> Path:

@@ -98,6 +98,17 @@ def test_drop_last_and_lengths(train: feedline.Dataset) -> None:
             assert [len(batch.label) for batch in loader] == lengths
 
 
+def test_bfloat16_is_float32_rounded(train: feedline.Dataset) -> None:
+    torch = pytest.importorskip("torch")
+    with train.loader(4) as full, train.loader(4, dtype=torch.bfloat16) as half:
+        for ours, theirs in zip(half, full, strict=True):
+            assert ours.image.dtype == torch.bfloat16 and torch.equal(ours.image, theirs.image.to(torch.bfloat16))
+    with pytest.raises(feedline.ConfigError, match="mixed on a GPU alone"):
+        train.loader(4, dtype="bfloat16", mixup=0.2)
+    with pytest.raises(feedline.ConfigError, match="random_erasing writes behind normalize"):
+        train.random_erasing().loader(4, dtype="bfloat16")
+
+
 def test_layout_and_dtype(train: feedline.Dataset, folder: Path) -> None:
     plain = feedline.open(folder).random_resized_crop(16)
 
@@ -113,5 +124,7 @@ def test_layout_and_dtype(train: feedline.Dataset, folder: Path) -> None:
     full, half = first(train), first(train, dtype="float16")
     assert half.dtype == np.float16
     np.testing.assert_array_equal(half, full.astype(np.float16))
+    with pytest.raises(feedline.ConfigError, match="NumPy has no bfloat16"):
+        first(train, dtype="bfloat16")
     scaled = first(plain, dtype=np.float32)
     np.testing.assert_array_max_ulp(scaled, nchw.astype(np.float32) / np.float32(255), maxulp=1)

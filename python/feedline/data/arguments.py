@@ -240,11 +240,11 @@ def array_dtype(where: str, value: Any) -> str:
     return word.removeprefix("torch.").removeprefix("numpy.")
 
 
-def dtype(where: str, value: Any) -> str:
+def dtype(where: str, value: Any, also: tuple[str, ...] = ()) -> str:
     """array_dtype() of images."""
     word = array_dtype(where, value)
-    if word not in _DTYPES:
-        raise ConfigError(f"{where}: dtype must be one of {', '.join(_DTYPES)}, not {value!r}")
+    if word not in _DTYPES and word not in also:
+        raise ConfigError(f"{where}: dtype must be one of {', '.join(_DTYPES + also)}, not {value!r}")
     return word
 
 

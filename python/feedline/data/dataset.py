@@ -448,7 +448,8 @@ class Dataset(Targets, Augmentations, Parts):
                 stream of their own; torch's current stream waits for a batch when ``next()`` returns it, and the host
                 does not. See docs/device.md.
             dtype: of image fields, as by ``to_dtype(dtype, scale=True)``: ``"float16"``, ``"float32"``, ``"uint8"``,
-                NumPy's or torch's; None is what the operations give.
+                NumPy's or torch's; None is what the operations give. Or ``"bfloat16"``: their float32, rounded to the
+                nearest even, as ``tensor.to(torch.bfloat16)`` does it.
             layout: ``"NCHW"`` or ``"NHWC"``.
             output: ``"torch"`` tensors, ``"numpy"`` arrays, or ``"tv_tensors"``: torchvision's Image, Mask,
                 BoundingBoxes and KeyPoints, the latter two where they are lists, with the sample's canvas. Or

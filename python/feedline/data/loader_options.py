@@ -58,6 +58,7 @@ class LoaderOptions(NamedTuple):
         """A loader over ``dataset``. Raises ConfigError where an option is wrong; nothing is read."""
         output = Output(arguments.choice(_WHERE, "output", self.output, ("torch", "numpy", "tv_tensors", "dlpack")))
         cuda_device = gpu.index_of(_WHERE, self.device, output)
+        self._check_dtype(output)
         wrapper = self._wrapper(dataset) if output is Output.TV_TENSORS else None
         rank, world_size = ranks.resolve(self.rank, self.world_size)
         engine = self._engine_loader(dataset, rank, world_size, cuda_device)
@@ -73,6 +74,13 @@ class LoaderOptions(NamedTuple):
             explained=lambda text: _with_place(text, dataset.source),
             on_gpu=cuda_device is not None,
         )
+
+    def _check_dtype(self, output: Output) -> None:
+        if output is Output.NUMPY and self._dtype() == "bfloat16":
+            raise ConfigError(f'{_WHERE}: NumPy has no bfloat16; give output="torch" or output="dlpack"')
+
+    def _dtype(self) -> str | None:
+        return None if self.dtype is None else arguments.dtype(_WHERE, self.dtype, also=("bfloat16",))
 
     def _wrapper(self, dataset: _engine.Dataset) -> Wrapper:
         if self.layout != "NCHW":
@@ -103,7 +111,7 @@ class LoaderOptions(NamedTuple):
             rank=rank,
             world_size=world_size,
             uneven=self.uneven,
-            dtype=None if self.dtype is None else arguments.dtype(_WHERE, self.dtype),
+            dtype=self._dtype(),
             layout=self.layout,
             timeout_ms=_milliseconds(self.timeout),
             bucket_bounds=bounds,

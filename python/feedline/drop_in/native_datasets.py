@@ -57,7 +57,7 @@ class NativeDatasetIterator(NativeImageIterator):
 
     def _samples_of(self, columns: list[torch.Tensor], rows: int) -> list[Any]:
         """The rows of a batch as the dataset gives its samples."""
-        arrays = [column.numpy() for column in columns]
+        arrays = [column.cpu().numpy() for column in columns]
         return [
             self._batch_type(
                 *(a[row].item() if number else a[row] for a, number in zip(arrays, self._is_number, strict=True))

@@ -22,6 +22,7 @@ from ..errors import StalledError
 from ..loader import changes
 from . import fetch, sources
 from .course import Course
+from .devices import to_device
 from .known_collate import Stock
 from .lowering import ImagePlan
 from .native import Late, NativeIterator
@@ -51,7 +52,19 @@ class NativeImageIterator(NativeIterator):
 
     def _start(self, loader: Any) -> None:
         self._size = _expected_size(loader)
+        self._cuda_device = self._gpu(Settings.of(loader).device)
         super()._start(loader)
+
+    def _gpu(self, device: torch.device | None) -> int | None:
+        """The GPU that the engine brings batches to; None: it leaves them here, and they go there as torch's do."""
+        if device is None or device.type != "cuda" or not isinstance(self._plan.collation, Stock):
+            return None  # a function of the user's collates what is in host memory
+        return torch.cuda.current_device() if device.index is None else device.index
+
+    def _finished(self, data: Any) -> Any:
+        if self._cuda_device is None:
+            return super()._finished(data)
+        return to_device(data, self._settings.device)  # images are there
 
     def _begin(self, index: Any, batch: int) -> _Begun | None:
         try:
@@ -82,6 +95,7 @@ class NativeImageIterator(NativeIterator):
             seed=0 if settings.seed is None else settings.seed & _MASK,
             timeout_ms=round(1000 * (self._timeout or settings.stall_timeout)),
             memory_budget=settings.memory_budget,
+            cuda_device=self._cuda_device,
         )
         self._pipeline = Pipeline.take(self._course, settings, setting, self._plan)
         self._pipeline.begin(self._cursor.epoch)
@@ -107,7 +121,7 @@ class NativeImageIterator(NativeIterator):
         if not course.native_misses:
             _log.info("the engine does not read all files; the dataset reads the others in this process")
         course.native_misses += len(bad)
-        return self._mended(index, list(zip(images, labels, strict=True)), set(bad))
+        return self._mended(index, list(zip(images.cpu(), labels, strict=True)), set(bad))
 
     def _collated(self, images: torch.Tensor, labels: list[Any], index: Any) -> Any:
         batch = [images, default_collate(tuple(labels))]  # as torch transposes samples: text stays in a tuple
@@ -190,7 +204,10 @@ class _Overlay:
 
 
 class Setting(NamedTuple):
-    """What a pipeline is made for. `memory_budget`: the user's, bytes. `dataset`: None for files that are named."""
+    """What a pipeline is made for. `memory_budget`: the user's, bytes. `dataset`: None for files that are named.
+
+    `cuda_device`: where its batches are; None: in host memory.
+    """
 
     dataset: Any
     operations: tuple[str, ...]
@@ -200,6 +217,7 @@ class Setting(NamedTuple):
     seed: int
     timeout_ms: int
     memory_budget: int | None
+    cuda_device: int | None
 
 
 class Pipeline:
@@ -228,6 +246,7 @@ class Pipeline:
             most_workers=setting.threads,
             memory_budget=budget,
             timeout_ms=setting.timeout_ms,
+            cuda_device=setting.cuda_device,
         )
         self._feeds_gpu = settings.feeds_gpu()
         self._changes = changes.Log()

@@ -79,6 +79,8 @@ Element element_of(DType dtype) {
       return Element::kFloat32;
     case DType::kFloat16:
       return Element::kFloat16;
+    case DType::kBfloat16:
+      return Element::kBfloat16;
     default:
       FEEDLINE_CHECK(dtype == DType::kUint8);
       return Element::kUint8;
