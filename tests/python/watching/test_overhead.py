@@ -204,6 +204,68 @@ def test_watched_steps_are_paid_for_from_the_first_on(made, monkeypatch):
     calls.end()
 
 
+@pytest.fixture
+def smooth(made, monkeypatch):
+    """(calls, clock) of a loop that uses a device and has gone on for a while: its second run is free."""
+    torch = pytest.importorskip("torch", reason="torch, whose methods are counted, is not installed")
+    clock = Clock(monkeypatch)
+    monkeypatch.setattr(counted_calls, "clock", clock)
+    calls = counted_calls.CountedCalls(made)
+    calls._devices._devices.add(torch.device("meta"))
+    calls._runs, calls._first_ns = 1, clock.now
+    clock.now += counted_calls.WARM_NS + 1
+    yield calls, clock
+    calls.stop()
+
+
+def test_of_a_loop_that_uses_a_device_steps_are_watched_in_runs(smooth):
+    import torch
+
+    calls, clock = smooth
+    for step in range(counted_calls.RUN_STEPS):
+        assert calls.watch() and calls.left == counted_calls.RUN_STEPS - step
+        torch.zeros(1).item()
+        calls.end()
+        assert calls.count == 1
+        torch.zeros(1).item()  # of the loader
+        assert calls.count == 1
+        calls.paid(MS)
+    assert calls.left == 0 and "item" not in torch.Tensor.__dict__
+    assert not calls.watch()  # it has cost what it may
+    clock.now += int(2 * counted_calls.RUN_STEPS * MS / counted_calls.CALLS_SHARE)
+    assert calls.watch() and calls.left == counted_calls.RUN_STEPS
+
+
+@pytest.mark.parametrize("ends", ["epoch", "compiled"])
+def test_a_run_ends_with_its_epoch_and_where_something_is_compiled(smooth, monkeypatch, ends):
+    import torch
+
+    calls, _ = smooth
+    assert calls.watch()
+    calls.end()
+    if ends == "epoch":
+        calls.stop()
+    else:
+        monkeypatch.setattr(counted_calls, "_compiles", lambda: True)
+        assert not calls.watch()
+    assert calls.left == 0 and not calls.installed
+    assert not [name for name in ("item", "to", "copy_") if name in torch.Tensor.__dict__]
+
+
+def test_what_a_device_is_asked_for_once_is_no_cost_of_watching(smooth, tmp_path):
+    calls, _ = smooth
+    recorder = calls._devices._recorder
+    spent = recorder.spent_ns
+    assert calls.watch()
+    calls.end()
+    once = calls.taken_once()
+    assert once > 0 and calls.taken_once() == 0
+    assert recorder.spent_ns == spent
+    calls.watch()
+    calls.end()
+    assert calls.taken_once() == 0  # it was told
+
+
 def test_what_an_event_costs_follows_what_hooks_take(made, monkeypatch):
     begin(made, Clock(monkeypatch), event_ns=1500.0)
     for _ in range(100):
