@@ -3,7 +3,9 @@
 
 import json
 import os
+import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from watched import recorded
 
 from feedline.watching.harvest import Harvest
-from feedline.watching.probe import allowance, counted_calls, events, opened_files, recorder
+from feedline.watching.probe import allowance, counted_calls, events, loop_hooks, opened_files, recorder
 from feedline.watching.probe.events import Event, Total
 from feedline.watching.probe.pace import Pace
 from feedline.watching.probe.recorder import Recorder
@@ -234,6 +236,26 @@ def test_of_a_loop_that_uses_a_device_steps_are_watched_in_runs(smooth):
     assert not calls.watch()  # it has cost what it may
     clock.now += int(2 * counted_calls.RUN_STEPS * MS / counted_calls.CALLS_SHARE)
     assert calls.watch() and calls.left == counted_calls.RUN_STEPS
+
+
+@pytest.mark.parametrize("uses_a_device", [True, False])
+def test_a_run_begins_in_time_however_seldom_steps_are_seen(tmp_path, monkeypatch, uses_a_device):
+    torch = pytest.importorskip("torch", reason="torch, whose methods are counted, is not installed")
+    recorder, loop = Recorder(str(tmp_path)), loop_hooks._Loop(0)
+    calls = counted_calls.CountedCalls(recorder)
+    monkeypatch.setattr(counted_calls, "WARM_NS", 20 * MS)
+    monkeypatch.setattr(recorder, "unseen_after", lambda *_: 10_000)
+    monkeypatch.setattr(calls._devices, "tell", lambda: False)
+    next_one = loop_hooks._around_next(lambda _: time.sleep(0.001), recorder, calls, loop_hooks._no_task)
+    iterator, watched = SimpleNamespace(_feedline_loop=loop), 0
+    for step in range(80):
+        next_one(iterator)
+        watched += calls.installed
+        if step == 3 and uses_a_device:
+            calls._devices._devices.add(torch.device("meta"))
+            loop.unseen = 0
+    calls.stop()
+    assert watched == 1 + (counted_calls.RUN_STEPS if uses_a_device else 0)
 
 
 @pytest.mark.parametrize("ends", ["epoch", "compiled"])

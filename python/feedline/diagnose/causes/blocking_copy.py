@@ -33,8 +33,8 @@ CAUSE = Cause(
         means="The batch could be fetched by the device while the host goes on, but the call waits until it is there.",
         recognised="Copies from page-locked memory that were not asked to be non-blocking, by their time on the "
         "device's stream.",
-        to_do="Ask for copies that do not wait, on a stream of their own, one batch ahead. No more is promised than the "
-        "copies themselves leave: a loop goes no faster than its bytes cross the link.",
+        to_do="Ask for copies that do not wait, on a stream of their own, one batch ahead. No more is promised than "
+        "the copies themselves leave: a loop goes no faster than its bytes cross the link.",
         abstains="No step was watched, as with torch.compile; the kind of device has no timed events in torch.",
         example="2 copies of 20 MB in all per step, from page-locked memory without non_blocking=True, hold the "
         "device's stream for 6.00 ms of a step of 10: blocking_copy, 60 %.",

@@ -35,8 +35,8 @@ CAUSE = Cause(
         recognised="`.to`, `.cuda` and `copy_` of some of the steps, and their time on the device's stream, between "
         "two timed events. Time inside the call is not counted: it may be waiting for kernels that are needed anyway.",
         to_do="Page-lock the batches and ask for copies that do not wait, both together: one without the other gains "
-        "little. Without workers, next() itself page-locks, which is counted against the gain. Page-locked bytes cross the "
-        "link too, so that no more is promised than it leaves.",
+        "little. Without workers, next() itself page-locks, which is counted against the gain. Page-locked bytes "
+        "cross the link too, so that no more is promised than it leaves.",
         abstains="No step was watched, as with torch.compile; the kind of device has no timed events in torch.",
         example="2 copies of 20 MB in all per step, from pageable memory, hold the device's stream for 6.00 ms of a "
         "step of 10: unpinned_copy, 60 %.",

@@ -3,9 +3,9 @@
 
 A copy holds up the stream that it is made on, and what computes there waits: its time there, by the device's own
 events, is lost whether or not the host waits too. The host's time in the call is not: it may be waiting for earlier
-kernels, which are needed anyway. Between two events lies more than the copy where its stream has nothing else to do and waits for the
-host, so no copy is taken to last longer than its bytes do over the slowest link. And no change gives back more than what
-does not stay: the bytes still cross the link, and the loop keeps its own work.
+kernels, which are needed anyway. Between two events lies more than the copy where its stream has nothing else to do and
+waits for the host, so no copy is taken to last longer than its bytes do over the slowest link. And no change gives back
+more than what does not stay: the bytes still cross the link, and the loop keeps its own work.
 """
 
 from __future__ import annotations

@@ -76,6 +76,12 @@ class CountedCalls:
         free = 0 < self._runs < _FREE_RUNS and since > WARM_NS
         return free or self._cost_ns <= _FREE_NS + CALLS_SHARE * since
 
+    def run_in(self) -> int | None:
+        """The ns until a run is free; None: it was made, or nothing uses a device."""
+        if self._runs != 1 or not self._devices.used:
+            return None
+        return max(self._first_ns + WARM_NS - clock(), 0)
+
     def end(self) -> None:
         """Called when the step ends."""
         if not self.installed:
@@ -137,4 +143,4 @@ def _compiles() -> bool:
     """Whether anything was compiled by torch.compile: its graphs would break at a changed method."""
     frames = sys.modules.get("torch._dynamo.eval_frame")
     backends = getattr(frames, "cached_backends", None) or {}
-    return any(backend is not None for backend in backends.values())
+    return len(backends) > 0 and any(backend is not None for backend in backends.values())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hooks of a watched step that see a device's side of it: copies of host memory to it, and its work's precision.
 
-A copy's time on the device is what lies between two events on the stream that it is made on: no privileges, no
-profiler, and nobody waits for it. The events are read in a later watched step.
+A copy's time on the device is what lies between two events on the stream that it is made on (stream_times.py). They
+are read before the next run of watched steps, or when the first step passes that is seen and not watched.
 """
 
 from __future__ import annotations
@@ -13,26 +13,18 @@ import os
 import sys
 from collections import defaultdict, deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from feedline.watching.probe import copy_targets, events
 from feedline.watching.probe.recorder import Recorder, clock, cpu_clock
+from feedline.watching.probe.stream_times import StreamTimes, Timing
 
-_MOST_PENDING = 64  # copies whose events nobody has read: a device that is so far behind is looked at less
+_MOST_PENDING = 256  # copies whose events nobody has read: a device that is so far behind is looked at less
 _MOST_PARAMETERS = 4096  # whose types are looked at
 _MOST_SIZES = 16  # of a step's copies
 _INSTALL_NS = 12_000  # what install() and remove() were measured to take, for the sum of costs that is printed
 _HOST = ("cpu", "meta")
 _ABSENT = object()
-
-
-class _Timing(NamedTuple):
-    """Two events on a stream: where what is timed begins, and where it ends."""
-
-    device: Any
-    start: Any
-    end: Any
-    stream: Any
 
 
 class KeptHooks:
@@ -61,21 +53,20 @@ class DeviceHooks:
         self._hidden: list[tuple[Any, str, Any]] = []
         self._kept = KeptHooks()
         self._copies: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])  # flags: copies, bytes, ns in the calls
-        self._pending: deque[tuple[_Timing, int]] = deque(maxlen=_MOST_PENDING)  # with the flags of the copy
+        self._pending: deque[tuple[Timing, int]] = deque(maxlen=_MOST_PENDING)  # with the flags of the copy
         self._sizes: list[int] = []  # of this step's copies, but of parameters; and of the step with most bytes
         self._batch: list[int] = []
         self._well = True  # all copies so far were from page-locked memory, and not waited for
         self._optimizer_hook: Any = None
         self._cost_ns = 0
         self._watches = False
-        self._spare: dict[Any, list[Any]] = defaultdict(list)  # events by device, whose times were read
-        self._default_streams: dict[Any, Any] = {}
+        self._times: dict[Any, StreamTimes] = {}  # by device
         self._devices: set[Any] = set()
         self._parameters: dict[int, dict[str, int]] = {}  # by optimizer: elements by type
         self._autocast: set[str] = set()
-        self._told: dict[str, Any] = {}
-        self._step: _Timing | None = None  # that is watched now
-        self._steps: deque[_Timing] = deque(maxlen=_MOST_PENDING)
+        self._told: tuple[int, ...] = ()  # how much there was to tell, the last time
+        self._step: Timing | None = None  # that is watched now
+        self._steps: deque[Timing] = deque(maxlen=_MOST_PENDING)
 
     @property
     def used(self) -> bool:
@@ -99,11 +90,11 @@ class DeviceHooks:
         if hasattr(optimizers, "register_optimizer_step_pre_hook"):
             self._optimizer_hook = optimizers.register_optimizer_step_pre_hook(self._before_step)
         self._cost_ns += _INSTALL_NS
+        self.resolve()
         self.begin()
 
     def begin(self) -> None:
         """A step begins that is watched."""
-        self.resolve()
         self._watches = True
         self._begin_step()
 
@@ -162,7 +153,7 @@ class DeviceHooks:
 
     def _look(
         self, target: Callable[..., tuple[Any, Any, bool]], tensor: Any, arguments: Any, options: Any
-    ) -> tuple[Any, Any, int, _Timing | None]:
+    ) -> tuple[Any, Any, int, Timing | None]:
         """(source, device, flags, timing) of a copy from the host; device None: it is none. Never raises."""
         torch = self._torch
         try:
@@ -172,7 +163,7 @@ class DeviceHooks:
                 return None, None, 0, None
             flags = (events.PINNED if source.is_pinned() else 0) | (events.ASKED if asked else 0)
             timing = self._timing(device)
-            if timing is not None and timing.stream != self._default_stream(device):
+            if timing is not None and timing.aside:
                 flags |= events.OTHER_STREAM
         except Exception:  # a wrong call, which the method itself is to name
             return None, None, 0, None
@@ -182,27 +173,13 @@ class DeviceHooks:
         """torch.cuda for "cuda"; None where such a device has no module."""
         return getattr(self._torch, device.type, None)
 
-    def _timing(self, device: Any) -> _Timing | None:
-        module = self._module(device)
-        if not all(hasattr(module, name) for name in ("Event", "current_stream", "default_stream")):
-            return None
-        if self._is_capturing(device):
-            return None
-        stream, spare = module.current_stream(device), self._spare[device]
-        start, end = (spare.pop() if spare else module.Event(enable_timing=True) for _ in range(2))
-        start.record(stream)
-        return _Timing(device, start, end, stream)
+    def _timing(self, device: Any) -> Timing | None:
+        times = self._times.get(device)
+        if times is None:
+            times = self._times[device] = StreamTimes(self._module(device), device)
+        return times.begin()
 
-    def _default_stream(self, device: Any) -> Any:
-        if device not in self._default_streams:
-            self._default_streams[device] = self._module(device).default_stream(device)
-        return self._default_streams[device]
-
-    def _is_capturing(self, device: Any) -> bool:
-        capturing = getattr(self._module(device), "is_current_stream_capturing", None)
-        return capturing is not None and bool(capturing())
-
-    def _copied(self, source: Any, device: Any, flags: int, timing: _Timing | None, spent: int) -> None:
+    def _copied(self, source: Any, device: Any, flags: int, timing: Timing | None, spent: int) -> None:
         with contextlib.suppress(Exception):
             counts = self._copies[flags]
             counts[0] += 1
@@ -212,8 +189,7 @@ class DeviceHooks:
             if type(source) is not self._torch.nn.Parameter:
                 self._sizes.append(source.nbytes)
                 self._well = self._well and bool(flags & events.PINNED and flags & events.ASKED)
-            if timing is not None:
-                timing.end.record(timing.stream)
+            if timing is not None and timing.of.end(timing):
                 self._pending.append((timing, flags))
 
     def resolve(self) -> None:
@@ -223,18 +199,13 @@ class DeviceHooks:
             while self._pending and self._pending[0][0].end.query():
                 timing, flags = self._pending.popleft()
                 times[flags][0] += 1
-                times[flags][1] += self._taken(timing)
+                times[flags][1] += timing.of.read(timing)
             while self._steps and self._steps[0].end.query():
+                timing = self._steps.popleft()
                 times[events.WHOLE_STEP][0] += 1
-                times[events.WHOLE_STEP][1] += self._taken(self._steps.popleft())
+                times[events.WHOLE_STEP][1] += timing.of.read(timing)
         for flags, (copies, spent) in times.items():
             self._recorder.record(events.DEVICE_TIMES, clock(), 0, spent, flags + 256 * copies)
-
-    def _taken(self, timing: _Timing) -> int:
-        """The ns between two events, which may be used again."""
-        took = int(timing.start.elapsed_time(timing.end) * 1e6)
-        self._spare[timing.device] += (timing.start, timing.end)
-        return took
 
     # -- the step as a whole
 
@@ -253,8 +224,7 @@ class DeviceHooks:
         entered = cpu_clock()
         timing, self._step = self._step, None
         with contextlib.suppress(Exception):
-            if not self._is_capturing(timing.device):
-                timing.end.record(timing.stream)
+            if timing.of.end(timing):
                 self._steps.append(timing)
         self._cost_ns += cpu_clock() - entered
 
@@ -291,18 +261,17 @@ class DeviceHooks:
         """
         if not self._devices:
             return False
-        first = not self._told
+        facts = (len(self._devices), len(self._parameters), len(self._autocast), sum(self._batch), self._well)
+        if facts == self._told:
+            return False
+        first, self._told = not self._told, facts
         with contextlib.suppress(Exception):
             elements: dict[str, int] = defaultdict(int)
             for types in self._parameters.values():
                 for name, count in types.items():
                     elements[name] += count
             seen = {"devices": len(self._devices), "elements": dict(elements), "autocast": sorted(self._autocast)}
-            seen |= {"batch_bytes": self._batch, "copied_well": self._well}
-            if seen == self._told:
-                return False
-            self._told = seen
+            seen |= {"batch_bytes": self._batch, "copied_well": self._well, "pid": os.getpid()}
             device = min(self._devices, key=str)
-            facts = {**seen, **copy_targets.facts_of(self._torch, device), "pid": os.getpid()}
-            self._recorder.write_json(f"{os.getpid()}.device", facts)
+            self._recorder.write_json(f"{os.getpid()}.device", {**seen, **copy_targets.facts_of(self._torch, device)})
         return first

@@ -119,6 +119,9 @@ class _NextHook:
         elif cycle_ns:
             told = number if number != events.NO_TASK else None
             loop.unseen = self._recorder.unseen_after(cycle_ns, _EVENTS_PER_CYCLE, loop.pace, told)
+            due = self._calls.run_in()
+            if due is not None:  # a short loop may be over before many steps have passed
+                loop.unseen = min(loop.unseen, due // cycle_ns + 1)
             loop.stride = loop.unseen + 1
         looked = loop.tally is not None and loop.tally.look_if_due(engine_hooks.engine_of(iterator))
         return looked, not loop.unseen and self._calls.watch()
