@@ -232,6 +232,17 @@ TEST_F(GpuReaderTest, TheSamplerReadsThemBesideTheHost) {
   EXPECT_EQ(record.gpu_processes[0].pid, ::getpid());
 }
 
+TEST_F(GpuReaderTest, OpeningTheDriverDelaysNoSample) {
+  script("gpus 1\nutilisation 0 80\nopening 20\n");  // of which 1/800 of the time is 16 s
+  auto sampler = HostSampler::start({.pid = ::getpid(), .period_ns = 5'000'000, .gpu_library = FEEDLINE_FAKE_NVML});
+  ASSERT_TRUE(sampler) << sampler.error().message();
+  while (sampler->record().gpu.size() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  sampler->stop();
+  const HostRecord record = sampler->record();
+  EXPECT_GE(record.sampler_cpu_ns, 19'000'000u);  // it is told all the same
+  EXPECT_LT(record.gpu[1].time_ns - record.gpu[0].time_ns, 10'000'000'000u);
+}
+
 TEST_F(GpuReaderTest, TheSamplerGoesOnWithoutGpus) {
   auto sampler = HostSampler::start({.pid = ::getpid(), .period_ns = 1'000'000, .gpu_library = "libno-such-nvml.so.1"});
   ASSERT_TRUE(sampler);

@@ -130,7 +130,8 @@ struct HostSampler::Impl {
     return closely_from.empty();
   }
 
-  // At a pace of its own, as one GPU may cost more than all of /proc.
+  // At a pace of its own, as one GPU may cost more than all of /proc. The first opens the driver too, which is paid
+  // once: at that price the next would come when a short loop is over.
   void sample_gpus() {
     const std::uint64_t now = base::now_ns(), before = base::thread_cpu_ns();
     if (!gpus_wanted || now < gpus_due_ns) return;
@@ -139,7 +140,8 @@ struct HostSampler::Impl {
     const std::vector<GpuProcess> processes = listing ? gpus.processes() : std::vector<GpuProcess>();
     const std::uint64_t cost = base::thread_cpu_ns() - before;
     gpus_wanted = gpus.unavailable().empty();  // opening it was all
-    gpus_due_ns = now + std::min(std::max(kGpuPeriodNs, cost * kCostShare), kLongestPeriodNs);
+    const std::uint64_t owed = gpu_samples == 1 ? 0 : cost * kCostShare;
+    gpus_due_ns = now + std::min(std::max(kGpuPeriodNs, owed), kLongestPeriodNs);
     const std::lock_guard lock(mutex);
     kept.gpus = gpus.gpus();
     kept.gpu_unavailable = gpus.unavailable();

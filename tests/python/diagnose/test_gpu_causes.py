@@ -8,6 +8,7 @@ from summaries import BESIDE_COMPUTING, BUSY, CUDA, FLOAT32, IDLE, but, copied, 
 
 from feedline.diagnose import gpu_text
 from feedline.diagnose.verdict import CERTAIN, judge
+from feedline.watching.summary.figures import Copies
 
 COPY_CAUSES = {"unpinned_copy", "blocking_copy", "host_to_device"}
 GPU_CAUSES = {*COPY_CAUSES, "precision_not_reduced"}
@@ -92,6 +93,65 @@ def test_copies_that_nobody_timed_are_abstained_from():
     assert not {"blocking_copy", "host_to_device"} & set(abstained(measured))
 
 
+TINY = Copies(True, True, per_step=1, bytes_per_step=1024, host_ms=0.2, device_ms=0.39, timed=1)
+
+
+def test_a_copy_takes_no_longer_than_its_bytes_do():
+    """What an H200 gave: 0.39 ms between the events of 1 kB, in a step of 7.12 ms, where the stream waited."""
+    for timed in (TINY, replace(TINY, timed=200), replace(TINY, device_ms=None, timed=0)):
+        measured = but(on_gpu(timed), steps=80, loop_s=80 * 0.00712, step_ms=7.12)
+        assert not COPY_CAUSES & (set(verdicts(measured)) | set(abstained(measured)))
+
+
+def test_many_small_copies_are_named_as_far_as_they_can_take_time():
+    many = replace(TINY, per_step=200, bytes_per_step=200 * 1024, device_ms=8.0, timed=200)
+    found = verdicts(on_gpu(many))["host_to_device"]
+    assert found.share == pytest.approx((200 * 0.02 + 200 * 1024 / 0.25e6) / 10 * 0.98, abs=0.01)
+    assert found.confidence <= 0.6 and any("8.00 ms apart" in sentence for sentence in found.evidence)
+
+
+# -- gains: a loop that copies and then computes, and what it would be without that
+
+
+def of_loop(copy_ms, compute_ms, size, pinned, asked, host_ms=None):
+    """The summary of a loop over such steps, whose host waits in the calls unless they were asked not to."""
+    cycle = copy_ms + compute_ms
+    held = (0.05 if asked else copy_ms) if host_ms is None else host_ms
+    copies = Copies(pinned, asked, False, 1.0, size, held, copy_ms, 50)
+    waits = waiting(production=0.0)
+    return but(on_gpu(copies, waits=waits), steps=100, loop_s=100 * cycle / 1000, step_ms=cycle, wait_ms=0.0)
+
+
+@pytest.mark.parametrize(("pinned", "asked"), [(False, False), (True, False), (True, True)])
+def test_a_gain_holds_what_the_loop_would_gain_and_no_more_than_it_can(pinned, asked):
+    """The link gives 53 GB/s and pageable memory 9.6, as an H200 does. Page-locked bytes cross it all the same."""
+    for megabytes in (4, 16, 64, 256):
+        for compute_ms in (0.01, 0.3, 2.0, 8.0):
+            size = megabytes * 1e6
+            crosses = size / 53e6
+            copy_ms = crosses if pinned else size / 9.6e6
+            after = max(crosses, compute_ms) if pinned else crosses + compute_ms
+            gained = (copy_ms + compute_ms) / after - 1
+            found = verdicts(of_loop(copy_ms, compute_ms, size, pinned, asked))
+            for cause in COPY_CAUSES & set(found):
+                low, high = found[cause].gain
+                assert low <= gained + 0.01 and gained <= high + 0.01, (megabytes, compute_ms)
+                possible = (copy_ms + compute_ms) / max(size / 64e6, compute_ms) - 1
+                assert low <= high <= possible + 0.01, (megabytes, compute_ms)
+    assert found  # of the largest
+
+
+def test_copies_that_seem_longer_than_the_step_promise_no_miracle():
+    """What an H200 gave: 67.1 MB in 7.94 ms, timed once, of steps of 6.74 ms."""
+    measured = but(of_loop(7.94, 0.0, 67.1e6, False, False, host_ms=7.67), loop_s=100 * 0.00674, step_ms=6.74)
+    found = verdicts(measured)["unpinned_copy"]
+    assert found.share > 0.95 and found.gain[1] <= 6.74 / (67.1 / 64) - 1 + 0.01
+    assert any("1.05 ms or more" in sentence and "64 GB/s" in sentence for sentence in found.evidence)
+    slower = verdicts(of_loop(7.94, 0.0, 67.1e6, False, False, host_ms=4.94))["unpinned_copy"]
+    assert slower.gain[1] == pytest.approx(7.94 / 3.0 - 1, abs=0.01)
+    assert any("outside of the calls the loop takes 3.00 ms" in sentence for sentence in slower.evidence)
+
+
 def test_few_timed_copies_and_a_shared_gpu_are_not_certain():
     assert verdicts(on_gpu(replace(copied(4.0), timed=3)))["unpinned_copy"].confidence <= 0.6
     shared = on_gpu(copied(4.0), gpu=replace(BUSY, shared=True))
@@ -144,7 +204,7 @@ def test_tf32_means_nothing_before_ampere():
     [
         ({"gpu": None, "missing": {"gpu": "there is no libnvidia-ml.so.1"}}, "libnvidia-ml"),
         ({"device": {**FLOAT32, "elements": {}}}, "optimizer"),
-        ({"watched_steps": 2}, "optimizer"),
+        ({"watched_steps": 2}, "only 2 steps were watched"),
         ({"gpu": replace(BUSY, shared=True)}, "other programs"),
         ({"device": {**FLOAT32, "capability": None}, "gpu": replace(BUSY, capability=None)}, "capability"),
     ],

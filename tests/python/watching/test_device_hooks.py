@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from feedline.diagnose.causes.precision_not_reduced import FEWEST_WATCHED
+from feedline.diagnose.judging.copies import FEWEST_TIMED
 from feedline.watching import session
 from feedline.watching.probe import device_hooks, events
 from feedline.watching.probe.device_hooks import DeviceHooks
@@ -103,15 +105,21 @@ def diagnosed(tmp_path, source):
     return timeline.summarise(recording)
 
 
-def test_copies_are_counted_and_timed_by_kind(tmp_path):
+def test_a_short_loop_tells_of_its_copies_and_parameters(tmp_path):
+    """80 steps of some ms, of which only some are seen: enough copies are timed, and the optimizer is met."""
     found = diagnosed(
         tmp_path,
         """
-        import stand_in_device, torch
+        import stand_in_device, torch, torch.optim
+        class Still(torch.optim.Optimizer):
+            def step(self):
+                pass
+        weight = torch.nn.Parameter(torch.zeros(100).to("standin"))
+        optimizer = Still([weight], {})  # made before the loop, when no step is watched yet
         plain = torch.zeros(8 << 20, dtype=torch.uint8)
         locked = plain.pin_memory()
         target = torch.empty(8 << 20, dtype=torch.uint8, device="standin")
-        data = [torch.zeros(1)] * 240  # short loops are watched less closely
+        data = [torch.zeros(1)] * 80
         for batch in torch.utils.data.DataLoader(data, batch_size=1, num_workers=1, pin_memory=True):
             assert batch.is_pinned()
             plain.to("standin")
@@ -120,15 +128,20 @@ def test_copies_are_counted_and_timed_by_kind(tmp_path):
             target.to("cpu")            # the other way
             target.to("standin")        # it is there
             stand_in_device.launch(2)
+            optimizer.step()
         """,
     )
     kinds = {(copies.pinned, copies.asked): copies for copies in found.on_device.copies}
     assert set(kinds) == {(False, False), (False, True), (True, True)}
     for copies in kinds.values():
         assert copies.per_step == 1 and copies.bytes_per_step == 8 << 20 and not copies.other_stream
-        assert copies.timed >= 1 and copies.device_ms >= (2.0 if copies.pinned else 4.1)  # 8 MiB at 4, and at 2 GB/s
+        assert copies.timed >= FEWEST_TIMED and copies.device_ms >= (
+            2.0 if copies.pinned else 4.1
+        )  # 8 MiB at 4, and at 2 GB/s
     assert kinds[False, False].host_ms >= 4.1  # it waits for the copy
     assert found.on_device.device["type"] == "standin" and found.uses_device
+    assert found.on_device.device["elements"] == {"torch.float32": 100}
+    assert found.on_device.watched_steps >= FEWEST_WATCHED
     assert found.missing.get("gpu") is None  # no GPU of NVIDIA's
     assert found.making.pin_ms > 0
 
@@ -137,7 +150,7 @@ class DeviceOfSteps:
     """As much of torch.cuda as times a step. Its stream comes to an event `lag` later than the host records it."""
 
     def __init__(self):
-        self.now, self.lag, self.ready, self.capturing, self.made = 0.0, 0.0, True, False, 0
+        self.now, self.lag, self.ready, self.capturing, self.made, self.events = 0.0, 0.0, True, False, 0, 0
 
     def Event(self, enable_timing):
         device = self
@@ -153,6 +166,7 @@ class DeviceOfSteps:
                 return end.at - self.at
 
         assert enable_timing
+        self.events += 1
         return Event()
 
     def current_stream(self, _):
@@ -170,7 +184,7 @@ def steps(hooks, monkeypatch):
     device, recorded = DeviceOfSteps(), []
     monkeypatch.setattr(hooks, "_module", lambda _: device)
 
-    def record(kind, begin, cpu, a, b, keep=True):
+    def record(kind, _begin, _cpu, a, b, _keep=True):
         if kind == events.DEVICE_TIMES and b % 256 == events.WHOLE_STEP:
             recorded.append((a / 1e6, b // 256))
 
@@ -198,6 +212,35 @@ def test_a_step_is_timed_where_the_device_makes_it_and_not_where_it_is_launched(
     device.ready = True
     step(1)
     assert recorded[1][1] == 2  # both of those that were made meanwhile
+
+
+def test_events_whose_times_were_read_are_used_again_and_no_others(hooks, steps):
+    step, device, recorded = steps
+    hooks._devices.add("cuda:0")
+    device.ready = False
+    for _ in range(3):
+        step(2)
+    assert recorded == [] and device.events == 6
+    device.ready = True
+    step(5)
+    step(1)
+    assert recorded == [(6, 3), (5, 1)] and device.events == 6
+
+
+def test_between_two_steps_of_a_run_hooks_let_calls_pass(hooks, monkeypatch):
+    monkeypatch.setattr(device_hooks, "_HOST", ("cpu",))  # "meta" is the device here
+    recorded = []
+    monkeypatch.setattr(hooks._recorder, "record", lambda kind, *rest: recorded.append((kind, rest)))
+    hooks.install(torch)
+    torch.zeros(10).to("meta")
+    hooks.end()
+    torch.zeros(10).to("meta")  # a loader's own
+    assert "to" in torch.Tensor.__dict__
+    hooks.begin()
+    torch.zeros(20).to("meta")
+    hooks.remove()
+    assert [rest[2] for kind, rest in recorded if kind == events.COPIES] == [40, 80]  # bytes
+    assert "to" not in torch.Tensor.__dict__
 
 
 def test_steps_of_several_devices_and_of_graphs_are_not_timed(hooks, steps):
@@ -276,9 +319,22 @@ def test_time_on_the_device_is_that_of_the_copies_that_were_timed():
     process = ProcessRecord(1, 0, 0, recorded, {events.CALLS: Total(2)})
     timed, other = gpu_summary.copies_of(process)
     assert (timed.pinned, timed.asked, timed.per_step, timed.bytes_per_step) == (True, True, 2, 1000)
-    assert timed.host_ms == 4 and timed.device_ms == pytest.approx(4) and timed.timed == 3
+    assert timed.host_ms == 5 and timed.device_ms == pytest.approx(4) and timed.timed == 3  # the first step is cold
     assert other.other_stream and other.device_ms is None
     assert gpu_summary.steps_of(process) == (None, 0)  # copies are no steps
+
+
+def test_the_first_steps_copies_are_no_measure_of_the_others():
+    """An idle stream, memory that is allocated for the first time: 0.39 ms lie between the events of a copy of 1 kB."""
+    steps = [events.ASKED + 256] * 9
+    recorded = [Event(events.CALLS, 1, 0, 7 * MS, 0, 0, 0) for _ in steps]
+    recorded += [Event(events.COPIES, 1, 0, MS, 0, 1024, flags) for flags in steps]
+    recorded += [Event(events.DEVICE_TIMES, 1, 0, 0, 0, 390_000, steps[0])]
+    alone = ProcessRecord(1, 0, 0, recorded, {events.CALLS: Total(9)})
+    assert gpu_summary.copies_of(alone)[0].device_ms == pytest.approx(0.39)  # nothing else is known
+    recorded += [Event(events.DEVICE_TIMES, 1, 0, 0, 0, 20_000, flags) for flags in steps[1:]]
+    (copies,) = gpu_summary.copies_of(ProcessRecord(1, 0, 0, recorded, {events.CALLS: Total(9)}))
+    assert copies.device_ms == pytest.approx(0.02) and copies.timed == 8 and copies.bytes_per_step == 1024
 
 
 def test_the_time_of_a_step_is_the_mean_of_those_that_were_timed():

@@ -3,7 +3,9 @@
 
 import json
 import os
+import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from watched import recorded
 
 from feedline.watching.harvest import Harvest
-from feedline.watching.probe import allowance, counted_calls, events, opened_files, recorder
+from feedline.watching.probe import allowance, counted_calls, events, loop_hooks, opened_files, recorder
 from feedline.watching.probe.events import Event, Total
 from feedline.watching.probe.pace import Pace
 from feedline.watching.probe.recorder import Recorder
@@ -202,6 +204,88 @@ def test_watched_steps_are_paid_for_from_the_first_on(made, monkeypatch):
     clock.now += int(2 * MS / counted_calls.CALLS_SHARE)
     assert calls.watch()
     calls.end()
+
+
+@pytest.fixture
+def smooth(made, monkeypatch):
+    """(calls, clock) of a loop that uses a device and has gone on for a while: its second run is free."""
+    torch = pytest.importorskip("torch", reason="torch, whose methods are counted, is not installed")
+    clock = Clock(monkeypatch)
+    monkeypatch.setattr(counted_calls, "clock", clock)
+    calls = counted_calls.CountedCalls(made)
+    calls._devices._devices.add(torch.device("meta"))
+    calls._runs, calls._first_ns = 1, clock.now
+    clock.now += counted_calls.WARM_NS + 1
+    yield calls, clock
+    calls.stop()
+
+
+def test_of_a_loop_that_uses_a_device_steps_are_watched_in_runs(smooth):
+    import torch
+
+    calls, clock = smooth
+    for step in range(counted_calls.RUN_STEPS):
+        assert calls.watch() and calls.left == counted_calls.RUN_STEPS - step
+        torch.zeros(1).item()
+        calls.end()
+        assert calls.count == 1
+        torch.zeros(1).item()  # of the loader
+        assert calls.count == 1
+        calls.paid(MS)
+    assert calls.left == 0 and "item" not in torch.Tensor.__dict__
+    assert not calls.watch()  # it has cost what it may
+    clock.now += int(2 * counted_calls.RUN_STEPS * MS / counted_calls.CALLS_SHARE)
+    assert calls.watch() and calls.left == counted_calls.RUN_STEPS
+
+
+@pytest.mark.parametrize("uses_a_device", [True, False])
+def test_a_run_begins_in_time_however_seldom_steps_are_seen(tmp_path, monkeypatch, uses_a_device):
+    torch = pytest.importorskip("torch", reason="torch, whose methods are counted, is not installed")
+    recorder, loop = Recorder(str(tmp_path)), loop_hooks._Loop(0)
+    calls = counted_calls.CountedCalls(recorder)
+    monkeypatch.setattr(counted_calls, "WARM_NS", 20 * MS)
+    monkeypatch.setattr(recorder, "unseen_after", lambda *_: 10_000)
+    monkeypatch.setattr(calls._devices, "tell", lambda: False)
+    next_one = loop_hooks._around_next(lambda _: time.sleep(0.001), recorder, calls, loop_hooks._no_task)
+    iterator, watched = SimpleNamespace(_feedline_loop=loop), 0
+    for step in range(80):
+        next_one(iterator)
+        watched += calls.installed
+        if step == 3 and uses_a_device:
+            calls._devices._devices.add(torch.device("meta"))
+            loop.unseen = 0
+    calls.stop()
+    assert watched == 1 + (counted_calls.RUN_STEPS if uses_a_device else 0)
+
+
+@pytest.mark.parametrize("ends", ["epoch", "compiled"])
+def test_a_run_ends_with_its_epoch_and_where_something_is_compiled(smooth, monkeypatch, ends):
+    import torch
+
+    calls, _ = smooth
+    assert calls.watch()
+    calls.end()
+    if ends == "epoch":
+        calls.stop()
+    else:
+        monkeypatch.setattr(counted_calls, "_compiles", lambda: True)
+        assert not calls.watch()
+    assert calls.left == 0 and not calls.installed
+    assert not [name for name in ("item", "to", "copy_") if name in torch.Tensor.__dict__]
+
+
+def test_what_a_device_is_asked_for_once_is_no_cost_of_watching(smooth, tmp_path):
+    calls, _ = smooth
+    recorder = calls._devices._recorder
+    spent = recorder.spent_ns
+    assert calls.watch()
+    calls.end()
+    once = calls.taken_once()
+    assert once > 0 and calls.taken_once() == 0
+    assert recorder.spent_ns == spent
+    calls.watch()
+    calls.end()
+    assert calls.taken_once() == 0  # it was told
 
 
 def test_what_an_event_costs_follows_what_hooks_take(made, monkeypatch):

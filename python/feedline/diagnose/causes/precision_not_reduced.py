@@ -73,6 +73,9 @@ def _unseen(summary: Summary) -> str | None:
 
 def _unseen_in_words(summary: Summary) -> str | None:
     if _is_reduced(summary) is None:
+        watched = summary.on_device.watched_steps
+        if summary.on_device.device.get("elements") and watched < FEWEST_WATCHED:
+            return f"only {watched} steps were watched, too few to say that none used autocast"
         return "no optimizer's step over parameters on the GPU was seen in a watched step"
     if _is_reduced(summary):
         return None

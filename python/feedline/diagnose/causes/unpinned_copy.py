@@ -7,14 +7,14 @@ from typing import Any
 
 from feedline.diagnose.judging import copies
 from feedline.diagnose.judging.cause import Cause, Rule
-from feedline.diagnose.judging.copies import FEWEST_TIMED
+from feedline.diagnose.judging.copies import FASTEST, FEWEST_TIMED, LAUNCH, SLOWEST
 from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.shares import IDLE_LOADER, NAMED
 from feedline.findings import Entry, Threshold
 from feedline.watching.experiments import LOCKED
 from feedline.watching.summary.figures import Summary
 
-__all__ = ["CAUSE", "FEWEST_TIMED", "IDLE_LOADER", "LEAST", "NAMED"]
+__all__ = ["CAUSE", "FASTEST", "FEWEST_TIMED", "IDLE_LOADER", "LAUNCH", "LEAST", "NAMED", "SLOWEST"]
 
 LEAST = Threshold(0.4, "of the copies' time, that page-locking gives back at least where it was not measured")
 _KIND = copies.Kind(pinned=False, asked=None, confidence=0.92, least=LEAST, words="pageable memory", change=LOCKED)
@@ -35,7 +35,8 @@ CAUSE = Cause(
         recognised="`.to`, `.cuda` and `copy_` of some of the steps, and their time on the device's stream, between "
         "two timed events. Time inside the call is not counted: it may be waiting for kernels that are needed anyway.",
         to_do="Page-lock the batches and ask for copies that do not wait, both together: one without the other gains "
-        "little. Without workers, next() itself page-locks, which is counted against the gain.",
+        "little. Without workers, next() itself page-locks, which is counted against the gain. Page-locked bytes "
+        "cross the link too, so that no more is promised than it leaves.",
         abstains="No step was watched, as with torch.compile; the kind of device has no timed events in torch.",
         example="2 copies of 20 MB in all per step, from pageable memory, hold the device's stream for 6.00 ms of a "
         "step of 10: unpinned_copy, 60 %.",

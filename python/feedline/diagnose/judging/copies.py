@@ -3,7 +3,9 @@
 
 A copy holds up the stream that it is made on, and what computes there waits: its time there, by the device's own
 events, is lost whether or not the host waits too. The host's time in the call is not: it may be waiting for earlier
-kernels, which are needed anyway.
+kernels, which are needed anyway. Between two events lies more than the copy where its stream has nothing else to do and
+waits for the host, so no copy is taken to last longer than its bytes do over the slowest link. And no change gives back
+more than what does not stay: the bytes still cross the link, and the loop keeps its own work.
 """
 
 from __future__ import annotations
@@ -18,7 +20,12 @@ from feedline.watching.experiments import LOCKED, OWN
 from feedline.watching.model import prediction
 from feedline.watching.summary.figures import Copies, Summary
 
-FEWEST_TIMED = Threshold(10, "copies, for their time to be more than an impression")
+FEWEST_TIMED = Threshold(8, "copies, for their time to be more than an impression")
+SLOWEST = Threshold(0.25, "GB/s, of PCIe 1.0 with one lane: what takes longer waits for something else than its bytes")
+LAUNCH = Threshold(0.02, "ms, of a copy beside its bytes: its launch")
+FASTEST = Threshold(
+    64.0, "GB/s, of PCIe 5.0 with 16 lanes: what page-locked copies still take where it was not measured"
+)
 TRACE = "feedline trace on a torch.profiler trace shows it"
 
 
@@ -45,7 +52,7 @@ class Kind:
         """Their time on the device's stream, which is taken off the step's."""
         summary = case.summary
         made = [copies for copies in self.of(summary) if copies.device_ms is not None]
-        on_device = sum(copies.device_ms or 0.0 for copies in made)
+        on_device = sum(min(copies.device_ms or 0.0, _longest_ms(copies)) for copies in made)
         share = min(on_device / max(prediction.current_ms(summary), 1e-9), case.step)
         if share < NAMED:
             return None
@@ -60,7 +67,7 @@ class Kind:
             why = ", as torch.compile is in use or steps were too short" if "synchronising" in summary.missing else ""
             return f"no step was watched for copies{why}; {TRACE}"
         untimed = [copies for copies in self.of(summary) if copies.device_ms is None]
-        if not untimed:
+        if sum(_longest_ms(copies) for copies in untimed) < NAMED * prediction.current_ms(summary):
             return None
         size = sum(copies.bytes_per_step for copies in untimed) / 1e6
         return (
@@ -77,23 +84,51 @@ class Kind:
         ]
         if not self.pinned and any(copies.asked for copies in made):
             evidence.append("non_blocking=True gains little from memory that is not page-locked")
+        apart = sum(copies.device_ms or 0.0 for copies in made)
+        if apart > on_device:
+            evidence.append(
+                f"their events lie {apart:.2f} ms apart, and at {SLOWEST:g} GB/s such copies take {on_device:.2f} ms"
+            )
         confidence, against = self._sure(summary, made)
-        low, high = prediction.gain_of_share(share, self.least)
+        back, why = self._most_back(summary, made, share)
+        low, high = prediction.gain_of_share(back, self.least)
         if self.change in summary.on_device.copies_with:
-            low, high = self._measured_gain(summary, share)
+            low, high = self._measured_gain(summary, back)
             least, most = summary.on_device.copies_with[self.change]
             evidence.append(
                 f"measured after the run: {self.change} leaves {least:.0%} to {most:.0%} of a batch's copying"
             )
+        if why:
+            evidence.append(why)
         if summary.waits.loader >= IDLE_LOADER:
             low = 0.0
             against.append("the loop also waits for its loader, which may take up what the copies give back")
         return Found(share, confidence, evidence, against, (low, high))
 
+    def _most_back(self, summary: Summary, made: list[Copies], share: float) -> tuple[float, str]:
+        """What of their share can be given back at all; and in words what stays, where that is less than the share."""
+        cycle = max(prediction.current_ms(summary), 1e-9)
+        size, stays, why = sum(copies.bytes_per_step for copies in made), 1.0 - share, ""
+        if self.pinned and share > stays:  # beside the step, and longer than all else in it
+            stays = share
+            why = f"on a stream of their own they still take {share * cycle:.2f} ms, and the loop with them"
+        elif not self.pinned and self.change not in summary.on_device.copies_with:
+            crossing = min(size / FASTEST / 1e6, share * cycle)
+            stays += crossing / cycle
+            why = f"page-locked they still take {crossing:.2f} ms or more, at the {FASTEST:g} GB/s of PCIe 5.0 x16"
+        if not any(copies.asked for copies in made):  # the host waits in the calls, and works outside of them
+            outside = 1.0 - sum(copies.host_ms for copies in made) / cycle
+            if outside > stays:
+                stays, why = outside, f"outside of the calls the loop takes {outside * cycle:.2f} ms, which stays"
+        return min(share, max(1.0 - stays, 0.0)), why
+
     def _sure(self, summary: Summary, made: list[Copies]) -> tuple[float, list[str]]:
         confidence, against = self.confidence, []
         if self.pinned and self.asked:
             against.append("whether kernels of other streams ran beside the copies is not seen")
+        if any((copies.device_ms or 0.0) > _longest_ms(copies) for copies in made):
+            confidence = min(confidence, DOUBTFUL)
+            against.append("the stream waits for the host between the events of a copy")
         timed = sum(copies.timed for copies in made)
         if timed < FEWEST_TIMED:
             confidence = min(confidence, DOUBTFUL)
@@ -104,9 +139,15 @@ class Kind:
         return confidence, against
 
     def _measured_gain(self, summary: Summary, share: float) -> tuple[float, float]:
+        """Of the share that can be given back, what the experiment shows."""
         least, most = summary.on_device.copies_with[self.change]
         low, high = self.sure * (1.0 - most), 1.0 - least
         if self.change == LOCKED and summary.workers == 0:  # no thread beside the loop: next() page-locks
             low -= summary.on_device.copies_with.get(OWN, (0.0, 0.0))[1]
         gains = (prediction.gain_of_share(share, min(max(part, 0.0), 1.0))[0] for part in (low, high))
         return next(gains), next(gains)
+
+
+def _longest_ms(copies: Copies) -> float:
+    """What such copies can take per step, over the slowest link."""
+    return copies.bytes_per_step / SLOWEST / 1e6 + copies.per_step * LAUNCH

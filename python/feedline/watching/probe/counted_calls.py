@@ -14,60 +14,108 @@ from feedline.watching.probe.recorder import Recorder, clock, cpu_clock
 
 CALLS_SHARE = 0.0005
 WARM_NS = 100_000_000
+# Of a loop that uses a device so many steps are watched one after the other: putting the hooks in their places takes
+# several times as long as a step with them there.
+RUN_STEPS = 8
 _FREE_NS = 100_000
-_FREE_STEPS = 2  # are watched whatever they cost, the second once the loop runs smoothly
+_FREE_RUNS = 2  # are watched whatever they cost: the first step, and a run once the loop runs smoothly
 _CLOSE_NS = 50_000
 
 
 class CountedCalls:
-    """Counts .item() and .tolist(), and copies to devices, in some steps. torch is as it was made in all others."""
+    """Counts .item() and .tolist(), and copies to devices, in some steps. torch is as it was made in all others.
+
+    Between two steps of a run the hooks stay in their places and let calls pass.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self.installed = False
-        self._cost_ns = 0
+        self.installed = False  # a step is being watched
+        self.left = 0  # steps of the run that are yet to be watched
+        self._cost_ns = self._once_ns = 0
         self._begin = self._begin_cpu = self._last_end = 0
         self._hidden: dict[str, Any] = {}
         self._kept = KeptHooks()
-        self._first_ns = self._watched = 0
+        self._first_ns = self._runs = 0
         self.count = self.spent_ns = 0
         self._devices = DeviceHooks(recorder)
 
     def watch(self) -> bool:
-        """Called when a step begins. Whether it is watched."""
-        torch = sys.modules.get("torch")
-        if torch is None or not self._affordable() or _compiles():
+        """Called when a step begins. Whether it is watched; of a run, whoever calls is to see the next one too."""
+        if self.left and _compiles():
+            self.stop()
+        if self.left:
+            self._devices.begin()
+        elif not self._install():
             return False
-        self._watched += 1
         self.count = self.spent_ns = 0
+        self.installed = True
+        self._begin, self._begin_cpu = clock(), cpu_clock()
+        return True
+
+    def _install(self) -> bool:
+        torch = sys.modules.get("torch")
+        if torch is None:
+            return False
+        if not self._affordable() or _compiles():
+            self._devices.resolve()  # nothing, but after a run
+            return False
+        self.left = RUN_STEPS if self._devices.used else 1
+        self._runs += 1
         tensor = torch.Tensor
         for name in ("item", "tolist"):
             if name not in tensor.__dict__:
                 setattr(tensor, name, self._kept.around(name, getattr(tensor, name), self._counting))
                 self._hidden[name] = tensor
         self._devices.install(torch)
-        self.installed = True
-        self._begin, self._begin_cpu = clock(), cpu_clock()
         return True
 
     def _affordable(self) -> bool:
         self._first_ns = self._first_ns or clock()
         since = clock() - self._first_ns
-        free = 0 < self._watched < _FREE_STEPS and since > WARM_NS
+        free = 0 < self._runs < _FREE_RUNS and since > WARM_NS
         return free or self._cost_ns <= _FREE_NS + CALLS_SHARE * since
+
+    def run_in(self) -> int | None:
+        """The ns until a run is free; None: it was made, or nothing uses a device."""
+        if self._runs != 1 or not self._devices.used:
+            return None
+        return max(self._first_ns + WARM_NS - clock(), 0)
 
     def end(self) -> None:
         """Called when the step ends."""
         if not self.installed:
             return
         self.installed = False
+        self.left -= 1
         used = cpu_clock() - self._begin_cpu
         self._recorder.record(events.CALLS, self._begin, used, self.count, self.spent_ns)
+        self.paid(self.count * self._recorder.call_ns + self._devices.end())
+        if not self.left:
+            self._remove()
+        began = cpu_clock()
+        if self._devices.tell():  # of a device, for the first time
+            self._once_ns = cpu_clock() - began
+            self._recorder.paid_once(self._once_ns)
+
+    def stop(self) -> None:
+        """Called when an epoch has ended: what is left of the run is not watched."""
+        self.end()
+        if self.left:
+            self.left = 0
+            self._remove()
+        self._devices.resolve()
+
+    def taken_once(self) -> int:
+        """What was paid once since the last call: no part of what watching costs again and again."""
+        took, self._once_ns = self._once_ns, 0
+        return took
+
+    def _remove(self) -> None:
         for name, tensor in self._hidden.items():
             delattr(tensor, name)
         self._hidden.clear()
-        self.paid(self.count * self._recorder.call_ns + self._devices.remove())
-        self._devices.tell()  # a few times per run
+        self._devices.remove()
 
     def paid(self, took_ns: int) -> None:
         """Measured, as a busy process has many classes whose caches a change of a method touches."""
@@ -76,6 +124,8 @@ class CountedCalls:
     def _counting(self, original: Any) -> Callable[..., Any]:
         @functools.wraps(original)
         def call(tensor: Any, *arguments: Any, **options: Any) -> Any:
+            if not self.installed:
+                return original(tensor, *arguments, **options)
             begin = clock()
             try:
                 return original(tensor, *arguments, **options)
@@ -93,4 +143,4 @@ def _compiles() -> bool:
     """Whether anything was compiled by torch.compile: its graphs would break at a changed method."""
     frames = sys.modules.get("torch._dynamo.eval_frame")
     backends = getattr(frames, "cached_backends", None) or {}
-    return any(backend is not None for backend in backends.values())
+    return len(backends) > 0 and any(backend is not None for backend in backends.values())

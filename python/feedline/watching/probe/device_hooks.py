@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hooks of a watched step that see a device's side of it: copies of host memory to it, and its work's precision.
 
-A copy's time on the device is what lies between two events on the stream that it is made on: no privileges, no
-profiler, and nobody waits for it. The events are read in a later watched step.
+A copy's time on the device is what lies between two events on the stream that it is made on (stream_times.py). They
+are read before the next run of watched steps, or when the first step passes that is seen and not watched.
 """
 
 from __future__ import annotations
@@ -13,23 +13,18 @@ import os
 import sys
 from collections import defaultdict, deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-from feedline.watching.probe import events
+from feedline.watching.probe import copy_targets, events
 from feedline.watching.probe.recorder import Recorder, clock, cpu_clock
+from feedline.watching.probe.stream_times import StreamTimes, Timing
 
-_MOST_PENDING = 64  # copies whose events nobody has read: a device that is so far behind is looked at less
+_MOST_PENDING = 256  # copies whose events nobody has read: a device that is so far behind is looked at less
 _MOST_PARAMETERS = 4096  # whose types are looked at
 _MOST_SIZES = 16  # of a step's copies
 _INSTALL_NS = 12_000  # what install() and remove() were measured to take, for the sum of costs that is printed
 _HOST = ("cpu", "meta")
 _ABSENT = object()
-
-
-class _Timing(NamedTuple):
-    start: Any
-    end: Any
-    stream: Any
 
 
 class KeptHooks:
@@ -47,7 +42,10 @@ class KeptHooks:
 
 
 class DeviceHooks:
-    """Of one kind of loop in one process. `install` when a step begins that is watched, `remove` when it ends."""
+    """Of one kind of loop in one process. `install` when a step begins that is watched, `remove` when it ends.
+
+    Of steps that follow each other all but the first `begin`, and all but the last `end`.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -55,24 +53,35 @@ class DeviceHooks:
         self._hidden: list[tuple[Any, str, Any]] = []
         self._kept = KeptHooks()
         self._copies: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])  # flags: copies, bytes, ns in the calls
-        self._pending: deque[tuple[Any, Any, int]] = deque(maxlen=_MOST_PENDING)
+        self._pending: deque[tuple[Timing, int]] = deque(maxlen=_MOST_PENDING)  # with the flags of the copy
         self._sizes: list[int] = []  # of this step's copies, but of parameters; and of the step with most bytes
         self._batch: list[int] = []
         self._well = True  # all copies so far were from page-locked memory, and not waited for
         self._optimizer_hook: Any = None
         self._cost_ns = 0
+        self._watches = False
+        self._times: dict[Any, StreamTimes] = {}  # by device
         self._devices: set[Any] = set()
         self._parameters: dict[int, dict[str, int]] = {}  # by optimizer: elements by type
         self._autocast: set[str] = set()
-        self._told: dict[str, Any] = {}
-        self._step: tuple[Any, _Timing] | None = None  # that is watched now, and its device
-        self._steps: deque[_Timing] = deque(maxlen=_MOST_PENDING)
+        self._told: tuple[int, ...] = ()  # how much there was to tell, the last time
+        self._step: Timing | None = None  # that is watched now
+        self._steps: deque[Timing] = deque(maxlen=_MOST_PENDING)
+
+    @property
+    def used(self) -> bool:
+        """Whether a step used a device."""
+        return bool(self._devices)
 
     def install(self, torch: Any) -> None:
+        """Puts the hooks in their places; a step begins."""
         self._torch = torch
-        self._resolve()
         tensor = torch.Tensor
-        for name, target in (("to", _target_of_to), ("cuda", _target_of_cuda), ("copy_", _target_of_copy)):
+        for name, target in (
+            ("to", copy_targets.of_to),
+            ("cuda", copy_targets.of_cuda),
+            ("copy_", copy_targets.of_copy),
+        ):
             self._hide(tensor, name, functools.partial(self._around, target))
         autocast = getattr(torch, "autocast", None)
         if autocast is not None:
@@ -80,11 +89,32 @@ class DeviceHooks:
         optimizers: Any = sys.modules.get("torch.optim.optimizer")
         if hasattr(optimizers, "register_optimizer_step_pre_hook"):
             self._optimizer_hook = optimizers.register_optimizer_step_pre_hook(self._before_step)
+        self._cost_ns += _INSTALL_NS
+        self.resolve()
+        self.begin()
+
+    def begin(self) -> None:
+        """A step begins that is watched."""
+        self._watches = True
         self._begin_step()
 
-    def remove(self) -> int:
-        """What watching the step has cost beside what install() and this take, in ns."""
+    def end(self) -> int:
+        """The step ends; until the next one hooks let calls pass. What watching it has cost beside this, in ns."""
+        self._watches = False
         self._end_step()
+        for flags, (copies, size, spent) in self._copies.items():
+            self._recorder.record(events.COPIES, clock() - spent, 0, size, flags + 256 * copies)
+        self._copies.clear()
+        if sum(self._sizes) > sum(self._batch):
+            self._batch = sorted(self._sizes, reverse=True)[:_MOST_SIZES]
+        self._sizes.clear()
+        cost, self._cost_ns = self._cost_ns, 0
+        self._recorder.record(events.DEVICE_COST, clock(), 0, cost, 0, False)
+        return cost
+
+    def remove(self) -> int:
+        """Takes the hooks away; a step that is being watched ends. What end() gives."""
+        cost = self.end() if self._watches else 0
         for owner, name, original in self._hidden:
             if original is _ABSENT:
                 delattr(owner, name)
@@ -94,14 +124,6 @@ class DeviceHooks:
         if self._optimizer_hook is not None:
             self._optimizer_hook.remove()
             self._optimizer_hook = None
-        for flags, (copies, size, spent) in self._copies.items():
-            self._recorder.record(events.COPIES, clock() - spent, 0, size, flags + 256 * copies)
-        self._copies.clear()
-        if sum(self._sizes) > sum(self._batch):
-            self._batch = sorted(self._sizes, reverse=True)[:_MOST_SIZES]
-        self._sizes.clear()
-        cost, self._cost_ns = self._cost_ns, 0
-        self._recorder.record(events.DEVICE_COST, clock(), 0, cost + _INSTALL_NS, 0, False)
         return cost
 
     def _hide(self, owner: Any, name: str, around: Callable[[Any], Any]) -> None:
@@ -113,6 +135,8 @@ class DeviceHooks:
     def _around(self, target: Callable[..., tuple[Any, Any, bool]], original: Any) -> Callable[..., Any]:
         @functools.wraps(original)
         def call(tensor: Any, *arguments: Any, **options: Any) -> Any:
+            if not self._watches:
+                return original(tensor, *arguments, **options)
             entered = cpu_clock()
             source, device, flags, timing = self._look(target, tensor, arguments, options)
             self._cost_ns += cpu_clock() - entered
@@ -129,7 +153,7 @@ class DeviceHooks:
 
     def _look(
         self, target: Callable[..., tuple[Any, Any, bool]], tensor: Any, arguments: Any, options: Any
-    ) -> tuple[Any, Any, int, _Timing | None]:
+    ) -> tuple[Any, Any, int, Timing | None]:
         """(source, device, flags, timing) of a copy from the host; device None: it is none. Never raises."""
         torch = self._torch
         try:
@@ -139,7 +163,7 @@ class DeviceHooks:
                 return None, None, 0, None
             flags = (events.PINNED if source.is_pinned() else 0) | (events.ASKED if asked else 0)
             timing = self._timing(device)
-            if timing is not None and timing.stream != self._module(device).default_stream(device):
+            if timing is not None and timing.aside:
                 flags |= events.OTHER_STREAM
         except Exception:  # a wrong call, which the method itself is to name
             return None, None, 0, None
@@ -149,22 +173,13 @@ class DeviceHooks:
         """torch.cuda for "cuda"; None where such a device has no module."""
         return getattr(self._torch, device.type, None)
 
-    def _timing(self, device: Any) -> _Timing | None:
-        module = self._module(device)
-        if not all(hasattr(module, name) for name in ("Event", "current_stream", "default_stream")):
-            return None
-        if self._is_capturing(device):
-            return None
-        stream = module.current_stream(device)
-        timing = _Timing(module.Event(enable_timing=True), module.Event(enable_timing=True), stream)
-        timing.start.record(stream)
-        return timing
+    def _timing(self, device: Any) -> Timing | None:
+        times = self._times.get(device)
+        if times is None:
+            times = self._times[device] = StreamTimes(self._module(device), device)
+        return times.begin()
 
-    def _is_capturing(self, device: Any) -> bool:
-        capturing = getattr(self._module(device), "is_current_stream_capturing", None)
-        return capturing is not None and bool(capturing())
-
-    def _copied(self, source: Any, device: Any, flags: int, timing: _Timing | None, spent: int) -> None:
+    def _copied(self, source: Any, device: Any, flags: int, timing: Timing | None, spent: int) -> None:
         with contextlib.suppress(Exception):
             counts = self._copies[flags]
             counts[0] += 1
@@ -174,22 +189,21 @@ class DeviceHooks:
             if type(source) is not self._torch.nn.Parameter:
                 self._sizes.append(source.nbytes)
                 self._well = self._well and bool(flags & events.PINNED and flags & events.ASKED)
-            if timing is not None:
-                timing.end.record(timing.stream)
-                self._pending.append((timing.start, timing.end, flags))
+            if timing is not None and timing.of.end(timing):
+                self._pending.append((timing, flags))
 
-    def _resolve(self) -> None:
-        """Reads the events of copies and steps that have been made by now."""
+    def resolve(self) -> None:
+        """Reads the events of copies and steps that have been made by now. Nobody waits for them."""
         times: dict[int, list[int]] = defaultdict(lambda: [0, 0])
         with contextlib.suppress(Exception):
-            while self._pending and self._pending[0][1].query():
-                start, end, flags = self._pending.popleft()
+            while self._pending and self._pending[0][0].end.query():
+                timing, flags = self._pending.popleft()
                 times[flags][0] += 1
-                times[flags][1] += int(start.elapsed_time(end) * 1e6)
+                times[flags][1] += timing.of.read(timing)
             while self._steps and self._steps[0].end.query():
-                step = self._steps.popleft()
+                timing = self._steps.popleft()
                 times[events.WHOLE_STEP][0] += 1
-                times[events.WHOLE_STEP][1] += int(step.start.elapsed_time(step.end) * 1e6)
+                times[events.WHOLE_STEP][1] += timing.of.read(timing)
         for flags, (copies, spent) in times.items():
             self._recorder.record(events.DEVICE_TIMES, clock(), 0, spent, flags + 256 * copies)
 
@@ -201,19 +215,16 @@ class DeviceHooks:
             return
         entered = cpu_clock()
         with contextlib.suppress(Exception):
-            device = next(iter(self._devices))
-            timing = self._timing(device)
-            self._step = None if timing is None else (device, timing)
+            self._step = self._timing(next(iter(self._devices)))
         self._cost_ns += cpu_clock() - entered
 
     def _end_step(self) -> None:
         if self._step is None:
             return
         entered = cpu_clock()
-        (device, timing), self._step = self._step, None
+        timing, self._step = self._step, None
         with contextlib.suppress(Exception):
-            if not self._is_capturing(device):
-                timing.end.record(timing.stream)
+            if timing.of.end(timing):
                 self._steps.append(timing)
         self._cost_ns += cpu_clock() - entered
 
@@ -243,58 +254,24 @@ class DeviceHooks:
             self._parameters[id(optimizer)] = types
             self._cost_ns += cpu_clock() - entered
 
-    def tell(self) -> None:
-        """Leaves a note of the devices that this process uses, and how, whenever that has changed."""
+    def tell(self) -> bool:
+        """Leaves a note of the devices that this process uses, and how, whenever that has changed.
+
+        Whether it is the first: what a device is asked for is asked once.
+        """
         if not self._devices:
-            return
+            return False
+        facts = (len(self._devices), len(self._parameters), len(self._autocast), sum(self._batch), self._well)
+        if facts == self._told:
+            return False
+        first, self._told = not self._told, facts
         with contextlib.suppress(Exception):
             elements: dict[str, int] = defaultdict(int)
             for types in self._parameters.values():
                 for name, count in types.items():
                     elements[name] += count
             seen = {"devices": len(self._devices), "elements": dict(elements), "autocast": sorted(self._autocast)}
-            seen |= {"batch_bytes": self._batch, "copied_well": self._well}
-            if seen == self._told:
-                return
-            self._told = seen
+            seen |= {"batch_bytes": self._batch, "copied_well": self._well, "pid": os.getpid()}
             device = min(self._devices, key=str)
-            facts = {**seen, **_facts_of(self._torch, device), "pid": os.getpid()}
-            self._recorder.write_json(f"{os.getpid()}.device", facts)
-
-
-def _target_of_to(torch: Any, tensor: Any, arguments: Any, options: Any) -> tuple[Any, Any, bool]:
-    options = {name: value for name, value in options.items() if name != "copy"}
-    if arguments and isinstance(arguments[0], torch.Tensor):
-        return tensor, arguments[0].device, bool(options.get("non_blocking", len(arguments) > 1 and arguments[1]))
-    device, _, asked, _ = torch._C._nn._parse_to(*arguments[:3], **options)
-    return tensor, device, bool(asked)
-
-
-def _target_of_cuda(torch: Any, tensor: Any, arguments: Any, options: Any) -> tuple[Any, Any, bool]:
-    device = arguments[0] if arguments else options.get("device")
-    asked = arguments[1] if len(arguments) > 1 else options.get("non_blocking", False)
-    if device is None or isinstance(device, int):
-        device = torch.device("cuda", torch.cuda.current_device() if device is None else device)
-    return tensor, torch.device(device), bool(asked)
-
-
-def _target_of_copy(_torch: Any, tensor: Any, arguments: Any, options: Any) -> tuple[Any, Any, bool]:
-    source = arguments[0] if arguments else options.get("src", options.get("other"))
-    asked = arguments[1] if len(arguments) > 1 else options.get("non_blocking", False)
-    return source, tensor.device, bool(asked)
-
-
-def _facts_of(torch: Any, device: Any) -> dict[str, Any]:
-    facts: dict[str, Any] = {"device": str(device), "type": device.type, "python": sys.executable}
-    facts["visible"] = os.environ.get("CUDA_VISIBLE_DEVICES")
-    with contextlib.suppress(Exception):  # a setting that a version of torch has under another name
-        facts["matmul_precision"] = torch.get_float32_matmul_precision()
-    with contextlib.suppress(Exception):
-        facts["cudnn_tf32"] = bool(torch.backends.cudnn.allow_tf32)
-    if device.type == "cuda":
-        with contextlib.suppress(Exception):
-            properties = torch.cuda.get_device_properties(device)
-            facts["name"] = str(properties.name)
-            facts["capability"] = 10 * properties.major + properties.minor
-            facts["uuid"] = f"GPU-{properties.uuid}"
-    return facts
+            self._recorder.write_json(f"{os.getpid()}.device", {**seen, **copy_targets.facts_of(self._torch, device)})
+        return first

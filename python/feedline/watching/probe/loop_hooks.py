@@ -59,8 +59,10 @@ class _NextHook:
         finally:
             loop.active = False
             if loop.unseen == 0:  # what follows is seen
-                loop.unseen_cpu = cpu_clock() - loop.last_cpu
-                self._calls.watch()
+                entered = cpu_clock()
+                loop.unseen_cpu = entered - loop.last_cpu
+                if self._calls.watch():
+                    self._calls.paid(self._recorder.paid(cpu_clock() - entered))
                 loop.last_end, loop.last_cpu = clock(), cpu_clock()
 
     def seen(self, iterator: Any, loop: _Loop) -> Any:
@@ -95,7 +97,7 @@ class _NextHook:
                 looked = self._finish(iterator, loop)
             loop.last_end, loop.last_cpu = clock(), cpu_clock()
             # by the CPU's clock: where the thread had to wait for a CPU in here, it would have elsewhere
-            spent = cpu - entered + loop.last_cpu - cpu_ended
+            spent = max(cpu - entered + loop.last_cpu - cpu_ended - calls.taken_once(), 0)
             only_events = cycle_begin and not watched and not looked
             charged = recorder.paid(spent, _EVENTS_PER_CYCLE if only_events else 0, inside)
             if watched and not looked:
@@ -112,9 +114,14 @@ class _NextHook:
 
         Whether the engine's counters were looked at, and whether the step is watched.
         """
-        if cycle_ns:
+        if self._calls.left:  # of a run that is watched
+            loop.stride, loop.unseen = 1, 0
+        elif cycle_ns:
             told = number if number != events.NO_TASK else None
             loop.unseen = self._recorder.unseen_after(cycle_ns, _EVENTS_PER_CYCLE, loop.pace, told)
+            due = self._calls.run_in()
+            if due is not None:  # a short loop may be over before many steps have passed
+                loop.unseen = min(loop.unseen, due // cycle_ns + 1)
             loop.stride = loop.unseen + 1
         looked = loop.tally is not None and loop.tally.look_if_due(engine_hooks.engine_of(iterator))
         return looked, not loop.unseen and self._calls.watch()
@@ -123,6 +130,7 @@ class _NextHook:
         """The epoch has ended, perhaps by an error. Whether the engine's counters were looked at."""
         _tell_of_collections(self._recorder)
         self._recorder.waits.write()
+        self._calls.stop()
         if loop.tally is not None:
             loop.tally.look_at_end(engine_hooks.engine_of(iterator))
         return loop.tally is not None

@@ -18,30 +18,34 @@ _LOWEST, _HIGHEST = 0.1, 0.9  # quantiles that say how far the samples lie apart
 
 
 def copies_of(process: ProcessRecord) -> tuple[Copies, ...]:
-    """The copies of host memory to a device in watched steps, by kind; the longest on the device first."""
-    made: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
-    timed: dict[int, list[int]] = defaultdict(lambda: [0, 0])
-    watched = sum(1 for event in process.events if event.kind == events.CALLS)
+    """The copies of host memory to a device in watched steps, by kind; the longest on the device first.
+
+    How long they take is told without those of the first step, if others were timed: there memory is allocated for the
+    first time, and between the events of a copy the stream waits for the host.
+    """
+    made: dict[int, list[tuple[int, int, int]]] = defaultdict(list)  # flags: (copies, bytes, ns in the calls) of a step
+    timed: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    watched = max(sum(1 for event in process.events if event.kind == events.CALLS), 1)
     for event in process.events:
         flags, count = event.b % 256, event.b // 256
         if event.kind == events.COPIES:
-            for i, value in enumerate((count, event.a, event.wall_ns)):
-                made[flags][i] += value
+            made[flags].append((count, event.a, event.wall_ns))
         elif event.kind == events.DEVICE_TIMES:
-            timed[flags][0] += count
-            timed[flags][1] += event.a
+            timed[flags].append((count, event.a))
     kinds = []
-    for flags, (count, size, spent) in made.items():
-        times, on_device = timed[flags]
+    for flags, steps in made.items():
+        per_step = sum(count for count, _, _ in steps) / watched
+        warm, on_device = steps[1:] or steps, timed[flags][1:] or timed[flags]
+        times = sum(count for count, _ in on_device)
         kinds.append(
             Copies(
                 pinned=bool(flags & events.PINNED),
                 asked=bool(flags & events.ASKED),
                 other_stream=bool(flags & events.OTHER_STREAM),
-                per_step=count / max(watched, 1),
-                bytes_per_step=size / max(watched, 1),
-                host_ms=spent / max(watched, 1) / 1e6,
-                device_ms=on_device / times * count / max(watched, 1) / 1e6 if times else None,
+                per_step=per_step,
+                bytes_per_step=sum(size for _, size, _ in steps) / watched,
+                host_ms=per_step * sum(ns for _, _, ns in warm) / max(sum(count for count, _, _ in warm), 1) / 1e6,
+                device_ms=per_step * sum(ns for _, ns in on_device) / times / 1e6 if times else None,
                 timed=times,
             )
         )
