@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <random>
+#include <span>
 
 #include "decode/jpeg/baseline/planes_fixture.h"
 #include "decode/jpeg/progressive/progressive_fixture.h"
@@ -106,6 +107,44 @@ TEST(ProgressiveDecoder, WhatStandsBetweenScansIsTakenAlike) {
   EncodedBytes behind = good;
   behind.resize(good.size() + 100, std::byte{0x5A});
   EXPECT_EQ(pair.expect_same(behind, all, "bytes behind the end"), Taken::kByUs);
+}
+
+// Scans that come twice, not at all, or before the ones that they refine.
+TEST(ProgressiveDecoder, ScansThatAreNotDueAreLibjpegs) {
+  Pair pair;
+  const Box all{0, 0, 61, 47};
+  const EncodedBytes good = decode::encode({.progressive = true});
+  const std::vector<std::size_t> places = segments_between_scans(good);
+  const auto scan = [&](std::size_t i) {
+    return std::span(good).subspan(places[i], places[i + 1] - places[i]);  // with its tables
+  };
+  for (std::size_t i = 0; i + 1 < places.size(); ++i) {
+    const auto rebuilt = [&](auto add) {
+      EncodedBytes bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(places[0]));
+      for (std::size_t k = 0; k + 1 < places.size(); ++k) add(bytes, k);
+      bytes.insert(bytes.end(), {std::byte{0xFF}, std::byte{JPEG_EOI}});
+      return bytes;
+    };
+    const auto append = [&](EncodedBytes& bytes, std::size_t k) {
+      const auto part = scan(k);
+      bytes.insert(bytes.end(), part.begin(), part.end());
+    };
+    const std::string name = "scan " + std::to_string(i + 2);
+    const EncodedBytes twice = rebuilt([&](EncodedBytes& bytes, std::size_t k) {
+      append(bytes, k);
+      if (k == i) append(bytes, k);
+    });
+    EXPECT_NE(pair.expect_same(twice, all, name + " twice"), Taken::kByUs) << name;
+    const EncodedBytes without = rebuilt([&](EncodedBytes& bytes, std::size_t k) {
+      if (k != i) append(bytes, k);
+    });
+    EXPECT_NE(pair.expect_same(without, all, name + " left out"), Taken::kByUs) << name;
+    const EncodedBytes late = rebuilt([&](EncodedBytes& bytes, std::size_t k) {
+      if (k != i) append(bytes, k);
+      if (k == places.size() - 2) append(bytes, i);
+    });
+    pair.expect_same(late, all, name + " at the end");
+  }
 }
 
 TEST(ProgressiveDecoder, CutFilesAreReportedAlike) {
