@@ -25,6 +25,7 @@
 #include "decode/jpeg/jpeg_memory.h"
 #include "decode/jpeg/jpeg_source.h"
 #include "decode/jpeg/jpeg_trap.h"
+#include "decode/jpeg/progressive/progressive_decoder.h"
 #include "memory/record.h"
 
 namespace feedline::decode {
@@ -63,7 +64,8 @@ struct JpegDecoder::Session {
   bool ready = false;  // between a successful open() and the decode() that uses it up
   const baseline::Kernels* kernels = nullptr;
   std::optional<baseline::BaselineDecoder> baseline;  // made for the first image it can take: many folders have none
-  bool used_baseline = false;
+  std::optional<progressive::ProgressiveDecoder> progressive;  // likewise
+  bool used_baseline = false, used_progressive = false;
 
   ~Session() {
     if (created) jpeg_destroy_decompress(&jpeg);
@@ -82,6 +84,9 @@ struct JpegDecoder::Session {
   bool multi_scan() { return jpeg_has_multiple_scans(&jpeg); }
   // Nothing where libjpeg has to decode.
   std::optional<baseline::Frame> frame_for_baseline();
+  std::optional<progressive::ScanReader> scans_for_progressive();
+  // Requires: the image is not one for the baseline decoder.
+  Result<void> decode_by_others(const Box& region, ColorMode mode, memory::PixelBuffer& out);
   Result<void> decode_by_libjpeg(const Box& region, ColorMode mode, memory::PixelBuffer& out);
   // Do the file's bytes suffice for the smallest code there is, one bit per block? A header alone can then not make
   // libjpeg allocate coefficients for an absurd size.
@@ -114,11 +119,18 @@ void JpegDecoder::Session::read_header() {
 }
 
 std::optional<baseline::Frame> JpegDecoder::Session::frame_for_baseline() {
-  used_baseline = false;
+  used_baseline = used_progressive = false;
   if (!kernels || !is_plausible()) return std::nullopt;
   const auto frame = baseline::baseline_frame(jpeg);
   if (frame && !baseline) baseline.emplace(*kernels);
   return frame;
+}
+
+std::optional<progressive::ScanReader> JpegDecoder::Session::scans_for_progressive() {
+  if (!kernels || !is_plausible()) return std::nullopt;
+  auto scans = progressive::ScanReader::of(jpeg);
+  if (scans && !progressive) progressive.emplace(*kernels);
+  return scans;
 }
 
 bool JpegDecoder::Session::is_plausible() const {
@@ -224,6 +236,7 @@ JpegDecoder::JpegDecoder(const baseline::Kernels* kernels) : session_(std::make_
 JpegDecoder::~JpegDecoder() = default;
 
 bool JpegDecoder::used_baseline() const { return session_->used_baseline; }
+bool JpegDecoder::used_progressive() const { return session_->used_progressive; }
 int JpegDecoder::intervals_passed() const {
   return session_->used_baseline ? session_->baseline->intervals_passed() : 0;
 }
@@ -268,13 +281,21 @@ Result<void> JpegDecoder::Session::decode_by_libjpeg(const Box& region, ColorMod
   return result;
 }
 
+Result<void> JpegDecoder::Session::decode_by_others(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
+  auto scans = scans_for_progressive();
+  used_progressive = scans && progressive->decode(*scans, region, mode, out);
+  if (!used_progressive) return decode_by_libjpeg(region, mode, out);
+  jpeg_abort_decompress(&jpeg);
+  return {};
+}
+
 Result<void> JpegDecoder::decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
   Session& session = *session_;
   FEEDLINE_CHECK(session.ready);
   session.ready = false;
   const auto frame = session.frame_for_baseline();
-  if (!frame || !session.baseline->decode(*frame, region, mode, out))
-    return session.decode_by_libjpeg(region, mode, out);
+  if (!frame) return session.decode_by_others(region, mode, out);
+  if (!session.baseline->decode(*frame, region, mode, out)) return session.decode_by_libjpeg(region, mode, out);
   session.used_baseline = true;
   jpeg_abort_decompress(&session.jpeg);
   return {};
@@ -311,7 +332,11 @@ bool JpegDecoder::decode_planes(const Box& region, ColorMode mode, const memory:
   FEEDLINE_CHECK(session.ready);
   const auto frame = session.frame_for_baseline();
   session.used_baseline = frame && session.baseline->decode_planes(*frame, region, mode, most, out);
-  if (!session.used_baseline) return false;
+  if (!frame) {
+    auto scans = session.scans_for_progressive();
+    session.used_progressive = scans && session.progressive->decode_planes(*scans, region, mode, most, out);
+  }
+  if (!session.used_baseline && !session.used_progressive) return false;
   session.ready = false;
   jpeg_abort_decompress(&session.jpeg);
   return true;

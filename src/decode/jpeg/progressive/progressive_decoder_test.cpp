@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/jpeg/progressive/progressive_decoder.h"
+
+#include <algorithm>
+#include <random>
+#include <span>
+
+#include "decode/jpeg/baseline/planes_fixture.h"
+#include "decode/jpeg/progressive/progressive_fixture.h"
+
+namespace feedline::decode::progressive {
+namespace {
+
+using baseline::decoded_by;
+using Taken = Pair::Taken;
+
+class ProgressiveVariant : public testing::TestWithParam<const baseline::Kernels*> {};
+
+TEST_P(ProgressiveVariant, RegionsHaveLibjpegsPixels) {
+  Pair pair(GetParam());
+  for (const ProgressiveKind& kind : taken_kinds()) {
+    const EncodedBytes bytes = encode(kind);
+    const int width = kind.picture.width, height = kind.picture.height;
+    ASSERT_EQ(pair.expect_same(bytes, {0, 0, width, height}, kind.name), Taken::kByUs) << kind.name;
+    std::mt19937 random(3);
+    for (int i = 0; i < 6; ++i) {
+      const int w = 1 + static_cast<int>(random() % static_cast<unsigned>(width));
+      const int h = 1 + static_cast<int>(random() % static_cast<unsigned>(height));
+      const Box region{static_cast<int>(random() % static_cast<unsigned>(width - w + 1)),
+                       static_cast<int>(random() % static_cast<unsigned>(height - h + 1)), w, h};
+      ASSERT_EQ(pair.expect_same(bytes, region, kind.name, i == 0 ? ColorMode::kL : ColorMode::kRgb), Taken::kByUs);
+    }
+  }
+}
+
+// The same samples as the baseline decoder makes of the same coefficients.
+TEST_P(ProgressiveVariant, PlanesAreTheBaselineDecoders) {
+  JpegDecoder ours(GetParam());
+  memory::Planes planes, expected;
+  for (const auto& [h, v] : {std::pair{2, 2}, {2, 1}, {1, 1}})
+    for (const int most : {1, 2, 4, 8, 16}) {
+      JpegKind kind{.width = 149, .height = 83, .h = h, .v = v};
+      const EncodedBytes sequential = decode::encode(kind);
+      kind.progressive = true;
+      const EncodedBytes bytes = decode::encode(kind);
+      const Box region{5, 7, 120, 61};
+      ASSERT_TRUE(ours.open(sequential));
+      ASSERT_TRUE(ours.decode_planes(region, ColorMode::kRgb, {most, most}, expected));
+      ASSERT_TRUE(ours.open(bytes));
+      ASSERT_TRUE(ours.decode_planes(region, ColorMode::kRgb, {most, most}, planes));
+      EXPECT_TRUE(ours.used_progressive());
+      ASSERT_EQ(planes.count, expected.count);
+      for (int c = 0; c < planes.count; ++c) {
+        memory::Plane &plane = planes.plane[c], &other = expected.plane[c];
+        ASSERT_TRUE(plane.x == other.x && plane.y == other.y);
+        const Box needed = samples_of(plane, region);
+        ASSERT_TRUE(lies_inside(needed, plane.samples));
+        for (int y = needed.top; y < needed.top + needed.height; ++y)
+          ASSERT_TRUE(std::equal(plane.samples.row(y) + needed.left, plane.samples.row(y) + needed.left + needed.width,
+                                 other.samples.row(y) + needed.left));
+      }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ProgressiveVariant, testing::ValuesIn(baseline::all_kernels()),
+                         [](const auto& variant) { return std::string(variant.param->name); });
+
+TEST(ProgressiveDecoder, LeavesWhatIsUnusualToLibjpeg) {
+  Pair pair;
+  const auto expect_left = [&pair](const std::string& what, const EncodedBytes& bytes) {
+    EXPECT_EQ(pair.expect_same(bytes, {0, 0, 61, 47}, what), Taken::kByLibjpeg) << what;
+  };
+  for (const ScanScript& script : incomplete_scripts())
+    expect_left(script.name, encode({script.name, {}, script.scans}));
+  for (const JpegKind& kind : {JpegKind{.name = "1x2", .h = 1, .v = 2},
+                               {.name = "4x1", .h = 4, .v = 1},
+                               {.name = "arithmetic", .arithmetic = true},
+                               {.name = "RGB", .h = 1, .v = 1, .stored = JCS_RGB},
+                               {.name = "CMYK", .channels = 4, .h = 1, .v = 1, .stored = JCS_CMYK}}) {
+    JpegKind progressive = kind;
+    progressive.progressive = true;
+    expect_left(kind.name, decode::encode(progressive));
+  }
+}
+
+TEST(ProgressiveDecoder, WhatStandsBetweenScansIsTakenAlike) {
+  Pair pair;
+  const EncodedBytes good = decode::encode({.progressive = true});
+  const Box all{0, 0, 61, 47};
+  const auto with = [&good](std::size_t at, std::vector<int> bytes) {
+    EncodedBytes result = good;
+    for (const int byte : bytes) result.insert(result.begin() + static_cast<std::ptrdiff_t>(at++), std::byte(byte));
+    return result;
+  };
+  const std::vector<std::size_t> places = segments_between_scans(good);
+  ASSERT_GT(places.size(), 5u);
+  for (const std::size_t at : places) {
+    EXPECT_EQ(pair.expect_same(with(at, {0xFF, 0xFE, 0, 4, 1, 2}), all, "a comment"), Taken::kByUs);
+    EXPECT_EQ(pair.expect_same(with(at, {0xFF, 0xE2, 0, 3, 1}), all, "a profile"), Taken::kByUs);
+    EXPECT_EQ(pair.expect_same(with(at, {0xFF, 0xFF}), all, "fill bytes"), Taken::kByUs);
+    EXPECT_EQ(pair.expect_same(with(at, {1, 2, 3}), all, "garbage"), Taken::kByLibjpeg);
+    const Taken by = pair.expect_same(with(at, {0xFF, 0xD9}), all, "an early end");
+    EXPECT_EQ(by == Taken::kByUs, at == places.back());
+    pair.expect_same(with(at, {0xFF, 0xD8}), all, "another start");
+    pair.expect_same(with(at, {0xFF, 0xDD, 0, 4, 0, 5}), all, "another interval");
+  }
+  EncodedBytes behind = good;
+  behind.resize(good.size() + 100, std::byte{0x5A});
+  EXPECT_EQ(pair.expect_same(behind, all, "bytes behind the end"), Taken::kByUs);
+}
+
+// Scans that come twice, not at all, or before the ones that they refine.
+TEST(ProgressiveDecoder, ScansThatAreNotDueAreLibjpegs) {
+  Pair pair;
+  const Box all{0, 0, 61, 47};
+  const EncodedBytes good = decode::encode({.progressive = true});
+  const std::vector<std::size_t> places = segments_between_scans(good);
+  const auto scan = [&](std::size_t i) {
+    return std::span(good).subspan(places[i], places[i + 1] - places[i]);  // with its tables
+  };
+  for (std::size_t i = 0; i + 1 < places.size(); ++i) {
+    const auto rebuilt = [&](auto add) {
+      EncodedBytes bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(places[0]));
+      for (std::size_t k = 0; k + 1 < places.size(); ++k) add(bytes, k);
+      bytes.insert(bytes.end(), {std::byte{0xFF}, std::byte{JPEG_EOI}});
+      return bytes;
+    };
+    const auto append = [&](EncodedBytes& bytes, std::size_t k) {
+      const auto part = scan(k);
+      bytes.insert(bytes.end(), part.begin(), part.end());
+    };
+    const std::string name = "scan " + std::to_string(i + 2);
+    const EncodedBytes twice = rebuilt([&](EncodedBytes& bytes, std::size_t k) {
+      append(bytes, k);
+      if (k == i) append(bytes, k);
+    });
+    EXPECT_NE(pair.expect_same(twice, all, name + " twice"), Taken::kByUs) << name;
+    const EncodedBytes without = rebuilt([&](EncodedBytes& bytes, std::size_t k) {
+      if (k != i) append(bytes, k);
+    });
+    EXPECT_NE(pair.expect_same(without, all, name + " left out"), Taken::kByUs) << name;
+    const EncodedBytes late = rebuilt([&](EncodedBytes& bytes, std::size_t k) {
+      if (k != i) append(bytes, k);
+      if (k == places.size() - 2) append(bytes, i);
+    });
+    pair.expect_same(late, all, name + " at the end");
+  }
+}
+
+TEST(ProgressiveDecoder, CutFilesAreReportedAlike) {
+  Pair pair;
+  for (const int restart : {0, 3}) {
+    const EncodedBytes good = decode::encode({.progressive = true, .restart = restart});
+    for (std::size_t cut = 700; cut < good.size(); cut += 1 + cut % 3) {
+      const EncodedBytes bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(cut));
+      EXPECT_NE(pair.expect_same(bytes, {20, 10, 9, 9}, "cut at " + std::to_string(cut)), Taken::kByUs);
+    }
+  }
+}
+
+TEST(ProgressiveDecoder, FlippedBytesAreReportedAlike) {
+  Pair pair;
+  std::mt19937 random(5);
+  int taken = 0;
+  const std::vector<ProgressiveKind> kinds = taken_kinds();
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const EncodedBytes good = encode(kinds[i]);
+    const int width = kinds[i].picture.width, height = kinds[i].picture.height;
+    const auto scan = std::ranges::search(good, std::array{std::byte{0xFF}, std::byte{0xDA}}).begin() - good.begin();
+    for (int round = 0; round < 60; ++round) {
+      EncodedBytes bytes = good;
+      for (unsigned flip = 0; flip < 1 + random() % 2; ++flip) {
+        const std::size_t at =
+            static_cast<std::size_t>(scan) + random() % (bytes.size() - static_cast<std::size_t>(scan));
+        constexpr int kPicked[] = {0, 0xFF, 0xDA, 0xC4};
+        bytes[at] = static_cast<std::byte>(random() % 3 == 0 ? kPicked[random() % 4] : static_cast<int>(random()));
+      }
+      const Box region = round % 2 == 0 ? Box{0, 0, width, height} : Box{width / 3, height / 2, width / 2, height / 3};
+      if (region.width == 0 || region.height == 0) continue;
+      taken += pair.expect_same(bytes, region, kinds[i].name + " round " + std::to_string(round)) == Taken::kByUs;
+    }
+  }
+  EXPECT_GT(taken, 100);  // such files must not all end at libjpeg, or nothing is compared
+}
+
+TEST(ProgressiveDecoder, AFailureLeavesNoTrace) {
+  JpegDecoder decoder;
+  const EncodedBytes bytes = decode::encode({.progressive = true});
+  const Box all{0, 0, 61, 47};
+  const auto expected = decoded_by(decoder, bytes, all, ColorMode::kRgb);
+  for (std::size_t cut = 700; cut < bytes.size(); cut += 41) {
+    (void)decoded_by(decoder, {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(cut)}, all, ColorMode::kRgb);
+    EXPECT_EQ(decoded_by(decoder, bytes, all, ColorMode::kRgb), expected);
+    EXPECT_TRUE(decoder.used_progressive());
+  }
+}
+
+}  // namespace
+}  // namespace feedline::decode::progressive
