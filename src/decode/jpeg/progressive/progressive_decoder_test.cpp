@@ -147,6 +147,27 @@ TEST(ProgressiveDecoder, ScansThatAreNotDueAreLibjpegs) {
   }
 }
 
+// libjpeg takes some of these orders, refuses others, and changes what it takes from release to release.
+TEST(ProgressiveDecoder, ScansOfComponentsInAnotherOrderAreLibjpegs) {
+  Pair pair;
+  const EncodedBytes good = decode::encode({.progressive = true});
+  const std::array header{std::byte{0xFF}, std::byte{0xDA}};
+  int scans = 0;
+  for (auto at = good.begin(); (at = std::search(at, good.end(), header.begin(), header.end())) != good.end(); ++at) {
+    const auto first = static_cast<std::size_t>(at - good.begin()) + 5;  // component, tables, component, ...
+    if (good[first - 1] != std::byte{3}) continue;
+    ++scans;
+    for (const auto& [one, other] : {std::pair{0u, 1u}, {0u, 2u}, {1u, 2u}}) {
+      EncodedBytes bytes = good;
+      std::swap_ranges(bytes.begin() + first + 2 * one, bytes.begin() + first + 2 * one + 2,
+                       bytes.begin() + first + 2 * other);
+      const std::string name = std::to_string(one) + " and " + std::to_string(other);
+      EXPECT_NE(pair.expect_same(bytes, {0, 0, 61, 47}, name), Taken::kByUs) << name;
+    }
+  }
+  EXPECT_EQ(scans, 2);  // first bits of DC, and the last ones
+}
+
 TEST(ProgressiveDecoder, CutFilesAreReportedAlike) {
   Pair pair;
   for (const int restart : {0, 3}) {

@@ -21,8 +21,11 @@ std::optional<HuffmanSpec> spec_of(const JHUFF_TBL* from) {
   return spec;
 }
 
-bool is_in_range(const Scan& scan) {
+bool is_legal(const Scan& scan) {
   if (scan.low > kMostBits || (scan.high > 0 && scan.low != scan.high - 1)) return false;
+  // of other orders libjpeg takes some and refuses some; the standard has this one alone
+  for (int i = 1; i < scan.components; ++i)
+    if (scan.component[i] <= scan.component[i - 1]) return false;
   if (scan.is_dc()) return scan.last == 0;
   return scan.first <= scan.last && scan.last < baseline::kBlockSize && scan.components == 1;
 }
@@ -62,7 +65,7 @@ bool ScanReader::read_first(const jpeg_decompress_struct& jpeg) {
     scan_.component[i] = component.component_index;
     scan_.table[i] = scan_.is_dc() ? component.dc_tbl_no : component.ac_tbl_no;
   }
-  return is_in_range(scan_);
+  return is_legal(scan_);
 }
 
 const HuffmanSpec* ScanReader::table(int number) const {
@@ -147,12 +150,10 @@ bool ScanReader::read_scan(Segment segment, Segment behind) {
     const auto id = std::find(ids_.begin(), ids_.begin() + frame_.components, segment[1 + 2 * i]);
     if (id == ids_.begin() + frame_.components) return false;
     scan_.component[i] = static_cast<int>(id - ids_.begin());
-    const auto used = scan_.component.begin() + static_cast<std::ptrdiff_t>(i);
-    if (std::find(scan_.component.begin(), used, *used) != used) return false;
     const int tables = segment[2 + 2 * i];
     scan_.table[i] = scan_.is_dc() ? tables >> 4 : tables & 15;
   }
-  return is_in_range(scan_);
+  return is_legal(scan_);
 }
 
 }  // namespace feedline::decode::progressive
