@@ -26,6 +26,7 @@
 #include "decode/jpeg/jpeg_source.h"
 #include "decode/jpeg/jpeg_trap.h"
 #include "decode/jpeg/progressive/progressive_decoder.h"
+#include "decode/jpeg/scan_limit.h"
 #include "memory/record.h"
 
 namespace feedline::decode {
@@ -36,14 +37,12 @@ constexpr int kMaxIMcu = 32;  // widest iMCU: 4 blocks of 8
 // The samples of a progressive image stay in memory as 2-byte coefficients until its last scan. The bound is what
 // the largest image that open() lets through needs with four components, plus its edge blocks.
 constexpr long kMaxLibjpegBytes = memory::PixelBuffer::kMaxPixels * 4 * 2 + (64L << 20);
-// Ordinary progressive files have about 10 scans; a small file with thousands could keep a core busy for hours.
-constexpr int kMaxScans = 500;
 constexpr int kRowsPerCall = 16;
 constexpr int kMaxComponents = 4;
 
 void limit_scans(j_common_ptr jpeg) {
   auto* decompress = reinterpret_cast<j_decompress_ptr>(jpeg);
-  if (decompress->input_scan_number <= kMaxScans) return;
+  if (decompress->input_scan_number <= most_scans(decompress->image_width, decompress->image_height)) return;
   ErrorTrap& trap = *reinterpret_cast<ErrorTrap*>(jpeg->err);
   std::strcpy(trap.message, "more scans than any real image has");
   std::longjmp(trap.jump, 1);

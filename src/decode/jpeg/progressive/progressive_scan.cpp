@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "decode/jpeg/scan_limit.h"
+
 namespace feedline::decode::progressive {
 namespace {
 
@@ -134,7 +136,7 @@ bool ScanReader::read_tables(Segment segment) {
 }
 
 bool ScanReader::read_scan(Segment segment, Segment behind) {
-  if (++scans_ > kMaxScans || segment.empty()) return false;
+  if (++scans_ > most_scans(frame_.width, frame_.height) || segment.empty()) return false;
   const std::size_t components = segment[0];
   if (components < 1 || components > static_cast<std::size_t>(frame_.components)) return false;
   if (segment.size() != 4 + 2 * components) return false;

@@ -57,7 +57,6 @@ class ScanReader {
   Next read_next(std::span<const std::uint8_t> ahead);
 
  private:
-  static constexpr int kMaxScans = 100;  // ordinary files have about 10
   using Specs = std::array<std::optional<HuffmanSpec>, NUM_HUFF_TBLS>;
   using Segment = std::span<const std::uint8_t>;
 
