@@ -119,13 +119,14 @@ TEST(Allocation, TheWatchWorks) {
   }
 }
 
-TEST(Allocation, ABaselineJpegTakesNoMemoryOnceOneLikeItWasDecoded) {
+TEST(Allocation, AJpegTakesNoMemoryOnceOneLikeItWasDecoded) {
   ImageDecoder decoder;
   memory::PixelBuffer out;
   std::vector<EncodedBytes> files;
   for (const auto& [h, v] : {std::pair{2, 2}, {2, 1}, {1, 1}})
-    for (const bool optimised : {false, true})
-      files.push_back(encode({.width = 300, .height = 200, .h = h, .v = v, .optimised = optimised}));
+    for (const auto& [optimised, progressive] : {std::pair{false, false}, {true, false}, {true, true}})
+      files.push_back(encode(
+          {.width = 300, .height = 200, .h = h, .v = v, .progressive = progressive, .optimised = optimised}));
   for (int round = 0; round < 2; ++round)
     for (const EncodedBytes& file : files) {
       ASSERT_TRUE(decoder.open(file));
