@@ -145,7 +145,7 @@ TEST(Allocation, APngOfOver64MiBComesRowByRow) {
   Bytes rows(kRow * kSide), deflated(rows.size() / 100);
   uLongf size = deflated.size();
   ASSERT_EQ(compress2(deflated.data(), &size, rows.data(), rows.size(), 1), Z_OK);
-  EncodedBytes file = encode(PngKind{});
+  EncodedBytes file = encode_png(PngKind{});
   file.resize(33);
   set_big_endian(file, 16, kSide);
   set_big_endian(file, 20, kSide);

@@ -98,7 +98,7 @@ struct JpegDecoder::Session {
   // After the last row of the region: are the rows below it there too? Arithmetic coding pads missing data with zeros
   // and never notices, so there the end marker is all there is to go by.
   bool rest_is_there();
-  std::unexpected<Error> damage(const char* reason) const;
+  std::unexpected<Error> damage(const std::string& reason) const;
 };
 
 void JpegDecoder::Session::create() {
@@ -218,7 +218,7 @@ bool JpegDecoder::Session::rest_is_there() {
   return true;
 }
 
-std::unexpected<Error> JpegDecoder::Session::damage(const char* reason) const {
+std::unexpected<Error> JpegDecoder::Session::damage(const std::string& reason) const {
   const std::uint32_t rows_decoded = std::min<std::uint32_t>(
       jpeg.input_iMCU_row * static_cast<std::uint32_t>(jpeg.max_v_samp_factor) * DCTSIZE, jpeg.image_height);
   const bool one_scan = jpeg.comps_in_scan == jpeg.num_components && !jpeg.progressive_mode;
@@ -246,7 +246,7 @@ Result<ImageHeader> JpegDecoder::open(std::span<const std::byte> bytes) {
   session.bytes = bytes;
   const bool parsed = session.guarded([&session] { session.read_header(); });
   if (session.source.ran_out) return decode_error("truncated JPEG: ends inside its header");
-  if (!parsed) return decode_error(std::string("cannot decode this JPEG: ") + session.trap.message);
+  if (!parsed) return decode_error("cannot decode this JPEG: " + reason_of(session.trap));
   const jpeg_decompress_struct& jpeg = session.jpeg;
   FEEDLINE_CHECK_OK(check_size(jpeg.image_width, jpeg.image_height));
   if (jpeg.num_components != 1 && jpeg.num_components != 3 && jpeg.num_components != 4)
@@ -272,7 +272,7 @@ Result<void> JpegDecoder::Session::decode_by_libjpeg(const Box& region, ColorMod
     complete = rest_is_there();
   });
   Result<void> result;
-  if (!finished) result = damage(trap.message);
+  if (!finished) result = damage(reason_of(trap));
   if (finished && !complete)
     result = jpeg.arith_code ? decode_error("truncated JPEG: without its end marker")
                              : damage("a component lacks a scan or its table");

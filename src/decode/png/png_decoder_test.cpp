@@ -13,14 +13,14 @@ struct Png {
   static constexpr ImageFormat kFormat = ImageFormat::kPng;
   static std::vector<EncodedImage> images() {
     std::vector<EncodedImage> all;
-    for (const PngKind& kind : kinds()) all.push_back({kind.name, encode(kind), kind.width, kind.height});
+    for (const PngKind& kind : kinds()) all.push_back({kind.name, encode_png(kind), kind.width, kind.height});
     return all;
   }
   static EncodedBytes header_only(int width, int height);
 };
 
 EncodedBytes Png::header_only(int width, int height) {
-  EncodedBytes bytes = encode({});
+  EncodedBytes bytes = encode_png({});
   bytes.resize(33);
   set_big_endian(bytes, 16, static_cast<std::uint32_t>(width));
   set_big_endian(bytes, 20, static_cast<std::uint32_t>(height));
@@ -60,7 +60,7 @@ TEST(PngDecoder, PixelsFollowPillowsRules) {
     std::vector<std::uint8_t> expected;
     for (std::size_t i = 0; i < samples.size(); i += static_cast<std::size_t>(channels))
       for (const std::uint8_t value : pillow_rgb(kind, &samples[i])) expected.push_back(value);
-    const auto pixels = decode_whole(encode(kind));
+    const auto pixels = decode_whole(encode_png(kind));
     ASSERT_TRUE(pixels) << kind.name << ": " << pixels.error().what;
     EXPECT_EQ(*pixels, expected) << kind.name;
   }
@@ -73,24 +73,24 @@ std::string error_of(const EncodedBytes& bytes) {
 
 TEST(PngDecoder, ChecksumsOfChunksThatMatterAreVerified) {
   for (const std::string_view type : {"IHDR", "PLTE", "IDAT"}) {
-    EncodedBytes bytes = encode({.color = PngColor::kPalette});
+    EncodedBytes bytes = encode_png({.color = PngColor::kPalette});
     bytes[chunk_at(bytes, type) + 8 + 2] ^= std::byte{1};
     EXPECT_EQ(error_of(bytes), "damaged PNG: wrong checksum of chunk " + std::string(type));
   }
-  EncodedBytes gamma = encode({});
+  EncodedBytes gamma = encode_png({});
   gamma[chunk_at(gamma, "gAMA") + 8 + 2] ^= std::byte{1};
-  EXPECT_EQ(*decode_whole(gamma), *decode_whole(encode({})));
+  EXPECT_EQ(*decode_whole(gamma), *decode_whole(encode_png({})));
 }
 
 TEST(PngDecoder, DamageBehindTheRegionIsSeen) {
-  EncodedBytes bytes = encode({.width = 90, .height = 90});
+  EncodedBytes bytes = encode_png({.width = 90, .height = 90});
   bytes[chunk_at(bytes, "IEND") - 40] ^= std::byte{1};
   ImageDecoder decoder;
   EXPECT_FALSE(decode_region(decoder, bytes, {0, 0, 5, 5}, ColorMode::kRgb));
 }
 
 TEST(PngDecoder, OnlyTheEndChunkMayBeMissing) {
-  EncodedBytes bytes = encode({});
+  EncodedBytes bytes = encode_png({});
   const auto whole = decode_whole(bytes);
   bytes.resize(chunk_at(bytes, "IEND"));
   EXPECT_EQ(*decode_whole(bytes), *whole);
@@ -102,7 +102,7 @@ TEST(PngDecoder, OnlyTheEndChunkMayBeMissing) {
 }
 
 TEST(PngDecoder, DataMayComeInManyChunksButInOneRun) {
-  const EncodedBytes bytes = encode({});
+  const EncodedBytes bytes = encode_png({});
   const auto whole = decode_whole(bytes);
   EXPECT_EQ(*decode_whole(with_data_split(bytes, {}, 99)), *whole);
   EXPECT_EQ(*decode_whole(with_data_split(bytes, {1, 0, 1, 300, 7}, 99)), *whole);
@@ -112,18 +112,18 @@ TEST(PngDecoder, DataMayComeInManyChunksButInOneRun) {
 }
 
 TEST(PngDecoder, AbsurdChunkSizesAreTruncation) {
-  EncodedBytes bytes = encode({});
+  EncodedBytes bytes = encode_png({});
   set_big_endian(bytes, chunk_at(bytes, "gAMA"), 0x7FFFFFFF);
   EXPECT_EQ(error_of(bytes), "truncated PNG: ends inside chunk gAMA");
-  EncodedBytes data = encode({});  // here all pixels are there
+  EncodedBytes data = encode_png({});  // here all pixels are there
   set_big_endian(data, chunk_at(data, "IDAT"), 0x7FFFFFFF);
-  EXPECT_EQ(*decode_whole(data), *decode_whole(encode({})));
+  EXPECT_EQ(*decode_whole(data), *decode_whole(encode_png({})));
   data.resize(data.size() * 3 / 4);
   EXPECT_TRUE(error_of(data).starts_with("truncated PNG: ")) << error_of(data);
 }
 
 TEST(PngDecoder, MissingRowsAreAnErrorThoughTheFileIsWhole) {
-  EncodedBytes bytes = encode({});
+  EncodedBytes bytes = encode_png({});
   set_big_endian(bytes, 20, 40);  // taller than its data
   seal(bytes, 8, 13);
   EXPECT_TRUE(error_of(bytes).starts_with("truncated PNG: ")) << error_of(bytes);
@@ -131,11 +131,11 @@ TEST(PngDecoder, MissingRowsAreAnErrorThoughTheFileIsWhole) {
 }
 
 TEST(PngDecoder, BadHeadersAreRefused) {
-  EncodedBytes depth = encode({});
+  EncodedBytes depth = encode_png({});
   depth[24] = std::byte{3};
   seal(depth, 8, 13);
   EXPECT_EQ(error_of(depth), "damaged PNG: color type 2 with 3 bits");
-  EncodedBytes no_palette = encode({.color = PngColor::kPalette}, false);
+  EncodedBytes no_palette = encode_png({.color = PngColor::kPalette}, false);
   const std::size_t at = chunk_at(no_palette, "PLTE");
   no_palette.erase(no_palette.begin() + static_cast<std::ptrdiff_t>(at),
                    no_palette.begin() + static_cast<std::ptrdiff_t>(at + 12 + 450));

@@ -67,7 +67,7 @@ inline void set_palette(spng_ctx* context, int depth, bool ancillary) {
   }
 }
 
-inline EncodedBytes encode(const PngKind& kind, bool ancillary = true) {
+inline EncodedBytes encode_png(const PngKind& kind, bool ancillary = true) {
   const PngHeader header = header_of(kind);
   const std::size_t row_bytes = header.bytes_of(header.width);
   std::vector<std::uint8_t> raw(row_bytes * header.height);

@@ -48,7 +48,7 @@ TEST(PngRows, GiveLibspngsPixels) {
   BothWays both;
   std::mt19937 random(1);
   for (const PngKind& kind : kinds())
-    for (const EncodedBytes& bytes : {encode(kind), with_data_split(encode(kind), {3, 0, 20}, 99)}) {
+    for (const EncodedBytes& bytes : {encode_png(kind), with_data_split(encode_png(kind), {3, 0, 20}, 99)}) {
       for (const ColorMode mode : {ColorMode::kRgb, ColorMode::kL})
         EXPECT_TRUE(both.expect_same(bytes, {0, 0, kind.width, kind.height}, mode, kind.name)) << kind.name;
       for (int i = 0; i < 4; ++i)
@@ -92,7 +92,7 @@ TEST(PngRows, DamageIsReportedAsByLibspng) {
   std::mt19937 random(2);
   const std::vector<PngKind> all = kinds();
   for (const PngKind& kind : all) {
-    const EncodedBytes good = encode(kind);
+    const EncodedBytes good = encode_png(kind);
     ASSERT_EQ(image_data_chunks(good), 1) << kind.name;
     for (int round = 0; round < base::rounds(100); ++round)
       both.expect_same(damaged(good, random), drawn_region(kind, random), ColorMode::kRgb,
@@ -104,7 +104,7 @@ TEST(PngRows, DamageIsReportedAsByLibspng) {
 // Behind rows that nobody asked for, libspng does not look; the rows' checksum is of all.
 TEST(PngRows, DamageBelowTheRegionIsLeftToLibspng) {
   BothWays both;
-  EncodedBytes bytes = encode(PngKind{});
+  EncodedBytes bytes = encode_png(PngKind{});
   const std::size_t chunk = chunk_at(bytes, "IDAT"), size = chunk_at(bytes, "IEND") - chunk - 12;
   bytes[chunk + 8 + size - 1] ^= std::byte{1};
   seal(bytes, chunk, size);
