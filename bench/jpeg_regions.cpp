@@ -3,11 +3,12 @@
 // Region decode alone, one thread: our baseline decoder against libjpeg-turbo, in turn over the same shuffled images
 // and random_resized_crop boxes. Wants equal pixels before it measures.
 //
-// usage: jpeg_regions FOLDER [ROUNDS=7] [IMAGES=500] [TABLES=as-is|standard|optimised] [VARIANT=the best|-]
+// usage: jpeg_regions FOLDER [ROUNDS=7] [IMAGES=500] [TABLES=as-is|standard|optimised|progressive] [VARIANT=the best|-]
 // [COARSENESS=0]; prints one line of JSON. TABLES other than as-is writes the images' coefficients again with such
-// Huffman tables; VARIANT is the instruction set of our decoder, as Highway names it. With a COARSENESS of 1, 2, 4 or 8
-// our decoder gives planes of which a sample stands for at most so many pixels in each direction (fidelity "fast").
-// Without one, it also decodes the images two by two in turn, as the engine's threads do.
+// Huffman tables, or in libjpeg's usual progressive scans; VARIANT is the instruction set of our decoder, as Highway
+// names it. With a COARSENESS of 1, 2, 4 or 8 our decoder gives planes of which a sample stands for at most so many
+// pixels in each direction (fidelity "fast"). Without one, it also decodes the images two by two in turn, as the
+// engine's threads do.
 
 #include <cstdio>
 
@@ -43,7 +44,7 @@ struct Work {
   std::exit(3);
 }
 
-Bytes with_tables(const Bytes& encoded, bool optimised) {
+Bytes with_tables(const Bytes& encoded, const std::string& tables) {
   jpeg_decompress_struct from{};
   jpeg_compress_struct to{};
   jpeg_error_mgr errors{};
@@ -57,7 +58,8 @@ Bytes with_tables(const Bytes& encoded, bool optimised) {
   unsigned long size = 0;
   jpeg_mem_dest(&to, &memory, &size);
   jpeg_copy_critical_parameters(&from, &to);
-  to.optimize_coding = optimised;
+  to.optimize_coding = tables == "optimised";
+  if (tables == "progressive") jpeg_simple_progression(&to);
   jpeg_write_coefficients(&to, coefficients);
   jpeg_finish_compress(&to);
   jpeg_finish_decompress(&from);
@@ -100,7 +102,7 @@ std::vector<Work> read_work(const std::string& folder, std::size_t images, const
     Work work;
     work.encoded.resize(text.size());
     std::memcpy(work.encoded.data(), text.data(), text.size());
-    if (tables != "as-is") work.encoded = with_tables(work.encoded, tables == "optimised");
+    if (tables != "as-is") work.encoded = with_tables(work.encoded, tables);
     const auto header = decoder.open(work.encoded);
     if (!header) fail(file.string() + ": " + header.error().what);
     work.box = draw_box(header->width, header->height, random);
@@ -187,7 +189,7 @@ double check_equal(fd::JpegDecoder& ours, fd::JpegDecoder& theirs, const std::ve
   for (const Work& work : all) {
     decode(ours, work, a);
     decode(theirs, work, b);
-    taken += ours.used_baseline();
+    taken += ours.used_baseline() || ours.used_progressive();
     expect_equal(work, a, b);
   }
   return static_cast<double>(taken) / static_cast<double>(all.size());
@@ -211,8 +213,9 @@ double median(std::vector<double> values) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr,
-                 "usage: jpeg_regions FOLDER [ROUNDS] [IMAGES] [as-is|standard|optimised] [VARIANT] [COARSENESS]\n");
+    std::fprintf(
+        stderr,
+        "usage: jpeg_regions FOLDER [ROUNDS] [IMAGES] [as-is|standard|optimised|progressive] [VARIANT] [COARSENESS]\n");
     return 2;
   }
   const int rounds = argc > 2 ? std::max(1, std::atoi(argv[2])) : 7;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as a JPEG, decoded with our baseline decoder and with libjpeg alone: the same pixels or the same error,
-// with the kernels of every instruction set, and not a byte written beside the pixels; the same again decoded in turn
-// with another region of itself and with a healthy photo, which keeps its pixels. Only where restart intervals
-// were passed over may there be pixels instead of an error. Planes (fidelity "fast") of every coarseness: only of files
-// that libjpeg finds healthy, or with intervals passed over, and the same samples with every instruction set.
+// Any bytes as a JPEG, decoded with our baseline and progressive decoders and with libjpeg alone: the same pixels or
+// the same error, with the kernels of every instruction set, and not a byte written beside the pixels; the same again
+// decoded in turn with another region of itself and with a healthy photo, which keeps its pixels. Only where restart
+// intervals were passed over may there be pixels instead of an error. Planes (fidelity "fast") of every coarseness:
+// only of files that libjpeg finds healthy, or with intervals passed over, and the same samples with every instruction
+// set.
 
 #include <algorithm>
 #include <cstddef>
@@ -64,7 +65,7 @@ bool differs_without_history(std::span<const std::byte> bytes, const Box& box, C
   return decode(ours, bytes, box, mode, mine) != decode(theirs, bytes, box, mode, other) || mine.error != other.error;
 }
 
-void compare(const Decoded& ours, const Decoded& theirs, bool used_baseline, const Box& box) {
+void compare(const Decoded& ours, const Decoded& theirs, bool by_us, const Box& box) {
   if (ours.error != theirs.error) {
     std::fprintf(stderr, "\"%s\" instead of \"%s\"\n", ours.error.c_str(), theirs.error.c_str());
     fail("another error", box);
@@ -75,10 +76,12 @@ void compare(const Decoded& ours, const Decoded& theirs, bool used_baseline, con
     const std::uint8_t* const row = ours.pixels.row(y);
     if (std::memcmp(row, theirs.pixels.row(y), row_bytes) != 0) fail("other pixels", box);
     const auto is_touched = [](std::uint8_t value) { return value != kUntouched; };
-    if (used_baseline && std::any_of(row + row_bytes, row + ours.pixels.stride(), is_touched))
+    if (by_us && std::any_of(row + row_bytes, row + ours.pixels.stride(), is_touched))
       fail("bytes written beside the pixels", box);
   }
 }
+
+bool is_by_us(const JpegDecoder& decoder) { return decoder.used_baseline() || decoder.used_progressive(); }
 
 void compare(Planes& planes, Planes& expected, const Box& box) {
   if (planes.count != expected.count) fail("another number of planes", box);
@@ -101,7 +104,7 @@ void compare_with_restarts(JpegDecoder& decoder, std::span<const std::byte> byte
   const auto written = feedline::decode::with_restarts(bytes, interval);
   if (!written || !*written) return;
   if (!decode(decoder, **written, whole, mode, marked)) fail("restart markers that cannot be opened", whole);
-  compare(marked, theirs, decoder.used_baseline(), whole);
+  compare(marked, theirs, is_by_us(decoder), whole);
 }
 
 // Boxes that depend on nothing but the bytes, so that a find is found again.
@@ -186,14 +189,14 @@ void check_turns(Turns& turns, const Asked& asked, const Decoded& theirs, const 
   const auto expect = [&](const Decoded& got, JpegDecoder& by) {
     if (got.error.empty() && !theirs.error.empty() && by.intervals_passed() > 0) return;
     if (got.error != theirs.error && !got.error.empty() && !theirs.error.empty()) return;  // compared alone
-    compare(got, theirs, by.used_baseline(), asked.box);
+    compare(got, theirs, is_by_us(by), asked.box);
   };
   decode_in_turn(turns, asked, healthy);
   expect(turns.first_out, turns.first);
-  compare(turns.second_out, turns.expected, turns.second.used_baseline(), turns.healthy_box);
+  compare(turns.second_out, turns.expected, is_by_us(turns.second), turns.healthy_box);
   decode_in_turn(turns, healthy, asked);
   expect(turns.second_out, turns.second);
-  compare(turns.first_out, turns.expected, turns.first.used_baseline(), turns.healthy_box);
+  compare(turns.first_out, turns.expected, is_by_us(turns.first), turns.healthy_box);
   decode_in_turn(turns, asked, {asked.bytes, other_box, asked.mode});
   expect(turns.first_out, turns.first);
 }
@@ -233,7 +236,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       // damage between markers that were passed over
       if (ours.error.empty() && !theirs.error.empty() && variant->intervals_passed() > 0) continue;
       if (only_words && !differs_without_history(bytes, box, mode)) continue;
-      compare(ours, theirs, variant->used_baseline(), box);
+      compare(ours, theirs, is_by_us(*variant), box);
     }
     for (const auto& turns : all_turns)
       check_turns(*turns, {bytes, box, mode}, theirs, boxes.next(header->width, header->height));

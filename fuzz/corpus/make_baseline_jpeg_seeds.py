@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the seeds of baseline_jpeg_fuzz in fuzz/corpus/baseline_jpeg: small JPEGs of every layout the decoder takes."""
+"""Makes the seeds of baseline_jpeg_fuzz in fuzz/corpus/baseline_jpeg: small JPEGs of every layout the decoders take."""
 
 from __future__ import annotations
 
@@ -36,6 +36,12 @@ def main() -> None:
     for optimize in (False, True):
         path = FOLDER / f"grey{'_optimised' if optimize else ''}.jpg"
         picture(33, 31, 5).convert("L").save(path, quality=85, optimize=optimize)
+    for name, subsampling in SAMPLINGS.items():
+        for quality, blocks in ((60, 0), (95, 0), (80, 5)):
+            path = FOLDER / f"progressive_{name}_q{quality}.jpg"
+            options = {"restart_marker_blocks": blocks} if blocks else {}
+            picture(35, 29, quality).save(path, quality=quality, subsampling=subsampling, progressive=True, **options)
+    picture(33, 31, 5).convert("L").save(FOLDER / "progressive_grey.jpg", quality=85, progressive=True)
     picture(150, 20, 6).save(FOLDER / "wide.jpg", quality=95, subsampling=2)
 
 

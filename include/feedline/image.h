@@ -33,6 +33,15 @@ struct ImageInfo {
 
 // Reads the header only. kData: not an image that Feedline decodes.
 Result<ImageInfo> image_info(std::span<const std::byte> encoded);
+// How an image is stored, without a look at whether it can be decoded.
+struct ImageTraits {
+  std::string format;               // as above; "foreign" for all that others read
+  int orientation = 1;              // EXIF's, 1 to 8: 1 is as stored; 0: "not known"
+  std::vector<std::string> stored;  // of "progressive", "arithmetic coding", "lossless", "CMYK", "palette",
+                                    // "interlaced", "12 bits" and "16 bits" those that hold
+};
+// kData: not an image.
+Result<ImageTraits> image_traits(std::span<const std::byte> encoded);
 // The pixels of `region` (nullopt: all), as Pillow's Image.open().convert(mode).crop() gives them. kConfig: the
 // region does not lie inside the image. kData: damaged.
 // applies_exif: of the image turned as its EXIF orientation says.

@@ -60,6 +60,14 @@ nb::object resize(const Pixels& pixels, int height, int width, const std::string
 
 void bind_image(nb::module_& module) {
   module.def(
+      "image_traits",
+      [](nb::handle encoded) {
+        const HeldBytes held(encoded);
+        const ImageTraits traits = unwrap(image_traits(held.bytes()));
+        return nb::make_tuple(traits.format, traits.orientation, traits.stored);
+      },
+      "encoded"_a, nb::sig("def image_traits(encoded: bytes | bytearray | memoryview) -> tuple[str, int, list[str]]"));
+  module.def(
       "image_info",
       [](nb::handle encoded) {
         const HeldBytes held(encoded);

@@ -14,6 +14,7 @@
 
 #include "decode/decoder.h"
 #include "decode/jpeg/jpeg_fixture.h"
+#include "decode/png/png_kinds_fixture.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FEEDLINE_WATCH_MALLOC 0
@@ -119,13 +120,14 @@ TEST(Allocation, TheWatchWorks) {
   }
 }
 
-TEST(Allocation, ABaselineJpegTakesNoMemoryOnceOneLikeItWasDecoded) {
+TEST(Allocation, AJpegTakesNoMemoryOnceOneLikeItWasDecoded) {
   ImageDecoder decoder;
   memory::PixelBuffer out;
   std::vector<EncodedBytes> files;
   for (const auto& [h, v] : {std::pair{2, 2}, {2, 1}, {1, 1}})
-    for (const bool optimised : {false, true})
-      files.push_back(encode({.width = 300, .height = 200, .h = h, .v = v, .optimised = optimised}));
+    for (const auto& [optimised, progressive] : {std::pair{false, false}, {true, false}, {true, true}})
+      files.push_back(
+          encode({.width = 300, .height = 200, .h = h, .v = v, .progressive = progressive, .optimised = optimised}));
   for (int round = 0; round < 2; ++round)
     for (const EncodedBytes& file : files) {
       ASSERT_TRUE(decoder.open(file));
@@ -135,6 +137,42 @@ TEST(Allocation, ABaselineJpegTakesNoMemoryOnceOneLikeItWasDecoded) {
         EXPECT_EQ(allocations.load(), 0u);
       }
     }
+}
+
+// One colour, of which many rows are few bytes: held as a whole they would be a gigabyte for every 16 threads.
+TEST(Allocation, APngOfOver64MiBComesRowByRow) {
+  constexpr std::size_t kSide = 4800, kRow = 1 + 3 * kSide;
+  Bytes rows(kRow * kSide), deflated(rows.size() / 100);
+  uLongf size = deflated.size();
+  ASSERT_EQ(compress2(deflated.data(), &size, rows.data(), rows.size(), 1), Z_OK);
+  EncodedBytes file = encode_png(PngKind{});
+  file.resize(33);
+  set_big_endian(file, 16, kSide);
+  set_big_endian(file, 20, kSide);
+  seal(file, 8, 13);
+  add_chunk(file, "IDAT", std::as_bytes(std::span(deflated).first(size)));
+  add_chunk(file, "IEND", {});
+  ImageDecoder decoder;
+  memory::PixelBuffer out;
+  ASSERT_TRUE(decoder.open(file));
+  largest_allocation = 0;
+  ASSERT_TRUE(decoder.decode({0, 0, 20, 3}, ColorMode::kRgb, out));
+  EXPECT_LT(largest_allocation, kSmall);
+}
+
+TEST(Allocation, APngTakesNoMemoryOnceOneLikeItWasDecoded) {
+  const std::vector<std::uint8_t> white(std::size_t{300} * 200 * 3, 255);
+  const std::vector<std::byte> file = made_png(300, 200, SPNG_COLOR_TYPE_TRUECOLOR, white);
+  ImageDecoder decoder;
+  memory::PixelBuffer out;
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(decoder.open(file));
+    allocations = 0;
+    ASSERT_TRUE(decoder.decode({20, 30, 250, 150}, ColorMode::kRgb, out));
+    if (round > 0) {
+      EXPECT_EQ(allocations.load(), 0u);
+    }
+  }
 }
 
 TEST(Allocation, AbsurdSizesAreRefusedWhenOpened) {

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "decode/jpeg/jpeg_segments.h"
 
 namespace feedline::decode {
 namespace {
@@ -67,22 +68,11 @@ int in_exif(Bytes exif) {
   return found;
 }
 
-// Segments behind SOI, up to the scan: FF, marker, length of two bytes with itself.
 Bytes exif_of_jpeg(Bytes file) {
-  constexpr auto kScan = std::byte{0xDA}, kEnd = std::byte{0xD9}, kApp1 = std::byte{0xE1}, kFill = std::byte{0xFF};
-  for (std::size_t at = 2; at + 4 <= file.size();) {
-    if (file[at] != kFill) return {};
-    const std::byte marker = file[at + 1];
-    if (marker == kFill) {
-      ++at;
-      continue;
-    }
-    if (marker == kScan || marker == kEnd) return {};
-    const std::size_t length = number(file.subspan(at + 2, 2), true);
-    const Bytes payload = part(file, at + 4, length < 2 ? 0 : length - 2);
-    if (marker == kApp1 && begins_with(payload, "Exif\0\0"sv)) return payload;
-    at += 2 + std::max<std::size_t>(length, 2);
-  }
+  constexpr unsigned kApp1 = 0xE1;
+  JpegSegments segments(file);
+  while (const auto segment = segments.next())
+    if (segment->marker == kApp1 && begins_with(segment->payload, "Exif\0\0"sv)) return segment->payload;
   return {};
 }
 
@@ -152,18 +142,22 @@ Orientation orientation_of(int number) {
   }
 }
 
-Orientation stored_orientation(ImageFormat format, Bytes file) {
+int exif_orientation(ImageFormat format, Bytes file) {
   switch (format) {
     case ImageFormat::kJpeg:
-      return orientation_of(in_exif(exif_of_jpeg(file)));
+      return in_exif(exif_of_jpeg(file));
     case ImageFormat::kPng:
-      return orientation_of(in_exif(exif_of_png(file)));
+      return in_exif(exif_of_png(file));
     case ImageFormat::kWebp:
-      return orientation_of(in_exif(exif_of_webp(file)));
+      return in_exif(exif_of_webp(file));
     case ImageFormat::kForeign:
       break;  // whoever reads it turns it
   }
-  return {};
+  return kStored;
+}
+
+Orientation stored_orientation(ImageFormat format, Bytes file) {
+  return orientation_of(exif_orientation(format, file));
 }
 
 Box stored_region(const Orientation& o, const Box& region, Size stored) {

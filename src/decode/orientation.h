@@ -24,7 +24,9 @@ struct Orientation {
 
 // Of what EXIF has, 1 to 8; anything else is as 1, as it is stored.
 Orientation orientation_of(int number);
-// Of what the file's EXIF says; as it is stored where it says nothing, or nothing that makes sense.
+// What the file's EXIF says: 1 to 8, or 0 for "not known"; 1 where it says nothing, or nothing that makes sense.
+int exif_orientation(ImageFormat format, std::span<const std::byte> file);
+// Of that; as it is stored where it says nothing, or nothing that makes sense.
 Orientation stored_orientation(ImageFormat format, std::span<const std::byte> file);
 
 // The region of the stored image that a region of the turned one comes from. stored: the size of all of it.

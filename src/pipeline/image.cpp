@@ -8,7 +8,9 @@
 #include "base/cpu_clock.h"
 #include "base/guarded.h"
 #include "decode/decoder.h"
+#include "decode/image_traits.h"
 #include "decode/jpeg/restart_transcoder.h"
+#include "decode/orientation.h"
 #include "memory/pixels.h"
 #include "transform/chain.h"
 #include "transform/pixel_ops/apply.h"
@@ -49,6 +51,15 @@ Result<ImageInfo> image_info(std::span<const std::byte> encoded) {
     decode::ImageDecoder decoder;
     FEEDLINE_TRY(const decode::ImageHeader header, decoder.open(encoded));
     return ImageInfo{decoder.kind(), header.width, header.height};
+  });
+}
+
+Result<ImageTraits> image_traits(std::span<const std::byte> encoded) {
+  return base::guarded([&]() -> Result<ImageTraits> {
+    FEEDLINE_TRY(const decode::ImageFormat format, decode::sniff(encoded));
+    ImageTraits traits{std::string(decode::name_of(format)), decode::exif_orientation(format, encoded), {}};
+    for (const std::string_view trait : decode::storage_traits(format, encoded)) traits.stored.emplace_back(trait);
+    return traits;
   });
 }
 

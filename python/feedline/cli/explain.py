@@ -44,7 +44,7 @@ def explain(code: str | None, causes: tuple[Path, ...], markdown: bool, as_json:
 
 def pages_of(causes: tuple[Path, ...] = ()) -> list[Entry]:
     """All pages, verb by verb; `causes`: folders of further causes of diagnose."""
-    from feedline.data import inspection, places
+    from feedline.data import inspection, places, stored_images
     from feedline.diagnose import causes as of_diagnose
     from feedline.doctor import causes as of_doctor
     from feedline.environment import checks as of_env
@@ -58,6 +58,7 @@ def pages_of(causes: tuple[Path, ...] = ()) -> list[Entry]:
         *of_trace.entries(),
         *alarms.entries(),
         *inspection.entries(),
+        *stored_images.entries(),
         *places.entries(),
         *of_verify.entries(),
         *of_env.entries(),

@@ -12,7 +12,7 @@ from rich.markup import escape
 import feedline
 from feedline.cli import exit_codes, parameters
 from feedline.cli.console import OUT, bytes_text, counted, print_json, steps, table
-from feedline.data import inspection, places
+from feedline.data import inspection, places, stored_images
 from feedline.data.sources import shown_source
 from feedline.findings import Finding
 
@@ -48,16 +48,19 @@ def inspect(source: str, format_: str | None, fields: str | None, show: str | No
     sample, too. Exit status 1: a finding of severity "error" or "warning"; 3: nothing there to read.
     """
     found = feedline.inspect(source, format=format_, fields=fields)
-    findings = inspection.findings_of(found)
+    images_seen = stored_images.look(source, format_, fields) if found.samples else None
+    findings = inspection.findings_of(found) + (images_seen.findings() if images_seen else [])
     storage = places.findings_of_source(source)
     sheet: dict[str, Any] | None = None
     if show is not None:
         sheet = _write_sheet(source, format_, fields, Path(show), images)
     name = shown_source(source)
     if as_json:
-        print_json(_as_dict(name, found, findings, storage) | ({"contact_sheet": sheet} if sheet else {}))
+        seen = images_seen.as_dict() if images_seen else None
+        sheet_told = {"contact_sheet": sheet} if sheet else {}
+        print_json(_as_dict(name, found, findings, storage) | {"images": seen} | sheet_told)
     else:
-        _print(name, found, findings, sheet)
+        _print(name, found, images_seen, findings, sheet)
         _print_storage(storage)
     if not found.samples and any(finding.code == "unreadable_file" for finding in findings):
         return exit_codes.FAILED
@@ -102,12 +105,20 @@ def _as_dict(
     }
 
 
-def _print(source: str, found: feedline.Inspection, findings: list[Finding], sheet: dict[str, Any] | None) -> None:
+def _print(
+    source: str,
+    found: feedline.Inspection,
+    images: stored_images.StoredImages | None,
+    findings: list[Finding],
+    sheet: dict[str, Any] | None,
+) -> None:
     OUT.print(f"[bold]{escape(source)}[/]")
     shards = f" in {counted(found.shards, 'shard')}" if found.shards else ""
     OUT.print(f"{found.format}: {counted(found.samples, 'sample')}{shards}, {bytes_text(found.bytes)}")
     if found.samples:
         OUT.print(f"images of {_sizes(found)}, {'as pixels' if found.format == 'pixels' else 'encoded'}")
+    if images:
+        OUT.print(images.text())
     OUT.print(f"fields: {', '.join(found.fields) or 'none'}")
     _print_counts("extension", "files", found.extensions)
     _print_counts("class", "samples", found.classes)

@@ -25,6 +25,8 @@
 #include "decode/jpeg/jpeg_memory.h"
 #include "decode/jpeg/jpeg_source.h"
 #include "decode/jpeg/jpeg_trap.h"
+#include "decode/jpeg/progressive/progressive_decoder.h"
+#include "decode/jpeg/scan_limit.h"
 #include "memory/record.h"
 
 namespace feedline::decode {
@@ -35,14 +37,12 @@ constexpr int kMaxIMcu = 32;  // widest iMCU: 4 blocks of 8
 // The samples of a progressive image stay in memory as 2-byte coefficients until its last scan. The bound is what
 // the largest image that open() lets through needs with four components, plus its edge blocks.
 constexpr long kMaxLibjpegBytes = memory::PixelBuffer::kMaxPixels * 4 * 2 + (64L << 20);
-// Ordinary progressive files have about 10 scans; a small file with thousands could keep a core busy for hours.
-constexpr int kMaxScans = 500;
 constexpr int kRowsPerCall = 16;
 constexpr int kMaxComponents = 4;
 
 void limit_scans(j_common_ptr jpeg) {
   auto* decompress = reinterpret_cast<j_decompress_ptr>(jpeg);
-  if (decompress->input_scan_number <= kMaxScans) return;
+  if (decompress->input_scan_number <= most_scans(decompress->image_width, decompress->image_height)) return;
   ErrorTrap& trap = *reinterpret_cast<ErrorTrap*>(jpeg->err);
   std::strcpy(trap.message, "more scans than any real image has");
   std::longjmp(trap.jump, 1);
@@ -63,7 +63,8 @@ struct JpegDecoder::Session {
   bool ready = false;  // between a successful open() and the decode() that uses it up
   const baseline::Kernels* kernels = nullptr;
   std::optional<baseline::BaselineDecoder> baseline;  // made for the first image it can take: many folders have none
-  bool used_baseline = false;
+  std::optional<progressive::ProgressiveDecoder> progressive;  // likewise
+  bool used_baseline = false, used_progressive = false;
 
   ~Session() {
     if (created) jpeg_destroy_decompress(&jpeg);
@@ -82,6 +83,9 @@ struct JpegDecoder::Session {
   bool multi_scan() { return jpeg_has_multiple_scans(&jpeg); }
   // Nothing where libjpeg has to decode.
   std::optional<baseline::Frame> frame_for_baseline();
+  std::optional<progressive::ScanReader> scans_for_progressive();
+  // Requires: the image is not one for the baseline decoder.
+  Result<void> decode_by_others(const Box& region, ColorMode mode, memory::PixelBuffer& out);
   Result<void> decode_by_libjpeg(const Box& region, ColorMode mode, memory::PixelBuffer& out);
   // Do the file's bytes suffice for the smallest code there is, one bit per block? A header alone can then not make
   // libjpeg allocate coefficients for an absurd size.
@@ -94,7 +98,7 @@ struct JpegDecoder::Session {
   // After the last row of the region: are the rows below it there too? Arithmetic coding pads missing data with zeros
   // and never notices, so there the end marker is all there is to go by.
   bool rest_is_there();
-  std::unexpected<Error> damage(const char* reason) const;
+  std::unexpected<Error> damage(const std::string& reason) const;
 };
 
 void JpegDecoder::Session::create() {
@@ -114,11 +118,18 @@ void JpegDecoder::Session::read_header() {
 }
 
 std::optional<baseline::Frame> JpegDecoder::Session::frame_for_baseline() {
-  used_baseline = false;
+  used_baseline = used_progressive = false;
   if (!kernels || !is_plausible()) return std::nullopt;
   const auto frame = baseline::baseline_frame(jpeg);
   if (frame && !baseline) baseline.emplace(*kernels);
   return frame;
+}
+
+std::optional<progressive::ScanReader> JpegDecoder::Session::scans_for_progressive() {
+  if (!kernels || !is_plausible()) return std::nullopt;
+  auto scans = progressive::ScanReader::of(jpeg);
+  if (scans && !progressive) progressive.emplace(*kernels);
+  return scans;
 }
 
 bool JpegDecoder::Session::is_plausible() const {
@@ -207,7 +218,7 @@ bool JpegDecoder::Session::rest_is_there() {
   return true;
 }
 
-std::unexpected<Error> JpegDecoder::Session::damage(const char* reason) const {
+std::unexpected<Error> JpegDecoder::Session::damage(const std::string& reason) const {
   const std::uint32_t rows_decoded = std::min<std::uint32_t>(
       jpeg.input_iMCU_row * static_cast<std::uint32_t>(jpeg.max_v_samp_factor) * DCTSIZE, jpeg.image_height);
   const bool one_scan = jpeg.comps_in_scan == jpeg.num_components && !jpeg.progressive_mode;
@@ -224,6 +235,7 @@ JpegDecoder::JpegDecoder(const baseline::Kernels* kernels) : session_(std::make_
 JpegDecoder::~JpegDecoder() = default;
 
 bool JpegDecoder::used_baseline() const { return session_->used_baseline; }
+bool JpegDecoder::used_progressive() const { return session_->used_progressive; }
 int JpegDecoder::intervals_passed() const {
   return session_->used_baseline ? session_->baseline->intervals_passed() : 0;
 }
@@ -234,7 +246,7 @@ Result<ImageHeader> JpegDecoder::open(std::span<const std::byte> bytes) {
   session.bytes = bytes;
   const bool parsed = session.guarded([&session] { session.read_header(); });
   if (session.source.ran_out) return decode_error("truncated JPEG: ends inside its header");
-  if (!parsed) return decode_error(std::string("cannot decode this JPEG: ") + session.trap.message);
+  if (!parsed) return decode_error("cannot decode this JPEG: " + reason_of(session.trap));
   const jpeg_decompress_struct& jpeg = session.jpeg;
   FEEDLINE_CHECK_OK(check_size(jpeg.image_width, jpeg.image_height));
   if (jpeg.num_components != 1 && jpeg.num_components != 3 && jpeg.num_components != 4)
@@ -260,7 +272,7 @@ Result<void> JpegDecoder::Session::decode_by_libjpeg(const Box& region, ColorMod
     complete = rest_is_there();
   });
   Result<void> result;
-  if (!finished) result = damage(trap.message);
+  if (!finished) result = damage(reason_of(trap));
   if (finished && !complete)
     result = jpeg.arith_code ? decode_error("truncated JPEG: without its end marker")
                              : damage("a component lacks a scan or its table");
@@ -268,13 +280,21 @@ Result<void> JpegDecoder::Session::decode_by_libjpeg(const Box& region, ColorMod
   return result;
 }
 
+Result<void> JpegDecoder::Session::decode_by_others(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
+  auto scans = scans_for_progressive();
+  used_progressive = scans && progressive->decode(*scans, region, mode, out);
+  if (!used_progressive) return decode_by_libjpeg(region, mode, out);
+  jpeg_abort_decompress(&jpeg);
+  return {};
+}
+
 Result<void> JpegDecoder::decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
   Session& session = *session_;
   FEEDLINE_CHECK(session.ready);
   session.ready = false;
   const auto frame = session.frame_for_baseline();
-  if (!frame || !session.baseline->decode(*frame, region, mode, out))
-    return session.decode_by_libjpeg(region, mode, out);
+  if (!frame) return session.decode_by_others(region, mode, out);
+  if (!session.baseline->decode(*frame, region, mode, out)) return session.decode_by_libjpeg(region, mode, out);
   session.used_baseline = true;
   jpeg_abort_decompress(&session.jpeg);
   return {};
@@ -311,7 +331,11 @@ bool JpegDecoder::decode_planes(const Box& region, ColorMode mode, const memory:
   FEEDLINE_CHECK(session.ready);
   const auto frame = session.frame_for_baseline();
   session.used_baseline = frame && session.baseline->decode_planes(*frame, region, mode, most, out);
-  if (!session.used_baseline) return false;
+  if (!frame) {
+    auto scans = session.scans_for_progressive();
+    session.used_progressive = scans && session.progressive->decode_planes(*scans, region, mode, most, out);
+  }
+  if (!session.used_baseline && !session.used_progressive) return false;
   session.ready = false;
   jpeg_abort_decompress(&session.jpeg);
   return true;

@@ -2,7 +2,7 @@
 #pragma once
 
 // JPEG: accurate DCT, fancy upsampling, and of a region only the columns and rows it needs. libjpeg-turbo reads every
-// header and decodes what our own baseline decoder leaves to it; both give the same pixels and errors.
+// header and decodes what our own two decoders leave to it; all give the same pixels and errors.
 
 #include <array>
 #include <memory>
@@ -34,7 +34,9 @@ class JpegDecoder final : public Codec {
 
   // Did the baseline decoder, not libjpeg, give the last decode() or decode_planes() its result?
   bool used_baseline() const;
-  // Restart intervals that it passed over: damage in them is not seen.
+  // Did our progressive decoder?
+  bool used_progressive() const;
+  // Restart intervals that the baseline decoder passed over: damage in them is not seen.
   int intervals_passed() const;
 
  private:

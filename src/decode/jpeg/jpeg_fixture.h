@@ -24,8 +24,9 @@ struct JpegKind {
   bool progressive = false, arithmetic = false, interleaved = true;
   int restart = 0;  // MCUs between restart markers
   int quality = 90;
-  bool optimised = false;  // Huffman tables made for the picture
-  bool tables = true;      // false: as in motion JPEG, without Huffman tables
+  bool optimised = false;               // Huffman tables made for the picture
+  bool tables = true;                   // false: as in motion JPEG, without Huffman tables
+  std::vector<jpeg_scan_info> scans{};  // progressive ones of one's own
 };
 
 // What was written to `memory`, which jpeg_mem_dest() was given.
@@ -63,6 +64,7 @@ inline EncodedBytes encode(const JpegKind& kind) {
   if (kind.progressive) jpeg_simple_progression(&jpeg);
   jpeg_scan_info scans[3] = {{1, {0}, 0, 63, 0, 0}, {1, {1}, 0, 63, 0, 0}, {1, {2}, 0, 63, 0, 0}};
   if (!kind.interleaved) jpeg.scan_info = scans, jpeg.num_scans = 3;
+  if (!kind.scans.empty()) jpeg.scan_info = kind.scans.data(), jpeg.num_scans = static_cast<int>(kind.scans.size());
   if (!kind.tables) jpeg_suppress_tables(&jpeg, TRUE);
   for (int t = 0; t < NUM_QUANT_TBLS; ++t)
     if (jpeg.quant_tbl_ptrs[t]) jpeg.quant_tbl_ptrs[t]->sent_table = FALSE;

@@ -4,6 +4,8 @@
 // which codes it numbers depends on jpeglib.h's configuration, so it comes after that
 #include <jerror.h>
 
+#include "decode/jpeg/jpeg_segments.h"
+
 namespace feedline::decode {
 namespace {
 
@@ -25,7 +27,29 @@ void on_message(j_common_ptr jpeg, int level) {
 
 void print_nothing(j_common_ptr) {}
 
+std::string process_of(unsigned frame_marker) {
+  const JpegFrame frame{.marker = frame_marker};
+  const std::string coding = frame.is_arithmetic() ? " with arithmetic coding" : "";
+  if (frame.is_lossless())
+    return "lossless JPEG" + coding + " is not supported: write it as PNG, which is lossless too";
+  return "hierarchical JPEG" + coding + " is not supported: write it as another kind of JPEG";
+}
+
 }  // namespace
+
+std::string reason_of(const ErrorTrap& trap) {
+  switch (trap.callbacks.msg_code) {
+    case JERR_BAD_PRECISION:
+      return "JPEG of " + std::to_string(trap.callbacks.msg_parm.i[0]) +
+             " bits a sample is not supported, only of 8: write it as PNG of 16 bits, or as JPEG of 8";
+    case JERR_SOF_UNSUPPORTED:
+      return process_of(static_cast<unsigned>(trap.callbacks.msg_parm.i[0]));
+    case JERR_ARITH_NOTIMPL:
+      return "JPEG with arithmetic coding is not supported by this libjpeg: write it with Huffman codes (`jpegtran`)";
+    default:
+      return trap.message;
+  }
+}
 
 jpeg_error_mgr* arm(ErrorTrap& trap) {
   jpeg_error_mgr* const callbacks = jpeg_std_error(&trap.callbacks);

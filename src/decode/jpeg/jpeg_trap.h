@@ -9,6 +9,8 @@
 
 #include <jpeglib.h>
 
+#include <string>
+
 namespace feedline::decode {
 
 struct ErrorTrap {
@@ -16,6 +18,9 @@ struct ErrorTrap {
   std::jmp_buf jump;
   char message[JMSG_LENGTH_MAX];
 };
+
+// Why libjpeg gave up, in words for people: kinds of JPEG that it does not decode by their names, else its own message.
+std::string reason_of(const ErrorTrap& trap);
 
 // For `jpeg.err`. Nothing is printed; warnings that cost pixels are errors.
 jpeg_error_mgr* arm(ErrorTrap& trap);

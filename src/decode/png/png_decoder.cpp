@@ -3,7 +3,7 @@
 
 #include <spng.h>
 
-#include <cstring>
+#include <algorithm>
 #include <string>
 
 namespace feedline::decode {
@@ -16,13 +16,6 @@ int read_stream(spng_ctx*, void* user, void* out, std::size_t bytes) {
   auto& stream = *static_cast<PngStream*>(user);
   return stream.read({static_cast<std::byte*>(out), bytes}) ? 0 : SPNG_IO_EOF;
 }
-
-// Adam7: seven smaller images, each a grid of the whole
-struct Pass {
-  int x, y, dx, dy;
-};
-constexpr Pass kPasses[] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
-                            {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
 
 }  // namespace
 
@@ -52,9 +45,42 @@ Result<void> PngDecoder::decode_prepared(const Box& region, memory::PixelBuffer&
   if (row_bytes * header_.height / kMaxInflation > stream_.compressed_bytes())
     return decode_error("truncated PNG: " + std::to_string(bytes_.size()) + " bytes cannot hold " +
                         std::to_string(header_.width) + " x " + std::to_string(header_.height) + " pixels");
-  raw_.resize(static_cast<std::size_t>(row_bytes));
   row_.resize(std::size_t{header_.width} * 3);
+  used_libspng_ = way_ == Way::kLibspng || !decode_at_once(region, out);
+  rows_.end();
+  return used_libspng_ ? decode_by_libspng(region, out) : Result<void>();
+}
 
+int PngDecoder::rows_to_read(const Box& region) const {
+  // a file that is cut off somewhere gets all its rows decoded, to learn whether one is missing
+  return stream_.complete() ? region.top + region.height : static_cast<int>(header_.height);
+}
+
+bool PngDecoder::decode_at_once(const Box& region, memory::PixelBuffer& out) {
+  if (!rows_.start(stream_, header_)) return false;
+  if (!header_.interlaced) {
+    rows_.start_pass({});
+    for (int y = 0, rows = rows_to_read(region); y < rows; ++y) {
+      const std::uint8_t* const raw = rows_.next();
+      if (raw == nullptr) return false;
+      if (const int to = y - region.top; to >= 0 && to < region.height)
+        pixels_.convert(raw, region.left, region.width, out.row(to));
+    }
+    return true;
+  }
+  for (const PngPass& pass : kAdam7) {
+    if (pass.columns(header_) == 0) continue;
+    rows_.start_pass(pass);
+    for (int row = 0; row < pass.rows(header_); ++row) {
+      const std::uint8_t* const raw = rows_.next();
+      if (raw == nullptr) return false;
+      scatter(pass, pass.y + row * pass.dy, raw, region, out);
+    }
+  }
+  return true;
+}
+
+Result<void> PngDecoder::decode_by_libspng(const Box& region, memory::PixelBuffer& out) {
   const PngMemory::Image image = memory_.begin();
   spng_ctx* const context = image.context();
   if (context == nullptr) return decode_error("no memory for a PNG decoder");
@@ -68,40 +94,42 @@ Result<void> PngDecoder::decode_prepared(const Box& region, memory::PixelBuffer&
 Result<void> PngDecoder::decode_rows(spng_ctx* context, const Box& region, memory::PixelBuffer& out) {
   const std::span<std::byte> raw = raw_.resize(static_cast<std::size_t>(header_.bytes_of(header_.width)));
   const auto* samples = reinterpret_cast<const std::uint8_t*>(raw.data());
-  const int bottom = region.top + region.height;
-  // a file that is cut off somewhere gets all its rows decoded, to learn whether one is missing
-  const int rows = stream_.complete() ? bottom : static_cast<int>(header_.height);
-  for (int y = 0; y < rows; ++y) {
+  for (int y = 0, rows = rows_to_read(region); y < rows; ++y) {
     const int status = spng_decode_scanline(context, raw.data(), raw.size());
     if (status != 0 && status != SPNG_EOI) return failure(status, static_cast<std::uint32_t>(y));
-    if (y >= region.top && y < bottom) pixels_.convert(samples, region.left, region.width, out.row(y - region.top));
+    if (const int to = y - region.top; to >= 0 && to < region.height)
+      pixels_.convert(samples, region.left, region.width, out.row(to));
   }
   return {};
 }
 
 Result<void> PngDecoder::decode_passes(spng_ctx* context, const Box& region, memory::PixelBuffer& out) {
-  const int width = static_cast<int>(header_.width);
   const std::span<std::byte> raw = raw_.resize(static_cast<std::size_t>(header_.bytes_of(header_.width)));
-  auto* row = reinterpret_cast<std::uint8_t*>(row_.resize(std::size_t{header_.width} * 3).data());
-  const auto channels = static_cast<std::size_t>(out.channels());
   for (int status = 0; status != SPNG_EOI;) {
     spng_row_info info{};
     if (spng_get_row_info(context, &info) != 0) break;
     status = spng_decode_scanline(context, raw.data(), raw.size());
     if (status != 0 && status != SPNG_EOI) return failure(status, info.row_num);
-    const Pass& pass = kPasses[info.pass];
-    const int y = static_cast<int>(info.row_num) - region.top;
-    if (y < 0 || y >= region.height) continue;
-    const int count = (width - pass.x + pass.dx - 1) / pass.dx;
-    pixels_.convert(reinterpret_cast<const std::uint8_t*>(raw.data()), 0, count, row);
-    for (int i = 0; i < count; ++i) {
-      const int x = pass.x + i * pass.dx - region.left;
-      if (x >= 0 && x < region.width)
-        std::memcpy(out.row(y) + static_cast<std::size_t>(x) * channels, row + static_cast<std::size_t>(i) * channels,
-                    channels);
-    }
+    scatter(kAdam7[static_cast<std::size_t>(info.pass)], static_cast<int>(info.row_num),
+            reinterpret_cast<const std::uint8_t*>(raw.data()), region, out);
   }
   return {};
+}
+
+void PngDecoder::scatter(const PngPass& pass, int y, const std::uint8_t* raw, const Box& region,
+                         memory::PixelBuffer& out) {
+  if (y < region.top || y >= region.top + region.height) return;
+  const auto first_from = [&pass](int x) { return (std::max(0, x - pass.x) + pass.dx - 1) / pass.dx; };
+  const int first = first_from(region.left), count = first_from(region.left + region.width) - first;
+  auto* const row = reinterpret_cast<std::uint8_t*>(row_.resize(std::size_t{header_.width} * 3).data());
+  pixels_.convert(raw, first, count, row);
+  const std::size_t channels = static_cast<std::size_t>(out.channels());
+  std::uint8_t* to =
+      out.row(y - region.top) + static_cast<std::size_t>(pass.x + first * pass.dx - region.left) * channels;
+  const std::size_t step = static_cast<std::size_t>(pass.dx) * channels;
+  for (const std::uint8_t *from = row, *const end = row + static_cast<std::size_t>(count) * channels; from != end;
+       to += step)
+    for (std::size_t c = 0; c < channels; ++c) to[c] = *from++;
 }
 
 std::unexpected<Error> PngDecoder::failure(int status, std::uint32_t rows) const {

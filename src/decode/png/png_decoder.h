@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// PNG through libspng, row by row: no more of the image is in memory than the region asked for.
+// PNG: rows that are inflated in one go, or, of large and doubtful files, row by row by libspng, so that no more of the
+// image is in memory than the region asked for.
 
 #include <cstdint>
 #include <span>
@@ -9,6 +10,7 @@
 #include "decode/codec.h"
 #include "decode/png/png_memory.h"
 #include "decode/png/png_pixels.h"
+#include "decode/png/png_rows.h"
 #include "decode/png/png_stream.h"
 #include "memory/record.h"
 
@@ -18,6 +20,9 @@ namespace feedline::decode {
 
 class PngDecoder final : public Codec {
  public:
+  enum class Way : std::uint8_t { kBest, kLibspng };  // libspng decodes everything, for comparing
+  explicit PngDecoder(Way way = Way::kBest) : way_(way) {}
+
   Result<ImageHeader> open(std::span<const std::byte> bytes) override;
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) override;
   // The whole of the opened image as labels: see labels.h. Requires: grey or palette; `out` has its size, and as many
@@ -25,16 +30,28 @@ class PngDecoder final : public Codec {
   const PngHeader& header() const { return header_; }
   Result<void> decode_labels(memory::PixelBuffer& out);
 
+  // Did libspng give the last image its pixels?
+  bool used_libspng() const { return used_libspng_; }
+
  private:
   Result<void> decode_prepared(const Box& region, memory::PixelBuffer& out);
+  // False where libspng has to decode it from its start.
+  bool decode_at_once(const Box& region, memory::PixelBuffer& out);
+  Result<void> decode_by_libspng(const Box& region, memory::PixelBuffer& out);
   Result<void> decode_rows(spng_ctx* context, const Box& region, memory::PixelBuffer& out);
   Result<void> decode_passes(spng_ctx* context, const Box& region, memory::PixelBuffer& out);
+  int rows_to_read(const Box& region) const;
+  // Pixels of row `y` of a pass, which are apart from each other in the image.
+  void scatter(const PngPass& pass, int y, const std::uint8_t* raw, const Box& region, memory::PixelBuffer& out);
   std::unexpected<Error> failure(int status, std::uint32_t rows) const;
 
+  const Way way_;
   std::span<const std::byte> bytes_;
   PngHeader header_;
   PngStream stream_;
   PngPixels pixels_;
+  PngRows rows_;
+  bool used_libspng_ = false;
   PngMemory memory_;
   memory::ByteBuffer raw_, row_;  // a row as stored, and one in the colours asked for
 };

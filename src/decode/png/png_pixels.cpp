@@ -41,6 +41,11 @@ void PngPixels::prepare_labels(const PngHeader& header) {
 template <int channels>
 void PngPixels::look_up(const std::uint8_t* row, int first, int count, std::uint8_t* out) const {
   const int depth = header_.depth;
+  if (depth == 8) {
+    for (const std::uint8_t* in = row + first; count > 0; --count, ++in, out += channels)
+      std::memcpy(out, rgb_[*in].data(), channels);
+    return;
+  }
   const unsigned mask = (1U << depth) - 1;
   for (int i = 0; i < count; ++i, out += channels) {
     const std::int64_t bit = std::int64_t{first + i} * depth;  // the first pixel is in the high bits

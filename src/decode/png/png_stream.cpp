@@ -7,7 +7,7 @@
 //
 // IHDR's data: | width 4 | height 4 | depth 1 | color 1 | compression 1 | filter 1 | interlace 1 |
 
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include <algorithm>
 #include <cctype>
@@ -57,8 +57,7 @@ Result<Chunk> next_chunk(Bytes rest) {
 }
 
 Result<void> check_sum(const Chunk& chunk) {
-  const auto* start = reinterpret_cast<const Bytef*>(chunk.whole.data()) + 4;  // the type is part of it
-  const uLong sum = crc32_z(0, start, 4 + chunk.data.size());
+  const std::uint32_t sum = libdeflate_crc32(0, chunk.whole.data() + 4, 4 + chunk.data.size());  // with its type
   if (sum == big_endian(chunk.whole.last(kChunkTail))) return {};
   return decode_error("damaged PNG: wrong checksum of chunk " + std::string(chunk.type));
 }
@@ -163,6 +162,22 @@ void PngStream::compose(Bytes bytes, const PngHeader& header, Bytes run, Bytes c
   std::memcpy(cut_head_.data() + 4, "IDAT", 4);
   pieces_ = {head_, run, cut_data.empty() ? Bytes{} : Bytes{cut_head_}, cut_data};
   piece_ = 0;
+}
+
+std::optional<std::span<const std::byte>> PngStream::data(memory::ByteBuffer& room) const {
+  Bytes run = pieces_[1];
+  if (run.empty() || !pieces_[3].empty()) return std::nullopt;
+  const auto next = [&run] {
+    const Bytes data = run.subspan(kChunkHead, big_endian(run));
+    run = run.subspan(kChunkHead + data.size() + kChunkTail);
+    return data;
+  };
+  if (const Bytes first = next(); run.empty()) return first;
+  const auto joined = room.make_room(compressed_bytes_, compressed_bytes_);
+  if (!joined) return std::nullopt;
+  run = pieces_[1];
+  for (auto to = joined->begin(); !run.empty();) to = std::ranges::copy(next(), to).out;
+  return *joined;
 }
 
 bool PngStream::read(std::span<std::byte> out) {

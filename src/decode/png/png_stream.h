@@ -7,9 +7,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "feedline/error.h"
+#include "memory/record.h"
 
 namespace feedline::decode {
 
@@ -38,6 +40,9 @@ class PngStream {
   std::span<const std::byte> palette() const { return palette_; }  // red, green, blue, ...; empty without PLTE
   std::uint64_t compressed_bytes() const { return compressed_bytes_; }
   bool complete() const { return complete_; }  // ends with IEND, so nothing was cut off
+  // What the IDATs hold; that of several is joined in `room`. Nothing where one is cut off, or there is no memory.
+  // Requires: nothing was read.
+  std::optional<std::span<const std::byte>> data(memory::ByteBuffer& room) const;
 
   // Hands out a minimal PNG of the same raw rows: IHDR, then the IDATs. False at its end.
   bool read(std::span<std::byte> out);

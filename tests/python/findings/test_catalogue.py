@@ -13,7 +13,7 @@ pytest.importorskip("rich", reason="rich, for the command line, is not installed
 
 from feedline.cli.explain import pages_of
 from feedline.cli.root import run
-from feedline.data import places
+from feedline.data import places, stored_images
 from feedline.diagnose import causes
 from feedline.findings import shown
 from feedline.top import alarms
@@ -86,8 +86,8 @@ def test_every_code_of_the_engine_has_a_page():
         r'|\bProblem\(\{"([a-z_]+)"|\b(?:is_data|kData)\s+\? "([a-z_]+)"'
     )
     said = {name for text in texts for names in behind.findall(text) for name in names if name}
-    of_places = {page.code for page in places.entries()}  # whose rule is in Python
-    assert said == {page.code for page in PAGES if page.verb == "inspect"} - of_places
+    in_python = {page.code for page in (*places.entries(), *stored_images.entries())}  # whose rule is in Python
+    assert said == {page.code for page in PAGES if page.verb == "inspect"} - in_python
 
 
 def test_the_document_is_made_of_the_files(capsys):

@@ -42,5 +42,8 @@ struct Frame {
 // Requires: jpeg_read_header() has just read the header of a whole image from `jpeg`'s memory source.
 // Nothing for what libjpeg must decode: all but 8-bit baseline, in one scan, of grey, 4:4:4, 4:2:2 or 4:2:0.
 std::optional<Frame> baseline_frame(const jpeg_decompress_struct& jpeg);
+// The same of a progressive image, whose scans bring their own tables: components have none here, and `scan` is the
+// first one's data. Nothing where the image's layout or coding is not one of the above.
+std::optional<Frame> progressive_frame(const jpeg_decompress_struct& jpeg);
 
 }  // namespace feedline::decode::baseline

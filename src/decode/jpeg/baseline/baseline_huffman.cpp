@@ -36,7 +36,7 @@ bool acceptable(const HuffmanSpec& spec, HuffmanUse use) {
     code = 2 * code + spec.counts[length];
     if (code >= 1u << length) return false;  // a code of all ones is not allowed
   }
-  return use == HuffmanUse::kAc ||
+  return use != HuffmanUse::kDc ||
          std::ranges::all_of(std::span(spec.symbols).first(count), [](int size) { return size <= kMaxDcSize; });
 }
 
@@ -56,7 +56,10 @@ bool build_table(const HuffmanSpec& spec, HuffmanUse use, HuffmanTable& table) {
       if (length > kBits) continue;
       const auto [size, advance] = meaning_of(spec.symbols[symbol], use);
       const int places = 1 << (kBits - length);
-      if (size == 0) {
+      if (use == HuffmanUse::kBand && advance == kEndOfBlock) {
+        const int more = spec.symbols[symbol] >> 4;  // bits behind the code; with none, this block alone ends
+        to = std::fill_n(to, places, entry_of(length + more, advance, (1 << more) - (code << more)));
+      } else if (size == 0) {
         to = std::fill_n(to, places, entry_of(length, advance, -code));
       } else if (length < kBits) {  // the sign is the bit behind the code
         const int total = length + size;

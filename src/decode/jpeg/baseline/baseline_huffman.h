@@ -16,7 +16,8 @@ struct HuffmanSpec {
   friend bool operator==(const HuffmanSpec&, const HuffmanSpec&) = default;
 };
 
-enum class HuffmanUse : std::uint8_t { kDc, kAc };
+// kBand: AC coefficients of a progressive scan, where a code may end a whole run of blocks. Its value is their number.
+enum class HuffmanUse : std::uint8_t { kDc, kAc, kBand };
 
 // An entry of the look-up table, from the lowest bit: 6 bits how many bits code and value take together, 2 unused,
 // 8 by how much the coefficient's index advances, 16 what to add to those bits to get the value (modulo 2^16).

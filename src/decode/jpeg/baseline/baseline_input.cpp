@@ -65,11 +65,15 @@ bool BaselineInput::is_within(const BitBuffer& buffer) const {
   return !at_marker_ || ahead * 8 <= static_cast<std::ptrdiff_t>(buffer.count);
 }
 
-bool BaselineInput::at_restart(int number, BitBuffer& buffer) {
+bool BaselineInput::at_marker(BitBuffer& buffer) {
   if (!at_marker_) (void)refill(buffer);
   if (!at_marker_ || !is_within(buffer)) return false;
   const std::ptrdiff_t left = (buffer_.data() + filled_ - buffer.next) * 8 + static_cast<std::ptrdiff_t>(buffer.count);
-  return left < 8 && end_ - from_ >= 2 && from_[1] == kFirstRestart + number;
+  return left < 8 && end_ - from_ >= 2;
+}
+
+bool BaselineInput::at_restart(int number, BitBuffer& buffer) {
+  return at_marker(buffer) && from_[1] == kFirstRestart + number;
 }
 
 bool BaselineInput::restart(int number, BitBuffer& buffer) {

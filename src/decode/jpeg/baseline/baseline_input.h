@@ -34,6 +34,10 @@ class BaselineInput {
   // Have all bits that were taken been there?
   bool is_within(const BitBuffer& buffer) const;
 
+  // Does a marker stand right behind the last bits taken?
+  [[nodiscard]] bool at_marker(BitBuffer& buffer);
+  // What was not looked at yet: from that marker on, where at_marker() was true.
+  std::span<const std::uint8_t> ahead() const { return {from_, end_}; }
   // Does restart marker `number` (0 ... 7) stand right behind the last bits taken?
   [[nodiscard]] bool at_restart(int number, BitBuffer& buffer);
   // Steps over it. False unless it stands there.

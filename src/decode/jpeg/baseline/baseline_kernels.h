@@ -13,6 +13,7 @@
 #include "decode/jpeg/baseline/baseline_huffman.h"
 #include "decode/jpeg/baseline/baseline_input.h"
 #include "decode/jpeg/baseline/baseline_reduced_dct.h"
+#include "decode/jpeg/progressive/progressive_runs.h"
 
 namespace feedline::decode::baseline {
 
@@ -106,6 +107,7 @@ struct Kernels {
   // As pass_restarts_bytewise() in restart_scan.h.
   const std::uint8_t* (*pass_restarts)(const std::uint8_t* from, const std::uint8_t* end, int number,
                                        int count) = nullptr;
+  progressive::Kernels progressive;
 };
 
 // The plain C++ version: the reference.

@@ -5,6 +5,7 @@
 #include "decode/jpeg/baseline/baseline_idct.h"
 #include "decode/jpeg/baseline/baseline_kernels.h"
 #include "decode/jpeg/baseline/baseline_turns.h"
+#include "decode/jpeg/progressive/progressive_entropy.h"
 #include "decode/jpeg/restart_scan.h"
 
 namespace feedline::decode::baseline {
@@ -71,6 +72,19 @@ int decode_low_mcus(const McuPlan& plan, int first, int end, EntropyState& state
   return decode_low<1>(plan, first, end, state, coefficients);
 }
 
+template <bool kWanted>
+void first_of_band(progressive::BandRun& run) {
+  progressive::first_of_band<1, kWanted>(run);
+}
+
+template <bool kWanted>
+void refine_band(progressive::BandRun& run) {
+  progressive::refine_band<1, kWanted>(run);
+}
+
+void first_of_dc(progressive::DcRun& run) { progressive::first_of_dc<1>(run); }
+void refine_dc(progressive::DcRun& run) { progressive::refine_dc<1>(run); }
+
 }  // namespace
 
 const Kernels& scalar_kernels() {
@@ -85,7 +99,11 @@ const Kernels& scalar_kernels() {
       .upsample_across = upsample_across,
       .upsample_both = upsample_both,
       .ycc_to_rgb = ycc_to_rgb,
-      .pass_restarts = pass_restarts_bytewise};
+      .pass_restarts = pass_restarts_bytewise,
+      .progressive = {.first = {first_of_band<false>, first_of_band<true>},
+                      .refine = {refine_band<false>, refine_band<true>},
+                      .first_dc = first_of_dc,
+                      .refine_dc = refine_dc}};
   return kKernels;
 }
 

@@ -12,6 +12,7 @@
 #include "decode/jpeg/baseline/baseline_pixels-inl.h"
 #include "decode/jpeg/baseline/baseline_reduced_dct-inl.h"
 #include "decode/jpeg/baseline/baseline_turns.h"
+#include "decode/jpeg/progressive/progressive_entropy.h"
 #include "decode/jpeg/restart_scan-inl.h"
 #include "hwy/highway.h"
 
@@ -36,6 +37,19 @@ inline int decode_low_mcus(const McuPlan& plan, int first, int end, EntropyState
   return decode_low<kGroup>(plan, first, end, state, coefficients);
 }
 
+template <bool kWanted>
+inline void first_of_band(progressive::BandRun& run) {
+  progressive::first_of_band<kGroup, kWanted>(run);
+}
+
+template <bool kWanted>
+inline void refine_band(progressive::BandRun& run) {
+  progressive::refine_band<kGroup, kWanted>(run);
+}
+
+inline void first_of_dc(progressive::DcRun& run) { progressive::first_of_dc<kGroup>(run); }
+inline void refine_dc(progressive::DcRun& run) { progressive::refine_dc<kGroup>(run); }
+
 const Kernels* target_kernels() {
   static const Kernels kernels{
       .name = hwy::TargetName(HWY_TARGET),
@@ -48,7 +62,11 @@ const Kernels* target_kernels() {
       .upsample_across = upsample_across,
       .upsample_both = upsample_both,
       .ycc_to_rgb = ycc_to_rgb,
-      .pass_restarts = pass_restarts};
+      .pass_restarts = pass_restarts,
+      .progressive = {.first = {first_of_band<false>, first_of_band<true>},
+                      .refine = {refine_band<false>, refine_band<true>},
+                      .first_dc = first_of_dc,
+                      .refine_dc = refine_dc}};
   return &kernels;
 }
 #endif

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tools/bench --decoders`: JPEGs and PNGs of each kind by our decoders, beside libjpeg-turbo and libspng.
+
+One thread, CPU time, both in turn over the same images in one process; pixels are compared before. Exit status 1: a
+goal is not met.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+# How many times as long libjpeg-turbo or libspng must take.
+GOALS = {
+    "JPEG": 1.5,
+    "JPEG progressive": 1.5,
+    "PNG RGB interlaced": 1.3,
+    "PNG RGB 16 bits": 1.3,
+    "PNG grey 16 bits": 1.3,
+    "PNG palette": 1.3,
+}
+
+
+def lines_of(program: Path, *arguments: object) -> list[dict[str, Any]]:
+    """What a benchmark printed, line by line."""
+    done = subprocess.run([program, *map(str, arguments)], check=True, stdout=subprocess.PIPE, text=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def main() -> int:
+    """Measures and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("photos", type=Path, help="a folder of JPEGs")
+    parser.add_argument("--programs", type=Path, required=True, help="where jpeg_regions and png_images are")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--images", type=int, default=40)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    rows = []
+    for kind, tables in (("JPEG", "as-is"), ("JPEG progressive", "progressive")):
+        (row,) = lines_of(options.programs / "jpeg_regions", options.photos, options.rounds, options.images, tables)
+        if row["taken"] < 1:
+            print(f"{kind}: only {row['taken']:.0%} are decoded by our decoder")
+        rows.append({"kind": kind, **row, "ms_theirs": row["ms_libjpeg"]})
+    rows += lines_of(options.programs / "png_images", options.photos, options.rounds, options.images)
+    print(f"{'kind':20} {'ours':>9} {'theirs':>9} {'ratio':>6} {'least':>6}  goal")
+    missed = False
+    for row in rows:
+        goal = GOALS.get(row["kind"])
+        verdict = "" if goal is None else f"{goal} {'met' if row['ratio_median'] >= goal else 'MISSED'}"
+        missed |= verdict.endswith("MISSED")
+        print(
+            f"{row['kind']:20} {row['ms_ours']:6.2f} ms {row['ms_theirs']:6.2f} ms "
+            f"{row['ratio_median']:6.2f} {row['ratio_min']:6.2f}  {verdict}"
+        )
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    return int(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

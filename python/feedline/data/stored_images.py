@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the images of a source are stored, counted over some of them: what `feedline inspect` tells besides sizes."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+
+from .. import _engine
+from ..errors import ConfigError, DataError, StorageError
+from ..findings import Entry, Finding
+from .sources import engine_source
+
+_MOST = 200  # images; the header of one is a read
+_MOST_REMOTE = 32  # where a read is a request of the whole image
+_MOST_SHARDS = 4  # which are scanned for where their samples are
+_TURNED = "turned_by_exif"
+
+
+@dataclass
+class StoredImages:
+    """Counts over `looked_at` images, of `samples`: `turned` have an EXIF orientation other than 1."""
+
+    looked_at: int = 0
+    turned: int = 0
+    orientations: Counter[int] = field(default_factory=Counter)  # of those that are turned
+    formats: Counter[str] = field(default_factory=Counter)
+    stored: Counter[str] = field(
+        default_factory=Counter
+    )  # "progressive", "CMYK", "16 bits", "palette", "interlaced"...
+
+    def add(self, image: bytes) -> None:
+        """Counts one encoded image; what is none is not counted."""
+        try:
+            name, orientation, stored = _engine.image_traits(image)
+        except DataError:
+            return
+        self.looked_at += 1
+        self.formats[name] += 1
+        self.stored.update(stored)
+        if orientation > 1:
+            self.turned += 1
+            self.orientations[orientation] += 1
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON: counts by name, most frequent first."""
+        orientations = {str(number): count for number, count in sorted(self.orientations.items())}
+        plain = {"looked_at": self.looked_at, "turned_by_exif": self.turned, "orientations": orientations}
+        return plain | {"formats": dict(self.formats.most_common()), "stored": dict(self.stored.most_common())}
+
+    def text(self) -> str:
+        """One line for people; "" where nothing was looked at."""
+        if not self.looked_at:
+            return ""
+        counts = [f"{count:,} {name}" for name, count in (*self.formats.most_common(), *self.stored.most_common())]
+        turned = [f"{self.turned:,} with an EXIF orientation"] if self.turned else []
+        return f"of {self.looked_at:,} looked at: {', '.join(counts + turned)}"
+
+    def findings(self) -> list[Finding]:
+        """A note where images are stored turned."""
+        if not self.turned:
+            return []
+        text = (
+            f"{self.turned:,} of {self.looked_at:,} images looked at have an EXIF orientation other than 1, and are "
+            "read as they are stored, as torchvision reads them; .decode(apply_exif_orientation=True) turns them"
+        )
+        return [Finding(_TURNED, "note", evidence=(text,), about={"shard": "", "key": ""})]
+
+
+def entries() -> list[Entry]:
+    """The page of what is found in images' headers."""
+    return [
+        Entry(
+            _TURNED,
+            "inspect",
+            "images say by EXIF that they are to be turned",
+            "Cameras and phones store a photo as the sensor saw it, and say beside it how it was held. Viewers turn "
+            "it; Pillow, torchvision and Feedline give the pixels as they are stored. A model then sees people lying.",
+            f"EXIF's orientation, in the headers of up to {_MOST} images spread over the source ({_MOST_REMOTE} where "
+            f"it is remote), of {_MOST_SHARDS} shards at most.",
+            "`.decode(apply_exif_orientation=True)`, in training and in evaluation; nothing, if the model that is "
+            "fine-tuned was trained without.",
+            "Orientations in XMP alone are not seen.",
+        )
+    ]
+
+
+def look(source: str, format: str | None, fields: str | None) -> StoredImages | None:
+    """Some images of a source, spread over it; None where it does not open, or holds no encoded images.
+
+    Reads whole images, and writes nothing beside the source.
+    """
+    seen = StoredImages()
+    try:
+        shards, word, specs, _, missing, commands = engine_source(source, format, fields, None, "skip")
+        names = shards.split("::")  # braces of one are not taken apart yet
+        stored = _engine.StoredSource(shards)
+        if not stored.is_remote:
+            names = [os.fsdecode(name) for name in stored.names]
+        chosen = [names[i] for i in _spread(len(names), _MOST_SHARDS)]
+        most = _MOST_REMOTE if stored.is_remote else _MOST
+        with tempfile.TemporaryDirectory(prefix="feedline-inspect-") as index:
+            for name in chosen:
+                dataset = _engine.open(name, word, specs, index, missing, commands)
+                for i in _spread(len(dataset), most // len(chosen)):
+                    seen.add(dataset.encoded(i))
+    except (ConfigError, DataError, StorageError):
+        return seen if seen.looked_at else None
+    return seen if seen.looked_at else None
+
+
+def _spread(count: int, most: int) -> list[int]:
+    """At most so many of 0 ... count - 1, at equal distances."""
+    return sorted({i * count // most for i in range(most)}) if count > most else list(range(count))

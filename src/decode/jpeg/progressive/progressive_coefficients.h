@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The coefficients of a progressive image, which its scans come back to: of the blocks around a region their values, of
+// all others which are not zero.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "decode/jpeg/baseline/baseline_frame.h"
+#include "decode/jpeg/baseline/baseline_planes.h"
+#include "memory/arena.h"
+
+namespace feedline::decode::progressive {
+
+using baseline::Frame;
+using baseline::kMaxComponents;
+using baseline::Window;
+
+// A thread keeps one. Not for several threads at once.
+class Coefficients {
+ public:
+  // All zero: 128 bytes for a block in the window and 8 for any. False where there is no memory.
+  [[nodiscard]] bool start(const Frame& frame, const Window& window, int group);
+  // The image's memory is the next one's, up to kMostKept.
+  void end() { arena_.reset(); }
+
+  // Blocks of the image, without those that only fill its last MCUs.
+  int blocks_across(int component) const { return planes_[static_cast<std::size_t>(component)].across; }
+  int blocks_down(int component) const { return planes_[static_cast<std::size_t>(component)].down; }
+  // Those whose values are kept.
+  int first_column(int component) const { return planes_[static_cast<std::size_t>(component)].first_column; }
+  int end_column(int component) const { return planes_[static_cast<std::size_t>(component)].end_column; }
+  // Of one row of them.
+  int groups(int component) const { return planes_[static_cast<std::size_t>(component)].groups; }
+
+  // Bit k of a block's: is the k-th coefficient in zigzag order, from the first on, not zero?
+  std::uint64_t* masks(int component, int row) {
+    const Plane& plane = planes_[static_cast<std::size_t>(component)];
+    return plane.masks + static_cast<std::size_t>(row) * static_cast<std::size_t>(plane.across);
+  }
+  // From first_column() on, in groups; null where the row is not kept.
+  std::int16_t* values(int component, int row) {
+    const Plane& plane = planes_[static_cast<std::size_t>(component)];
+    if (row < plane.first_row || row >= plane.end_row) return nullptr;
+    return plane.values + static_cast<std::size_t>(row - plane.first_row) * plane.row_size;
+  }
+
+ private:
+  struct Plane {
+    int across = 0, down = 0;
+    int first_column = 0, end_column = 0, first_row = 0, end_row = 0;
+    int groups = 0;
+    std::size_t row_size = 0;  // values
+    std::uint64_t* masks = nullptr;
+    std::int16_t* values = nullptr;
+  };
+
+  // Of photos up to about 1,600 x 1,200, as libjpeg keeps (jpeg_memory.h).
+  static constexpr std::size_t kMostKept = 8 << 20;
+
+  std::array<Plane, kMaxComponents> planes_;
+  memory::Arena arena_{kMostKept};
+};
+
+}  // namespace feedline::decode::progressive

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the inner loops of the progressive decoder work on, and the loops themselves: one version per instruction set
+// (baseline_kernels.h has them all). Stateless and thread-safe.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "decode/jpeg/baseline/baseline_huffman.h"
+#include "decode/jpeg/baseline/baseline_input.h"
+
+namespace feedline::decode::progressive {
+
+inline constexpr int kMaxScanComponents = 3;
+inline constexpr int kMaxScanBlocks = 6;
+
+// Blocks that follow each other in a scan and lie in one row, and how far they are. A loop stops at `end`, in front of
+// a block that begins behind input.limit, or with `failed`.
+//
+// Coefficients of a row lie as the inverse DCT wants them: as many blocks as `Kernels::group` are interleaved, row by
+// row. A mask has bit k where the k-th coefficient in zigzag order is not zero.
+
+// AC coefficients first ... last of one component.
+struct BandRun {
+  const baseline::HuffmanTable* table = nullptr;  // of HuffmanUse::kBand
+  unsigned first = 1, last = 63;                  // in zigzag order
+  int shift = 0;                                  // the bit that comes now, of each coefficient
+  baseline::BitBuffer input;
+  int blocks_ended = 0;                  // that have nothing more to say in this scan, from `next` on
+  std::uint64_t* masks = nullptr;        // of the block 0 of the row
+  std::int16_t* coefficients = nullptr;  // of the row; null: nobody wants them, masks and bits matter alone
+  int first_column = 0;                  // the block that is the row's first coefficient
+  int next = 0, end = 0;                 // blocks
+  bool failed = false;
+};
+
+// DC coefficients of all components of a scan.
+struct DcRun {
+  struct Block {
+    const baseline::HuffmanTable* table = nullptr;  // not looked at where bits are refined
+    int component = 0;                              // of the scan
+    std::int16_t* coefficients = nullptr;           // of the row
+    int column = 0, across = 1;                     // in the MCU, and how many it has in the row
+  };
+  std::array<Block, kMaxScanBlocks> block;
+  int blocks = 0;
+  bool is_wanted = false;  // are there coefficients to write to?
+  int shift = 0;
+  baseline::BitBuffer input;
+  std::array<std::int32_t, kMaxScanComponents> dc{};  // the last values, without the shift
+  int first_column = 0;                               // the MCU that is the row's first coefficient
+  int next = 0, end = 0;                              // MCUs
+  bool failed = false;
+};
+
+struct Kernels {
+  using Band = void (*)(BandRun& run);
+  using Dc = void (*)(DcRun& run);
+  // Each coefficient's first bits, and one bit more. By: are coefficients wanted?
+  std::array<Band, 2> first{}, refine{};
+  Dc first_dc = nullptr, refine_dc = nullptr;
+};
+
+}  // namespace feedline::decode::progressive
