@@ -124,7 +124,8 @@ std::string memory_of(const PipelinePlan& plan) {
   return std::to_string(plan.slots) + " batches of " + rounded(plan.batch_bytes) + " ahead" +
          (plan.most_slots > plan.slots ? ", " + std::to_string(plan.most_slots) + " for a loop that comes in bursts"
                                        : "") +
-         "; budget " + rounded(plan.memory_budget) + " (" + plan.budget_reason + ")";
+         "; budget " + rounded(plan.memory_budget) + " (" + plan.budget_reason + ")" +
+         (plan.copy_bytes > 0 ? ", of it " + rounded(plan.copy_bytes) + " for shards on their way into the cache" : "");
 }
 
 std::string delivery_of(const PipelinePlan& plan, const LoaderOptions& asked) {

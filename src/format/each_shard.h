@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <mutex>
 #include <optional>
@@ -12,6 +13,7 @@
 
 #include "base/cpus.h"
 #include "base/guarded.h"
+#include "base/local_ranks.h"
 #include "base/thread.h"
 #include "feedline/error.h"
 
@@ -23,6 +25,16 @@ inline std::size_t shards_side_by_side(bool is_remote) {
   constexpr std::size_t kRemote = 32;
   return is_remote ? kRemote : std::min(kMostThreads, static_cast<std::size_t>(base::usable_cpus()));
 }
+
+// Looks through whole shards that are made at a time: each holds what a storage has worth reading at once, 8 MiB over a
+// network, while there is no loader yet whose budget would say how much that may be. So it is a loader's budget without
+// one: an eighth of what the process may use, shared by the machine's ranks.
+inline std::ptrdiff_t scans_at_once(std::uint64_t usable_bytes, int ranks) {
+  constexpr std::uint64_t kShare = 8, kEach = std::uint64_t{8} << 20, kMost = 16;
+  const std::uint64_t room = usable_bytes / kShare / static_cast<std::uint64_t>(ranks);
+  return static_cast<std::ptrdiff_t>(std::clamp<std::uint64_t>(room / kEach, 1, kMost));
+}
+inline std::ptrdiff_t scans_at_once() { return scans_at_once(base::usable_memory_bytes(), base::local_ranks().count); }
 
 // Calls `make` for 0 .. count - 1, from several threads where there are several shards, and gives the values in order;
 // or the error of the lowest number that has one. What `make` throws is such an error. It is called from any thread,

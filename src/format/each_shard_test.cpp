@@ -63,5 +63,15 @@ TEST(EachShard, ThoseBehindANetworkAreLookedForSideBySide) {
   EXPECT_EQ(made->size(), count);
 }
 
+// Of 8 MiB each, within an eighth of what a rank may use.
+TEST(EachShard, ScansAreAsManyAsThereIsMemoryFor) {
+  constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+  EXPECT_EQ(scans_at_once(64 * kGiB, 1), 16);
+  EXPECT_EQ(scans_at_once(kGiB, 1), 16);
+  EXPECT_EQ(scans_at_once(kGiB, 4), 4);
+  EXPECT_EQ(scans_at_once(kGiB / 4, 2), 2);
+  EXPECT_EQ(scans_at_once(kGiB / 8, 8), 1) << "one at a time, however little there is";
+}
+
 }  // namespace
 }  // namespace feedline::format

@@ -31,6 +31,7 @@ struct Traffic {
   std::mutex mutex;
   std::condition_variable changed;
   std::set<std::string> begun;  // objects of which a large piece was asked for
+  bool is_remote = false;       // as if it were behind a network
 };
 
 class CountedReader final : public storage::Reader {
@@ -75,6 +76,7 @@ class CountedStorage final : public storage::Storage {
   Result<storage::ObjectStat> stat(const std::string& path) const override { return local_->stat(path); }
   Result<bool> is_directory(const std::string& path) const override { return local_->is_directory(path); }
   std::string identity(const std::string& path) const override { return local_->identity(path); }
+  bool is_remote() const override { return traffic_->is_remote; }
   std::optional<std::string> local_path(const std::string& path) const override { return local_->local_path(path); }
 
  private:
@@ -111,7 +113,8 @@ class CopiesAheadTest : public testing::Test {
     EXPECT_TRUE(opened) << opened.error().message();
     caches_.push_back(*opened);
     format::OpenOptions through;
-    through.storage = std::make_shared<cache::CachedStorage>(std::make_shared<CountedStorage>(traffic_), *opened);
+    storages_.push_back(std::make_shared<cache::CachedStorage>(std::make_shared<CountedStorage>(traffic_), *opened));
+    through.storage = storages_.back();
     auto format = format::TarFormat::open("shards", shards_, through);
     EXPECT_TRUE(format) << format.error().message();
     auto recipe = make_recipe({"shards", *format}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
@@ -150,6 +153,23 @@ class CopiesAheadTest : public testing::Test {
     EXPECT_EQ(std::set(labels.begin(), labels.end()).size(), labels.size());
     return traffic_->bytes - before;
   }
+  // The same for so many ranks, of which each byte counts.
+  std::uint64_t epoch_of_ranks(LoaderOptions of_rank, std::uint64_t world, CacheLimit limit, std::uint64_t number) {
+    of_rank.world_size = world;
+    for (of_rank.rank = ranks_.size(); of_rank.rank < world; ++of_rank.rank) ranks_.push_back(pipeline(of_rank, limit));
+    const std::uint64_t before = traffic_->bytes;
+    std::multiset<std::int64_t> labels;
+    for (auto& rank : ranks_) EXPECT_TRUE(rank->begin({number, 0, {}, 0}, false));
+    for (bool is_over = false; !is_over;)
+      for (auto& rank : ranks_) {
+        const auto batch = next(*rank);
+        labels.insert(batch.begin(), batch.end());
+        is_over = batch.empty();
+      }
+    EXPECT_EQ(labels.size(), std::size_t{kShards * kEach});
+    EXPECT_EQ(std::set(labels.begin(), labels.end()).size(), labels.size());
+    return traffic_->bytes - before;
+  }
   // The same without a plan: each shard in its turn, opened, read and closed, as when there are thousands of them.
   std::uint64_t without_plan(const LoaderOptions& options, CacheLimit limit, std::uint64_t epochs) {
     auto opened = cache::NodeCache::open(folder_.path("lru"), limit);
@@ -183,6 +203,8 @@ class CopiesAheadTest : public testing::Test {
   std::uint64_t shard_bytes_ = 0;
   const std::shared_ptr<Traffic> traffic_ = std::make_shared<Traffic>();
   std::vector<std::shared_ptr<cache::NodeCache>> caches_;
+  std::vector<std::shared_ptr<const cache::CachedStorage>> storages_;
+  std::vector<std::unique_ptr<Pipeline>> ranks_;
 };
 
 // A cache of half the dataset, which the least recently used leaves it: in the order of the shards everything is
@@ -229,28 +251,40 @@ TEST_F(CopiesAheadTest, OfACacheOfTheWholeDatasetNothingIsFetchedTwice) {
   EXPECT_LE(traffic_->bytes, dataset_bytes() + 1024) << "a look at what each file is, and no sample";
 }
 
-// Two ranks with a cache object each, as in two processes, a batch by turns.
-TEST_F(CopiesAheadTest, RanksShareWhatIsThereAndEachShardIsFetchedOnceForBoth) {
-  auto of_rank = options(false, 0);
-  of_rank.world_size = 2;
-  std::vector<std::unique_ptr<Pipeline>> ranks;
-  for (of_rank.rank = 0; of_rank.rank < 2; ++of_rank.rank) ranks.push_back(pipeline(of_rank, room(kShards)));
-  std::uint64_t bytes = 0;
-  for (std::uint64_t number = 0; number < 3; ++number) {
-    const std::uint64_t before = traffic_->bytes;
-    std::multiset<std::int64_t> labels;
-    for (auto& rank : ranks) ASSERT_TRUE(rank->begin({number, 0, {}, 0}, false));
-    for (bool is_over = false; !is_over;)
-      for (auto& rank : ranks) {
-        const auto batch = next(*rank);
-        labels.insert(batch.begin(), batch.end());
-        is_over = batch.empty();
-      }
-    EXPECT_EQ(labels.size(), std::size_t{kShards * kEach});
-    EXPECT_EQ(std::set(labels.begin(), labels.end()).size(), labels.size());
-    bytes = traffic_->bytes - before;
-    EXPECT_LE(bytes, number == 0 ? dataset_bytes() + 2048 : 0) << number;
+// Ranks with a cache object each, as in several processes, a batch by turns.
+TEST_F(CopiesAheadTest, RanksShareWhatIsThereAndEachShardIsFetchedOnceForAll) {
+  EXPECT_LE(epoch_of_ranks(options(false, 0), 2, room(kShards), 0), dataset_bytes() + 2048);
+  EXPECT_EQ(epoch_of_ranks(options(false, 0), 2, room(kShards), 1), 0u);
+}
+
+// Into a cache of a third of the dataset nothing comes twice in an epoch, however many ranks want it; and what there
+// was room for is there in the next one.
+TEST_F(CopiesAheadTest, RanksWithACacheThatIsTooSmallFetchNoShardTwiceInAnEpoch) {
+  constexpr std::uint64_t kGlances = std::uint64_t{4} * kShards * 1024;
+  for (const auto& order : {options(false, 0), options(true, 1), options(true, 2)}) {
+    ranks_.clear();
+    for (std::uint64_t number = 0; number < 4; ++number) {
+      const std::uint64_t bytes = epoch_of_ranks(order, 4, room(kShards / 3), number);
+      EXPECT_LE(bytes, dataset_bytes() + kGlances) << "epoch " << number << ", window " << order.shard_window;
+      const bool finds_copies = number > 0 && !order.shuffle;
+      EXPECT_LE(bytes, finds_copies ? dataset_bytes() * 85 / 100 : dataset_bytes() + kGlances) << "epoch " << number;
+    }
   }
+}
+
+// Shards come in pieces that the budget has room for, for all loaders together that read through one storage.
+TEST_F(CopiesAheadTest, WhatIsOnItsWayIntoTheCacheIsWithinTheBudget) {
+  traffic_->is_remote = true;
+  auto small = options(false, 0);
+  small.memory_budget = std::uint64_t{1} << 20;
+  small.num_workers = 3;
+  const auto loader = pipeline(small, room(kShards));
+  EXPECT_EQ(loader->plan().copy_bytes, small.memory_budget / 8);
+  EXPECT_EQ(loader->plan().bytes_for_batches() + loader->plan().read_ahead_bytes, small.memory_budget * 7 / 8);
+  EXPECT_LE(epoch(*loader, 0), dataset_bytes() + 1024 * kShards);
+  const std::uint64_t most = storages_.back()->piece_memory().most_held();
+  EXPECT_LE(most, loader->plan().copy_bytes);
+  EXPECT_GT(most, loader->plan().copy_bytes / 2) << "two pieces of the least size at a time";
 }
 
 TEST_F(CopiesAheadTest, AnEpochThatIsResumedInTheMiddleGoesOnWithTheSameCopies) {

@@ -60,8 +60,7 @@ bool Exchange::has_room() const {
   if (open >= settings_.slots()) return false;
   if (late_bytes_ == 0 || open == 0) return true;
   if (late_is_guess_ && open >= kUnmeasured) return false;
-  const std::uint64_t of_batches = parts_.plan.memory_budget - parts_.plan.read_ahead_bytes;
-  return (open + 1) * (parts_.plan.batch_bytes + late_bytes_) <= of_batches;
+  return (open + 1) * (parts_.plan.batch_bytes + late_bytes_) <= parts_.plan.bytes_for_batches();
 }
 
 void Exchange::note_held() {

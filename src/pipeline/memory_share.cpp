@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "base/cpus.h"
 #include "base/local_ranks.h"
+#include "cache/node/cached_storage.h"
 #include "format/format.h"
 
 namespace feedline::pipeline {
@@ -25,6 +27,9 @@ constexpr std::uint64_t kDeeper = 4;
 // an eighth of it, small batches give up theirs for it.
 constexpr std::uint64_t kMostReadAhead = std::uint64_t{32} << 20;
 constexpr std::uint64_t kSomeReadAhead = std::uint64_t{4} << 20;
+// Shards that come into a cache take so large a part of it, and no more than two of them with all their pieces.
+constexpr std::uint64_t kCopyShare = 8;
+constexpr std::uint64_t kMostCopying = 2 * cache::kPiecesAtOnce * cache::kPieceBytes;
 // Of a row of a late field whose format does not know how long its rows are. What they take is seen with the first
 // batch, and heeded from then on.
 constexpr std::uint64_t kUnknownRowBytes = 1024;
@@ -36,6 +41,16 @@ std::uint64_t late_bytes_of(const Recipe& recipe, std::uint64_t rows, std::uint6
   for (const FieldSpec& field : recipe.schema)
     if (field.is_late()) row_bytes += field.usual_bytes > 0 ? field.usual_bytes : unknown;
   return 2 * rows * row_bytes;
+}
+
+// Several where datasets are mixed.
+std::vector<std::shared_ptr<const cache::CachedStorage>> cached_storages(const Recipe& recipe) {
+  std::vector<std::shared_ptr<const cache::CachedStorage>> cached;
+  if (!recipe.records) return cached;
+  for (const auto& storage : recipe.records->storages())
+    if (auto with_cache = std::dynamic_pointer_cast<const cache::CachedStorage>(storage))
+      cached.push_back(std::move(with_cache));
+  return cached;
 }
 
 }  // namespace
@@ -57,19 +72,28 @@ Result<void> share_memory(const Recipe& recipe, std::uint64_t asked_for, Pipelin
         (given ? "; raise memory_budget or lower batch_size"
                : " (an eighth of the memory that this process may use, shared by the ranks of this machine); lower "
                  "batch_size or set memory_budget"));
-  plan.slots = std::max<std::uint64_t>(plan.memory_budget / each, 1);
+  if (!cached_storages(recipe).empty())
+    plan.copy_bytes = std::min({kMostCopying, plan.memory_budget / kCopyShare, plan.memory_budget - needed});
+  const std::uint64_t budget = plan.memory_budget - plan.copy_bytes;  // of batches, and of what is read ahead
+  plan.slots = std::max<std::uint64_t>(budget / each, 1);
   if (!given)
     plan.slots = std::min(plan.slots, std::clamp(kSmallBatchesBytes / each, kDefaultSlots, kMostSmallBatches));
   if (recipe.records && recipe.records->storage() != nullptr) {
-    const std::uint64_t some = std::min(kSomeReadAhead, plan.memory_budget / 8);
-    const auto left = [&] { return plan.memory_budget - std::min(plan.memory_budget, plan.slots * each); };
-    if (left() < some && each <= some) plan.slots = std::max(kDefaultSlots, (plan.memory_budget - some) / each);
+    const std::uint64_t some = std::min(kSomeReadAhead, budget / 8);
+    const auto left = [&] { return budget - std::min(budget, plan.slots * each); };
+    if (left() < some && each <= some) plan.slots = std::max(kDefaultSlots, (budget - some) / each);
     plan.read_ahead_bytes = std::min(left(), kMostReadAhead);
   }
   plan.most_slots = plan.slots;
   if (plan.adapts && !given)
-    plan.most_slots = std::clamp((plan.memory_budget - plan.read_ahead_bytes) / each, plan.slots, kDeeper * plan.slots);
+    plan.most_slots = std::clamp(plan.bytes_for_batches() / each, plan.slots, kDeeper * plan.slots);
   return {};
+}
+
+CopyMemory::CopyMemory(const Recipe& recipe, const PipelinePlan& plan) {
+  const auto cached = cached_storages(recipe);
+  for (const auto& storage : cached)
+    shares_.push_back(storage->piece_memory().set_aside(plan.copy_bytes / cached.size()));
 }
 
 }  // namespace feedline::pipeline

@@ -15,6 +15,7 @@
 #include "pipeline/exchange.h"
 #include "pipeline/function_watch.h"
 #include "pipeline/mapping.h"
+#include "pipeline/memory_share.h"
 #include "pipeline/thread_placement.h"
 #include "pipeline/version_check.h"
 #include "pipeline/worker.h"
@@ -48,6 +49,8 @@ Pipeline::Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan, std:
       policy_(plan_.on_error, plan_.error_budget),
       counters_(static_cast<std::size_t>(plan_.threads) + 1),
       progress_(static_cast<std::size_t>(plan_.threads)),
+      // cache: what whole shards may take on their way into it
+      copy_memory_(std::make_unique<CopyMemory>(*recipe_, plan_)),
       // storage, format: what the plan has next is fetched before a thread comes for it
       ahead_(ReadAhead::make(recipe_->records, plan_, read_ahead_mode())),
       // format: what was opened by what is kept of it

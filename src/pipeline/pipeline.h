@@ -23,6 +23,7 @@ class Device;
 
 namespace feedline::pipeline {
 
+class CopyMemory;
 class Epoch;
 class Exchange;
 class FunctionWatch;
@@ -99,6 +100,7 @@ class Pipeline {
   std::vector<telemetry::ThreadCounters> counters_;      // one per worker, and the consumer's last
   std::vector<Progress> progress_;                       // one per worker
   std::vector<std::shared_ptr<FunctionWatch>> watches_;  // one per worker, where the recipe has a function
+  std::unique_ptr<const CopyMemory> copy_memory_;        // of the budget, where a storage has a cache over it
   std::unique_ptr<ReadAhead> ahead_;                     // nullptr: the format has nothing to read ahead
   std::unique_ptr<VersionCheck> versions_;               // nullptr: all objects were asked about when they were opened
   std::unique_ptr<Exchange> exchange_;                   // the lock, and all that changes under it

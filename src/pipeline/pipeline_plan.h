@@ -63,6 +63,9 @@ struct PipelinePlan {
   std::uint64_t most_slots = 0;        // the same where the loop comes in bursts; see adapts
   bool short_rows = false;             // filled faster than a thread wakes up
   std::uint64_t read_ahead_bytes = 0;  // of stored samples that are fetched before a thread comes for them, at most
+  std::uint64_t copy_bytes = 0;        // of pieces of shards on their way into a cache of this machine, at most
+
+  std::uint64_t bytes_for_batches() const { return memory_budget - read_ahead_bytes - copy_bytes; }
 };
 
 // Of a row of a batch that is delivered.

@@ -108,6 +108,7 @@ ARGUMENTS = {
     "images": lambda _: (inspect.signature(feedline.open).parameters["images"],),  # of COCO's files alone
     "batch_size": lambda _: (torch_loader(batch_size=4),),
     "cache": lambda _: (inspect.signature(feedline.open).parameters["cache"],),
+    "shuffle": lambda folder: (own(folder, shuffle="shards"),),
     "for_": lambda _: (
         inspect.signature(feedline.load_settings).parameters["for_"],
     ),  # its values: test_tune_settings.py

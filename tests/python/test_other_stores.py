@@ -150,7 +150,8 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         raise ValueError(f"Protocol not known: {scheme}")
 
     monkeypatch.setattr(fsspec, "get_filesystem_class", missing)
-    assert "pip install adlfs" in str(other_stores.find("az"))
+    monkeypatch.setitem(sys.modules, "obstore", None)  # which would read Azure's schemes
+    assert "pip install adlfs`; or obstore" in str(other_stores.find("az"))
     assert "pip install paramiko" in str(other_stores.find("sftp"))
     assert other_stores.find("htpp") is None
     monkeypatch.setitem(sys.modules, "fsspec", None)
@@ -161,7 +162,8 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 def test_azure_is_read_by_what_fsspec_has_for_it(environment: dict[str, str], tars: list[Path]) -> None:
     """In a process of its own, as a scheme that was found stays."""
     code = f"""
-import pathlib, fsspec, feedline, test_other_stores
+import pathlib, sys, fsspec, feedline, test_other_stores
+sys.modules["obstore"] = None
 fsspec.register_implementation("az", test_other_stores.Blobs, clobber=True)
 test_other_stores.Blobs.blobs = {{"box/0.tar": pathlib.Path({str(tars[0])!r}).read_bytes()}}
 data, local = feedline.open("az://box/0.tar"), feedline.open({str(tars[0])!r})
@@ -174,7 +176,8 @@ assert data.decode().center_crop(8)[0].label == local.decode().center_crop(8)[0]
 
 def test_open_says_what_to_install(environment: dict[str, str]) -> None:
     code = """
-import fsspec, feedline
+import sys, fsspec, feedline
+sys.modules["obstore"] = None
 def missing(scheme):
     raise ImportError("Install it") if scheme == "az" else ValueError(scheme)
 fsspec.get_filesystem_class = missing

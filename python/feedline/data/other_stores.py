@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemes that the engine has no reader for, by fsspec where it is installed: ``az://``, ``sftp://``, ``hf://``, ...
+"""Schemes that the engine has no reader for, by fsspec where it is installed: ``sftp://``, ``hf://``, ``az://``, ...
+
+Azure's are obstore's where that is installed (obstore_stores.py).
 
 The engine's threads call these functions, many at once, and wait for them. What fsspec needs to know besides the URL
 (accounts, keys, hosts) comes from its own configuration: environment variables and files, as of ``fsspec.config``.
@@ -8,12 +10,14 @@ The engine's threads call these functions, many at once, and wait for them. What
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
+
+from . import obstore_stores
+from .stored_objects import Found, tag_of
 
 # What fsspec reads a scheme by, where that is a package of its own.
 _PACKAGES = {
@@ -28,17 +32,13 @@ _PACKAGES = {
     "smb": "smbprotocol",
     "ssh": "paramiko",
 }
-# What libraries call the version of an object, the surest first; a size says the rest.
-_VERSIONS = (
-    "ETag", "etag", "e_tag", "version_id", "generation", "md5Hash", "content_md5", "checksum", "sha256", "blob_id",
-    "LastModified", "last_modified", "last_commit", "mtime", "modified", "updated", "created",
-)  # fmt: skip
-
-_Found = tuple[str, int, int, bool]  # path, bytes, tag of the version or 0, whether it is a folder
 
 
-def find(scheme: str) -> Store | str | None:
+def find(scheme: str) -> Store | obstore_stores.ObjectStore | str | None:
     """Who reads a scheme; None: nobody; words: what would have to be installed."""
+    by_obstore = obstore_stores.find(scheme)
+    if by_obstore is not None:
+        return by_obstore
     package = _PACKAGES.get(scheme)
     try:
         import fsspec
@@ -51,7 +51,8 @@ def find(scheme: str) -> Store | str | None:
     except ImportError as error:
         if package is None:
             return f"install what fsspec would read it by: {error}"
-        return f"install {package}, by which fsspec reads it: `pip install {package}`"
+        other = "; or obstore" if scheme in obstore_stores.SCHEMES else ""
+        return f"install {package}, by which fsspec reads it: `pip install {package}`{other}"
 
 
 class Store:
@@ -70,7 +71,7 @@ class Store:
             library += f" {metadata.version(library)}"
         return f"{self._scheme}:// is read through Python, by {library} over fsspec's interface"
 
-    def stat(self, url: str) -> _Found:
+    def stat(self, url: str) -> Found:
         try:
             system, path = self._opened(url)
             return _found("", system.info(path))
@@ -85,7 +86,7 @@ class Store:
         except Exception as error:
             raise _without_secrets(error, url) from None
 
-    def list(self, url: str, all: bool) -> list[_Found]:
+    def list(self, url: str, all: bool) -> list[Found]:
         """What a folder holds, by paths below it; with what lies deeper, if `all`, and then without folders."""
         try:
             system, path = self._opened(url)
@@ -115,7 +116,7 @@ def _system_of(url: str) -> Any:
     return system
 
 
-def _below(folder: str, found: Iterable[Mapping[str, Any]]) -> list[_Found]:
+def _below(folder: str, found: Iterable[Mapping[str, Any]]) -> list[Found]:
     front = folder.strip("/") + "/" if folder.strip("/") else ""
     below = []
     for info in found:
@@ -126,20 +127,13 @@ def _below(folder: str, found: Iterable[Mapping[str, Any]]) -> list[_Found]:
     return below
 
 
-def _found(path: str, info: Mapping[str, Any]) -> _Found:
+def _found(path: str, info: Mapping[str, Any]) -> Found:
     if info.get("type") == "directory":
         return path, 0, 0, True
     size = info.get("size")
     if size is None:
         raise OSError(f"the size of '{info.get('name')}' is not known, and so no part of it can be asked for")
-    return path, int(size), _tag(info), False
-
-
-def _tag(info: Mapping[str, Any]) -> int:
-    version = next((str(info[name]) for name in _VERSIONS if info.get(name) not in (None, "")), "")
-    if not version:
-        return 0
-    return int.from_bytes(hashlib.blake2b(version.encode(), digest_size=8).digest(), "little") or 1
+    return path, int(size), tag_of(info), False
 
 
 def _without_secrets(error: Exception, url: str) -> Exception:

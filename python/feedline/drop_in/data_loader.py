@@ -23,7 +23,7 @@ from . import page_lock, preflight
 from .choices import CHOSEN, NO_WORKERS, OFF, ONE, Choice
 from .course import Course
 from .iterators import WorkerIterator
-from .lowering import NATIVE, ArrayPlan, ImagePlan, PrefixPlan, Reason, plan_lowering
+from .lowering import ArrayPlan, ImagePlan, PrefixPlan, missed, plan_lowering
 from .position import Position
 from .settings import Settings, resolve
 from .single import SingleIterator
@@ -61,7 +61,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
             what you keep does not count.
         lower: ``"auto"``: what the engine knows runs in native threads, as many as ``num_workers`` (at least one), with
             the samples and the order of torch's loader; ``"never"``: nothing does; ``"require"``: what stays in Python
-            is a ConfigError. See :meth:`explain`.
+            is a ConfigError, and webdataset's shards that lie behind a network are read by Feedline's client. See
+            :meth:`explain`.
         settings: ``"auto"``: arguments that you do not give are chosen, by rules that are logged and that
             :meth:`explain` shows. ``num_workers`` as its ``"auto"`` does, but no more
             than an epoch has batches; ``prefetch_factor`` by bytes, from 1 to 4 as ``memory_budget`` holds of the
@@ -154,10 +155,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
         self.in_order = in_order  # torch before 2.6 does not know it
         preflight.warn(self, lambda: Settings.of(self).budget_bytes())
         if lower == "require":
-            plan = plan_lowering(Settings.of(self), self._course)
-            if isinstance(plan, (Reason, PrefixPlan)):
-                missed = [stage for stage in plan.stages if not stage.runs.startswith(NATIVE) and stage.name != "order"]
-                reasons = "; ".join(f"{s.name} ({s.what}): {s.why}" for s in missed)
+            kept = missed(plan_lowering(Settings.of(self), self._course))
+            if kept:
+                reasons = "; ".join(f"{s.name} ({s.what}): {s.why}" for s in kept)
                 raise ConfigError(f'lower="require": this loader cannot run natively: {reasons}')
 
     def __setattr__(self, name: str, value: Any) -> None:

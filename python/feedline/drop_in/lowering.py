@@ -11,6 +11,7 @@ Everything is matched by exact type: a subclass may do anything, and stays in Py
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -133,7 +134,7 @@ def plan_lowering(settings: Settings, course: Course) -> Plan:
     blocked = 'lower="never"' if settings.lower == "never" else _blocked(settings)
     if blocked:
         if settings.iterable and native_webdataset.is_pipeline(settings.dataset):
-            remote_shards.refuse(settings.dataset.pipeline, blocked)
+            remote_shards.refuse(settings.dataset.pipeline, blocked, settings.lower == "require")
         return _reason(settings, blocked)
     if settings.iterable:
         return _plan_webdataset(settings)
@@ -145,6 +146,19 @@ def plan_lowering(settings: Settings, course: Course) -> Plan:
     if len(leaves) == 1 and image_arrays.is_one(leaves[0]):
         return _plan_image_arrays(settings, leaves[0])
     return _plan_arrays(settings)
+
+
+def missed(plan: Plan) -> list[Stage]:
+    """What keeps a loader from being native as `lower="require"` asks for; of a whole plan, nothing.
+
+    Whose shards Feedline's client reads has that, and all that the engine does; order, taking tars apart and putting
+    samples together are webdataset's in any case.
+    """
+    if not isinstance(plan, (PrefixPlan, Reason)):
+        return []
+    fetches = any(stage.name == "fetch" for stage in plan.stages)
+    left = ("order", "read", "collate") if fetches else ("order",)
+    return [stage for stage in plan.stages if not stage.runs.startswith(NATIVE) and stage.name not in left]
 
 
 def _blocked(settings: Settings) -> str:
@@ -398,7 +412,9 @@ def _why_not_batches(dataset: Dataset) -> str:
 
 
 def _plan_webdataset(settings: Settings) -> Plan:
-    asked = remote_shards.check(settings.dataset.pipeline)
+    every = settings.lower == "require"
+    asked = remote_shards.check(settings.dataset.pipeline, every)
+    wrap = functools.partial(native_webdataset.wrap, every=every)
     found = native_webdataset.find(settings.dataset)
     where = _where(settings)
     native = f"{NATIVE}, within each worker" if settings.num_workers else f"{NATIVE}, in this process"
@@ -406,13 +422,15 @@ def _plan_webdataset(settings: Settings) -> Plan:
     reads = Stage("read", "tar files", where, "webdataset's, encoded images and other fields")
     if asked:
         what = f"bytes of {asked} shards"
-        fetch = Stage(
-            "fetch", what, native, f"by Feedline's client, as their URLs ask for with {remote_shards.PREFIX!r}"
-        )
+        asks = 'lower="require" asks for it' if every else f"their URLs ask for with {remote_shards.PREFIX!r}"
+        fetch = Stage("fetch", what, native, f"by Feedline's client, as {asks}")
     if isinstance(found, str):
         reason = _reason(settings, found)
-        rest = [dataclasses.replace(reads, why=found), *reason.stages[2:]]
-        return PrefixPlan([order, fetch, *rest], (), native_webdataset.wrap) if asked else reason
+        if not asked:
+            return reason
+        decoded = [] if found == native_webdataset.NO_IMAGES else [Stage("decode", "images", where, found)]
+        rest = [dataclasses.replace(reads, why=found), *decoded, *reason.stages[2:]]
+        return PrefixPlan([order, fetch, *rest], (), wrap)
     follow_pillow()
     stages = [order, fetch, reads] if asked else [order, reads]
     stages += [_decode_stage(handler, found, native, where) for handler in found.handlers()]
@@ -420,7 +438,7 @@ def _plan_webdataset(settings: Settings) -> Plan:
         stages += _field_stages(field, len(found.fields) > 1, native, where)
     stages.append(_collate_stage(settings, "follows what runs in Python"))
     known = tuple(name for field in found.fields for name in field.chain.known)
-    return PrefixPlan(stages, known, native_webdataset.wrap)
+    return PrefixPlan(stages, known, wrap)
 
 
 def _decode_stage(handler: Any, found: native_webdataset.Found, native: str, where: str) -> Stage:

@@ -74,6 +74,10 @@ def is_pipeline(dataset: Any) -> bool:
     return type(dataset) in (compat.WebDataset, pipeline.DataPipeline)
 
 
+# Of pipelines without images: nothing of theirs is decoded by webdataset in the place of the engine.
+NO_IMAGES = "no decode() of images as RGB or L by a name of webdataset's"
+
+
 def find(dataset: Any) -> Found | str:
     """The images of a pipeline, or why the engine does not decode them."""
     stages = dataset.pipeline
@@ -82,7 +86,7 @@ def find(dataset: Any) -> Found | str:
     arrays = any(encoded_fields.ARRAYS in of for of in kinds.values())
     late = next((i for i, of in kinds.items() if encoded_fields.PILLOW in of), None)
     if late is None:
-        return Found(decoders) if arrays else "no decode() of images as RGB or L by a name of webdataset's"
+        return Found(decoders) if arrays else NO_IMAGES
     found = _find_use(stages, decoders, late)
     if isinstance(found, str):
         return Found(decoders, why=found) if arrays else found
@@ -138,10 +142,13 @@ def _split(names: Any) -> list[Any]:
     return names.split() if isinstance(names, str) else [names]
 
 
-def wrap(dataset: Any) -> Any:
-    """`dataset`, with the engine in the place of Pillow where find() found one, and of curl where URLs ask for it."""
+def wrap(dataset: Any, every: bool = False) -> Any:
+    """`dataset`, with the engine in the place of Pillow where find() found one, and of curl where it is asked for.
+
+    every: of all shards that lie behind a network; else of those whose URLs say so.
+    """
     found = find(dataset)
-    stages = remote_shards.with_own_reads(dataset.pipeline)
+    stages = remote_shards.with_own_reads(dataset.pipeline, every)
     if isinstance(found, str):
         return _with(dataset, stages)
     for i, decoder in found.decoders.items():

@@ -4,6 +4,8 @@
     wds.WebDataset("feedline.https://host/{000..146}.tar")          for   "https://host/{000..146}.tar"
     wds.WebDataset("feedline.pipe:curl -sf https://host/{0..9}.tar")       "pipe:curl -sf https://host/{0..9}.tar"
 
+With lower="require" the loader asks for all that have a URL over a network (`every` below), and no prefix is needed.
+
 In each worker the stage that opens URLs has one of these in its place; the tars are taken apart by webdataset's own
 code, and samples have the URL without the prefix, as they would by curl. Nothing is run: of a command only the URL is
 taken, and what could change the bytes of it is refused.
@@ -14,6 +16,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import copy
+import functools
 import importlib
 import shlex
 from collections.abc import Callable, Iterable, Iterator
@@ -23,6 +26,7 @@ from .. import _engine
 from ..errors import ConfigError
 
 PREFIX = "feedline."
+_NETWORK = ("http://", "https://", "s3://", "gs://", "pipe:")
 _PIECE = 8 << 20  # bytes of a request: at 50 ms and 1 Gbit/s, as long as two round trips and more
 _AHEAD = 2  # requests of a shard, so that one is under way while the other is taken apart
 
@@ -43,8 +47,13 @@ def plain_url(url: str) -> str:
     return url.removeprefix(PREFIX)
 
 
+def is_asked_for(url: str, every: bool) -> bool:
+    """Whether Feedline's client is to read it. every: all that lie behind a network, or come by a command."""
+    return url.startswith((PREFIX, *_NETWORK) if every else PREFIX)
+
+
 def location(url: str) -> str:
-    """Where the bytes lie that a shard with the prefix asks for. ConfigError: that cannot be told of it."""
+    """Where the bytes lie of a shard that is asked for. ConfigError: that cannot be told of it."""
     plain = plain_url(url)
     if not plain.startswith("pipe:"):
         return plain
@@ -60,9 +69,12 @@ def location(url: str) -> str:
             source: str | None = found(words[len(program) :])
             if source is not None:
                 return source
+    asks, otherwise = f"{PREFIX}pipe:", f"leave out {PREFIX!r}"
+    if plain == url:
+        asks, otherwise = 'lower="require" with pipe:', "leave that out"
     raise ConfigError(
-        f"{PREFIX}pipe: takes `curl URL`, `aws s3 cp URL -` or `gsutil cat URL`, with options that change no byte, and "
-        f"no other command (of this one {len(words)} words are not that): leave out {PREFIX!r} to have it run"
+        f"{asks} takes `curl URL`, `aws s3 cp URL -` or `gsutil cat URL`, with options that change no byte, and "
+        f"no other command (of this one {len(words)} words are not that): {otherwise} to have it run"
     )
 
 
@@ -151,12 +163,14 @@ class Stream:
             self.close()
 
 
-def _opened(samples: Iterable[dict[str, Any]], handler: Callable[[Exception], bool]) -> Iterator[dict[str, Any]]:
-    """webdataset's url_opener: shards without the prefix are its own."""
+def _opened(
+    samples: Iterable[dict[str, Any]], handler: Callable[[Exception], bool], every: bool
+) -> Iterator[dict[str, Any]]:
+    """webdataset's url_opener: shards that are not asked for are its own."""
     iterators = importlib.import_module("webdataset.tariterators")
     for sample in samples:
         url = sample["url"]
-        if not url.startswith(PREFIX):
+        if not is_asked_for(url, every):
             yield from iterators.url_opener([sample], handler=handler)
             continue
         plain = plain_url(url)
@@ -173,38 +187,46 @@ def _opened(samples: Iterable[dict[str, Any]], handler: Callable[[Exception], bo
 class OpenShards:
     """Stands for webdataset's StreamingOpen in a pipeline."""
 
-    def __init__(self, original: Any) -> None:
-        self._original = original
+    def __init__(self, original: Any, every: bool) -> None:
+        self._original, self._every = original, every
 
     def __call__(self, shards: Iterable[Any]) -> Iterator[dict[str, Any]]:
         for shard in shards:
             url = shard["url"] if isinstance(shard, dict) else shard
-            if url.startswith(PREFIX):
-                yield from _opened([{"url": url}], self._original.handler)
+            if is_asked_for(url, self._every):
+                yield from _opened([{"url": url}], self._original.handler, self._every)
             else:
                 yield from self._original([shard])
 
 
-def _samples(shards: Iterable[Any], handler: Any = None, select_files: Any = None, rename_files: Any = None) -> Any:
+def _samples(
+    shards: Iterable[Any],
+    handler: Any = None,
+    select_files: Any = None,
+    rename_files: Any = None,
+    *,
+    every: bool,
+) -> Any:
     """webdataset's tarfile_samples, over shards that are opened here."""
     iterators = importlib.import_module("webdataset.tariterators")
     handler = handler or importlib.import_module("webdataset.filters").reraise_exception
     files = iterators.tar_file_expander(
-        _opened(shards, handler), handler=handler, select_files=select_files, rename_files=rename_files
+        _opened(shards, handler, every), handler=handler, select_files=select_files, rename_files=rename_files
     )
     return iterators.group_by_keys(files, handler=handler)
 
 
-def asked_for(stages: list[Any]) -> list[str]:
-    """The shards of a pipeline with the prefix."""
+def asked_for(stages: list[Any], every: bool = False) -> list[str]:
+    """The shards of a pipeline that Feedline's client is to read."""
     urls = getattr(stages[0], "urls", None) if stages else None
-    return [url for url in urls or () if isinstance(url, str) and url.startswith(PREFIX)]
+    return [url for url in urls or () if isinstance(url, str) and is_asked_for(url, every)]
 
 
-def refuse(stages: list[Any], why: str) -> None:
-    """Raises where shards have the prefix and nobody is there to read them."""
-    if urls := asked_for(stages):
-        raise ConfigError(f"{len(urls)} shards begin with {PREFIX!r}, and Feedline does not read them: {why}")
+def refuse(stages: list[Any], why: str, every: bool = False) -> None:
+    """Raises where shards are asked for and nobody is there to read them."""
+    if urls := asked_for(stages, every):
+        which = f"begin with {PREFIX!r}" if all(url.startswith(PREFIX) for url in urls) else "lie behind a network"
+        raise ConfigError(f"{len(urls)} shards {which}, and Feedline does not read them: {why}")
 
 
 def _place(stages: list[Any]) -> int | None:
@@ -220,26 +242,26 @@ def _place(stages: list[Any]) -> int | None:
     return None
 
 
-def check(stages: list[Any]) -> int:
-    """How many shards have the prefix. Raises ConfigError where one of them cannot be read so."""
-    urls = asked_for(stages)
+def check(stages: list[Any], every: bool = False) -> int:
+    """How many shards are asked for. Raises ConfigError where one of them cannot be read so."""
+    urls = asked_for(stages, every)
     for url in urls:
         location(url)
     if urls and _place(stages) is None:
-        refuse(stages, "no stage of webdataset's opens them as it does without a cache of its own")
+        refuse(stages, "no stage of webdataset's opens them as it does without a cache of its own", every)
     return len(urls)
 
 
-def with_own_reads(stages: list[Any]) -> list[Any]:
-    """The stages, with shards that have the prefix opened here."""
-    place = _place(stages) if asked_for(stages) else None
+def with_own_reads(stages: list[Any], every: bool = False) -> list[Any]:
+    """The stages, with shards that are asked for opened here."""
+    place = _place(stages) if asked_for(stages, every) else None
     if place is None:
         return list(stages)
     changed = list(stages)
     stage = stages[place]
     if hasattr(stage, "f"):
         changed[place] = copy.copy(stage)
-        changed[place].f = _samples
+        changed[place].f = functools.partial(_samples, every=every)
     else:
-        changed[place] = OpenShards(stage)
+        changed[place] = OpenShards(stage, every)
     return changed

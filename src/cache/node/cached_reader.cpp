@@ -62,9 +62,10 @@ Result<std::shared_ptr<const Reader>> open_copy(Kept kept, const std::string& na
 }
 
 CachedReader::CachedReader(std::shared_ptr<const storage::Storage> storage, std::shared_ptr<NodeCache> cache,
-                           Object object, Bytes stored, Bytes copy)
+                           std::shared_ptr<PieceMemory> memory, Object object, Bytes stored, Bytes copy)
     : storage_(std::move(storage)),
       cache_(std::move(cache)),
+      memory_(std::move(memory)),
       object_(std::move(object)),
       stored_(std::move(stored)),
       copy_(std::move(copy)),
@@ -97,7 +98,7 @@ Result<CachedReader::Bytes> CachedReader::readable() const {
     is_read_ = true;
     if (refused_at_ == changes && stored_) return stored_;
   }
-  const Whole whole{storage_, object_.path, object_.version, [this] { return stored(); }};
+  const Whole whole{storage_, object_.path, object_.version, *memory_, [this] { return stored(); }};
   FEEDLINE_TRY(auto kept, keep_whole(*cache_, whole, NodeCache::Busy::kWait, nullptr));
   if (!kept) {
     FEEDLINE_TRY(Bytes bytes, stored());

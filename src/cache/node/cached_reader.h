@@ -32,8 +32,9 @@ class CachedReader final : public storage::Reader {
     storage::Access access;
   };
   // stored: nullptr: opened once it is needed. copy: nullptr: found or fetched with the first bytes.
-  CachedReader(std::shared_ptr<const storage::Storage> storage, std::shared_ptr<NodeCache> cache, Object object,
-               std::shared_ptr<const Reader> stored, std::shared_ptr<const Reader> copy);
+  CachedReader(std::shared_ptr<const storage::Storage> storage, std::shared_ptr<NodeCache> cache,
+               std::shared_ptr<PieceMemory> memory, Object object, std::shared_ptr<const Reader> stored,
+               std::shared_ptr<const Reader> copy);
 
   Result<storage::ObjectStat> stat() const override;
   Result<storage::ObjectStat> version() const override;
@@ -56,6 +57,7 @@ class CachedReader final : public storage::Reader {
 
   const std::shared_ptr<const storage::Storage> storage_;
   const std::shared_ptr<NodeCache> cache_;
+  const std::shared_ptr<PieceMemory> memory_;
   const Object object_;
   mutable std::mutex fetching_;  // held by whoever looks for the copy, or fetches it; never under mutex_
   mutable std::mutex mutex_;     // of what stands below

@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/cpus.h"
+#include "base/local_ranks.h"
 #include "cache/checksum.h"
 #include "cache/node/cached_reader.h"
 #include "storage/local_file.h"
@@ -26,6 +28,13 @@ Result<std::optional<std::span<const std::byte>>> read_copy(const Kept& kept, co
   FEEDLINE_TRY(const auto bytes, storage::read_file(storage::system_reads(), kept.file.get(), read));
   if (bytes.size() != kept.entry.version.bytes || xxh3(bytes) != kept.entry.checksum) return std::nullopt;
   return bytes;
+}
+
+// What shards may take that are fetched while they are opened: a loader's budget is not known yet. So many pieces are
+// under way for 32 shards that are opened side by side.
+std::uint64_t memory_without_loaders() {
+  constexpr std::uint64_t kMost = std::uint64_t{128} << 20, kShare = 8;
+  return std::min(kMost, base::usable_memory_bytes() / kShare / static_cast<std::uint64_t>(base::local_ranks().count));
 }
 
 }  // namespace
@@ -80,7 +89,11 @@ class OwnedReader final : public Reader {
 }  // namespace
 
 CachedStorage::CachedStorage(std::shared_ptr<const Storage> storage, std::shared_ptr<NodeCache> cache)
-    : storage_(std::move(storage)), cache_(std::move(cache)), readers_(std::make_unique<OpenReaders>()) {}
+
+    : storage_(std::move(storage)),
+      cache_(std::move(cache)),
+      memory_(std::make_shared<PieceMemory>(memory_without_loaders())),
+      readers_(std::make_unique<OpenReaders>()) {}
 
 CachedStorage::~CachedStorage() = default;
 
@@ -88,8 +101,8 @@ std::unique_ptr<Reader> CachedStorage::reader_of(const std::string& path, Access
                                                  std::shared_ptr<const Reader> stored,
                                                  std::shared_ptr<const Reader> copy) const {
   auto reader = std::make_shared<const CachedReader>(
-      storage_, cache_, CachedReader::Object{path, storage_->identity(path), version, access}, std::move(stored),
-      std::move(copy));
+      storage_, cache_, memory_, CachedReader::Object{path, storage_->identity(path), version, access},
+      std::move(stored), std::move(copy));
   readers_->add(reader);
   return std::make_unique<OwnedReader>(std::move(reader));
 }
@@ -120,7 +133,7 @@ Result<std::optional<Kept>> CachedStorage::bring(const std::string& path, const 
   const auto open_stored = [&]() -> Result<std::shared_ptr<const Reader>> {
     return storage_->open_version(path, Access::kRead, version);
   };
-  return keep_whole(*cache_, Whole{storage_, path, version, open_stored}, NodeCache::Busy::kLeave, &stop);
+  return keep_whole(*cache_, Whole{storage_, path, version, *memory_, open_stored}, NodeCache::Busy::kLeave, &stop);
 }
 
 void CachedStorage::let_go(const std::string& path) const {

@@ -57,6 +57,8 @@ class CachedStorage final : public storage::Storage {
 
   // ---- for whoever knows what is read when
   NodeCache& cache() const { return *cache_; }
+  // Of what is fetched whole; objects that a caller reads as a whole into a buffer of its own take none of it.
+  PieceMemory& piece_memory() const { return *memory_; }
   // The copy, found or fetched whole. nullopt: there is no room, or another process is fetching it. Errors: the
   // object's, and kCancelled after stop.stop().
   Result<std::optional<Kept>> bring(const std::string& path, const storage::Version& version, Stop& stop) const;
@@ -72,6 +74,7 @@ class CachedStorage final : public storage::Storage {
 
   const std::shared_ptr<const storage::Storage> storage_;
   const std::shared_ptr<NodeCache> cache_;
+  const std::shared_ptr<PieceMemory> memory_;
   const std::unique_ptr<OpenReaders> readers_;
 };
 

@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <deque>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
+#include "storage/fetch.h"
 
 namespace feedline::cache {
 
@@ -15,40 +18,7 @@ using storage::Reader;
 using storage::Storage;
 using storage::Version;
 
-// The queue that a fetch waits in, as far as stop() needs to know.
-class Waking {
- public:
-  Waking(Stop* stop, storage::FetchQueue& queue) : stop_(stop) {
-    if (stop_ == nullptr) return;
-    const std::lock_guard lock(stop_->mutex_);
-    stop_->waits_ = &queue;
-  }
-  ~Waking() {
-    if (stop_ == nullptr) return;
-    const std::lock_guard lock(stop_->mutex_);
-    stop_->waits_ = nullptr;
-  }
-  Waking(const Waking&) = delete;
-  Waking& operator=(const Waking&) = delete;
-
- private:
-  Stop* const stop_;
-};
-
-void Stop::stop() {
-  const std::lock_guard lock(mutex_);
-  is_stopped_ = true;
-  if (waits_ != nullptr) waits_->wake();
-}
-
-bool Stop::is_stopped() const {
-  const std::lock_guard lock(mutex_);
-  return is_stopped_;
-}
-
 namespace {
-
-bool is_stopped(const Stop* stop) { return stop != nullptr && stop->is_stopped(); }
 
 std::unexpected<Error> stopped() {
   return std::unexpected(Error{ErrorCode::kCancelled, "the loader is closed", {}, 0});
@@ -64,13 +34,17 @@ struct Sink {
   }
 };
 
-Result<void> fetch_in_turn(const Reader& reader, const Version& version, Sink output, const Stop* stop) {
+Result<void> fetch_in_turn(const Whole& whole, const Reader& reader, Sink output, Stop* stop) {
+  const std::uint64_t bytes = whole.version.bytes;
+  const std::uint64_t piece =
+      std::min(std::max<std::uint64_t>(whole.memory.piece_bytes(), reader.worthwhile_bytes()), bytes);
+  const auto held = whole.memory.wait_for(piece, stop);
+  if (!held) return stopped();
   memory::ByteBuffer buffer;
-  const auto room = buffer.resize(static_cast<std::size_t>(
-      std::min(std::max<std::uint64_t>(kPieceBytes, reader.worthwhile_bytes()), version.bytes)));
-  for (std::uint64_t at = 0; at < version.bytes;) {
+  const auto room = buffer.resize(static_cast<std::size_t>(piece));
+  for (std::uint64_t at = 0; at < bytes;) {
     if (is_stopped(stop)) return stopped();
-    const auto part = room.first(static_cast<std::size_t>(std::min<std::uint64_t>(room.size(), version.bytes - at)));
+    const auto part = room.first(static_cast<std::size_t>(std::min<std::uint64_t>(room.size(), bytes - at)));
     FEEDLINE_TRY(const std::size_t got, reader.read_at(at, part));
     FEEDLINE_CHECK_OK(output.append(part.first(got)));
     if (got < part.size()) break;  // the output says how much is missing
@@ -79,48 +53,100 @@ Result<void> fetch_in_turn(const Reader& reader, const Version& version, Sink ou
   return {};
 }
 
-struct PieceFetch : storage::Fetch {
-  bool is_done = false;
+// Pieces of one object, each in memory from its start until it was appended. Memory stays for the next piece, unless
+// somebody else has none: this fetch keeps that of one.
+class Pieces {
+ public:
+  // first: room for a piece of so many bytes.
+  Pieces(const Whole& whole, std::shared_ptr<const Reader> reader, std::uint64_t piece_bytes, PieceMemory::Room first)
+      : memory_(whole.memory), reader_(std::move(reader)), bytes_(whole.version.bytes), piece_bytes_(piece_bytes) {
+    slots_.front().room.emplace(std::move(first));
+    idle_.push_back(&slots_.front());
+  }
+  bool are_all_appended() const { return next_ >= bytes_ && under_way_.empty(); }
+
+  void start_more(storage::FetchQueue& queue) {
+    for (Slot* slot = nullptr; next_ < bytes_ && (slot = free_slot()) != nullptr;) {
+      const std::uint64_t bytes = std::min(piece_bytes_, bytes_ - next_);
+      slot->is_done = false;
+      slot->piece = {.reader = reader_, .path = {}, .offset = next_, .bytes = bytes, .version = {}};
+      slot->most_bytes = piece_bytes_;
+      next_ += bytes;
+      under_way_.push_back(slot);
+      queue.start(*slot);
+    }
+  }
+  static void note_done(storage::Fetch& fetch) { static_cast<Slot&>(fetch).is_done = true; }
+
+  // What is done, in order. false: the object has ended too early.
+  Result<bool> append_to(Sink& output) {
+    while (!under_way_.empty() && under_way_.front()->is_done) {
+      Slot& slot = *under_way_.front();
+      under_way_.pop_front();
+      idle_.push_back(&slot);
+      FEEDLINE_TRY(const auto bytes, slot.bytes);
+      FEEDLINE_CHECK_OK(output.append(bytes));
+      if (bytes.size() < slot.piece.bytes) return false;
+    }
+    while (idle_.size() > (under_way_.empty() ? 1 : 0) && memory_.is_waited_for()) {
+      idle_.back()->buffer = {};
+      idle_.back()->room.reset();
+      idle_.pop_back();
+    }
+    return true;
+  }
+
+ private:
+  struct Slot : storage::Fetch {
+    std::optional<PieceMemory::Room> room;  // none: not in use
+    bool is_done = false;
+  };
+  Slot* free_slot() {
+    if (!idle_.empty()) {
+      Slot* const slot = idle_.back();
+      idle_.pop_back();
+      return slot;
+    }
+    const auto unused = std::ranges::find_if(slots_, [](const Slot& slot) { return !slot.room; });
+    if (unused == slots_.end()) return nullptr;
+    unused->room = memory_.try_for(piece_bytes_);
+    return unused->room ? &*unused : nullptr;
+  }
+
+  PieceMemory& memory_;
+  const std::shared_ptr<const Reader> reader_;
+  const std::uint64_t bytes_, piece_bytes_;
+  std::uint64_t next_ = 0;  // where the next piece begins
+  std::array<Slot, kPiecesAtOnce> slots_;
+  std::deque<Slot*> under_way_;
+  std::vector<Slot*> idle_;  // with memory
 };
 
-// Piece i is in pieces[i % kPiecesAtOnce] from its start until it was appended.
-Result<void> fetch_side_by_side(const std::shared_ptr<const Storage>& storage,
-                                const std::shared_ptr<const Reader>& reader, const Version& version, Sink output,
+Result<void> fetch_side_by_side(const Whole& whole, const std::shared_ptr<const Reader>& reader, Sink output,
                                 Stop* stop) {
   using Clock = storage::FetchQueue::Clock;
-  std::array<PieceFetch, kPiecesAtOnce> pieces;  // outlives the queue
-  const auto queue = storage::make_fetch_queue(storage, storage::QueueKind::kBest);
-  const Waking waking(stop, *queue);
-  const std::uint64_t count = (version.bytes + kPieceBytes - 1) / kPieceBytes;
-  std::uint64_t started = 0, appended = 0;
-  while (appended < count) {
-    for (; started < std::min<std::uint64_t>(count, appended + kPiecesAtOnce); ++started) {
-      PieceFetch& piece = pieces[started % kPiecesAtOnce];
-      const std::uint64_t offset = started * kPieceBytes;
-      piece.is_done = false;
-      piece.piece = {
-          .reader = reader, .path = {}, .offset = offset, .bytes = std::min(kPieceBytes, version.bytes - offset)};
-      piece.most_bytes = kPieceBytes;
-      queue->start(piece);
-    }
+  const std::uint64_t piece_bytes = whole.memory.piece_bytes();
+  auto room = whole.memory.wait_for(piece_bytes, stop);
+  if (!room) return stopped();
+  Pieces pieces(whole, reader, piece_bytes, std::move(*room));  // outlive the queue
+  const auto queue = storage::make_fetch_queue(whole.storage, storage::QueueKind::kBest);
+  const Waking waking(stop, [&queue] { queue->wake(); });
+  while (!pieces.are_all_appended()) {
+    pieces.start_more(*queue);
     if (is_stopped(stop)) return stopped();
-    if (storage::Fetch* const fetch = queue->finished(Clock::now() + std::chrono::hours(1)))
-      static_cast<PieceFetch*>(fetch)->is_done = true;
-    for (; appended < started && pieces[appended % kPiecesAtOnce].is_done; ++appended) {
-      const PieceFetch& piece = pieces[appended % kPiecesAtOnce];
-      FEEDLINE_TRY(const auto bytes, piece.bytes);
-      FEEDLINE_CHECK_OK(output.append(bytes));
-      if (bytes.size() < piece.piece.bytes) return {};  // the output says how much is missing
-    }
+    if (storage::Fetch* const fetch = queue->finished(Clock::now() + std::chrono::hours(1))) Pieces::note_done(*fetch);
+    FEEDLINE_TRY(const bool goes_on, pieces.append_to(output));
+    if (!goes_on) break;  // the output says how much is missing
   }
   return {};
 }
 
 Result<void> fetch_whole(const Whole& whole, const std::shared_ptr<const Reader>& reader, Sink output, Stop* stop) {
   const Version& version = whole.version;
-  const bool by_requests = whole.storage->is_remote() && (version.bytes > kPieceBytes || stop != nullptr);
-  FEEDLINE_CHECK_OK(by_requests ? fetch_side_by_side(whole.storage, reader, version, output, stop)
-                                : fetch_in_turn(*reader, version, output, stop));
+  const bool by_requests =
+      whole.storage->is_remote() && (version.bytes > whole.memory.piece_bytes() || stop != nullptr);
+  FEEDLINE_CHECK_OK(by_requests ? fetch_side_by_side(whole, reader, output, stop)
+                                : fetch_in_turn(whole, *reader, output, stop));
   FEEDLINE_TRY(const Version now, reader->version());
   return storage::check_version(reader->name(), version, now);
 }

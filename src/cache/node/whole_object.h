@@ -6,38 +6,22 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "cache/node/node_cache.h"
-#include "storage/fetch.h"
+#include "cache/node/piece_memory.h"
+#include "cache/node/stop.h"
 #include "storage/storage.h"
 
 namespace feedline::cache {
 
-// Ends a fetch from another thread. Thread-safe.
-class Stop {
- public:
-  void stop();
-  bool is_stopped() const;
-
- private:
-  friend class Waking;
-  mutable std::mutex mutex_;
-  bool is_stopped_ = false;
-  storage::FetchQueue* waits_ = nullptr;  // woken by stop()
-};
-
-// Pieces of an object that are under way at a time, and their size.
-inline constexpr std::size_t kPiecesAtOnce = 4;
-inline constexpr std::uint64_t kPieceBytes = std::uint64_t{4} << 20;
-
-// An object to be copied, and where it is read: called where there is no copy yet.
+// An object to be copied, the memory that it comes through, and where it is read: called where there is no copy yet.
 struct Whole {
   const std::shared_ptr<const storage::Storage>& storage;
   const std::string& path;
   const storage::Version& version;
+  PieceMemory& memory;
   std::function<Result<std::shared_ptr<const storage::Reader>>()> stored;
 };
 

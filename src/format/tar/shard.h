@@ -25,9 +25,7 @@ Result<ShardFile> locate_tar(std::shared_ptr<const storage::Storage> storage, co
 // One tar file of a dataset: its index, and its bytes once somebody reads them. Thread-safe.
 class Shard : public ShardReader {
  public:
-  // Scans that are made at a time: each holds what a storage has worth reading at once, 8 MiB over a network.
-  using Scans = std::counting_semaphore<>;
-  static constexpr std::ptrdiff_t kMostScans = 16;
+  using Scans = std::counting_semaphore<>;  // those that may be made: see scans_at_once()
   // How all shards of a dataset are opened.
   struct Opening {
     const IndexStore& indexes;

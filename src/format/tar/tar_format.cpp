@@ -43,7 +43,7 @@ Result<std::shared_ptr<const RecordFormat>> TarFormat::open(const std::string& s
       options.fields.empty() ? Result<std::vector<FieldChoice>>(default_fields()) : parse_fields(options.fields);
   if (!fields) return located(std::move(fields).error());
   const IndexStore indexes(options.index_directory, options.notes);
-  Shard::Scans scans(Shard::kMostScans);
+  Shard::Scans scans(scans_at_once());
   const Shard::Opening opening{indexes, scans, options.listing_age.count() == 0};
   const auto open_one = [&](std::size_t i) {
     auto shard = Shard::open(options.storage, names[i], opening);

@@ -23,9 +23,7 @@ Result<ShardFile> locate_records(std::shared_ptr<const storage::Storage> storage
 // One TFRecord file of a dataset: its index, and its bytes once somebody reads them. Thread-safe.
 class RecordShard : public ShardReader {
  public:
-  // Scans that are made at a time: each holds what a storage has worth reading at once, 8 MiB over a network.
-  using Scans = std::counting_semaphore<>;
-  static constexpr std::ptrdiff_t kMostScans = 16;
+  using Scans = std::counting_semaphore<>;  // those that may be made: see scans_at_once()
   // Takes our kept index, or another program's that fits, or scans the file and keeps one. kData: the first damage.
   static Result<std::unique_ptr<RecordShard>> open(std::shared_ptr<const storage::Storage> storage,
                                                    const std::string& name, const RecordIndexStore& indexes,

@@ -45,7 +45,7 @@ Result<std::shared_ptr<const RecordFormat>> TfrecordFormat::open(const std::stri
     return std::unexpected(std::move(error));
   };
   const RecordIndexStore indexes(options.index_directory, options.notes);
-  RecordShard::Scans scans(RecordShard::kMostScans);
+  RecordShard::Scans scans(scans_at_once());
   const auto open_one = [&](std::size_t i) {
     auto shard = RecordShard::open(options.storage, names[i], indexes, scans);
     if (!shard && shard.error().where.shard.empty()) shard.error().where.shard = names[i];

@@ -13,16 +13,18 @@
 #include <new>
 
 #include "storage/http/curl_library.h"
+#include "storage/http/kept_buffers.h"
 #include "storage/http/url.h"
 
 namespace feedline::storage {
 namespace {
 
 constexpr long kMostRedirects = 5;
-constexpr long kBufferBytes = 256 * 1024;  // a write to memory for each; curl's own 16 KB cost more calls than copies
+constexpr long kBufferBytes = kCurlBufferBytes;  // a write to memory for each; curl's own 16 KB are more calls
 constexpr long kKeptConnections = 256;
 constexpr std::size_t kKeptHandles = 64;
-constexpr auto kBetweenLooks = std::chrono::milliseconds(50);  // for stalls: their times are much longer
+constexpr auto kBetweenLooks = std::chrono::milliseconds(50);    // for stalls: their times are much longer
+constexpr auto kLongestUntold = std::chrono::microseconds(500);  // while other sockets are looked at
 constexpr int kLongestWaitMs = 60'000;
 // Bit masks, which later versions have in words; these are understood by all.
 constexpr auto kProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 181);
@@ -183,7 +185,8 @@ void Client::start(Transfer& transfer, Waiting& waiting) {
     }
     transfer.fail(*lost_);
   }
-  waiting.finished(transfer, Transfer::Next::kDone);
+  const Notice notice{&transfer, 0, Transfer::Next::kDone};
+  waiting.told({&notice, 1});
 }
 
 void Client::give_up(Transfer& transfer) {
@@ -217,6 +220,7 @@ void Client::run() {
     }
     begin_waiting();
     begin_hedges();
+    tell();
     int wait_ms = this->wait_ms();
     {
       const std::lock_guard lock(mutex_);
@@ -230,6 +234,7 @@ void Client::run() {
     }
     end_finished();
     end_stalled();
+    tell();  // and then looks for what is asked in answer to it
   }
   lose({ErrorCode::kCancelled, "the process ends", {}, 0});
 }
@@ -247,6 +252,7 @@ void Client::lose(const Error& error) {
     job.transfer.fail(error);
     conclude(job, Transfer::Next::kDone);
   }
+  tell();
 }
 
 void Client::take_asked() {
@@ -477,8 +483,10 @@ std::size_t Client::on_body(char* data, std::size_t size, std::size_t count, voi
   const bool goes_on = job.transfer.on_body(std::as_bytes(bytes));
   if (const std::size_t done = job.transfer.parts_done(); done > job.parts_told && job.transfer.has_more_parts()) {
     job.parts_told = done;
-    job.waiting.advanced(job.transfer, done);
+    job.client.note(job.waiting, {&job.transfer, done, {}});
   }
+  // the sockets that are looked at together may have much to say
+  if (!job.client.notices_.empty() && Clock::now() - job.client.noted_ > kLongestUntold) job.client.tell();
   return goes_on ? bytes.size() : 0;
 }
 
@@ -607,7 +615,25 @@ void Client::conclude(Job& job, Transfer::Next next) {
   }
   std::erase(waiting_, &job);
   jobs_.erase(&transfer);
-  waiting.finished(transfer, next);  // from here on it may be gone
+  note(waiting, {&transfer, 0, next});
+}
+
+void Client::note(Waiting& waiting, const Notice& notice) {
+  if (notices_.empty()) noted_ = Clock::now();
+  notices_.emplace_back(&waiting, notice);
+}
+
+// Each in one call: after it, it may be gone.
+void Client::tell() {
+  while (!notices_.empty()) {
+    Waiting* const waiting = notices_.front().first;
+    const auto others =
+        std::ranges::stable_partition(notices_, [&](const auto& notice) { return notice.first != waiting; });
+    std::vector<Notice> its;
+    for (const auto& [who, notice] : others) its.push_back(notice);
+    notices_.erase(others.begin(), others.end());
+    waiting->told(its);
+  }
 }
 
 int Client::wait_ms() const {
@@ -629,10 +655,10 @@ namespace {
 // A thread that waits for one transfer.
 class Arrival final : public Waiting {
  public:
-  void finished(Transfer& /*transfer*/, Transfer::Next how) override {
+  void told(std::span<const Notice> notices) override {
     const std::lock_guard lock(mutex_);
-    how_ = how;
-    finished_.notify_one();  // under the lock: whoever waits destroys this
+    how_ = notices.back().how;  // of its one transfer, which has one part
+    finished_.notify_one();     // under the lock: whoever waits destroys this
   }
   Transfer::Next wait() {
     std::unique_lock lock(mutex_);

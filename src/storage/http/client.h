@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -36,13 +37,20 @@ namespace feedline::storage {
 
 struct CurlLibrary;
 
-// Who is told that a transfer is finished, by the client's thread. It must not wait, nor throw.
+// What became of a transfer: it is finished (how), or so many of its parts are there and more are to come.
+struct Notice {
+  Transfer* transfer = nullptr;
+  std::size_t parts_done = 0;
+  std::optional<Transfer::Next> how;
+};
+
+// Who is told by the client's thread. It must not wait, nor throw.
 class Waiting {
  public:
   virtual ~Waiting() = default;
-  virtual void finished(Transfer& transfer, Transfer::Next how) = 0;
-  // So many of its parts are there, and more are to come.
-  virtual void advanced(Transfer& /*transfer*/, std::size_t /*parts_done*/) {}
+  // All that has happened since it was told last, in order: one call wakes whoever waits, and not one for each
+  // transfer. Once it was told that all its transfers are finished, it may be gone.
+  virtual void told(std::span<const Notice> notices) = 0;
 };
 
 // Any thread.
@@ -103,6 +111,8 @@ class Client {
   void close(Job& job);
   void close(Attempt& attempt);
   void conclude(Job& job, Transfer::Next next);
+  void note(Waiting& waiting, const Notice& notice);
+  void tell();
   int wait_ms() const;
 
   const CurlLibrary& curl_;
@@ -127,6 +137,8 @@ class Client {
   std::map<std::string, HedgePolicy> hedges_;                // of hosts
   std::vector<void*> handles_;                               // that may be used again: for what is read
   std::string certificates_;                                 // where those handles take them from
+  std::vector<std::pair<Waiting*, Notice>> notices_;         // that nobody was told yet
+  Clock::time_point noted_;                                  // the first of them
   bool has_room_ = false;                                    // for those of waiting_ that there was none for
   Clock::time_point looked_for_stalls_;
   std::optional<base::Thread> thread_;

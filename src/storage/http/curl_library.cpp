@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "storage/http/kept_buffers.h"
+
 namespace feedline::storage {
 namespace {
 
@@ -21,9 +23,10 @@ bool find(void* library, const char* name, Call& call) {
 }
 
 bool find_all(void* library, CurlLibrary& curl) {
-  return find(library, "curl_global_init", curl.global_init) && find(library, "curl_easy_init", curl.easy_init) &&
-         find(library, "curl_easy_setopt", curl.easy_setopt) && find(library, "curl_easy_getinfo", curl.easy_getinfo) &&
-         find(library, "curl_easy_reset", curl.easy_reset) && find(library, "curl_easy_strerror", curl.easy_strerror) &&
+  return find(library, "curl_global_init_mem", curl.global_init_mem) &&
+         find(library, "curl_easy_init", curl.easy_init) && find(library, "curl_easy_setopt", curl.easy_setopt) &&
+         find(library, "curl_easy_getinfo", curl.easy_getinfo) && find(library, "curl_easy_reset", curl.easy_reset) &&
+         find(library, "curl_easy_strerror", curl.easy_strerror) &&
          find(library, "curl_easy_cleanup", curl.easy_cleanup) &&
          find(library, "curl_multi_cleanup", curl.multi_cleanup) &&
          find(library, "curl_slist_append", curl.slist_append) &&
@@ -48,7 +51,11 @@ Result<CurlLibrary> open_curl(const std::string& file) {
     if (library == nullptr) continue;
     found = name;
     CurlLibrary curl;
-    if (find_all(library, curl) && curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) return curl;
+    // where somebody else has initialised it, it goes on with his
+    if (find_all(library, curl) &&
+        curl.global_init_mem(CURL_GLOBAL_DEFAULT, allocate_for_curl, free_of_curl, reallocate_for_curl,
+                             duplicate_for_curl, allocate_zeros_for_curl) == CURLE_OK)
+      return curl;
   }
   const std::string why = found.empty() ? "there is no " + files.front() : found + " has not all of its calls";
   return storage_error(why + std::string(kHowToGetIt), 0);

@@ -13,7 +13,7 @@ namespace feedline::storage {
 
 // The calls that are used, under their own names without "curl_".
 struct CurlLibrary {
-  decltype(&::curl_global_init) global_init = nullptr;
+  decltype(&::curl_global_init_mem) global_init_mem = nullptr;
   decltype(&::curl_easy_init) easy_init = nullptr;
   CURLcode (*easy_setopt)(CURL*, CURLoption, ...) = nullptr;
   CURLcode (*easy_getinfo)(CURL*, CURLINFO, ...) = nullptr;

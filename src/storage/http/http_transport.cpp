@@ -167,16 +167,10 @@ void HttpTransport::begin(std::unique_ptr<Request> request) {
   take({&transfer, 0, Transfer::Next::kDone});
 }
 
-void HttpTransport::finished(Transfer& transfer, Transfer::Next how) {
+void HttpTransport::told(std::span<const Notice> notices) {
   const std::lock_guard lock(mutex_);
-  events_.push_back({&transfer, 0, how});
+  events_.insert(events_.end(), notices.begin(), notices.end());
   arrived_.notify_one();  // under the lock: whoever takes the last one may destroy this
-}
-
-void HttpTransport::advanced(Transfer& transfer, std::size_t parts_done) {
-  const std::lock_guard lock(mutex_);
-  events_.push_back({&transfer, parts_done, {}});
-  arrived_.notify_one();
 }
 
 Read* HttpTransport::finished(Clock::time_point until) {
@@ -196,16 +190,16 @@ Read* HttpTransport::finished(Clock::time_point until) {
       }
       std::swap(came_, events_);
     }
-    const Event event = came_.front();
+    const Notice notice = came_.front();
     came_.pop_front();
-    take(event);
+    take(notice);
   }
 }
 
-void HttpTransport::take(const Event& event) {
-  Request& request = *requests_.find(event.transfer)->second;
-  if (!event.how) return give_parts(request, event.parts_done);
-  if (*event.how == Transfer::Next::kAfterRenewal) {
+void HttpTransport::take(const Notice& notice) {
+  Request& request = *requests_.find(notice.transfer)->second;
+  if (!notice.how) return give_parts(request, notice.parts_done);
+  if (*notice.how == Transfer::Next::kAfterRenewal) {
     const auto renewed = remote_.site->renew(request.transfer->keys());
     const auto client = this->client();
     if (renewed && client) return (*client)->start(*request.transfer, *this);
@@ -215,7 +209,7 @@ void HttpTransport::take(const Event& event) {
     give_whole(request);
   else
     give_parts(request, request.parts.size());
-  requests_.erase(event.transfer);
+  requests_.erase(notice.transfer);
 }
 
 void HttpTransport::give_whole(Request& request) {

@@ -37,13 +37,7 @@ class HttpTransport final : public Transport, private Waiting {
  private:
   struct Asked;
   struct Request;
-  struct Event {
-    Transfer* transfer = nullptr;
-    std::size_t parts_done = 0;  // of a transfer that goes on
-    std::optional<Transfer::Next> how;
-  };
-  void finished(Transfer& transfer, Transfer::Next how) override;
-  void advanced(Transfer& transfer, std::size_t parts_done) override;
+  void told(std::span<const Notice> notices) override;
   Result<Client*> client() const;
   Result<std::span<std::byte>> prepare(Read& read);
   const std::string& host_of(const std::string& object);
@@ -51,7 +45,7 @@ class HttpTransport final : public Transport, private Waiting {
   void start_waiting();
   void start_request(const RangeRequest& planned, const std::vector<Asked*>& reads);
   void begin(std::unique_ptr<Request> request);
-  void take(const Event& event);
+  void take(const Notice& notice);
   void give_parts(Request& request, std::size_t until);
   void give_whole(Request& request);
   void finish(Read& read) { done_.push_back(&read); }
@@ -63,11 +57,11 @@ class HttpTransport final : public Transport, private Waiting {
   std::unordered_map<Transfer*, std::unique_ptr<Request>> requests_;
   std::unordered_map<std::string, std::string> hosts_;  // of objects that are read by ranges
   std::deque<Read*> done_;
-  std::deque<Event> came_;  // taken from events_ together: a lock for all that have come meanwhile
+  std::deque<Notice> came_;  // taken from events_ together: a lock for all that have come meanwhile
   std::mutex mutex_;
   std::condition_variable arrived_;
   // guarded by mutex_
-  std::deque<Event> events_;
+  std::deque<Notice> events_;
   bool woken_ = false;
 };
 

@@ -132,9 +132,10 @@ class Requests final : public Waiting {
   }
 
  private:
-  void finished(Transfer& transfer, Transfer::Next how) override {
+  void told(std::span<const Notice> notices) override {
     const std::lock_guard lock(mutex_);
-    arrived_.emplace_back(&transfer, how);
+    for (const Notice& notice : notices)
+      if (notice.how) arrived_.emplace_back(notice.transfer, *notice.how);
     changed_.notify_one();  // under the lock: whoever waits may destroy this
   }
 

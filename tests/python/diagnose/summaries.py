@@ -18,6 +18,7 @@ def stages(**shares):
 
 
 IN_FILES = WaitedFor(60, {"file": 1.0})
+OF_STORE = WaitedFor(60, {"store": 0.95, "sleep": 0.05}, (Place("store", "train.py:8 in __getitem__()", 0.95),))
 ASLEEP = WaitedFor(60, {"sleep": 1.0}, (Place("sleep", "train.py:8 in __getitem__()", 1.0),))
 
 
@@ -120,6 +121,7 @@ BY_CAUSE = {
         {"read_bytes_per_sample": 9e3, "device_share": 0.9, "read_bytes_per_s": 3e6},
     ),
     "blocked_outside_files": summary(HALF, {"stages": stages(storage=1.0), "cpu_ms": 2.0, "waited_for": ASLEEP}),
+    "remote_storage": summary(HALF, {"stages": stages(storage=1.0), "cpu_ms": 2.0, "waited_for": OF_STORE}),
     "cpu_decode": summary(HALF),
     "cpu_transform": summary(HALF, {"stages": stages(transform=0.6, python=0.4)}),
     "python_main_process": summary(HALF, {"busy": None}, workers=0, loader={**LOADER, "num_workers": 0}),

@@ -100,6 +100,40 @@ def test_a_data_pipeline_and_images_are_lowered_too(server: RangeServer) -> None
     assert "transform  CenterCrop" in ours.explain()
 
 
+@pytest.mark.parametrize("before", ["", "pipe:curl -sL "])
+@pytest.mark.parametrize("composed", [False, True])
+def test_all_shards_behind_a_network_are_read_where_that_is_required(
+    server: RangeServer, before: str, composed: bool
+) -> None:
+    urls = [before + server.url(f"{i}.tar") for i in range(3)]
+    whole = wds.DataPipeline(wds.SimpleShardList(urls), wds.split_by_worker, wds.tarfile_to_samples())
+    data = whole if composed else wds.WebDataset(urls, shardshuffle=False)
+    server.requests.clear()
+    loader = DataLoader(data, batch_size=None, lower="require")
+    assert not server.requests and 'lower="require" asks for it' in loader.explain()
+    assert samples([[sample] for sample in loader]) == stock(server, before)
+    assert server.requests and all(found for _, found in server.requests), "by ranges, which curl does not ask for"
+
+
+def test_what_is_required_and_cannot_be_is_refused_with_its_reason(server: RangeServer, tmp_path: Path) -> None:
+    def loader(data: Any, **options: Any) -> DataLoader:
+        return DataLoader(data, batch_size=None, lower="require", **options)
+
+    url = server.url("0.tar")
+    local = wds.WebDataset([str(server.root / "0.tar")], shardshuffle=False)
+    with pytest.raises(ConfigError, match="cannot run natively: read"):
+        loader(local)
+    with pytest.raises(ConfigError, match='lower="require" with pipe: takes `curl URL`'):
+        loader(wds.WebDataset([url, "pipe:cat 1.tar"], shardshuffle=False))
+    with pytest.raises(ConfigError, match=r"1 shards lie behind a network.*without a cache of its own"):
+        loader(wds.WebDataset([url], shardshuffle=False, cache_dir=str(tmp_path)))
+    with pytest.raises(ConfigError, match=r"1 shards lie behind a network.*worker_init_fn"):
+        loader(wds.WebDataset([url], shardshuffle=False), num_workers=1, worker_init_fn=print)
+    with pytest.raises(ConfigError, match=r"decode .images.: images are not transformed"):
+        loader(wds.WebDataset([url], shardshuffle=False).decode("pil"))
+    loader(wds.WebDataset([url], shardshuffle=False).decode("rgb8"))  # arrays, which the engine makes
+
+
 def test_errors_are_handed_to_the_stages_own_handler(server: RangeServer) -> None:
     shards = [f"feedline.{server.url(name)}" for name in ("0.tar", "missing.tar", "2.tar")]
     with pytest.raises(Exception, match="404"):

@@ -31,7 +31,7 @@ _ELSE = "Find out what it waits for there: no disk, shard or cache changes it."
 def _books(case: Case) -> Found | None:
     summary, seen = case.summary, case.summary.making.waited_for
     share = reading.of(case).outside
-    if share < NAMED:
+    if share < NAMED or case.outside_is_taken:
         return None
     against, gain = [], None
     if seen is None:

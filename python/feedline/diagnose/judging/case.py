@@ -28,6 +28,7 @@ class Case:
         self.unexplained = 0.0  # waiting for a batch that was made, while nobody packed or unpacked it
         self.stretched = 0.0  # of `handover`: while it was packed or unpacked, without a CPU
         self.reading_is_taken = False  # by one of the causes of reading.py
+        self.outside_is_taken = False  # what was waited for outside of files
         self.findings: list[Finding] = []
         stages = summary.making.stages
         self.stages = dict(stages) if stages else {}

@@ -16,6 +16,7 @@ _WORDS = {
     "network": "a socket",
     "events": "events of the network or of another process",
     "process": "another process",
+    "store": "answers of a store behind a network",
     "other": "another call of the system",
 }
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
 from typing import Any, ClassVar
 
 from feedline.watching.probe import events
@@ -40,6 +41,8 @@ class Tally:
         self._threads = 0
         self._reads_ahead = False
         self._format = ""
+        self._asked = _hosts()  # before: of the process, whatever asked
+        self._hosts: list[dict[str, Any]] = []
 
     def begin(self, engine: Any) -> None:
         """Called when a loop begins, with its threads at work. Never raises, as below."""
@@ -72,6 +75,7 @@ class Tally:
             for name, value in now.items():
                 self._totals[name] = self._totals.get(name, 0.0) + max(value - self._before.get(name, 0.0), 0.0)
             self._before = now
+            self._hosts = _since(self._asked, _hosts())
             self._write()
         cost = cpu_clock() - cpu
         self._spent_ns += cost
@@ -100,9 +104,30 @@ class Tally:
             if counted:
                 stages.setdefault(stage, {})[counted] = value
         engine = {name: value for name, value in self._totals.items() if "/" not in name}
-        known = {"threads": self._threads, "reads_ahead": self._reads_ahead, "format": self._format}
+        known = {
+            "threads": self._threads,
+            "reads_ahead": self._reads_ahead,
+            "format": self._format,
+            "hosts": self._hosts,
+        }
         found = {**known, **engine, "stages": stages}
         self._recorder.rewrite_loader(self._number, {**self._facts, "engine": found})
+
+
+def _hosts() -> dict[str, dict[str, Any]]:
+    """What Feedline's client has asked so far, by host."""
+    engine = sys.modules.get("feedline._engine")
+    counted = ("name", "requests", "bytes", "latency_s", "bytes_per_s")
+    hosts = engine.network_hosts() if engine is not None else []
+    return {host.name: {name: getattr(host, name) for name in counted} for host in hosts}
+
+
+def _since(before: dict[str, dict[str, Any]], now: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same, less what was counted before."""
+    none = {"requests": 0, "bytes": 0}
+    return [
+        {**host, **{name: host[name] - before.get(host["name"], none)[name] for name in none}} for host in now.values()
+    ]
 
 
 class ThreadTimes:

@@ -18,7 +18,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from feedline.watching.probe import system_calls
-from feedline.watching.probe.system_calls import FILE, LOCK, NETWORK
+from feedline.watching.probe.system_calls import FILE, LOCK, NETWORK, PROCESS, SLEEP, STORE
 
 if TYPE_CHECKING:
     from feedline.watching.probe.recorder import Recorder
@@ -34,6 +34,13 @@ _PLACES = 16
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _LIBRARIES = (os.path.dirname(os.path.abspath(os.__file__)) + os.sep, "<frozen", _OURS)
 _INSTALLED = ("/site-packages/", "/dist-packages/")
+# Code that asks stores for objects, whatever it waits in: a socket, an event loop, a thread that does so.
+_ASKS_STORES = (
+    "/http/client.py", "/urllib/request.py", "/urllib3/", "/requests/", "/httpx/", "/httpcore/", "/aiohttp/",
+    "/fsspec/", "/s3fs/", "/gcsfs/", "/adlfs/", "/botocore/", "/s3transfer/", "/google/cloud/storage/",
+    "/azure/storage/", "/obstore/", "/s3torchconnector/", "/huggingface_hub/",
+)  # fmt: skip
+_FETCHERS = frozenset(("curl", "wget", "aws", "gsutil", "gcloud", "s5cmd", "rclone", "azcopy"))
 
 
 class SeenWaits:
@@ -92,7 +99,12 @@ class SeenWaits:
         if self._watched is None or kind is None:
             self._looks["running"] += kind is None
             return
-        place = "" if kind == FILE else place_of(_current_frames().get(ident))
+        place = ""
+        if kind != FILE:
+            frame = _current_frames().get(ident)
+            place = place_of(frame)
+            if kind != SLEEP and (asks_store(frame) or (kind == PROCESS and _has_fetcher())):
+                kind = STORE
         self._looks["waiting"] += 1
         self._seen[kind, place] += 1
         looks = self._looks["waiting"]
@@ -128,6 +140,32 @@ def _of_other_threads(native: int) -> str | None:
                     return FILE
                 found = NETWORK if kind == NETWORK else found
     return found
+
+
+def asks_store(frame: FrameType | None) -> bool:
+    """Whether one of the thread's functions belongs to a library that asks stores behind a network for objects."""
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if _is_library(path) and any(part in path for part in _ASKS_STORES):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _has_fetcher() -> bool:
+    """Whether this process has a child that fetches what it writes, as webdataset's `pipe:curl` does."""
+    for thread in os.listdir("/proc/self/task")[:_OTHER_THREADS]:
+        with contextlib.suppress(OSError):
+            for child in _text(f"/proc/self/task/{thread}/children").split():
+                with contextlib.suppress(OSError):
+                    if _text(f"/proc/{child}/comm").strip() in _FETCHERS:
+                        return True
+    return False
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read(4096)
 
 
 def place_of(frame: FrameType | None) -> str:

@@ -20,7 +20,8 @@ FILE, SLEEP, LOCK, NETWORK, EVENTS, PROCESS, OTHER = (
     "process",
     "other",
 )
-KINDS = (FILE, SLEEP, LOCK, NETWORK, EVENTS, PROCESS, OTHER)
+STORE = "store"  # an answer from a store behind a network: no call tells that, but who makes it (seen_waits.py)
+KINDS = (FILE, SLEEP, LOCK, NETWORK, EVENTS, PROCESS, OTHER, STORE)
 
 _PAGE_FAULT = -1  # blocked, and in no system call: a page of a mapped file is on its way
 _BY_DESCRIPTOR = "by its descriptor"  # what is read may be a file, a socket or a pipe

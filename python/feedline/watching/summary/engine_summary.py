@@ -7,10 +7,10 @@ kernel tells the first two of each thread, the third is what is left.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from feedline.watching.summary.figures import Making
+from feedline.watching.summary.figures import Making, Store
 
 _WORKING = ("storage", "decode", "transform", "batch")
 
@@ -35,6 +35,17 @@ def making_of(facts: Mapping[str, Any]) -> Making | None:
         busy=whole / (whole + idle) if whole > 0 else None,
         delayed=delayed / (running + delayed) if running + delayed > 0 else None,
         read_ahead_ms=1000 * waiting / batches if engine.get("reads_ahead") else 0.0,
+        store=_store_of(engine.get("hosts") or []),
+    )
+
+
+def _store_of(hosts: Sequence[Mapping[str, Any]]) -> Store | None:
+    most = max(hosts, key=lambda host: float(host["requests"]), default=None)
+    if most is None or most["requests"] < 1:
+        return None
+    latency_s, bytes_per_s = float(most["latency_s"]), float(most["bytes_per_s"])
+    return Store(
+        str(most["name"]), int(most["requests"]), int(most["bytes"]), 1000 * latency_s or None, bytes_per_s or None
     )
 
 

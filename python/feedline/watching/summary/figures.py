@@ -68,6 +68,17 @@ class WaitedFor:
 
 
 @dataclass(frozen=True)
+class Store:
+    """What Feedline's client asked of the host that it asked most, while batches were made."""
+
+    host: str = ""
+    requests: int = 0
+    bytes: int = 0  # of bodies
+    latency_ms: float | None = None  # of late: from a request to the first byte of its answer
+    bytes_per_s: float | None = None  # of late: of one answer, behind its first byte
+
+
+@dataclass(frozen=True)
 class Making:
     """How batches are made; times in ms per batch."""
 
@@ -98,6 +109,7 @@ class Making:
     exchange_ms: float | None = None  # waiting of the loop's process for the worker's answers meanwhile
     waited_for: WaitedFor | None = None  # what the waiting in `stages` was for; None: not seen
     read_ahead_ms: float = 0.0  # of wall_ms: waiting for reads that are ahead of all threads, and of no thread's own
+    store: Store | None = None  # None: no store behind a network was asked by Feedline's client
 
 
 @dataclass(frozen=True)

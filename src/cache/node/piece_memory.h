@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Memory for pieces of objects that are fetched whole through one storage, whoever fetches: the threads that go ahead,
+// and those whose sample is the first of its object.
+//
+//   a loader ──set_aside()──► Share    as much of its memory budget; the limit is what all of them together set aside
+//   a fetch  ──wait_for(), try_for()──► Room    of a piece, for as long as its bytes are in memory
+//
+// Where nobody has set anything aside, as no loader is there yet (shards are looked through at their opening), the
+// limit is the one that it was made with.
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace feedline::cache {
+
+class Stop;
+
+// Pieces of an object that are under way at a time, and their size, where there is memory for them.
+inline constexpr std::size_t kPiecesAtOnce = 4;
+inline constexpr std::uint64_t kPieceBytes = std::uint64_t{4} << 20;
+// However little memory there is: what a request is worth.
+inline constexpr std::uint64_t kLeastPieceBytes = std::uint64_t{64} << 10;
+
+// Thread-safe.
+class PieceMemory : public std::enable_shared_from_this<PieceMemory> {
+ public:
+  // Bytes that count until it goes.
+  class Hold {
+   public:
+    Hold() = default;
+    Hold(Hold&& other) noexcept : memory_(std::move(other.memory_)), bytes_(other.bytes_), is_room_(other.is_room_) {}
+    Hold& operator=(Hold&& other) noexcept;
+    ~Hold() { end(); }
+
+   private:
+    friend class PieceMemory;
+    Hold(std::shared_ptr<PieceMemory> memory, std::uint64_t bytes, bool is_room)
+        : memory_(std::move(memory)), bytes_(bytes), is_room_(is_room) {}
+    void end();
+
+    std::shared_ptr<PieceMemory> memory_;
+    std::uint64_t bytes_ = 0;
+    bool is_room_ = false;
+  };
+  using Share = Hold;
+  using Room = Hold;
+
+  explicit PieceMemory(std::uint64_t without_loaders) : without_loaders_(without_loaders) {}
+
+  Share set_aside(std::uint64_t bytes);
+  // Of one piece of an object that is fetched now.
+  std::uint64_t piece_bytes() const;
+
+  // Waits until there is room, or nobody has any: a fetch of one piece at a time always goes on, however little was set
+  // aside. nullopt: stop.stop() was called. stop: nullptr: nobody ends it. Requires: the caller holds none.
+  std::optional<Room> wait_for(std::uint64_t bytes, Stop* stop);
+  // nullopt: there is no room, or somebody waits for it.
+  std::optional<Room> try_for(std::uint64_t bytes);
+  // Does somebody wait, so that who has several pieces should give some back?
+  bool is_waited_for() const;
+
+  std::uint64_t most_held() const;  // bytes at a time, so far
+
+ private:
+  std::uint64_t limit() const;  // under mutex_
+  Room take(std::uint64_t bytes);
+
+  const std::uint64_t without_loaders_;
+  mutable std::mutex mutex_;
+  std::condition_variable freed_cv_;
+  // guarded by mutex_
+  std::uint64_t set_aside_ = 0, held_ = 0, most_held_ = 0;
+  std::size_t waiting_ = 0;
+};
+
+}  // namespace feedline::cache

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How a fetch of a whole object is ended by another thread, whatever it waits for.
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+
+namespace feedline::cache {
+
+// Thread-safe; one fetch at a time.
+class Stop {
+ public:
+  void stop();
+  bool is_stopped() const { return is_stopped_; }
+
+ private:
+  friend class Waking;
+  std::mutex mutex_;
+  std::atomic<bool> is_stopped_ = false;
+  const std::function<void()>* wake_ = nullptr;  // called by stop(); guarded by mutex_
+};
+
+inline bool is_stopped(const Stop* stop) { return stop != nullptr && stop->is_stopped(); }
+
+// While it lives, stop() calls `wake`, under a lock of its own: whoever waits looks again. stop: nullptr: nobody does.
+class Waking {
+ public:
+  Waking(Stop* stop, std::function<void()> wake);
+  ~Waking();
+  Waking(const Waking&) = delete;
+  Waking& operator=(const Waking&) = delete;
+
+ private:
+  Stop* const stop_;
+  const std::function<void()> wake_;
+};
+
+}  // namespace feedline::cache
