@@ -25,6 +25,7 @@ from ..data.draws import is_random
 from ..errors import ConfigError
 from ..machine import limits
 from . import (
+    annotated_datasets,
     arrow_images,
     encoded_fields,
     image_arrays,
@@ -147,6 +148,8 @@ def plan_lowering(settings: Settings, course: Course) -> Plan:
     leaves = sources.leaves(settings.dataset)
     if all(sources.is_image_folder(leaf) for leaf in leaves):
         return _plan_images(settings, course, leaves)
+    if len(leaves) == 1 and annotated_datasets.is_one(leaves[0]):
+        return _plan_annotated(settings, leaves[0])
     if len(leaves) == 1 and type(leaves[0]) is Dataset:
         return _plan_dataset(settings, leaves[0])
     if len(leaves) == 1 and image_arrays.is_one(leaves[0]):
@@ -245,7 +248,7 @@ def _drawn_by(unique: bool) -> str:
 
 def _prefix_images(settings: Settings, leaves: list[Any], chains: list[transforms.Chain], collating: str) -> Plan:
     files = sources.given_files(leaves[0])
-    chain = transforms.front_of(leaves[0].transform, files.dataset)
+    chain = transforms.front_of(sources.transform_of(leaves[0]), files.dataset)
     where = _where(settings)
     runs = transforms.runs_of(chain, files.dataset)
     if len(leaves) > 1 or not (chain.known or any(run.chain for run in runs)):
@@ -255,11 +258,19 @@ def _prefix_images(settings: Settings, leaves: list[Any], chains: list[transform
     stages = [_order(settings), _read_stage(settings, chain, native)]
     stages += _known_stages(chain, native, _DRAWN_IN_WORKERS)
     stages += _rest_stages(runs, where, native)
-    if leaves[0].target_transform is not None:
+    if sources.target_transform_of(leaves[0]) is not None:
         stages.append(Stage("target", "target_transform", where, "yours"))
     stages.append(_collate_stage(settings, collating or _why_no_batch(chains[0])))
     known = (*chain.known, *(name for run in runs if run.chain for name in run.chain.known))
     return PrefixPlan(stages, known, NativePrefix)
+
+
+def _plan_annotated(settings: Settings, leaf: Any) -> Plan:
+    why = sources.why_not_readable(leaf)
+    if why:
+        return _reason(settings, why)
+    chain = transforms.chain_of(sources.transform_of(leaf), sources.given_files(leaf).dataset)
+    return _prefix_images(settings, [leaf], [chain], "targets are the dataset's own")
 
 
 def _crops_of_images(settings: Settings, leaf: Any, crops: known_views.Crops) -> Plan:
