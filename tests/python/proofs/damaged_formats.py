@@ -231,5 +231,3 @@ def _digits(data: bytearray, draw: random.Random) -> None:
 
 
 DAMAGES: list[Callable[[bytearray, random.Random], None]] = [_flip, _cut, _drop, _double, _zero, _number, _digits]
-
-

@@ -13,7 +13,7 @@ from damaged_formats import CASES, COUNT, DAMAGES, Case, values_of
 import feedline
 
 CORRUPTIONS, LONG_CORRUPTIONS = 200, 10_000
-_MOST_BAD = 4  # of a turn: a compressed shard is made plain again for each
+_MOST_BAD = 2  # of a turn: a compressed shard is made plain again for each
 _SWEPT = 100  # turns between two times that copies of decompressed shards are thrown away
 
 
