@@ -22,6 +22,9 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "python"))
 
 import environments
 import made_arrow
+import made_litdata
+import made_lmdb
+import made_mds
 import made_parquet
 import made_tfrecords
 from cold import epoch
@@ -34,6 +37,16 @@ import feedline
 _OUT = Console(highlight=False, markup=False, width=120)
 _HERE = Path(__file__).resolve().parent
 _SHARDS = 4
+_ORIGINALS = {
+    "tfdata": "tf.data, TFRecord",
+    "tfrecord": "tfrecord package, Pillow",
+    "datasets": "datasets, Pillow",
+    "streaming": "MosaicML streaming, Pillow",
+    "litdata": "LitData, Pillow",
+    "lmdb": "lmdb in torch's Dataset, Pillow",
+}
+# Measured in one process without workers, and compared by what they cost: the same on cores that others use too.
+_ALONE = dict(zip(list(_ORIGINALS.values())[3:], ("mds", "litdata", "lmdb"), strict=True))
 _READER_S = 900  # far beyond what a reader takes for two epochs
 
 Results = dict[str, list[dict[str, Any]]]
@@ -49,12 +62,19 @@ def records_of(photos: Path, root: Path) -> list[Path]:
 
 
 def tables_of(photos: Path, root: Path) -> dict[str, Path]:
-    """The photos as a folder that `datasets` saved, and as one of Parquet files, made once."""
-    for name, make in (("arrow", made_arrow.of_folder), ("parquet", made_parquet.of_folder)):
-        if not (root / name / "made").exists():
-            make(photos, root / name, _SHARDS)
-            (root / name / "made").touch()
-    return {"arrow": root / "arrow", "parquet": root / "parquet"}
+    """The photos in each format that is a folder of its own, made once: as `datasets` saves them, and so on."""
+    makers: dict[str, Callable[[Path, Path], Any]] = {
+        "arrow": lambda photos, root: made_arrow.of_folder(photos, root, _SHARDS),
+        "parquet": lambda photos, root: made_parquet.of_folder(photos, root, _SHARDS),
+        "mds": lambda photos, root: made_mds.of_folder(photos, root, _SHARDS),
+        "litdata": lambda photos, root: made_litdata.of_folder(photos, root, _SHARDS),
+        "lmdb": made_lmdb.of_folder,
+    }
+    for name, make in makers.items():
+        if not (root / f"{name}.made").exists():
+            make(photos, root / name)
+            (root / f"{name}.made").touch()
+    return {name: root / name for name in makers}
 
 
 def loader_of(source: Any, threads: int) -> Any:
@@ -76,20 +96,23 @@ def original(python: Path, reader: str, shards: list[Path], threads: int) -> dic
 
 
 def originals(
-    root: Path, sources: dict[str, list[Path]], threads: int
+    root: Path, sources: dict[str, list[Path]], threads: int, wanted: list[str]
 ) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
-    names = {"tfdata": "tf.data, TFRecord", "tfrecord": "tfrecord package, Pillow", "datasets": "datasets, Pillow"}
     for reader, peer in environments.peers(_HERE / "format_peers.toml").items():
+        if reader not in wanted:
+            continue
+        name = _ORIGINALS[reader]
+        workers = 0 if name in _ALONE else threads
         try:
             python = environments.ensure(peer, root)
             yield (
-                names[reader],
-                lambda python=python, reader=reader: original(  # type: ignore[misc]
-                    python, reader, sources[reader], threads
+                name,
+                lambda python=python, reader=reader, workers=workers: original(  # type: ignore[misc]
+                    python, reader, sources[reader], workers
                 ),
             )
         except environments.NotInstalled as error:
-            _OUT.print(f"skipped: {names[reader]}: {error}")
+            _OUT.print(f"skipped: {name}: {error}")
 
 
 def measure(tasks: dict[str, Callable[[], dict[str, Any]]], rounds: int) -> Results:
@@ -106,12 +129,27 @@ def goals_of(results: Results) -> list[dict[str, Any]]:
         return [a["images_per_s"] / b["images_per_s"] for a, b in pairs]
 
     ours = "Feedline, tfrecord"
+
+    def less_cpu(one: str, other: str) -> list[float]:
+        pairs = zip(results[one], results[other], strict=True)
+        return [b["cpu_s_per_1000_images"] / a["cpu_s_per_1000_images"] for a, b in pairs]
+
     asked = [(ours, "Feedline, tar", 0.95), (ours, "tf.data, TFRecord", 2), (ours, "tfrecord package, Pillow", 2)]
     for table in ("Feedline, arrow", "Feedline, parquet"):
         asked += [(table, "Feedline, tar", 0.95), (table, "datasets, Pillow", 4)]
-    return [
+    asked += [(f"Feedline, {name}", "Feedline, tar", 0.95) for name in _ALONE.values()]
+    rates = [
         {"goal": f"{one} / {other}", "at_least": least, "measured": ratio(one, other)}
         for one, other, least in asked
+        if other in results
+    ]
+    return rates + [
+        {
+            "goal": f"CPU time an image, {other} / Feedline, {name}",
+            "at_least": 4,
+            "measured": less_cpu(f"Feedline, {name}", other),
+        }
+        for other, name in _ALONE.items()
         if other in results
     ]
 
@@ -122,6 +160,7 @@ def main() -> int:
     parser.add_argument("shards", help="the same photos in tar files")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--originals", nargs="*", default=list(_ORIGINALS), choices=_ORIGINALS, help="default: all")
     parser.add_argument("--environments", type=Path, required=True, help="where the originals' environments are")
     parser.add_argument("--json", type=Path, help="default: bench/results/<date>-<commit>-formats.json")
     options = parser.parse_args()
@@ -139,8 +178,16 @@ def main() -> int:
     tasks |= dict(
         originals(
             options.environments,
-            {"tfdata": records, "tfrecord": records, "datasets": [tables["arrow"]]},
+            {
+                "tfdata": records,
+                "tfrecord": records,
+                "datasets": [tables["arrow"]],
+                "streaming": [tables["mds"]],
+                "litdata": [tables["litdata"]],
+                "lmdb": [tables["lmdb"]],
+            },
             options.threads,
+            options.originals,
         )
     )
     results = measure(tasks, options.rounds)

@@ -4,6 +4,7 @@
 // A dataset and the operations on its images. Immutable: every operation returns a new Dataset, cheap to copy.
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -361,6 +362,12 @@ struct MixOptions {
 // kConfig: no dataset, one that is empty, different fields or operations, weights that are none, a mixture in one.
 Result<Dataset> mix(const std::vector<Dataset>& datasets, const MixOptions& options = {});
 
+// An image file that the caller names, or has in memory.
+struct GivenImage {
+  std::string path;                       // what errors call it; of one that is not in memory, where it lies
+  std::span<const std::byte> bytes = {};  // its content, see GivenFiles::keep(); none: it is read from `path`
+};
+
 // Image files that the caller names while a loader runs: for datasets that are listed elsewhere. Copies share the
 // files; every method is thread-safe.
 class GivenFiles {
@@ -369,9 +376,11 @@ class GivenFiles {
 
   // One field, the image. Its samples are those that add() numbers.
   Dataset dataset() const;
-  // The index of the first of `paths` in the dataset; the others follow.
-  std::uint64_t add(std::vector<std::string> paths);
-  // The paths of the add() that gave `first` are not needed any more: reading one is an error from now on.
+  // The index of the first of `files` in the dataset; the others follow.
+  std::uint64_t add(std::vector<GivenImage> files);
+  // What the bytes of files in memory lie in: let go of with the last of the dataset and of the loaders on it.
+  void keep(std::shared_ptr<const void> owner);
+  // The files of the add() that gave `first` are not needed any more: reading one is an error from now on.
   void forget(std::uint64_t first);
   void forget_all();
 

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include "gil.h"
+#include "message_text.h"
 
 namespace nb = nanobind;
 
@@ -27,13 +28,17 @@ const char* class_of(ErrorCode code) {
   return "Error";
 }
 
-nb::object text_or_none(const std::string& text) { return text.empty() ? nb::object(nb::none()) : nb::cast(text); }
+nb::object text_or_none(const std::string& text) { return text.empty() ? nb::object(nb::none()) : message_text(text); }
 
 nb::object number_or_none(const std::optional<std::uint64_t>& number) {
   return number ? nb::cast(*number) : nb::object(nb::none());
 }
 
 }  // namespace
+
+nb::object message_text(const std::string& text) {
+  return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+}
 
 std::string_view name_of(ErrorCode code) {
   switch (code) {
@@ -66,7 +71,7 @@ nb::object to_exception(const Error& error) {
   if (error.code == ErrorCode::kStorage && error.system_errno != 0) place["errno"] = error.system_errno;
   const bool ours = error.code == ErrorCode::kInternal;
   const std::string message = ours ? "internal error, please report it: " + error.message() : error.message();
-  nb::object exception = cls(message, **place);
+  nb::object exception = cls(message_text(message), **place);
   if (error.raised) PyException_SetCause(exception.ptr(), nb::borrow(object_of(error.raised)).release().ptr());
   return exception;
 }

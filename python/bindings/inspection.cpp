@@ -7,6 +7,7 @@
 #include "errors.h"
 #include "feedline/dataset.h"
 #include "gil.h"
+#include "message_text.h"
 #include "subjects.h"
 #include "words.h"
 
@@ -39,12 +40,21 @@ void bind_inspection(nb::module_& module) {
   nb::class_<InspectionFinding>(module, "InspectionFinding", "Something that a reader would drop, merge or fail on.")
       .def_ro("code", &InspectionFinding::code, "Stable name, such as \"member_without_dot\".")
       .def_ro("severity", &InspectionFinding::severity, "One of error, warning, note.")
-      .def_ro("shard", &InspectionFinding::shard)
-      .def_ro("key", &InspectionFinding::key)
-      .def_ro("text", &InspectionFinding::text, "One sentence: what, and what to do.")
-      .def("__repr__", [](const InspectionFinding& finding) {
-        return "<" + finding.severity + " " + finding.code + ": " + finding.text + ">";
-      });
+      .def_prop_ro(
+          "shard", [](const InspectionFinding& finding) { return message_text(finding.shard); },
+          nb::sig("def shard(self) -> str"))
+      .def_prop_ro(
+          "key", [](const InspectionFinding& finding) { return message_text(finding.key); },
+          nb::sig("def key(self) -> str"))
+      .def_prop_ro(
+          "text", [](const InspectionFinding& finding) { return message_text(finding.text); },
+          nb::sig("def text(self) -> str"), "One sentence: what, and what to do.")
+      .def(
+          "__repr__",
+          [](const InspectionFinding& finding) {
+            return message_text("<" + finding.severity + " " + finding.code + ": " + finding.text + ">");
+          },
+          nb::sig("def __repr__(self) -> str"));
   nb::class_<Inspection>(module, "Inspection", "What a dataset holds, found without decoding it.")
       .def_ro("format", &Inspection::format)
       .def_ro("samples", &Inspection::samples)

@@ -31,10 +31,22 @@ namespace {
 
 // Paths are bytes: a file's name need not be text.
 std::uint64_t add_paths(GivenFiles& self, const std::vector<nb::bytes>& paths) {
-  std::vector<std::string> names;
-  names.reserve(paths.size());
-  for (const nb::bytes& path : paths) names.emplace_back(path.c_str(), path.size());
-  return self.add(std::move(names));
+  std::vector<GivenImage> files;
+  files.reserve(paths.size());
+  for (const nb::bytes& path : paths) files.push_back({std::string(path.c_str(), path.size())});
+  return self.add(std::move(files));
+}
+
+// Path, address and size in bytes; the address 0: it is a file to be read.
+std::uint64_t add_images(GivenFiles& self,
+                         const std::vector<std::tuple<nb::bytes, std::uintptr_t, std::size_t>>& images) {
+  std::vector<GivenImage> files;
+  files.reserve(images.size());
+  for (const auto& [path, address, size] : images) {
+    const auto* data = reinterpret_cast<const std::byte*>(address);  // NOLINT: Arrow gives addresses as numbers
+    files.push_back({std::string(path.c_str(), path.size()), {data, size}});
+  }
+  return self.add(std::move(files));
 }
 
 // A Python object that a dataset holds. It goes where Python lets go of the last dataset or loader on it, with the GIL:
@@ -122,6 +134,9 @@ void bind_sources(nb::module_& module) {
       .def(nb::init<std::string>(), "name"_a)
       .def_prop_ro("dataset", &GivenFiles::dataset)
       .def("add", &add_paths, "paths"_a)
+      .def("add_images", &add_images, "images"_a)
+      .def(
+          "keep", [](GivenFiles& self, nb::object owner) { self.keep(held(std::move(owner))); }, "owner"_a)
       .def("forget", &GivenFiles::forget, "first"_a)
       .def("forget_all", &GivenFiles::forget_all);
   module.def("arrays", &arrays_dataset, "arrays"_a);

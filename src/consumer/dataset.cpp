@@ -334,7 +334,8 @@ GivenFiles::GivenFiles(std::string name) : impl_(std::make_shared<Impl>(pipeline
 
 Dataset GivenFiles::dataset() const { return Dataset(std::make_shared<Dataset::Impl>(impl_->files.source())); }
 
-std::uint64_t GivenFiles::add(std::vector<std::string> paths) { return impl_->files.add(std::move(paths)); }
+std::uint64_t GivenFiles::add(std::vector<GivenImage> files) { return impl_->files.add(std::move(files)); }
+void GivenFiles::keep(std::shared_ptr<const void> owner) { impl_->files.keep(std::move(owner)); }
 void GivenFiles::forget(std::uint64_t first) { impl_->files.forget(first); }
 void GivenFiles::forget_all() { impl_->files.forget_all(); }
 

@@ -188,7 +188,13 @@ Result<std::vector<std::byte>> Source::encoded(std::uint64_t sample) const {
 GivenSource::GivenSource(std::string name)
     : name_(std::move(name)), files_(std::make_shared<format::GivenFiles>(as_asked_for(storage::local_storage()))) {}
 Source GivenSource::source() const { return {name_, files_}; }
-std::uint64_t GivenSource::add(std::vector<std::string> paths) const { return files_->add(std::move(paths)); }
+std::uint64_t GivenSource::add(std::vector<GivenImage> files) const {
+  std::vector<format::GivenFile> given;
+  given.reserve(files.size());
+  for (GivenImage& file : files) given.push_back({std::move(file.path), file.bytes});
+  return files_->add(std::move(given));
+}
+void GivenSource::keep(std::shared_ptr<const void> owner) const { files_->keep(std::move(owner)); }
 void GivenSource::forget(std::uint64_t first) const { files_->forget(first); }
 void GivenSource::forget_all() const { files_->forget_all(); }
 

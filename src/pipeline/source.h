@@ -81,7 +81,8 @@ class GivenSource {
  public:
   explicit GivenSource(std::string name);
   Source source() const;
-  std::uint64_t add(std::vector<std::string> paths) const;
+  std::uint64_t add(std::vector<GivenImage> files) const;
+  void keep(std::shared_ptr<const void> owner) const;
   void forget(std::uint64_t first) const;
   void forget_all() const;
 

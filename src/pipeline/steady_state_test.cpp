@@ -310,11 +310,11 @@ TEST(SteadyState, GivenOrdersCostNoLockOrAllocation) {
 
 TEST(SteadyState, GivenFilesCostAReadersLockAndNoAllocation) {
   const storage::TemporaryFolder folder;
-  std::vector<std::string> paths;
+  std::vector<GivenImage> given;
   for (int i = 0; i < kImages; ++i)  // longer than a string holds by itself
-    paths.push_back(folder.write("images-of-one-folder/" + std::to_string(i) + ".jpg", text_of(jpeg(48, 40))));
+    given.push_back({folder.write("images-of-one-folder/" + std::to_string(i) + ".jpg", text_of(jpeg(48, 40)))});
   const GivenSource files("given");
-  files.add(std::move(paths));
+  files.add(std::move(given));
   constexpr Cost kOfTheirList{.locks = 1};  // which grows while it is read
   expect_nothing_per_sample(recipe_of(files.source().format(), kTraining), true, kOfTheirList);
 }

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import made_annotations
 import made_data
 import numpy as np
 import pytest
@@ -245,3 +246,16 @@ def test_shuffle_quality_of_a_source_and_what_it_refuses(tars: list[Path], folde
     assert "give a SOURCE" in run("bench", status=2).stderr
     few = made_data.make_folder(tmp_path / "few", per_class=1)
     assert "3 samples say nothing" in run("bench", few, "--shuffle-quality", status=2).stderr
+
+
+def test_a_split_and_a_folder_of_images_are_said(tmp_path: Path) -> None:
+    voc = made_annotations.voc(tmp_path / "voc", 12)
+    coco = made_annotations.coco(tmp_path / "coco", 5)
+    elsewhere = (tmp_path / "coco/train2017").rename(tmp_path / "elsewhere")
+    sheet = tmp_path / "sheet.png"
+    shown = ("--show", sheet, "--images", "2")
+    assert json.loads(run("inspect", voc, "--split", "val", *shown, "--json").stdout)["samples"] == 3
+    assert sheet.exists()
+    assert json.loads(run("verify", voc, "--split", "train", "--json").stdout)["samples"] == 9
+    assert json.loads(run("inspect", coco, "--image-folder", elsewhere, "--json").stdout)["samples"] == 5
+    assert json.loads(run("verify", coco, "--image-folder", elsewhere, "--json").stdout)["samples"] == 5

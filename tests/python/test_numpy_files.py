@@ -170,3 +170,11 @@ def test_is_inspected_and_verified(tmp_path: Path) -> None:
     report = verifying.verify(tmp_path / "x.npz")
     assert (report.format, report.samples) == ("numpy", 6)
     assert not [finding for finding in report.findings if finding.severity == "error"]
+
+
+def test_a_name_that_is_no_text_is_an_error(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", name=np.arange(3))
+    path = tmp_path / "x.npz"
+    path.write_bytes(path.read_bytes().replace(b"name.npy", b"na\xffe.npy"))
+    with pytest.raises(feedline.DataError, match=r'name is not text in UTF-8: "na\\xffe"'):
+        feedline.open(path)

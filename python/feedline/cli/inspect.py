@@ -29,6 +29,7 @@ _UNDECODED = dict.fromkeys(
 @click.argument("source")
 @parameters.source_format(*parameters.FORMATS)
 @parameters.fields
+@parameters.annotated
 @click.option(
     "--show",
     type=parameters.OutputPath(dir_okay=False),
@@ -39,21 +40,32 @@ _UNDECODED = dict.fromkeys(
     "--images", default=24, type=click.IntRange(1, 400), metavar="N", help="With --show: samples on the contact sheet."
 )
 @parameters.as_json()
-def inspect(source: str, format_: str | None, fields: str | None, show: str | None, images: int, as_json: bool) -> int:
+def inspect(
+    source: str,
+    format_: str | None,
+    fields: str | None,
+    split: str | None,
+    image_folder: str | None,
+    show: str | None,
+    images: int,
+    as_json: bool,
+) -> int:
     """Tell what SOURCE holds, and what a reader would drop, merge or refuse.
 
     SOURCE is a folder of class folders; a .tar or .tar.gz, a TFRecord, Arrow or Parquet file, an LMDB database, a .npy
     or .npz file, a table, or a brace list of them ("shards/{000..146}.tar"); a folder of MDS or LitData with its
-    index.json, or one that Hugging Face's datasets saved; with --fields a folder with a file for each field of a
-    sample, too. Exit status 1: a finding of severity "error" or "warning"; 3: nothing there to read.
+    index.json, or one that Hugging Face's datasets saved; annotations of COCO, VOC or YOLO; with
+    --fields a folder with a file for each field of a sample, too. Exit status 1: a finding of severity "error" or
+    "warning"; 3: nothing there to read.
     """
-    found = feedline.inspect(source, format=format_, fields=fields)
+    said: dict[str, Any] = {"format": format_, "fields": fields, "split": split, "images": image_folder}
+    found = feedline.inspect(source, **said)
     images_seen = stored_images.look(source, format_, fields) if found.samples else None
     findings = inspection.findings_of(found) + (images_seen.findings() if images_seen else [])
     storage = places.findings_of_source(source)
     sheet: dict[str, Any] | None = None
     if show is not None:
-        sheet = _write_sheet(source, format_, fields, Path(show), images)
+        sheet = _write_sheet(source, said, Path(show), images)
     name = shown_source(source)
     if as_json:
         seen = images_seen.as_dict() if images_seen else None
@@ -68,11 +80,11 @@ def inspect(source: str, format_: str | None, fields: str | None, show: str | No
     return exit_codes.PROBLEMS_FOUND if bad else exit_codes.FINE
 
 
-def _write_sheet(source: str, format_: str | None, fields: str | None, path: Path, images: int) -> dict[str, Any]:
+def _write_sheet(source: str, said: dict[str, Any], path: Path, images: int) -> dict[str, Any]:
     from feedline.data import shown  # with what only pictures need
 
     shown.check_path(path)
-    dataset = feedline.open(source, format=format_, fields=fields)
+    dataset = feedline.open(source, **said)
     count = min(images, len(dataset))
     with steps(count, "decoding") as advance:
         sheet = shown.sheet_of(dataset, count, epochs=1, seed=0, step=advance)

@@ -240,6 +240,15 @@ def fields(command: Command) -> Command:
     return click.option("--fields", metavar="SPECS", help=help)(command)
 
 
+def annotated(command: Command) -> Command:
+    """``--split`` and ``--image-folder``: as the arguments `split` and `images` of ``feedline.open``."""
+    split = click.option("--split", metavar="NAME", help="Of COCO, VOC or YOLO: this list of images, such as train.")
+    folder = click.option(
+        "--image-folder", metavar="FOLDER", help="Of COCO: where its images are, if not beside the annotations."
+    )
+    return split(folder(command))
+
+
 def as_json(help: str = "Print one JSON object.") -> Callable[[Command], Command]:
     """``--json``, which every verb has."""
     return click.option("--json", "as_json", is_flag=True, help=help)

@@ -23,6 +23,7 @@ _MOST_ROWS = 20
 @click.argument("source")
 @parameters.source_format(*parameters.FORMATS)
 @parameters.fields
+@parameters.annotated
 @click.option("--decode", is_flag=True, help="Decode every field of every sample, as a loader does.")
 @click.option(
     "--world",
@@ -45,6 +46,8 @@ def verify(
     source: str,
     format_: str | None,
     fields: str | None,
+    split: str | None,
+    image_folder: str | None,
     decode: bool,
     world_size: int,
     resume: str | None,
@@ -65,6 +68,8 @@ def verify(
             source,
             format=format_,
             fields=fields,
+            split=split,
+            images=image_folder,
             cache=cache,
             decode=decode,
             world_size=world_size,

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's datasets whose images are arrays in memory: CIFAR, MNIST and their like, by exact type."""
+"""torchvision's datasets of images that are arrays in memory: CIFAR, MNIST and their like, FakeData; by exact type."""
 
 from __future__ import annotations
 
+import copy
+import math
 import operator
 import sys
 import weakref
@@ -10,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy
+import torch
 
 from ..data import sequences
 from ..data.dataset import Dataset
@@ -32,6 +35,7 @@ class _Kind:
     first: bool = False
 
 
+_MOST_FAKE_BYTES = 256 << 20  # FakeData's own images are 143 MiB
 _KINDS = {
     "CIFAR10": _Kind("cifar"),
     "CIFAR100": _Kind("cifar"),
@@ -51,20 +55,24 @@ def _kind_of(dataset: Any) -> _Kind | None:
 
 
 def is_one(dataset: Any) -> bool:
-    return _kind_of(dataset) is not None
+    return _kind_of(dataset) is not None or _is_fake(dataset)
 
 
-_known: weakref.WeakKeyDictionary[Any, ImageArrays] = weakref.WeakKeyDictionary()
+def _is_fake(dataset: Any) -> bool:
+    return type(dataset) is getattr(sys.modules.get("torchvision.datasets.fakedata"), "FakeData", None)
 
 
-def of(leaf: Any) -> ImageArrays:
-    """Such a dataset as the engine reads it: the same object for as long as it has the same array.
+_known: weakref.WeakKeyDictionary[Any, ImageArrays | FakeImages] = weakref.WeakKeyDictionary()
+
+
+def of(leaf: Any) -> ImageArrays | FakeImages:
+    """Such a dataset as the engine reads it: the same object for as long as it has the same images.
 
     Raises ValueError: it is not as torchvision makes it.
     """
     arrays = _known.get(leaf)
     if arrays is None or not arrays.is_of(leaf):
-        arrays = _known[leaf] = ImageArrays(leaf)
+        arrays = _known[leaf] = FakeImages(leaf) if _is_fake(leaf) else ImageArrays(leaf)
     return arrays
 
 
@@ -105,3 +113,61 @@ class ImageArrays:
 
     def target(self, leaf: Any, index: Any) -> int:
         return int(getattr(leaf, self._kind.targets)[index])
+
+
+class FakeImages:
+    """torchvision's FakeData, whose images follow from their numbers: each is made once, when it is first asked for.
+
+    Attributes:
+        dataset, channels: as of ImageArrays.
+    """
+
+    def __init__(self, leaf: Any) -> None:
+        """Raises ValueError: its images are too large to be kept, or none of Pillow's that the engine reads."""
+        self._setting = _fake_setting(leaf)
+        shape = tuple(leaf.image_size)
+        if len(shape) != 3 or shape[0] not in (1, 3) or leaf.size < 1:
+            raise ValueError(f"its images have the shape {shape}")
+        if leaf.size * math.prod(shape) > _MOST_FAKE_BYTES:
+            raise ValueError(f"its images take more than {_MOST_FAKE_BYTES >> 20} MiB of memory")
+        self.channels = shape[0]
+        self._pixels = numpy.zeros((leaf.size, *shape[1:], shape[0]), numpy.uint8)  # without memory until it is written
+        self._targets = [-1] * leaf.size  # of those that are not made yet
+        if not self._is_as_torchvisions(leaf):
+            raise ValueError("this torchvision makes other images of these numbers")
+        images = sequences.arrays(image=self._pixels, fields=["image:image"])
+        if self.channels == 1:
+            images = images.decode("L")
+        self.dataset: Dataset = images.center_crop(shape[1:])  # which they all have
+
+    def is_of(self, leaf: Any) -> bool:
+        return self._setting == _fake_setting(leaf)
+
+    def row(self, index: Any) -> int:
+        """Makes the image, too. Raises IndexError, or TypeError: not the number of an image, counted from the front."""
+        row = operator.index(index)
+        if not 0 <= row < len(self._targets):
+            raise IndexError("not a row")
+        if self._targets[row] < 0:
+            self._make(row)
+        return row
+
+    def target(self, leaf: Any, index: Any) -> int:
+        return self._targets[operator.index(index)]
+
+    def _make(self, row: int) -> None:
+        _, shape, classes, offset = self._setting
+        generator = torch.Generator().manual_seed(row + offset)
+        image = torch.randn(*shape, generator=generator).mul(255).byte()
+        self._targets[row] = int(torch.randint(0, classes, (1,), generator=generator))
+        self._pixels[row] = image.permute(1, 2, 0).numpy()
+
+    def _is_as_torchvisions(self, leaf: Any) -> bool:
+        plain = copy.copy(leaf)
+        plain.transform = plain.target_transform = None
+        image, target = plain[self.row(0)]
+        return bool(target == self._targets[0] and (numpy.asarray(image).ravel() == self._pixels[0].ravel()).all())
+
+
+def _fake_setting(leaf: Any) -> tuple[Any, ...]:
+    return leaf.size, tuple(leaf.image_size), leaf.num_classes, leaf.random_offset

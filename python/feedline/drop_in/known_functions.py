@@ -25,6 +25,7 @@ _NOT_PLAIN = (
 _NAMES = ("LOAD_GLOBAL", "LOAD_DEREF")
 _MEMBERS = ("LOAD_ATTR", "LOAD_METHOD")
 _LOCALS = ("LOAD_FAST", "STORE_FAST", "LOAD_FAST_AND_CLEAR", "LOAD_FAST_CHECK")
+_CONSTANTS = ("LOAD_CONST", "RETURN_CONST")
 _JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 _MOST_VARIABLES = 1000  # of one function: those within it count on from there
 _OF_LOCALS = re.compile("(?:(?:^|_)(?:LOAD|STORE)_FAST(?:_BORROW)?)+")
@@ -55,21 +56,42 @@ class Read:
 
     def values(self, template: types.FunctionType, markers: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """What stands in it where `template` names each of `markers`; None: it is another function."""
+        found = self.values_and_words(template, markers, ())
+        return None if found is None else found[0]
+
+    def values_and_words(
+        self, template: types.FunctionType, markers: tuple[Any, ...], words: tuple[str, ...]
+    ) -> tuple[tuple[Any, ...], dict[str, str]] | None:
+        """values(), and the text that stands in it where `template` has each of `words`, always the same one."""
         wanted = _of_template(template)
         if len(self.instructions) != len(wanted):
             return None
         values: dict[int, Any] = {}
+        found: dict[str, str] = {}
         for ours, theirs in zip(self.instructions, wanted, strict=True):
             if isinstance(theirs, _Named) != isinstance(ours, _Named):
                 return None
             if not isinstance(theirs, _Named):
-                if theirs != ours:
+                if theirs != ours and not _is_worded(theirs, ours, words, found):
                     return None
             elif any(theirs.value is marker for marker in markers):
                 values[id(theirs.value)] = ours.value
             elif theirs.value is not ours.value:
                 return None
-        return tuple(values.get(id(marker)) for marker in markers)
+        return tuple(values.get(id(marker)) for marker in markers), found
+
+
+def _is_worded(theirs: Any, ours: Any, words: tuple[str, ...], found: dict[str, str]) -> bool:
+    """Whether a constant of a template's becomes ours where words stand for others, which are `found` by then."""
+    if theirs[:2] != ours[:2] or theirs[0] not in _CONSTANTS:
+        return False
+    pairs = zip(theirs[2], ours[2], strict=False) if theirs[1] is tuple else [(theirs[2], ours[2])]
+    if theirs[1] is tuple and len(theirs[2]) != len(ours[2]):
+        return False
+    return all(
+        type(ours) is str and found.setdefault(theirs, ours) == ours if theirs in words else theirs == ours
+        for theirs, ours in pairs
+    )
 
 
 def read(called: Any) -> Read | None:

@@ -26,8 +26,11 @@ from ..data.draws import is_random
 from ..errors import ConfigError
 from ..machine import limits
 from . import (
+    annotated_datasets,
+    arrow_images,
     encoded_fields,
     image_arrays,
+    known_batch_functions,
     known_collate,
     known_views,
     native_webdataset,
@@ -35,6 +38,7 @@ from . import (
     sources,
     transforms,
 )
+from .arrow_prefix import ArrowPrefix
 from .course import Course
 from .native_prefix import NativeCrops, NativePrefix
 from .orders import is_unique
@@ -86,10 +90,14 @@ class ImagePlan:
     threads: int
     unique: bool  # no sample comes twice in an epoch
     adapts: bool  # `threads` is the most; as many work as the loop needs
-    collation: known_collate.Collation = _STOCK  # what becomes of the images and labels of a batch
-    arrays: Any = None  # image_arrays.ImageArrays, whose rows the samples are
+    collation: Any = _STOCK  # what becomes of the images and labels of a batch: known_collate's, or of columns
+    arrays: Any = None  # image_arrays.ImageArrays or arrow_images.ImageTable, whose rows the samples are
 
     def iterate(self, loader: Any) -> Iterator[Any]:
+        if self.arrays is not None and self.files is not None:
+            from .native_arrow_images import NativeArrowIterator
+
+            return NativeArrowIterator(loader, self)
         if self.arrays is not None:
             from .native_image_arrays import NativeImageArrayIterator
 
@@ -141,10 +149,14 @@ def plan_lowering(settings: Settings, course: Course) -> Plan:
     leaves = sources.leaves(settings.dataset)
     if all(sources.is_image_folder(leaf) for leaf in leaves):
         return _plan_images(settings, course, leaves)
+    if len(leaves) == 1 and annotated_datasets.is_one(leaves[0]):
+        return _plan_annotated(settings, leaves[0])
     if len(leaves) == 1 and type(leaves[0]) is Dataset:
         return _plan_dataset(settings, leaves[0])
     if len(leaves) == 1 and image_arrays.is_one(leaves[0]):
         return _plan_image_arrays(settings, leaves[0])
+    if len(leaves) == 1 and arrow_images.is_one(leaves[0]) and leaves[0]._format_type == "custom":
+        return _plan_arrow_images(settings, leaves[0])
     return _plan_arrays(settings)
 
 
@@ -250,7 +262,7 @@ def _drawn_by(unique: bool) -> str:
 
 def _prefix_images(settings: Settings, leaves: list[Any], chains: list[transforms.Chain], collating: str) -> Plan:
     files = sources.given_files(leaves[0])
-    chain = transforms.front_of(leaves[0].transform, files.dataset)
+    chain = transforms.front_of(sources.transform_of(leaves[0]), files.dataset)
     where = _where(settings)
     runs = transforms.runs_of(chain, files.dataset)
     if len(leaves) > 1 or not (chain.known or any(run.chain for run in runs)):
@@ -260,11 +272,19 @@ def _prefix_images(settings: Settings, leaves: list[Any], chains: list[transform
     stages = [_order(settings), _read_stage(settings, chain, native)]
     stages += _known_stages(chain, native, _DRAWN_IN_WORKERS)
     stages += _rest_stages(runs, where, native)
-    if leaves[0].target_transform is not None:
+    if sources.target_transform_of(leaves[0]) is not None:
         stages.append(Stage("target", "target_transform", where, "yours"))
     stages.append(_collate_stage(settings, collating or _why_no_batch(chains[0])))
     known = (*chain.known, *(name for run in runs if run.chain for name in run.chain.known))
     return PrefixPlan(stages, known, NativePrefix)
+
+
+def _plan_annotated(settings: Settings, leaf: Any) -> Plan:
+    why = sources.why_not_readable(leaf)
+    if why:
+        return _reason(settings, why)
+    chain = transforms.chain_of(sources.transform_of(leaf), sources.given_files(leaf).dataset)
+    return _prefix_images(settings, [leaf], [chain], "targets are the dataset's own")
 
 
 def _crops_of_images(settings: Settings, leaf: Any, crops: known_views.Crops) -> Plan:
@@ -372,6 +392,61 @@ def _plan_image_arrays(settings: Settings, leaf: Any) -> Plan:
     if isinstance(whole, ImagePlan):
         return dataclasses.replace(whole, arrays=arrays)
     return _reason(settings, chain.why or "its samples are not tensors of one size")
+
+
+# -- images of Arrow tables
+
+
+def _plan_arrow_images(settings: Settings, leaf: Any) -> Plan:
+    try:
+        table = arrow_images.of(leaf)
+    except ValueError as error:
+        return _reason(settings, str(error))
+    collation, why = _column_collation(settings)
+    chain = transforms.chain_of(table.function.transform, table.dataset, table.channels)
+    can_be_whole = not chain.rest and chain.flows != transforms.PIL and not chain.crops
+    if collation is not None and can_be_whole and transforms.has_fixed_size(chain.dataset):
+        return _whole_arrow_images(settings, table, collation)
+    return _prefix_arrow_images(settings, table, why or _why_no_batch(chain))
+
+
+def _column_collation(settings: Settings) -> tuple[Any, str]:
+    """What collate_fn makes of samples that are dicts; or None, and why the engine cannot do that."""
+    if not settings.auto_collation:
+        return None, "batch_size=None: there is no batch"
+    if dict(torch_collate.default_collate_fn_map) != _STOCK_COLLATE:
+        return None, "default_collate_fn_map was changed"
+    collation = known_batch_functions.collation_of(settings.collate_fn)
+    return collation, "" if collation else "collate_fn is not torch's default_collate"
+
+
+def _whole_arrow_images(settings: Settings, table: arrow_images.ImageTable, collation: Any) -> Plan:
+    follow_pillow()
+    threads, native = _threads(settings)
+    unique = is_unique(settings.index_sampler)
+    files = table.files()
+    chain = transforms.chain_of(table.function.transform, files.dataset, table.channels)
+    stages = [_order(settings), Stage("read", f"column {table.function.image!r}", native, "where Arrow has it")]
+    stages += _known_stages(chain, native, _drawn_by(unique))
+    stages.append(Stage("collate", collation.name, native, "rows are written where they stay; other columns by Python"))
+    return ImagePlan(stages, chain.dataset, files, threads, unique, settings.adapts, collation, table)
+
+
+def _prefix_arrow_images(settings: Settings, table: arrow_images.ImageTable, why: str) -> Plan:
+    chain = transforms.front_of(table.function.transform, table.dataset, table.channels)
+    runs = transforms.runs_of(chain, table.dataset)
+    if not (chain.known or any(run.chain for run in runs)):
+        return _reason(settings, chain.why or why)
+    follow_pillow()
+    where = _where(settings)
+    native = f"{NATIVE}, within each worker" if settings.num_workers else f"{NATIVE}, in this process"
+    reads = native if chain.known else where
+    stages = [_order(settings), Stage("read", f"column {table.function.image!r}", reads, "sample by sample")]
+    stages += _known_stages(chain, native, _DRAWN_IN_WORKERS)
+    stages += _rest_stages(runs, where, native)
+    stages.append(_collate_stage(settings, why))
+    known = (*chain.known, *(name for run in runs if run.chain for name in run.chain.known))
+    return PrefixPlan(stages, known, ArrowPrefix)
 
 
 # -- our own datasets

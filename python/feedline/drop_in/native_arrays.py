@@ -15,6 +15,7 @@ import torch
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from .. import _engine
+from . import arrow_images
 from .lowering import ArrayPlan, plain_tensor
 from .native import Late, NativeIterator
 from .orders import tensor_iterator
@@ -48,6 +49,7 @@ class Table:
         name: for people.
         columns: (shape of a row, dtype) of each array.
         as_list: a sample is a tuple of rows, so a batch is a list.
+        names: a sample is a dict of rows by these, and so is a batch; empty: it is none.
         mapped: reading a row may have to wait for a disk.
     """
 
@@ -55,6 +57,7 @@ class Table:
     columns: list[tuple[torch.Size, torch.dtype]]
     as_list: bool
     mapped: bool
+    names: tuple[str, ...] = ()
 
     def gather(self, rows: torch.Tensor) -> list[torch.Tensor]:
         """These rows (int64, shape (n,)) of every array, as new tensors of shape (n, ...).
@@ -62,6 +65,12 @@ class Table:
         Raises IndexError: a row is out of range, or negative.
         """
         raise NotImplementedError
+
+    def batch(self, columns: list[torch.Tensor]) -> Any:
+        """What default_collate makes of the samples whose values these are."""
+        if self.names:
+            return dict(zip(self.names, columns, strict=True))
+        return columns if self.as_list else columns[0]
 
     def row_bytes(self) -> int:
         return sum(shape.numel() * dtype.itemsize for shape, dtype in self.columns)
@@ -122,7 +131,7 @@ class _Some(Table):
 
     def __init__(self, inner: Table, subset: Any) -> None:
         self.name, self.as_list, self.mapped = f"Subset of {inner.name}", inner.as_list, inner.mapped
-        self.columns = inner.columns
+        self.columns, self.names = inner.columns, inner.names
         self._inner, self._subset = inner, subset
 
     def gather(self, rows: torch.Tensor) -> list[torch.Tensor]:
@@ -140,7 +149,7 @@ class _Joined(Table):
     def __init__(self, parts: list[Table], joined: Any) -> None:
         self.name = f"ConcatDataset of {len(parts)}"
         self.as_list, self.mapped = parts[0].as_list, any(part.mapped for part in parts)
-        self.columns = parts[0].columns
+        self.columns, self.names = parts[0].columns, parts[0].names
         self._parts = parts
         self._ends = torch.tensor(joined.cumulative_sizes)
 
@@ -173,6 +182,10 @@ def table_of(dataset: Any) -> Table | str:
         return inner if isinstance(inner, str) else _Some(inner, dataset)
     if kind is ConcatDataset:
         return _joined(dataset)
+    if arrow_images.is_one(dataset):
+        from .arrow_columns import columns_of
+
+        return columns_of(dataset)
     return f"{kind.__qualname__} is not a dataset that the engine knows"
 
 
@@ -207,7 +220,8 @@ def _joined(dataset: Any) -> Table | str:
     for part in parts:
         if isinstance(part, str):
             return part
-    if any(t.columns != tables[0].columns or t.as_list != tables[0].as_list for t in tables):
+    first = tables[0]
+    if any((t.columns, t.as_list, t.names) != (first.columns, first.as_list, first.names) for t in tables):
         return "the joined arrays differ in dtype or in the shape of a row"
     return _Joined(tables, dataset)
 
@@ -269,7 +283,7 @@ class ArrayIterator(NativeIterator):
             return self._in_python(index.tolist() if isinstance(index, torch.Tensor) else index)
         if begun is not None and len(columns[0]) > len(index):
             columns = [column[: len(index)] for column in columns]
-        return columns if self._table.as_list else columns[0]
+        return self._table.batch(columns)
 
     def _gather(self, index: Any) -> list[torch.Tensor]:
         if isinstance(index, torch.Tensor):

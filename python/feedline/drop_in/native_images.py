@@ -121,7 +121,11 @@ class NativeImageIterator(NativeIterator):
         if not course.native_misses:
             _log.info("the engine does not read all files; the dataset reads the others in this process")
         course.native_misses += len(bad)
-        return self._mended(index, list(zip(images.cpu(), labels, strict=True)), set(bad))
+        return self._mended(index, self._samples(images.cpu(), labels), set(bad))
+
+    def _samples(self, images: torch.Tensor, labels: list[Any]) -> list[Any]:
+        """The rows of a batch as the dataset gives its samples."""
+        return list(zip(images, labels, strict=True))
 
     def _collated(self, images: torch.Tensor, labels: list[Any], index: Any) -> Any:
         batch = [images, default_collate(tuple(labels))]  # as torch transposes samples: text stays in a tuple
@@ -204,9 +208,10 @@ class _Overlay:
 
 
 class Setting(NamedTuple):
-    """What a pipeline is made for. `memory_budget`: the user's, bytes. `dataset`: None for files that are named.
+    """What a pipeline is made for.
 
-    `cuda_device`: where its batches are; None: in host memory.
+    `memory_budget`: the user's, bytes. `dataset`: what the samples lie in; None for files that are named. `cuda_device`:
+    where its batches are; None: in host memory.
     """
 
     dataset: Any
@@ -265,11 +270,14 @@ class Pipeline:
         self.engine.set_epoch(epoch)
         self.engine.start_epoch(feeds_gpu=self._feeds_gpu)
 
-    def give(self, paths: list[bytes], draws: list[int]) -> int:
-        """The next batch; the number of its first file, to be forgotten when it has come."""
+    def give(self, files: list[Any], draws: list[int]) -> int:
+        """The next batch, of paths, or of images as `GivenFiles.add_images` takes them.
+
+        Returns the number of its first file, to be forgotten when it has come.
+        """
         assert self.files is not None
-        first: int = self.files.add(paths)
-        self.engine.give(list(range(first, first + len(paths))), draws)
+        first: int = self.files.add(files) if isinstance(files[0], bytes) else self.files.add_images(files)
+        self.engine.give(list(range(first, first + len(files))), draws)
         return first
 
     def forget(self, first: int) -> None:

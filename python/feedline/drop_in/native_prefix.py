@@ -42,26 +42,26 @@ class NativePrefix:
     def __getitem__(self, index: Any) -> Any:
         leaf, inner_index = sources.locate(self._inner, index)
         reader = getattr(self._readers, "reader", None)
-        path, target = sources.samples_of(leaf)[inner_index]
+        path = sources.path_of(leaf, inner_index)
         try:
             if reader is None or reader.pid != os.getpid():
                 reader = self._readers.reader = self._make_reader(leaf)
-            sample = reader.read(path) if reader.reads else sources.read_by_pillow(leaf, path)
+            sample = reader.read(path) if reader.reads else sources.read_by_pillow(leaf, inner_index)
         except Error:
             return self._inner[index]
         except OSError:
             if sources.is_timm(leaf):  # which gives another one then
                 return self._inner[index]
             raise
+        target = sources.target_of(leaf, inner_index)
         for transform in reader.rest:
             sample = transform(sample)
-        if leaf.target_transform is not None:
-            target = leaf.target_transform(target)
-        return sample, target
+        target_transform = sources.target_transform_of(leaf)
+        return sample, target if target_transform is None else target_transform(target)
 
     def _make_reader(self, leaf: Any) -> Any:
         files = sources.given_files(leaf)
-        return Reader(files, transforms.front_of(leaf.transform, files.dataset))
+        return Reader(files, transforms.front_of(sources.transform_of(leaf), files.dataset))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("_inner", "_readers"):

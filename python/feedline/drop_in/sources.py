@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets as the engine can read them: torchvision's folders, and torch's Subset and ConcatDataset around them."""
+"""Datasets as the engine can read them: torchvision's of files, and torch's Subset and ConcatDataset around them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from torch.utils.data import ConcatDataset, Subset
 
 from .. import _engine
 from ..data.dataset import Dataset
+from . import annotated_datasets
 
 
 def leaves(dataset: Any) -> list[Any]:
@@ -60,12 +61,40 @@ def _is(thing: Any, module: str, name: str) -> bool:
 
 
 def samples_of(dataset: Any) -> Any:
-    """(path, target) of each file."""
+    """(path, target) of each file of a folder of images."""
     return dataset.reader.samples if is_timm(dataset) else dataset.samples
 
 
-def read_by_pillow(dataset: Any, path: Any) -> Any:
-    """The image of a file as the dataset has it before its transform."""
+def path_of(dataset: Any, index: Any) -> Any:
+    """The path of a sample's image."""
+    if annotated_datasets.is_one(dataset):
+        return annotated_datasets.path_of(dataset, index)
+    return samples_of(dataset)[index][0]
+
+
+def target_of(dataset: Any, index: Any) -> Any:
+    """A sample's target, before its target_transform."""
+    if annotated_datasets.is_one(dataset):
+        return annotated_datasets.target_of(dataset, index)
+    return samples_of(dataset)[index][1]
+
+
+def transform_of(dataset: Any) -> Any:
+    """What is called with the images alone."""
+    return annotated_datasets.transform_of(dataset) if annotated_datasets.is_one(dataset) else dataset.transform
+
+
+def target_transform_of(dataset: Any) -> Any:
+    if annotated_datasets.is_one(dataset):
+        return annotated_datasets.target_transform_of(dataset)
+    return dataset.target_transform
+
+
+def read_by_pillow(dataset: Any, index: Any) -> Any:
+    """The image of a sample as the dataset has it before its transform."""
+    if annotated_datasets.is_one(dataset):
+        return annotated_datasets.read_by_pillow(dataset, index)
+    path = path_of(dataset, index)
     if not is_timm(dataset):
         return dataset.loader(path)
     from PIL import Image
@@ -85,6 +114,8 @@ def _why_not_timms(dataset: Any) -> str:
 
 def why_not_readable(dataset: Any) -> str:
     """Why the engine does not read the files of such a dataset as its loader does; empty where it does."""
+    if annotated_datasets.is_one(dataset):
+        return annotated_datasets.why_not_readable(dataset)
     if is_timm(dataset):
         return _why_not_timms(dataset)
     import torchvision

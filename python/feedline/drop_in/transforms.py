@@ -31,6 +31,7 @@ __all__ = [
     "chain_of",
     "chain_of_members",
     "front_of",
+    "is_known",
     "members_of",
     "runs_of",
 ]
@@ -109,6 +110,11 @@ def has_fixed_size(dataset: Dataset) -> bool:
 def name_of(transform: Any) -> str:
     """As it is shown: a function's own name, or the class of an object."""
     return str(getattr(transform, "__name__", type(transform).__qualname__))
+
+
+def is_known(transform: Any) -> bool:
+    """Whether it is of a class, or a function, that the engine has, whatever its arguments are."""
+    return _known(transform) is not None and not is_altered(transform)
 
 
 def members_of(transform: Any) -> list[Any]:

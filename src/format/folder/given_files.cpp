@@ -10,13 +10,18 @@ namespace feedline::format {
 
 GivenFiles::GivenFiles(std::shared_ptr<const storage::Storage> storage) : storage_(std::move(storage)) {}
 
-std::uint64_t GivenFiles::add(std::vector<std::string> paths) {
+std::uint64_t GivenFiles::add(std::vector<GivenFile> files) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t first = next_;
-  next_ += paths.size();
+  next_ += files.size();
   FEEDLINE_CHECK(next_ < kSize);
-  if (!paths.empty()) additions_.emplace(first, std::move(paths));
+  if (!files.empty()) additions_.emplace(first, std::move(files));
   return first;
+}
+
+void GivenFiles::keep(std::shared_ptr<const void> owner) {
+  const std::lock_guard lock(mutex_);
+  owners_.push_back(std::move(owner));
 }
 
 void GivenFiles::forget(std::uint64_t first) {
@@ -29,35 +34,38 @@ void GivenFiles::forget_all() {
   additions_.clear();
 }
 
-bool GivenFiles::find_path(std::uint64_t index, std::string& path) const {
+std::optional<std::span<const std::byte>> GivenFiles::find(std::uint64_t index, std::string& path) const {
   const std::shared_lock lock(mutex_);
   auto addition = additions_.upper_bound(index);
-  if (addition == additions_.begin()) return false;
+  if (addition == additions_.begin()) return {};
   --addition;
   const std::uint64_t place = index - addition->first;
-  if (place >= addition->second.size()) return false;
-  path = addition->second[place];
-  return true;
+  if (place >= addition->second.size()) return {};
+  const GivenFile& file = addition->second[place];
+  path = file.path;
+  return file.bytes;
 }
 
 Where GivenFiles::where(std::uint64_t index) const {
   Where where;
-  find_path(index, where.key);
+  find(index, where.key);
   where.shard = where.key;
   where.record = index;
   return where;
 }
 
 Result<void> GivenFiles::read(std::uint64_t index, memory::Record& record) const {
-  if (!find_path(index, record.name))
-    return data_error("file " + std::to_string(index) + " is not among those that were given", "format");
+  const auto given = find(index, record.name);
+  if (!given) return data_error("file " + std::to_string(index) + " is not among those that were given", "format");
+  if (given->data() != nullptr) return accept(index, std::span(&*given, 1), record);
   FEEDLINE_TRY(const auto bytes, storage_->read_all(record.name, record.storage, record.most_bytes));
   return accept(index, std::span(&bytes, 1), record);
 }
 
 Result<void> GivenFiles::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
   storage::Piece piece;
-  if (find_path(index, piece.path)) pieces.push_back(std::move(piece));
+  const auto given = find(index, piece.path);
+  if (given && given->data() == nullptr) pieces.push_back(std::move(piece));  // what is in memory is not fetched
   return {};
 }
 

@@ -14,6 +14,7 @@ import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import torch
@@ -105,7 +106,102 @@ class SVHN(_InMemory):
         return Image.fromarray(np.transpose(self.data[index], (1, 2, 0))), int(self.labels[index])
 
 
-_DATASETS = {"imagenet": (ImageNet,), "cifar": (CIFAR10, CIFAR100), "mnist": (MNIST, FashionMNIST), "svhn": (SVHN,)}
+class StandardTransform:
+    def __init__(self, transform=None, target_transform=None) -> None:
+        self.transform, self.target_transform = transform, target_transform
+
+    def __call__(self, image, target):
+        if self.transform is not None:
+            image = self.transform(image)
+        if self.target_transform is not None:
+            target = self.target_transform(target)
+        return image, target
+
+
+class CocoDetection:
+    def _load_target(self, number):
+        return self.coco.loadAnns(self.coco.getAnnIds(number))
+
+    def __getitem__(self, index):
+        if not isinstance(index, int):
+            raise ValueError(f"Index must be of type integer, got {type(index)} instead.")
+        number = self.ids[index]
+        with open(Path(self.root, self.coco.loadImgs(number)[0]["file_name"]), "rb") as file:
+            image = Image.open(file).convert("RGB")
+        target = self._load_target(number)
+        return (image, target) if self.transforms is None else self.transforms(image, target)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class CocoCaptions(CocoDetection):
+    def _load_target(self, number):
+        return [annotation["caption"] for annotation in super()._load_target(number)]
+
+
+class _Voc:
+    def __getitem__(self, index):
+        with open(self.images[index], "rb") as file:
+            image = Image.open(file).convert("RGB")
+        target = self._target(self.targets[index])
+        return (image, target) if self.transforms is None else self.transforms(image, target)
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+
+class VOCSegmentation(_Voc):
+    _target = staticmethod(Image.open)
+    masks = property(lambda self: self.targets)
+
+
+class VOCDetection(_Voc):
+    annotations = property(lambda self: self.targets)
+
+    def _target(self, path):
+        return self.parse_voc_xml(ElementTree.parse(path).getroot())
+
+    @staticmethod
+    def parse_voc_xml(node):
+        return {node.tag: [VOCDetection.parse_voc_xml(child) for child in node] or (node.text or "").strip()}
+
+
+class FakeData:
+    def __init__(self, size=1000, image_size=(3, 224, 224), num_classes=10, transform=None, random_offset=0) -> None:
+        self.size, self.image_size, self.num_classes = size, image_size, num_classes
+        self.transform, self.target_transform, self.random_offset = transform, None, random_offset
+
+    def __getitem__(self, index):
+        if index >= len(self):
+            raise IndexError("FakeData index out of range")
+        state = torch.get_rng_state()
+        torch.manual_seed(index + self.random_offset)
+        image = torch.randn(*self.image_size)
+        target = torch.randint(0, self.num_classes, size=(1,), dtype=torch.long)[0]
+        torch.set_rng_state(state)
+        pixels = image.mul(255).byte().permute(1, 2, 0).numpy()
+        image = Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
+        if self.transform is not None:
+            image = self.transform(image)
+        if self.target_transform is not None:
+            target = self.target_transform(target)
+        return image, target.item()
+
+    def __len__(self) -> int:
+        return self.size
+
+
+_DATASETS = {
+    "coco": (CocoDetection, CocoCaptions),
+    "voc": (VOCDetection, VOCSegmentation),
+    "vision": (StandardTransform,),
+    "fakedata": (FakeData,),
+    "imagenet": (ImageNet,),
+    "cifar": (CIFAR10, CIFAR100),
+    "mnist": (MNIST, FashionMNIST),
+    "svhn": (SVHN,),
+}
 
 
 class Compose:
@@ -252,6 +348,7 @@ def _modules() -> dict[str, types.ModuleType]:
         for kind in kinds:
             setattr(made["torchvision.datasets"], kind.__name__, kind)
             setattr(made[f"torchvision.datasets.{name}"], kind.__name__, kind)
+    made["torchvision.datasets.voc"].ET_parse = ElementTree.parse  # type: ignore[attr-defined]
     for name in ("torchvision.transforms", "torchvision.transforms.transforms"):
         for kind in _TRANSFORMS:
             setattr(made[name], kind.__name__, kind)
