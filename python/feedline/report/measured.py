@@ -110,7 +110,8 @@ def _times(record: Mapping[str, Any]) -> dict[str, float]:
 
 def _step(record: Mapping[str, Any]) -> float | None:
     """Milliseconds of the loop's own work for a batch."""
-    known = [link["ms_per_batch"] for link in record["chain"] if link["name"] == "gpu"]
+    known = [figure["value"] for figure in record["figures"] if figure["name"] == "step_ms"]
+    known += [link["ms_per_batch"] for link in record["chain"] if link["name"] == "gpu"]
     value: float | None = known[0] if known else None
     return value
 
