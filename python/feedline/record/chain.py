@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way of a batch from storage to the GPU: how long each link takes, which one sets the pace, drawn for a terminal."""
+"""A batch's way from storage to the GPU: how long each link takes, which one sets the pace, drawn for a terminal."""
 
 from __future__ import annotations
 
