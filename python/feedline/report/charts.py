@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..findings.markup import Element, add, make
 from ..record.chain import TITLES, slowest
-from .markup import Element, add, make
 from .numbers import number, ticks, with_unit
 
 WIDTH, HEIGHT = 640.0, 240.0

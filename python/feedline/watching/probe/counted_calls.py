@@ -32,6 +32,7 @@ class CountedCalls:
         self._first_ns = self._watched = 0
         self.count = self.spent_ns = 0
         self._devices = DeviceHooks(recorder)
+        recorder.at_end.append(self.abandon)
 
     def watch(self) -> bool:
         """Called when a step begins. Whether it is watched."""
@@ -63,11 +64,21 @@ class CountedCalls:
         self.installed = False
         used = cpu_clock() - self._begin_cpu
         self._recorder.record(events.CALLS, self._begin, used, self.count, self.spent_ns)
+        self._restore()
+        self.paid(self.count * self._recorder.call_ns + self._devices.remove())
+        self._devices.tell()  # a few times per run
+
+    def abandon(self) -> None:
+        """A step that is watched ended without a further batch: nothing is told of it."""
+        if self.installed:
+            self.installed = False
+            self._restore()
+            self._devices.remove()
+
+    def _restore(self) -> None:
         for name, tensor in self._hidden.items():
             delattr(tensor, name)
         self._hidden.clear()
-        self.paid(self.count * self._recorder.call_ns + self._devices.remove())
-        self._devices.tell()  # a few times per run
 
     def paid(self, took_ns: int) -> None:
         """Measured, as a busy process has many classes whose caches a change of a method touches."""
