@@ -27,8 +27,9 @@ VALUES = {
 
 
 def probed(made: dict[str, Any], **values: float) -> dict[str, Any]:
-    """`made` with measurements of the machine, within 2 %, those named being others."""
+    """`made`, on a machine that is idle, with measurements of it, within 2 %, those named being others."""
     rows = []
+    made["machine"] = {"load_1min": 0.5} | made["machine"]
     for name, value in (VALUES | values).items():
         label, unit, better = measuring._LABELS[name]
         rows.append(figure(name, label, unit, value, 0.98 * value, 1.02 * value, better=better))
@@ -99,6 +100,21 @@ def test_equal_machines_show_nothing_and_either_side_is_the_same() -> None:
     b = probed(bench(500, stages={"decode": 162.0}, machine=OTHER_CPU), decode_per_s=400 / 2.7)
     forth, back = compare(a, b), compare(b, a)
     assert effects(forth) == effects(back) and forth.explained_by == back.explained_by
+
+
+def test_a_busy_machine_is_not_taken_for_a_slow_one() -> None:
+    """Two runs of one machine with 13 programs on its two CPUs were 25 % apart."""
+    a, b = (
+        probed(bench(1000, machine=CPU)),
+        probed(bench(500, stages={"decode": 162.0}, machine=OTHER_CPU), decode_per_s=320.0),
+    )
+    assert effects(compare(a, b))["decode_per_s"] == "explains part"
+    b["machine"]["load_1min"] = 13.0
+    found = compare(a, b)
+    assert "decode_per_s" not in effects(found) and "B was made on a busy machine" in found.notes[-1]
+    for row in b["probes"]:
+        row |= {"value": row["value"] / 2.5, "low": row["low"] / 2.5, "high": row["high"] / 2.5}
+    assert "decode_per_s" in effects(compare(a, b)), "what is three times as slow is so beside any load"
 
 
 def test_probes_alone_are_compared_as_figures_and_capacity_is_no_cause_of_theirs() -> None:

@@ -33,7 +33,7 @@ from .effects import (
     code_of,
 )
 from .measured import FigureDifference, StageDifference, Work, figures_of, speed_of
-from .probes import GROUP, STAGES, Probe, of_fact, probes_of
+from .probes import GROUP, SHOWS_BUSY, STAGES, Probe, is_busy, of_fact, probes_of
 from .rules import Rule, is_usual, rule_of
 
 GROUPS = ("configuration", "machine", "storage", "software", "packages")
@@ -111,6 +111,11 @@ def compare(a: Mapping[str, Any], b: Mapping[str, Any]) -> Comparison:
         for label, record in (("A", a), ("B", b))
         for group in GROUPS
         if record.get(group) is None
+    ]
+    notes += [
+        f"{label} was made on a busy machine: what it measured of the machine by itself counts from {SHOWS_BUSY:.0%} on"
+        for label, record in (("A", a), ("B", b))
+        if probes and is_busy(record)
     ]
     conclusion = _conclusion(first, speed, facts, work)
     return Comparison(figures, facts, work.rows, speed is not None, explained, conclusion, notes)

@@ -15,7 +15,8 @@ from typing import Any
 from .measured import FigureDifference, Work, figures_of
 
 GROUP = "probes"
-SHOWS = 0.05  # a probe that differs by less, or within its spread, is as fast on both
+SHOWS = 0.1  # a probe that differs by less, or within its spread, is as fast on both: clocks come and go
+SHOWS_BUSY = 0.3  # likewise, where more programs than CPUs ran beside either: cores share caches and memory with them
 # Which stages do such work. Decoding stands for all computing of the engine and of libraries.
 STAGES = {
     "decode_per_s": frozenset(("decode", "transform", "batch")),
@@ -52,15 +53,23 @@ class Probe:
 def probes_of(a: Mapping[str, Any], b: Mapping[str, Any], work: Work, speed: float | None) -> list[Probe]:
     """Of two records; empty: one of them has none."""
     rows = [{"figures": one.get(GROUP) or []} for one in (a, b)]
+    least = math.log(1 + (SHOWS_BUSY if is_busy(a) or is_busy(b) else SHOWS))
     found = []
     for figure in figures_of(*rows):
         if figure.ratio is None or figure.name not in STAGES:
             continue
         slower = figure.ratio if figure.better == "lower" else 1 / figure.ratio
-        shows = figure.differs and abs(math.log(slower)) > math.log(1 + SHOWS)
+        shows = figure.differs and abs(math.log(slower)) > least
         share = None if speed is None or not shows else work.share_of(STAGES[figure.name], slower, speed)
         found.append(Probe(figure, shows, slower, share))
     return found
+
+
+def is_busy(record: Mapping[str, Any]) -> bool:
+    """Whether other programs wanted all CPUs when the record was made."""
+    machine = record.get("machine") or {}
+    load, cpus = machine.get("load_1min"), machine.get("usable_cpus")
+    return bool(load and cpus and load > cpus)
 
 
 def of_fact(probes: Iterable[Probe], names: Iterable[str]) -> tuple[bool | None, float | None, str]:
