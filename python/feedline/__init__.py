@@ -70,6 +70,13 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext feedline``: the cell magic ``%%feedline``, which says where a cell's time goes."""
+    from .notebook.magic import load
+
+    load(shell)
+
+
 __all__ = [
     "IMAGENET_MEAN",
     "IMAGENET_STD",

@@ -18,8 +18,9 @@ pytest.importorskip("click", reason="the command line is not installed")
 pytest.importorskip("rich", reason="the command line is not installed")
 
 import feedline
+from feedline.bench.machine import jpeg
 from feedline.cli.root import root
-from feedline.demo import jpeg, pictures, tour
+from feedline.demo import pictures, tour
 
 
 def error_of(data: bytes, pixels: np.ndarray) -> float:

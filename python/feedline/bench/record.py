@@ -44,7 +44,7 @@ def of_bench(
             "storage": _storage(record, ours),
             "figures": _figures(result, arrivals),
             "stages": [_stage(name, stage, rows) for name, stage in ours["stages"].items()],
-            "chain": _chain(ours["stages"], rows),
+            "chain": _chain(ours["stages"], rows, ours["threads"]),
             "histograms": {} if held is None else {"wait_ms": held},
             "timeline": {
                 "series": [{"name": "wait_ms", "points": series.points([time for time, _, _ in arrivals], waits_ms)}]
@@ -100,7 +100,7 @@ def _stage(name: str, stage: Mapping[str, float], rows: float) -> dict[str, Any]
     }
 
 
-def _chain(stages: Mapping[str, Mapping[str, float]], rows: float) -> list[dict[str, Any]]:
+def _chain(stages: Mapping[str, Mapping[str, float]], rows: float, threads: int) -> list[dict[str, Any]]:
     ms = {name: _stage(name, stage, rows)["ms_per_batch"] for name, stage in stages.items()}
     host = [value for name, value in ms.items() if name in ("decode", "transform", "batch") and value is not None]
     storage = stages.get("storage", {})
@@ -112,8 +112,11 @@ def _chain(stages: Mapping[str, Mapping[str, float]], rows: float) -> list[dict[
             ms.get("storage"),
             rate,
             "reading, of all threads together, page cache or not; bytes per s of a thread",
+            threads,
         ),
-        link("host", sum(host) if host else None, None, "decode, transform and batch, of all threads together"),
+        link(
+            "host", sum(host) if host else None, None, "decode, transform and batch, of all threads together", threads
+        ),
         link("pcie", None, None, no_gpu),
         link("gpu", None, None, no_gpu),
     ]

@@ -14,14 +14,15 @@ from rich.markup import escape
 
 from feedline.bench import measuring, orders
 from feedline.bench import record as records
+from feedline.bench.machine.measuring import joined
 from feedline.bench.stock_loader import StockLoaderMissing, check_stock
-from feedline.cli import bench_device, parameters, shuffle
+from feedline.cli import bench_device, bench_machine, parameters, shuffle
 from feedline.cli.console import OUT, bytes_text, counted, print_json, progress, steps, table
 from feedline.cli.outputs import distinct
 from feedline.machine import limits
 from feedline.record import envelope, write
 
-_OF_LOADING = ("batch_size", "size", "num_workers", "seconds", "against", "record")
+_OF_LOADING = ("batch_size", "size", "num_workers", "seconds", "against", "machine", "record")
 _OF_ORDERS = ("samples", "seed")
 
 
@@ -51,6 +52,7 @@ _OF_ORDERS = ("samples", "seed")
     metavar="[cuda:N]",
     help="Measure copies to this GPU instead, with batches that are made up.",
 )
+@parameters.machine
 @parameters.as_json("Print one JSON object, the run record: docs/run-record.md.")
 @parameters.record_file("--output")
 @click.pass_context
@@ -66,6 +68,7 @@ def bench(
     samples: int | None,
     seed: int,
     device: str | None,
+    machine: bool,
     as_json: bool,
     record: Path | None,
 ) -> int:
@@ -79,6 +82,9 @@ def bench(
 
     With --device nothing is read: batches of --batch-size images are copied to a GPU, from pageable and page-locked
     memory, before the step and beside it, as floats and as bytes; docs/device.md says what to make of it.
+
+    With --machine the machine is measured by itself, too: decoding, Python, memory, the disk under SOURCE, copies to a
+    GPU, in a few seconds. `feedline diff` tells by it which facts of two machines matter. Without SOURCE that is all.
     """
     _refuse_what_is_not_used(context, shuffle_quality, device is not None)
     if device is not None:
@@ -89,6 +95,8 @@ def bench(
         return bench_device.run(device, batch_size, size, seconds, as_json, record)
     if shuffle_quality:
         return _bench_orders(source, samples, seed, as_json)
+    if source is None and machine:
+        return bench_machine.run(as_json, record)
     if source is None:
         raise click.UsageError("give a SOURCE")
     distinct({"SOURCE": source, "--record": record})
@@ -112,7 +120,12 @@ def bench(
         words = [name if word == source else word for word in sys.argv[1:]]
         facts = envelope("bench", ["feedline", *words], name, began=began, source=name)
         whole = records.of_bench({**facts, "wall_s": time.time() - began}, result, arrivals)
+    probes = bench_machine.probes(source) if machine else None
+    if probes is not None and (as_json or record is not None):
+        whole = joined(whole, probes)
     print_json(whole) if as_json else _print(result)
+    if probes is not None and not as_json:
+        bench_machine.show(probes)
     if record is not None:  # last: a full disk must not take the figures along
         write(whole, record)
     return 0
@@ -132,7 +145,7 @@ def _bench_orders(source: str | None, samples: int | None, seed: int, as_json: b
 def _refuse_what_is_not_used(context: click.Context, shuffle_quality: bool, device: bool) -> None:
     """An option that would be ignored is a misunderstanding, better told before the run than never."""
     if device:
-        for name in (*_OF_ORDERS, "num_workers", "against", "shuffle_quality"):
+        for name in (*_OF_ORDERS, "num_workers", "against", "machine", "shuffle_quality"):
             if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
                 option = "--threads" if name == "num_workers" else f"--{name.replace('_', '-')}"
                 raise click.UsageError(f"{option} does not go with --device, which loads nothing")

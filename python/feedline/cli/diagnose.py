@@ -32,6 +32,7 @@ from feedline.diagnose.steps import steps_of
 @click.option(
     "--apply", "try_it", is_flag=True, help="Run COMMAND once more with the proposed settings, and check the gain."
 )
+@parameters.machine
 @parameters.gpu_price
 @parameters.causes_folders()
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
@@ -41,6 +42,7 @@ def diagnose(
     quick: bool,
     budget: float,
     try_it: bool,
+    machine: bool,
     gpu_price: float | None,
     job_hours: float,
     causes: tuple[Path, ...],
@@ -79,6 +81,11 @@ def diagnose(
     # what the machine is makes it a run record; where that cannot be found out, the script's exit status still counts
     with contextlib.suppress(Exception):
         document = records.from_diagnosis(document, steps_of(recording))
+        if machine and (as_json or record is not None):
+            from feedline.bench.machine import measuring
+
+            disk = {} if summary is None else measuring.of_host(summary.host.__dict__)
+            document = measuring.joined(document, measuring.measure(None, known=disk))
     # a closed pipe must not change the exit status
     with contextlib.suppress(OSError):
         print(report.as_text(recording, summary, diagnosis, tried, price), file=sys.stderr, flush=True)

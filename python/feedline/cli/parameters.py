@@ -259,6 +259,12 @@ def record_file(*aliases: str) -> Callable[[Command], Command]:
     return option("--record", aliases=aliases, type=OUTPUT_FILE, help="Write a run record: docs/run-record.md.")
 
 
+def machine(command: Command) -> Command:
+    """``--machine``: the machine by itself, beside what a verb measures."""
+    help = "Measure the machine by itself, too, for `feedline diff`: 5 s or so."
+    return click.option("--machine", is_flag=True, help=help)(command)
+
+
 def gpu_price_alone(command: Command) -> Command:
     """``--gpu-price``: what a GPU's idle time costs."""
     return click.option(

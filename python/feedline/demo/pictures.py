@@ -13,7 +13,7 @@ import numpy as np
 
 from feedline.machine import limits
 
-from .jpeg import encode
+from ..bench.machine.jpeg import encode
 
 CLASSES = ("dot", "ring", "square", "frame", "stripes", "columns", "checks", "cross", "wedge", "waves")
 SIDES = (375, 500)  # height and width, as most of ImageNet's

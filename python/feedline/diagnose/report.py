@@ -12,6 +12,7 @@ from feedline.diagnose.diagnosis import Diagnosis
 from feedline.diagnose.experiments import told
 from feedline.diagnose.trial import Trial
 from feedline.findings import shown
+from feedline.record import chain
 from feedline.watching.model import prediction
 from feedline.watching.model.what_if import what_if
 from feedline.watching.recordings import Recording
@@ -92,6 +93,7 @@ def as_text(
     lines = ["", "feedline diagnose"]
     if summary is not None:
         lines += _measured(summary)
+        lines += ["", *(f"  {line}" for line in chain.lines(chain.of_diagnosis(summary.as_dict())))]
     for finding in diagnosis.verdicts:
         gain = shown.gain_of(finding, "batches")
         lines += ["", f"  {finding.share:>4.0%}  {finding.code}  ({shown.how_sure(finding)})"]

@@ -60,6 +60,12 @@ class Finding:
         """The evidence in one piece, for verbs that say one sentence of each."""
         return "; ".join(self.evidence)
 
+    def _repr_html_(self) -> str:
+        """As a notebook shows it."""
+        from . import inline
+
+        return inline.html([self])
+
 
 @dataclass(frozen=True)
 class Abstention:

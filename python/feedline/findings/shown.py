@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from .catalogue import Entry
-from .finding import CERTAIN, Finding
+from .finding import CERTAIN, Finding, severity_of
 
 _WIDTH = 100
 _HEAD = (
@@ -57,7 +57,7 @@ def of_cause(cause: Mapping[str, Any]) -> Finding:
     low, high = cause["predicted_gain"]
     return Finding(
         cause["cause"],
-        cause.get("severity", "note"),
+        cause.get("severity", severity_of(cause["share"])),
         cause["share"],
         cause["confidence"],
         tuple(cause["evidence"]),

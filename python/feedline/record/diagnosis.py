@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from . import series
-from .figures import figure, link
+from . import chain, series
+from .figures import figure
 
 # (seconds since the first, ms waited, ms of the loop's own work)
 Step = tuple[float, float, float]
@@ -54,7 +54,7 @@ def join(record: dict[str, Any], document: Mapping[str, Any], steps: Iterable[St
         "configuration": settings,
         "figures": _figures(summary, taken),
         "stages": _stages(summary),
-        "chain": _chain(summary),
+        "chain": chain.of_diagnosis(summary),
         "waits": {name: summary["waits"][name] for name in (*_WAITED_FOR, "step")} if summary.get("waits") else None,
         "histograms": _histograms(taken),
         "timeline": _timeline(taken),
@@ -96,27 +96,6 @@ def _stages(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     if found and making.get("pickle_ms"):
         found.append({"name": "hand-over", "ms_per_batch": making["pickle_ms"] + making.get("unpickle_ms", 0.0)})
     return found
-
-
-def _chain(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    making, host = summary.get("making") or {}, summary.get("host") or {}
-    shares = making.get("stages")
-    storage_ms = shares["storage"] * making["wall_ms"] if shares and "storage" in shares else None
-    made_ms = making.get("wall_ms") or None
-    host_ms = made_ms - (storage_ms or 0.0) if made_ms is not None else None
-    return [
-        link(
-            "storage",
-            storage_ms,
-            host.get("read_bytes_per_s"),
-            "waiting without CPU while a batch is read; bytes from block devices" if shares else "stages were not seen",
-        ),
-        link("host", host_ms, None, "decoding, transforms and collation" if made_ms else "the making was not seen"),
-        link("pcie", None, None, "copies to a GPU are not timed by feedline diagnose; `feedline trace` reads them"),
-        link("gpu", summary.get("step_ms"), None, "the loop's own work, on whatever device")
-        if summary
-        else link("gpu", None, None, "no loop was seen"),
-    ]
 
 
 def _histograms(steps: Sequence[Step]) -> dict[str, Any]:

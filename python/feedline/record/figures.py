@@ -20,6 +20,9 @@ def figure(
     return {"name": name, "label": label, "unit": unit, "value": value, "low": low, "high": high, "better": better}
 
 
-def link(name: str, ms_per_batch: float | None, bytes_per_s: float | None, note: str) -> dict[str, Any]:
-    """One of a record's ``chain``."""
-    return {"name": name, "ms_per_batch": ms_per_batch, "bytes_per_s": bytes_per_s, "note": note}
+def link(
+    name: str, ms_per_batch: float | None, bytes_per_s: float | None, note: str, at_once: float = 1
+) -> dict[str, Any]:
+    """One of a record's ``chain``. `at_once`: batches that are there at the same time, such as one per worker."""
+    made = {"name": name, "ms_per_batch": ms_per_batch, "bytes_per_s": bytes_per_s, "note": note}
+    return made if at_once <= 1 else {**made, "at_once": at_once}

@@ -7,7 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .markup import Element, add, make
+from ..findings.markup import Element, add, make
+from ..record.chain import TITLES, slowest
 from .numbers import number, ticks, with_unit
 
 WIDTH, HEIGHT = 640.0, 240.0
@@ -138,23 +139,34 @@ def bars(rows: Sequence[tuple[str, float, str]], label: str) -> Element:
 
 
 def chain(links: Sequence[Mapping[str, Any]]) -> Element:
-    """Boxes from storage to GPU with the time that a batch takes in each; the slowest is marked."""
-    titles = {"storage": "storage", "host": "host", "pcie": "PCIe", "gpu": "GPU"}
-    known = [one["ms_per_batch"] for one in links if one["ms_per_batch"] is not None]
-    slowest = max(known) if len(known) > 1 else None
-    chart = make("svg", make("title", "storage to GPU"), viewBox=f"0 0 {WIDTH:.0f} 92", role="img")
+    """Boxes from storage to GPU with the time that a batch takes in each; the one that sets the pace is marked."""
+    hot = slowest(links)
+    height = 112 if any(one.get("at_once", 1) > 1 for one in links) else 92
+    chart = make("svg", make("title", "storage to GPU"), viewBox=f"0 0 {WIDTH:.0f} {height}", role="img")
     gap = 24.0
     width = (WIDTH - 2 - gap * (len(links) - 1)) / max(len(links), 1)
     for i, one in enumerate(links):
         x, ms = 1 + i * (width + gap), one["ms_per_batch"]
-        kind = "box" if ms is None else "box hot" if ms == slowest else "box known"
-        add(chart, make("rect", make("title", one["note"]), class_=kind, x=x, y=6, width=width, height=80, rx=6))
+        kind = "box" if ms is None else "box hot" if one["name"] == hot else "box known"
+        add(
+            chart,
+            make("rect", make("title", one["note"]), class_=kind, x=x, y=6, width=width, height=height - 12, rx=6),
+        )
         middle = x + width / 2
-        add(chart, make("text", titles.get(one["name"], one["name"]), class_="mid strong", x=middle, y=30))
-        add(chart, make("text", "not measured" if ms is None else f"{number(ms)} ms", class_="mid", x=middle, y=52))
-        if one["bytes_per_s"] is not None:
-            add(chart, make("text", with_unit(one["bytes_per_s"], "B") + "/s", class_="mid", x=middle, y=72))
+        add(chart, make("text", TITLES.get(one["name"], one["name"]), class_="mid strong", x=middle, y=30))
+        for line, text in enumerate(_of_link(one)):
+            add(chart, make("text", text, class_="mid", x=middle, y=52 + 20 * line))
         if i:
             start = x - gap + 4
             add(chart, make("path", class_="arrow", d=f"M{start:.0f} 46 h{gap - 10:.0f} m-5 -5 l5 5 l-5 5"))
     return chart
+
+
+def _of_link(one: Mapping[str, Any]) -> list[str]:
+    ms, count = one["ms_per_batch"], one.get("at_once", 1)
+    words = ["not measured" if ms is None else f"{number(ms)} ms"]
+    if ms is not None and count > 1:
+        words.append(f"{number(ms / count)} ms by {count:.3g} at once")
+    if one["bytes_per_s"] is not None:
+        words.append(with_unit(one["bytes_per_s"], "B") + "/s")
+    return words

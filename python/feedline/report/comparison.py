@@ -13,7 +13,7 @@ at most the part that those stages' times give. What neither gives is not explai
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -33,9 +33,11 @@ from .effects import (
     code_of,
 )
 from .measured import FigureDifference, StageDifference, Work, figures_of, speed_of
+from .probes import GROUP, SHOWS_BUSY, STAGES, Probe, is_busy, of_fact, probes_of
 from .rules import Rule, is_usual, rule_of
 
 GROUPS = ("configuration", "machine", "storage", "software", "packages")
+BY_PROBES = (EXPLAINS, PARTLY, POSSIBLE)  # what a measurement of the machines by themselves may acquit of
 _EFFECTS = {code_of(effect): effect for effect in BY_RANK}
 
 
@@ -89,11 +91,19 @@ def compare(a: Mapping[str, Any], b: Mapping[str, Any]) -> Comparison:
     first = figures[0] if figures else None
     speed = speed_of(first)
     work = Work(a, b)
-    facts = []
+    probes = probes_of(a, b, work, speed)
+    alone = first is not None and first.name in STAGES  # the machines by themselves are what was measured
+    facts = [] if alone else [_of_probe(probe, speed) for probe in probes if probe.shows]
     for group, name, of_a, of_b in _differing(a, b):
         rule = rule_of(group, name)
-        effect, share = _effect(rule, of_a, of_b, speed, work)
-        facts.append(FactDifference(_finding(group, name, effect, _why(rule, name, a, b)), of_a, of_b, share))
+        effect, share = _effect(rule, of_a, of_b, None if alone else speed, work)
+        if alone and rule is not None and of_fact(probes, rule.probes)[0]:
+            effect = POSSIBLE
+        why = _why(rule, name, a, b)
+        if rule is not None and effect in BY_PROBES:
+            effect, share, seen = _by_probes(rule, effect, share, probes)
+            why += f"; {seen}" if seen else ""
+        facts.append(FactDifference(_finding(group, name, effect, why), of_a, of_b, share))
     facts.sort(key=lambda fact: (BY_RANK.index(fact.effect), -(fact.share or 0.0)))
     explained = [fact.name for fact in facts if fact.effect in (EXPLAINS, PARTLY)]
     notes = [
@@ -102,8 +112,40 @@ def compare(a: Mapping[str, Any], b: Mapping[str, Any]) -> Comparison:
         for group in GROUPS
         if record.get(group) is None
     ]
+    notes += [
+        f"{label} was made on a busy machine: what it measured of the machine by itself counts from {SHOWS_BUSY:.0%} on"
+        for label, record in (("A", a), ("B", b))
+        if probes and is_busy(record)
+    ]
     conclusion = _conclusion(first, speed, facts, work)
     return Comparison(figures, facts, work.rows, speed is not None, explained, conclusion, notes)
+
+
+def _of_probe(probe: Probe, speed: float | None) -> FactDifference:
+    """A measurement of the machines by themselves, as a fact of theirs."""
+    share = probe.share
+    if speed is None or share is None:
+        effect = UNSEEN if speed is None else POSSIBLE
+    elif math.log(probe.slower) * speed > 0:
+        effect = AGAINST
+    else:
+        effect = EXPLAINS if share >= MOST else PARTLY if share >= SOME else UNSEEN
+    figure = probe.figure
+    return FactDifference(_finding(GROUP, probe.name, effect, probe.words()), figure.a, figure.b, share)
+
+
+def _by_probes(rule: Rule, effect: str, share: float | None, probes: Sequence[Probe]) -> tuple[str, float | None, str]:
+    """What measurements of the machines leave of what a fact might do: (effect, share, in words).
+
+    What no probe shows did nothing. Where one shows, the probe has the share: several facts may be behind it, and which
+    of them is not told.
+    """
+    shows, most, words = of_fact(probes, rule.probes)
+    if shows is None:
+        return effect, share, ""
+    if not shows or (most is not None and most < SOME):
+        return UNSEEN, most, words
+    return POSSIBLE, most if most is not None else share, words
 
 
 def _finding(group: str, name: str, effect: str, why: str) -> Finding:

@@ -87,6 +87,28 @@ class Work:
         part = sum(value for name, value in self._changes.items() if name in stages) / change
         return part * -self._grown / speed
 
+    def share_of(self, stages: frozenset[str], slower: float, speed: float) -> float | None:
+        """Which part of the difference these stages give if all that they do takes `slower` times as long in B.
+
+        At most what they took longer, as :meth:`share` has it: what they did not show cannot have come of it. None: not
+        known.
+        """
+        shown = self.share(stages, speed)
+        if shown is None:
+            return None
+        before, after = self._taken(stages)
+        if before is None or after is None or before <= 0 or after <= 0 or after == before:
+            return 0.0
+        expected = before * (slower - 1) / (after - before)
+        return shown * min(max(expected, 0.0), 1.0)
+
+    def _taken(self, stages: frozenset[str]) -> tuple[float | None, float | None]:
+        """Milliseconds per batch in these stages, in A and B."""
+        if "step" in stages:
+            return self._step
+        rows = [row for row in self.rows if row.name in stages]
+        return (sum(row.a for row in rows), sum(row.b for row in rows)) if rows else (None, None)
+
     def _of_step(self, speed: float) -> float | None:
         """0 where neither run had a step."""
         if self._step == (None, None):
@@ -110,7 +132,8 @@ def _times(record: Mapping[str, Any]) -> dict[str, float]:
 
 def _step(record: Mapping[str, Any]) -> float | None:
     """Milliseconds of the loop's own work for a batch."""
-    known = [link["ms_per_batch"] for link in record["chain"] if link["name"] == "gpu"]
+    known = [figure["value"] for figure in record["figures"] if figure["name"] == "step_ms"]
+    known += [link["ms_per_batch"] for link in record["chain"] if link["name"] == "gpu"]
     value: float | None = known[0] if known else None
     return value
 

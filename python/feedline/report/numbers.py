@@ -27,8 +27,8 @@ def size(count: float) -> str:
 def with_unit(value: float, unit: str) -> str:
     if unit == "share":
         return f"{value:.1%}"
-    if unit == "B":
-        return size(value)
+    if unit in ("B", "B/s"):
+        return size(value) + unit[1:]
     return f"{number(value)}/s" if unit == "1/s" else f"{number(value)} {unit}"
 
 

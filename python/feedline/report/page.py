@@ -9,8 +9,8 @@ from typing import Any
 
 from .. import cost
 from ..findings import shown
+from ..findings.markup import Element, add, make, text_of
 from . import charts
-from .markup import Element, add, make, text_of
 from .numbers import fact, number, size, with_unit
 
 # Nothing may be loaded and nothing may run, whatever a record holds.

@@ -52,6 +52,13 @@ class Rule:
     faster: Callable[[Any, Any], int] | None = None  # of values (a, b): 1 b is faster, -1 slower, 0 no telling
     workload: bool = False  # it changes what is measured
     least: float = 0.0  # a smaller relative change is the usual coming and going
+    probes: tuple[str, ...] = ()  # of the machine by itself, that the fact would show in; see probes.py
+
+
+_OF_CPU = ("decode_per_s", "python_per_s")
+_OF_MEMORY = (*_OF_CPU, "memory_bytes_per_s", "memory_all_bytes_per_s")
+_OF_DISK = ("disk_bytes_per_s", "disk_small_ms")
+_OF_LINK = ("copy_bytes_per_s",)
 
 
 def _more(a: Any, b: Any) -> int:
@@ -86,18 +93,20 @@ def _numbers(a: Any, b: Any) -> bool:
 _RULES: dict[tuple[str, str], Rule] = {
     ("machine", "usable_cpus"): Rule("CPUs that the run may use: affinity and cgroup quota", capacity=True),
     ("machine", "load_1min"): Rule("other programs on the CPUs", ALL_STAGES, faster=_less, least=0.5),
-    ("machine", "cpu"): Rule("another processor", CPU_STAGES),
-    ("machine", "cpu_flags"): Rule("instructions that libraries choose their code by", CPU_STAGES),
-    ("machine", "cpu_max_mhz"): Rule("the processor's highest clock", CPU_STAGES, faster=_more, least=0.02),
-    ("machine", "cpu_governor"): Rule("how the kernel chooses the processor's clock", CPU_STAGES),
-    ("machine", "smt"): Rule("two threads on one core", CPU_STAGES),
-    ("machine", "numa_nodes"): Rule("memory of another node is further away", CPU_STAGES),
-    ("machine", "huge_pages"): Rule("how much memory one entry of the TLB covers", CPU_STAGES),
-    ("machine", "hypervisor"): Rule("a virtual machine", ALL_STAGES),
+    ("machine", "cpu"): Rule("another processor", CPU_STAGES, probes=_OF_CPU),
+    ("machine", "cpu_flags"): Rule("instructions that libraries choose their code by", CPU_STAGES, probes=_OF_CPU),
+    ("machine", "cpu_max_mhz"): Rule(
+        "the processor's highest clock", CPU_STAGES, faster=_more, least=0.02, probes=_OF_CPU
+    ),
+    ("machine", "cpu_governor"): Rule("how the kernel chooses the processor's clock", CPU_STAGES, probes=_OF_CPU),
+    ("machine", "smt"): Rule("two threads on one core", CPU_STAGES, probes=_OF_CPU),
+    ("machine", "numa_nodes"): Rule("memory of another node is further away", CPU_STAGES, probes=_OF_MEMORY),
+    ("machine", "huge_pages"): Rule("how much memory one entry of the TLB covers", CPU_STAGES, probes=_OF_MEMORY),
+    ("machine", "hypervisor"): Rule("a virtual machine", ALL_STAGES, probes=_OF_MEMORY),
     ("machine", "gpu_driver"): Rule("another driver of the GPU", STEP),
     ("machine", "gpu_clock_mhz"): Rule("the GPU's clock in the loop", STEP, faster=_more, least=0.03),
     ("machine", "gpu_slowed"): Rule("power or heat that held the clocks down", STEP, faster=_less, least=0.1),
-    ("machine", "architecture"): Rule("another instruction set", CPU_STAGES),
+    ("machine", "architecture"): Rule("another instruction set", CPU_STAGES, probes=_OF_CPU),
     ("machine", "kernel"): Rule("another kernel", STORAGE_STAGES),
     ("machine", "memory_limit_bytes"): Rule("memory for the page cache", STORAGE_STAGES, faster=_limit),
     ("machine", "memory_bytes"): Rule("memory for the page cache", STORAGE_STAGES, faster=_more, least=0.2),
@@ -111,19 +120,19 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("configuration", "start_method"): Rule("how workers start"),
     ("configuration", "pin_memory"): Rule("a copy more, and quicker copies to a GPU"),
     ("configuration", "persistent_workers"): Rule("workers kept from epoch to epoch"),
-    ("storage", "kind"): Rule("another kind of storage", STORAGE_STAGES, faster=_medium),
-    ("storage", "file_system"): Rule("another file system", STORAGE_STAGES),
-    ("storage", "rotational"): Rule("a disk that spins", STORAGE_STAGES, faster=_off),
+    ("storage", "kind"): Rule("another kind of storage", STORAGE_STAGES, faster=_medium, probes=_OF_DISK),
+    ("storage", "file_system"): Rule("another file system", STORAGE_STAGES, probes=_OF_DISK),
+    ("storage", "rotational"): Rule("a disk that spins", STORAGE_STAGES, faster=_off, probes=_OF_DISK),
     ("storage", "read_ahead_kb"): Rule("how far the kernel reads ahead", STORAGE_STAGES),
-    ("storage", "device"): Rule("another device", STORAGE_STAGES),
-    ("storage", "mount_options"): Rule("other mount options", STORAGE_STAGES),
+    ("storage", "device"): Rule("another device", STORAGE_STAGES, probes=_OF_DISK),
+    ("storage", "mount_options"): Rule("other mount options", STORAGE_STAGES, probes=_OF_DISK),
     ("software", "LD_LIBRARY_PATH"): Rule("where libraries are looked for first", CPU_STAGES),
     **{("software", name): Rule("threads inside every worker", CPU_STAGES) for name in _VARIABLES_OF_THREADS},
     **{("software", name): Rule("how kernels run on the GPU", STEP) for name in _VARIABLES_OF_KERNELS},
     **{("configuration", name): Rule("how kernels are chosen", STEP) for name in _CHOICES},
     ("configuration", "deterministic_algorithms"): Rule("slower kernels, for equal results", STEP, faster=_off),
     ("software", "LD_PRELOAD"): Rule("a library put in front of all others", CPU_STAGES),
-    ("software", "free_threaded"): Rule("an interpreter without the lock", CPU_STAGES),
+    ("software", "free_threaded"): Rule("an interpreter without the lock", CPU_STAGES, probes=("python_per_s",)),
     **{("software", name): Rule("another version", CPU_STAGES) for name in _LIBRARIES},
     **{("configuration", name): Rule("it changes what is measured", workload=True) for name in _WORKLOAD},
     ("run", "verb"): Rule("another measurement", workload=True),
@@ -132,8 +141,8 @@ _RULES: dict[tuple[str, str], Rule] = {
 
 _GPU_RULES = {
     "name": Rule("another GPU", STEP),
-    "pcie_width": Rule("lanes to the GPU", STEP, faster=_more),
-    "pcie_generation": Rule("speed of each lane to the GPU", STEP, faster=_more),
+    "pcie_width": Rule("lanes to the GPU", STEP, faster=_more, probes=_OF_LINK),
+    "pcie_generation": Rule("speed of each lane to the GPU", STEP, faster=_more, probes=_OF_LINK),
 }
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from feedline._engine import HostSampler
 from feedline.watching import apply, copies
 from feedline.watching.command import environment_of, sampler_of, signals_of_child, start
 from feedline.watching.experiments import Experiments
@@ -68,29 +69,9 @@ def run(command: Sequence[str], change: Change | None = None, trying: Trying | N
             returncode = child.wait()
             end, watching = time.perf_counter_ns(), time.process_time_ns() - watching
         harvest.stop()
-        host: dict[str, Any] = {}
-        if sampler is not None:
-            sampler.stop()
-            host = sampler.record()
-        files = harvest.files.finish(host.get("files", []))
-        recording = Recording(
-            list(command),
-            returncode,
-            begin,
-            end,
-            harvest.processes(),
-            json_files(folder, "*.loader"),
-            host,
-            notes_in(folder) + list(host.get("unseen", [])) + list(host.get("gpu_notes", [])),
-            count_of_pythons(folder),
-            harvest.dropped,
-            None,
-            json_files(folder, "*.device"),
-            harvest.files.summary(files),
-            apply.outcome(folder) if change is not None else [],
-            json_files(folder, f"*{SUFFIX}"),
-            watching,
-        )
+        recording, files = gathered(folder, harvest, sampler, command, (begin, end))
+        recording.returncode, recording.watcher_cpu_ns = returncode, watching
+        recording.applied = apply.outcome(folder) if change is not None else []
         if trying is not None and forward.interrupted:
             recording.notes.insert(0, "no experiments were made, as it was interrupted")
         elif trying is not None and recording.processes:
@@ -100,6 +81,36 @@ def run(command: Sequence[str], change: Change | None = None, trying: Trying | N
         with copies.undisturbed():
             copies.end_the_copy(folder)
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def gathered(
+    folder: Path, harvest: Harvest, sampler: HostSampler | None, command: Sequence[str], span_ns: tuple[int, int]
+) -> tuple[Recording, list[dict[str, Any]]]:
+    """What was recorded in `folder` of what went well from the one time to the other, and the facts of files.
+
+    `harvest` is stopped, and the sampler is stopped here.
+    """
+    host: dict[str, Any] = {}
+    if sampler is not None:
+        sampler.stop()
+        host = sampler.record()
+    files = harvest.files.finish(host.get("files", []))
+    recording = Recording(
+        list(command),
+        0,
+        *span_ns,
+        harvest.processes(),
+        json_files(folder, "*.loader"),
+        host,
+        notes_in(folder) + list(host.get("unseen", [])) + list(host.get("gpu_notes", [])),
+        count_of_pythons(folder),
+        harvest.dropped,
+        None,
+        json_files(folder, "*.device"),
+        harvest.files.summary(files),
+        waits=json_files(folder, f"*{SUFFIX}"),
+    )
+    return recording, files
 
 
 def so_far(folder: Path, command: Sequence[str], begin_ns: int, host: dict[str, Any]) -> Recording:

@@ -71,3 +71,119 @@ def test_ranks_come_from_the_launcher() -> None:
     assert (command.script, command.arguments, command.ranks) == ("train.py", ("--epochs", "3"), 8)
     assert parsed(["accelerate", "launch", "--num_processes", "2", "t.py"]).ranks == 2
     assert parsed(["python", "train.py", "--nproc_per_node", "8"]).ranks is None
+
+
+_DATA = """
+import sqlite3, threading, requests, multiprocessing
+from torch.utils.data import Dataset
+from .bases import Base
+
+class Photos(Dataset):
+    def __init__(self):
+        self.rows = sqlite3.connect("rows.db")
+    def __len__(self): return 10
+    def __getitem__(self, i):
+        with multiprocessing.Pool(2) as pool:
+            return decode(pool, i)
+
+def decode(pool, i):
+    return requests.get(f"http://host/{i}")
+
+class Unused(Dataset):
+    def __init__(self): self.lock = threading.Lock()
+    def __getitem__(self, i): return i
+
+class Derived(Base):
+    pass
+
+def collate(batch):
+    return torch_stack(batch).cuda()
+"""
+_BASES = """
+from torch.utils.data import Dataset
+class Base(Dataset):
+    def __init__(self):
+        self.file = open("data.bin")
+    def __getitem__(self, i):
+        return self.file.read(i)
+"""
+_SCRIPT = """
+from torch.utils.data import DataLoader
+{imports}
+def main():
+    loader = DataLoader({dataset}, batch_size=64, num_workers=4{more})
+    for images, labels in loader:
+        step(images, labels)
+if __name__ == "__main__":
+    main()
+"""
+
+
+def found_beside(folder: Path, imports: str, dataset: str, more: str = "", data: str = _DATA) -> list[tuple[str, str]]:
+    """Codes and evidence of a script beside a package with datasets."""
+    (folder / "mydata").mkdir()
+    (folder / "mydata/__init__.py").write_text("")
+    (folder / "mydata/photos.py").write_text(data)
+    (folder / "mydata/bases.py").write_text(_BASES)
+    findings = found(Planted(_SCRIPT.format(imports=imports, dataset=dataset, more=more)), folder)
+    return [(one.code, one.text) for one in findings]
+
+
+@pytest.mark.parametrize(
+    ("imports", "dataset"),
+    [
+        ("from mydata.photos import Photos", "Photos()"),
+        ("from mydata.photos import Photos as P", "P()"),
+        ("from mydata import photos", "photos.Photos()"),
+        ("import mydata.photos", "mydata.photos.Photos()"),
+        ("import mydata.photos as p", "p.Photos()"),
+        ("from mydata.photos import *", "Photos()"),
+    ],
+)
+def test_a_dataset_of_another_file_is_read_there(imports: str, dataset: str, tmp_path: Path) -> None:
+    told = dict(found_beside(tmp_path, imports, dataset))
+    assert "mydata/photos.py, line 8: the dataset keeps a connection (sqlite3.connect)" in told["connection_in_dataset"]
+    assert "mydata/photos.py, line 11: multiprocessing.Pool" in told["nested_pool"]
+    assert "mydata/photos.py, line 15: requests.get" in told["network_in_dataset"], "by a function that it calls"
+
+
+def test_what_the_script_does_not_use_is_not_told(tmp_path: Path) -> None:
+    told = found_beside(tmp_path, "from mydata.photos import Photos, Unused", "[1, 2]")
+    assert told == [], "imported and never made"
+    (tmp_path / "again").mkdir()
+    told = found_beside(tmp_path / "again", "from mydata.photos import Photos", "Photos()")
+    assert not any("a lock" in text for _, text in told)
+
+
+def test_functions_that_the_loop_calls_are_no_workers(tmp_path: Path) -> None:
+    """collate uses a GPU: where the script calls it itself, that is as it should be."""
+    imports = "from mydata.photos import collate\ncollate([])"
+    assert found_beside(tmp_path, imports, "[1, 2]") == []
+
+
+def test_a_base_class_and_a_collate_function_are_followed(tmp_path: Path) -> None:
+    more = ", collate_fn=collate"
+    told = found_beside(tmp_path, "from mydata.photos import Derived, collate", "Derived()", more)
+    assert ("connection_in_dataset", "mydata/bases.py, line 5: the dataset keeps an open file (open)") in told
+    assert any(code == "cuda_in_worker" and "mydata/photos.py, line 25" in text for code, text in told)
+
+
+@pytest.mark.parametrize("data", ["def (", "\0", "class Photos(" * 400])
+def test_a_file_beside_that_is_no_python_is_said_not_to_be_seen(data: str, tmp_path: Path) -> None:
+    assert found_beside(tmp_path, "from mydata.photos import Photos", "Photos()", data=data) == []
+    root, _ = build(GPU_HOST, tmp_path)
+    seen = examine(root, MadeGpus(GPU_HOST), {}, None, ["python", str(tmp_path / "train.py")])
+    assert any("mydata/photos.py" in one and "cannot be read" in one for one in seen.unseen)
+
+
+def test_loaders_that_other_files_make_are_said_not_to_be_read(tmp_path: Path) -> None:
+    data = "from torch.utils.data import DataLoader\ndef make():\n    return DataLoader([1], num_workers=9)\n"
+    found_beside(tmp_path, "from mydata.photos import make", "make()", data=data)
+    root, _ = build(GPU_HOST, tmp_path)
+    seen = examine(root, MadeGpus(GPU_HOST), {}, None, ["python", str(tmp_path / "train.py")])
+    assert any("the DataLoader in mydata/photos.py, line 3" in one for one in seen.unseen)
+
+
+def test_files_that_import_each_other_end(tmp_path: Path) -> None:
+    data = _DATA.replace("from .bases import Base", "from .bases import Base\nimport mydata.photos")
+    assert found_beside(tmp_path, "from mydata.photos import Photos", "Photos()", data=data)

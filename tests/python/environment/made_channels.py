@@ -7,8 +7,12 @@ import base64
 import hashlib
 import io
 import json
+import os
+import platform
+import sys
 import tarfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,13 +72,37 @@ class Channel:
             "info/index.json": json.dumps(index).encode(),
             "info/paths.json": json.dumps({"paths": paths, "paths_version": 1}).encode(),
         }
-        made = io.BytesIO()
-        with tarfile.open(fileobj=made, mode="w:bz2") as archive:
-            for path, data in files.items():
-                member = tarfile.TarInfo(path)
-                member.size = len(data)
-                archive.addfile(member, io.BytesIO(data))
-        self._write(f"{name}-{version}-{build}.tar.bz2", made.getvalue(), index)
+        self._write(f"{name}-{version}-{build}.tar.bz2", _archive(files), index)
+
+    def add_python(self) -> str:
+        """The interpreter that runs this, as a package: a link to it, and the file that makes the folder its prefix."""
+        version = platform.python_version()
+        base = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+        files: dict[str, bytes | str] = {
+            "pyvenv.cfg": f"home = {os.path.dirname(base)}\nversion = {version}\n".encode()
+        }
+        files |= {f"bin/{name}": base for name in ("python", "python3")}
+        files[f"lib/python{'.'.join(version.split('.')[:2])}/site-packages/made.txt"] = b""
+        self._pack("python", version, "h0_made", (), files)
+        return version
+
+    def _pack(
+        self, name: str, version: str, build: str, depends: tuple[str, ...], files: dict[str, bytes | str]
+    ) -> None:
+        """`files`: contents, or where a link leads to."""
+        index = {"name": name, "version": version, "build": build, "build_number": 0, "depends": list(depends)}
+        index["subdir"] = platform_name()
+        paths = [
+            {"_path": path, **_told(content)}
+            if isinstance(content, bytes)
+            else {"_path": path, "path_type": "softlink"}
+            for path, content in files.items()
+        ]
+        whole = files | {
+            "info/index.json": json.dumps(index).encode(),
+            "info/paths.json": json.dumps({"paths": paths, "paths_version": 1}).encode(),
+        }
+        self._write(f"{name}-{version}-{build}.tar.bz2", _archive(whole), index)
 
     def _write(self, file: str, data: bytes, index: dict[str, Any]) -> None:
         subdir = platform_name()
@@ -86,6 +114,21 @@ class Channel:
             (self.folder / name).mkdir(exist_ok=True)
             document = {"info": {"subdir": name}, "packages": packages, "packages.conda": {}, "repodata_version": 1}
             (self.folder / name / "repodata.json").write_text(json.dumps(document))
+
+
+def _archive(files: Mapping[str, bytes | str]) -> bytes:
+    """`files`: contents, or where a link leads to."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:bz2") as archive:
+        for path, content in files.items():
+            member = tarfile.TarInfo(path)
+            if isinstance(content, bytes):
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+            else:
+                member.type, member.linkname = tarfile.SYMTYPE, content
+                archive.addfile(member)
+    return made.getvalue()
 
 
 def _told(content: bytes) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from feedline.environment.checking import Case, Verdict, check
 from feedline.environment.checks import registered
 from feedline.environment.given import listing_at
 from feedline.environment.reading.graphics import Graphics, graphics_of
+from feedline.environment.reading.place import platform_name
 from feedline.environment.seen import read_environment
 
 TODAY = date(2026, 6, 1)
@@ -465,6 +466,68 @@ def sound_editable_of_a_commit(folder: Path) -> tuple[Environment, Planted]:
     return made, {}
 
 
+def sound_torch_of_conda(folder: Path) -> tuple[Environment, Planted]:
+    """conda-forge's CUDA build, whose version has no local part, with requirements that match builds."""
+    made = a_conda(folder)
+    version = b"__version__ = '2.9.0'\ncuda: Optional[str] = '12.9'\nhip: Optional[str] = None\n"
+    site = str(made.site.relative_to(made.prefix))
+    files = {f"{site}/torch/version.py": version, f"{site}/torch/lib/libtorch_cuda.so": elf(sass=(80, 90), ptx=(90,))}
+    needs = ("python >=3.11,<3.12.0a0", "libblas * *openblas", "__cuda >=12", "cuda-version >=12.9,<13")
+    made.conda("pytorch", "2.9.0", build="cuda129_py311_0", files=files, depends=needs)
+    made.conda("libblas", "3.9.0", build="34_h59b9bed_openblas")
+    made.conda("cuda-version", "12.9")
+    return made, {"graphics": H100}
+
+
+def sound_conda_with_torch_by_pip(folder: Path) -> tuple[Environment, Planted]:
+    """The usual mixture: what conda has, and torch with NVIDIA's packages over it, no file of one in the other."""
+    made = a_conda(folder)
+    made.torch(library=elf(sass=(80, 90), ptx=(90,)))
+    made.project("torchvision", "0.24.0+cu128", requires=("torch==2.9.0", "numpy", "pillow!=8.3.*,>=5.3.0"))
+    made.conda_project("pillow", "12.0.0")
+    made.project("nvidia_cudnn_cu12", "9.10.2.21", files={"nvidia/cudnn/lib/libcudnn.so.9": b"own"})
+    return made, {"graphics": H100}
+
+
+def sound_by_uv(folder: Path) -> tuple[Environment, Planted]:
+    """uv leaves no pip, and names its own installer; names are spelled as their projects spell them."""
+    made = a_venv(folder)
+    made.project("ruamel.yaml", "0.18.0", installer="uv", files={"ruamel/yaml/__init__.py": b""})
+    made.project("Flask_Cors", "6.0", installer="uv", requires=("Ruamel-YAML>=0.17,<1", "Numpy"))
+    return made, {}
+
+
+def sound_pre_releases(folder: Path) -> tuple[Environment, Planted]:
+    """One that is installed meets what asks for no more than an earlier release."""
+    made = Environment(folder / "venv")
+    made.project("numpy", "2.5.0rc1")
+    made.project("scipy", "1.20.0.dev0", requires=("numpy>=2.0", "numpy<3"))
+    return made, {}
+
+
+def sound_explicit_lock(folder: Path) -> tuple[Environment, Planted]:
+    """conda's own list of archives, of an environment that has projects of pip beside them."""
+    made = a_conda(folder)
+    lines = [json.loads(file.read_text()) for file in sorted((made.prefix / "conda-meta").glob("*.json"))]
+    text = "".join(f"{one['url']}#{one['sha256']}\n" for one in lines)
+    (folder / "explicit.txt").write_text(f"# platform: {platform_name()}\n@EXPLICIT\n{text}")
+    return made, {"lock": folder / "explicit.txt"}
+
+
+def sound_process_of_torch(folder: Path) -> tuple[Environment, Planted]:
+    """torch's renamed OpenMP runtime is mapped four times, as any library is, and is one."""
+    made = with_torch(folder, version="2.9.0+cpu", cuda=None)
+    library = f"{made.site}/torch.libs/libgomp-a34b3233.so.1.0.0"
+    return made, {"maps": (*(library,) * 4, f"{made.site}/torch/lib/libtorch_cpu.so", "/usr/lib/libcudart.so.12")}
+
+
+def sound_other_python(folder: Path) -> tuple[Environment, Planted]:
+    made = Environment(folder / "venv", python="3.14.0")
+    made.project("numpy", "2.4.0", tag="cp314-cp314-manylinux_2_27_x86_64")
+    made.project("mypackage", "1.0", requires=('tomli; python_version < "3.11"', 'numpy>=2; python_version >= "3.12"'))
+    return made, {}
+
+
 def sound_unknown_to_the_tables(folder: Path) -> tuple[Environment, Planted]:
     """What no table knows is not judged, and never guessed."""
     made = with_torch(folder, version="3.1.0", cuda="15.2")
@@ -472,6 +535,10 @@ def sound_unknown_to_the_tables(folder: Path) -> tuple[Environment, Planted]:
 
 
 SOUND = [a_venv, a_conda, *(made for name, made in list(globals().items()) if name.startswith("sound_"))]
+
+
+def test_twenty_sound_ones_or_more() -> None:
+    assert len(SOUND) >= 20
 
 
 @pytest.mark.parametrize("plant", SOUND, ids=lambda one: one.__name__)

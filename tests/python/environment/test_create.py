@@ -175,6 +175,77 @@ def test_what_cannot_be_made_leaves_nothing(wheels: Path, channel: Channel, tmp_
     assert (home / "broken_x_cpu/mine").read_text() == "kept"
 
 
+@needs_uv
+def test_conda_packages_and_projects_of_pip_are_made_together(
+    channel: Channel, wheels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both parts of one environment.yml, the pip part over conda's own Python; and again, from what it was."""
+    channel.add_python()
+    lock, where = tmp_path / "mixed.yml", ("--find-links", wheels, "--no-index")
+    lock.write_text(
+        f"channels: ['{channel.url}']\ndependencies: [python, tool=1.0, libz=1.3, pip: ['aa==1.0', 'bb==2.5']]\n"
+    )
+    made = tmp_path / "home/mixed_x_cpu"
+    assert env("create", "mixed_x_cpu", "--from", lock, *where) == 0
+    ran = subprocess.run([made / "bin/aa-run"], capture_output=True, text=True, check=True)
+    assert ran.stdout == "1.0\n" and (made / "share/libz.txt").read_text() == "libz 1.3 h1_0\n"
+    assert env("check", "--prefix", made) == 0
+    snapshot, yml = tmp_path / "snapshot.json", tmp_path / "again.yml"
+    assert env("snapshot", "--prefix", made, "--snapshot-file", snapshot) == 0
+    held = {(one["name"], one["manager"]) for one in json.loads(snapshot.read_text())["packages"]}
+    assert held == {("aa", "pip"), ("bb", "pip"), ("libz", "conda"), ("python", "conda"), ("tool", "conda")}
+    channel.add("libz", "1.4")
+    wheel(wheels, "bb", "2.9")
+    assert env("export", "--to", "environment.yml", "--from", made, "--export-file", yml) == 0
+    again = tmp_path / "home/again_x_cpu"
+    assert env("create", "again_x_cpu", "--from", yml, *where) == 0
+    capsys.readouterr()
+    assert env("diff", made, again) == 0, capsys.readouterr().out
+    assert env("diff", snapshot, again) == 0
+    site = next(again.glob("lib/python3.*/site-packages"))
+    (site / "aa/__init__.py").write_text("changed by hand\n")
+    (again / "share/libz.txt").write_text("changed by hand\n")
+    capsys.readouterr()
+    assert env("check", "--prefix", again, "--json") == 1
+    altered = [one for one in json.loads(capsys.readouterr().out)["findings"] if one["code"] == "altered_files"]
+    assert "aa" in str(altered) and "libz" in str(altered), "of either manager"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ("[tool, nowhere]", "{first} and {second} have no nowhere"),
+        ("[libz=9]", "no libz 9.* is there: {first} has 2.0, 1.3, 1.2; {second} has 1.1"),
+        ("[libz==1.9]", "no libz 1.9 is there"),
+        ("[tool=1.0, gone>=2, libz]", "no gone >=2 is there: {second} has 1.0"),
+    ],
+)
+def test_what_channels_lack_is_told_channel_by_channel(
+    wanted: str, told: str, channel: Channel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = Channel(tmp_path / "other")
+    other.add("gone", "1.0")
+    other.add("libz", "1.1")
+    lock = tmp_path / "environment.yml"
+    lock.write_text(f"channels: ['{channel.url}', '{other.url}']\ndependencies: {wanted}\n")
+    capsys.readouterr()
+    assert env("create", NAME, "--from", lock) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert told.format(first=channel.url, second=other.url) in error, error
+    assert not (tmp_path / "home" / NAME).exists()
+
+
+def test_packages_that_exclude_each_other_are_told_in_the_solvers_words(
+    channel: Channel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    channel.add("late", "1.0", depends=("libz >=2",))
+    lock = tmp_path / "environment.yml"
+    lock.write_text(f"channels: ['{channel.url}']\ndependencies: [late, libz=1.2]\n")
+    assert env("create", NAME, "--from", lock) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert "late" in error and "libz" in error and "└" not in error and "has no" not in error
+
+
 def test_another_archive_under_the_same_name_is_refused(
     channel: Channel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

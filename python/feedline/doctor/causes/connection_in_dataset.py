@@ -15,7 +15,7 @@ def _judge(case: Case) -> Iterator[Found]:
         return
     for place in script.held:
         severity = "critical" if method_of(case) != "fork" and script.most_workers else "warning"
-        yield Found(severity, (f"line {place.line}: the dataset keeps {place.what}",), about={"line": place.line})
+        yield Found(severity, (f"{place.at}: the dataset keeps {place.what}",), about=place.about)
 
 
 CAUSE = Cause(

@@ -15,8 +15,8 @@ def _judge(case: Case) -> Iterator[Found]:
         return
     for place in script.cuda_in_workers:
         forks = method_of(case) == "fork" and bool(script.most_workers)
-        where = f"line {place.line}: {place.what} in what workers run"
-        yield Found("critical" if forks else "warning", (where,), about={"line": place.line})
+        where = f"{place.at}: {place.what} in what workers run"
+        yield Found("critical" if forks else "warning", (where,), about=place.about)
 
 
 CAUSE = Cause(

@@ -14,7 +14,7 @@ def _judge(case: Case) -> Iterator[Found]:
         return
     for place in script.pools:
         severity = "critical" if script.most_workers else "warning"
-        yield Found(severity, (f"line {place.line}: {place.what} in what workers run",), about={"line": place.line})
+        yield Found(severity, (f"{place.at}: {place.what} in what workers run",), about=place.about)
 
 
 CAUSE = Cause(

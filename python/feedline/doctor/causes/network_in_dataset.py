@@ -10,7 +10,7 @@ from ..case import SCRIPT, Case, Cause, Found, page
 
 def _judge(case: Case) -> Iterator[Found]:
     for place in case.script.network_in_workers if case.script is not None else ():
-        yield Found("warning", (f"line {place.line}: {place.what} in what workers run",), about={"line": place.line})
+        yield Found("warning", (f"{place.at}: {place.what} in what workers run",), about=place.about)
 
 
 CAUSE = Cause(

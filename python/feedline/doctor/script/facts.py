@@ -81,10 +81,21 @@ class Loop:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a thing stands, and what it is called there."""
+    """Where a thing stands, and what it is called there. `file`: "" for the script, else one beside it."""
 
     line: int
     what: str
+    file: str = ""
+
+    @property
+    def at(self) -> str:
+        """``line 8``, or ``data.py, line 8``."""
+        return f"{self.file}, line {self.line}" if self.file else f"line {self.line}"
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """As findings have it."""
+        return {"line": self.line, "file": self.file} if self.file else {"line": self.line}
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,20 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from .beside import read_beside
 from .facts import UNKNOWN, LoaderCall, Place, Script
 from .loaders import Functions, Named, call_of, functions_of, is_loader, loaders_behind, loops_of, names_of_loaders
 from .values import Names, calls_in, keyword
-from .workers import cuda_in, datasets_of, held_by, network_in, pools_in, run_by_workers, unpicklable_in
+from .workers import (
+    cuda_in,
+    datasets_of,
+    given_to_loaders,
+    held_by,
+    network_in,
+    pools_in,
+    run_by_workers,
+    unpicklable_in,
+)
 
 _MOST_BYTES = 4 << 20
 _RANKS = ("torch.distributed.init_process_group", "torch.nn.parallel.DistributedDataParallel")
@@ -47,7 +57,11 @@ def read(path: str, arguments: Sequence[str] = (), cpus: int = 1) -> Script:
 def _facts(path: str, tree: ast.Module, arguments: Sequence[str], cpus: int) -> Script:
     names, functions = Names(tree, arguments, cpus), functions_of(tree)
     named = names_of_loaders(tree, names, functions)
-    bodies, datasets = run_by_workers(tree, names, functions), datasets_of(tree, names)
+    datasets, beside = datasets_of(tree, names), read_beside(path, tree, names, cpus)
+    given = [
+        functions[one.id] for one in given_to_loaders(tree, names) if isinstance(one, ast.Name) and one.id in functions
+    ]
+    bodies = run_by_workers(datasets, list(given), names, functions)
     calls = [call_of(names, call) for call in calls_in(tree) if is_loader(names, call)]
     unknown = [call.line for call in calls if call.workers is None]
     lines = ", ".join(map(str, unknown))
@@ -58,10 +72,10 @@ def _facts(path: str, tree: ast.Module, arguments: Sequence[str], cpus: int) -> 
         has_guard=any(_is_guard(node) for node in tree.body),
         unguarded=_unguarded(tree, names, functions, named),
         start_method=_start_method(tree, names),
-        pools=_in_order(pools_in(bodies, names)),
-        cuda_in_workers=_in_order(cuda_in(bodies, names)),
-        network_in_workers=_in_order(network_in(bodies, names)),
-        held=_in_order(held_by(datasets, names)),
+        pools=_in_order(pools_in(bodies, names)) + beside.pools,
+        cuda_in_workers=_in_order(cuda_in(bodies, names)) + beside.cuda,
+        network_in_workers=_in_order(network_in(bodies, names)) + beside.network,
+        held=_in_order(held_by(datasets, names)) + beside.held,
         unpicklable=_in_order(unpicklable_in(tree, names)),
         iterators_in_loops=_in_order(_iterators_in_loops(tree, names, named)),
         old_amp=_in_order(_old_amp(tree, names)),
@@ -69,7 +83,14 @@ def _facts(path: str, tree: ast.Module, arguments: Sequence[str], cpus: int) -> 
         shards_itself=_shards_itself(tree, names),
         sampler_line=_sampler_line(tree, names, calls),
         sample_bytes=_sample_bytes(tree, names),
-        notes=(f"num_workers of the DataLoader in line {lines} of {path}: only running it tells",) if unknown else (),
+        notes=(
+            *([f"num_workers of the DataLoader in line {lines} of {path}: only running it tells"] if unknown else []),
+            *(
+                f"the DataLoader in {place.at}: only loaders that the script makes itself are read"
+                for place in beside.loaders
+            ),
+            *beside.unread,
+        ),
     )
 
 

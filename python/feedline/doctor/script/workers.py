@@ -28,6 +28,7 @@ _HELD = {
 }
 _RUN = ("__getitem__", "__getitems__", "__iter__", "__next__")
 _GIVEN = ("collate_fn", "worker_init_fn")
+Held = list[Place]
 _TRANSFORMS = ("transform", "target_transform", "transforms", *_GIVEN)
 
 
@@ -44,17 +45,19 @@ def datasets_of(tree: ast.Module, names: Names) -> list[ast.ClassDef]:
     ]
 
 
-def run_by_workers(tree: ast.Module, names: Names, functions: Functions) -> list[ast.AST]:
-    """Bodies of functions: of datasets, of what a loader is given, and what these call in the same file."""
-    waiting: list[ast.AST] = []
-    for dataset in datasets_of(tree, names):
+def given_to_loaders(tree: ast.Module, names: Names) -> list[ast.expr]:
+    """What workers call besides datasets: collate functions, and what they begin with."""
+    given = [keyword(call, name) for call in calls_in(tree) if is_loader(names, call) for name in _GIVEN]
+    return [one for one in given if one is not None]
+
+
+def run_by_workers(
+    datasets: list[ast.ClassDef], given: list[ast.AST], names: Names, functions: Functions
+) -> list[ast.AST]:
+    """Bodies of functions: of datasets, those `given` to a loader, and what these call in the same file."""
+    waiting: list[ast.AST] = [*given]
+    for dataset in datasets:
         waiting += [part for part in dataset.body if isinstance(part, ast.FunctionDef) and part.name in _RUN]
-    for call in calls_in(tree):
-        if is_loader(names, call):
-            for name in _GIVEN:
-                given = keyword(call, name)
-                if isinstance(given, ast.Name) and given.id in functions:
-                    waiting.append(functions[given.id])
     found: list[ast.AST] = []
     while waiting:
         node = waiting.pop()

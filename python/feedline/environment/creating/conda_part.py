@@ -10,6 +10,7 @@ from typing import Any
 
 from ...errors import ConfigError, StorageError
 from ..needed import needed
+from . import lacking
 from .plan import Plan
 
 _DEFAULT = ("conda-forge",)
@@ -30,10 +31,11 @@ def install_conda(plan: Plan, prefix: Path, channels: Sequence[str], show_progre
     try:
         records = asyncio.run(_solve(rattler, sources, plan))
     except Exception as error:  # py-rattler's have no class in common
-        words = " ".join(str(error).split())
+        words = lacking.without_drawing(str(error))
         if type(error).__name__ in ("SolverError", "InvalidMatchSpecError", "InvalidMatchSpecException"):
             raise ConfigError(
-                f"{plan.listing.source}: no set of packages of {', '.join(sources)} meets it: {words}"
+                f"{plan.listing.source}: no set of packages of {', '.join(sources)} meets it: "
+                f"{_lacking(rattler, sources, plan) or words}"
             ) from None
         raise StorageError(f"channels {', '.join(sources)}: {words}") from None
     _compare(plan, records)
@@ -50,6 +52,15 @@ async def _solve(rattler: Any, sources: list[str], plan: Plan) -> list[Any]:
         sources=sources, specs=plan.conda_specs, virtual_packages=rattler.VirtualPackage.detect()
     )
     return found
+
+
+def _lacking(rattler: Any, sources: list[str], plan: Plan) -> str:
+    """What the channels lack of what is wanted by name; "": nothing, or they do not tell."""
+    try:
+        held = asyncio.run(lacking.held_by(rattler, sources, plan.conda))
+    except Exception:  # the solver's words are told then
+        return ""
+    return "; ".join(lacking.sentences(held, plan.conda))
 
 
 def _compare(plan: Plan, records: list[Any]) -> None:

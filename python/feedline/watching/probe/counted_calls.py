@@ -39,6 +39,7 @@ class CountedCalls:
         self._first_ns = self._runs = 0
         self.count = self.spent_ns = 0
         self._devices = DeviceHooks(recorder)
+        recorder.at_end.append(self.abandon)
 
     def watch(self) -> bool:
         """Called when a step begins. Whether it is watched; of a run, whoever calls is to see the next one too."""
@@ -116,6 +117,13 @@ class CountedCalls:
             delattr(tensor, name)
         self._hidden.clear()
         self._devices.remove()
+
+    def abandon(self) -> None:
+        """A step that is watched ended without a further batch: nothing is told of it."""
+        if self.installed or self.left:
+            self.installed = False
+            self.left = 0
+            self._remove()
 
     def paid(self, took_ns: int) -> None:
         """Measured, as a busy process has many classes whose caches a change of a method touches."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from feedline.watching.probe import fetch_hooks, loop_hooks, pool_hooks, sample_hooks, worker_hooks
 from feedline.watching.probe.inject.feedline_hooked_modules import PRIMARY, SECONDARY
+from feedline.watching.probe.originals import Originals
 from feedline.watching.probe.recorder import Recorder, clock, cpu_clock
 from feedline.watching.variables import APPLY, EXTENSION
 
@@ -27,6 +28,7 @@ _EXTENDED = (*PRIMARY, "feedline.drop_in.data_loader", "feedline.drop_in.native"
 
 _recorder: Recorder | None = None
 _patched: set[str] = set()
+_originals: Originals | None = None  # of a process that outlives its session
 
 
 def start(session: str, begin_ns: int = 0, begin_cpu_ns: int = 0) -> None:
@@ -40,6 +42,31 @@ def start(session: str, begin_ns: int = 0, begin_cpu_ns: int = 0) -> None:
     _recorder.opened.listen()
 
 
+def start_here(session: str) -> Recorder:
+    """In this process, which goes on when the session has ended: :func:`end_here` takes the hooks out again."""
+    global _originals
+    if _recorder is None:
+        start(session)
+    else:
+        _recorder.restart(session)
+    assert _recorder is not None
+    _originals = Originals()
+    for name in _HOOKED:
+        patch(name)
+    return _recorder
+
+
+def end_here() -> None:
+    """All functions are as they were before, but those that somebody else went around meanwhile; these stay silent."""
+    global _originals
+    if _recorder is not None:
+        _recorder.end()
+    if _originals is not None:
+        _originals.put_back()
+        _originals = None
+    _patched.clear()
+
+
 def patch(module_name: str) -> None:
     """Puts the hooks into a module that has been executed. Unknown names are of no interest."""
     module = sys.modules.get(module_name)
@@ -47,6 +74,8 @@ def patch(module_name: str) -> None:
         return
     _patched.add(module_name)
     hooks, _, function = _HOOKED[module_name].partition(".")
+    if _originals is not None:
+        _originals.keep(module)
     try:
         getattr(_HOOKS[hooks], function)(module, _recorder)
         if module_name in _EXTENDED:

@@ -140,16 +140,21 @@ def _around_next(
     original: Callable[..., Any], recorder: Recorder, calls: CountedCalls, task: Callable[[Any], int]
 ) -> Callable[..., Any]:
     hook = _NextHook(original, recorder, calls, task)
-    seen, unseen = hook.seen, hook.unseen
+    seen, unseen, key = hook.seen, hook.unseen, _key_of(recorder)
 
     @functools.wraps(original)
     def __next__(self: Any) -> Any:
-        loop = self.__dict__.get("_feedline_loop")
+        loop = self.__dict__.get(key)
         if loop is None or loop.active:  # nobody asked iter() for it, or a class calls its base's
             return original(self)
         return unseen(self, loop) if loop.unseen else seen(self, loop)
 
     return __next__
+
+
+def _key_of(recorder: Recorder) -> str:
+    """Where an iterator has its loop: those that an earlier session began are not of this one."""
+    return f"_feedline_loop{recorder.sessions or ''}"
 
 
 def _tell_of_collections(recorder: Recorder, begin_ns: int = 0) -> None:
@@ -170,6 +175,7 @@ def _no_task(_iterator: Any) -> int:
 def _around_iter(original: Callable[..., Any], recorder: Recorder, facts: Any) -> Callable[..., Any]:
     epochs: dict[int, int] = {}
     tallies: dict[tuple[int, int], engine_hooks.Tally] = {}
+    key = _key_of(recorder)
 
     @functools.wraps(original)
     def __iter__(self: Any) -> Any:
@@ -196,11 +202,11 @@ def _around_iter(original: Callable[..., Any], recorder: Recorder, facts: Any) -
             recorder.record(events.PASS, clock(), 0, number, recorder.passes)
             _tell_of_collections(recorder)
             if hasattr(iterator, "__dict__"):
-                loop = iterator.__dict__["_feedline_loop"] = _Loop(number)
+                loop = iterator.__dict__[key] = _Loop(number)
                 engine = engine_hooks.engine_of(iterator)
                 if engine is not None:
-                    key = (os.getpid(), number)
-                    loop.tally = tallies.setdefault(key, engine_hooks.Tally(recorder, number, settings))
+                    own = (os.getpid(), number)
+                    loop.tally = tallies.setdefault(own, engine_hooks.Tally(recorder, number, settings))
                     loop.tally.begin(engine)
             pay = recorder.paid_once if recorder.passes == 1 else recorder.paid
             pay(cpu_clock() - cpu_ended)

@@ -31,17 +31,37 @@ class Recorder(Allowance):
 
     def __init__(self, session: str) -> None:
         self.session = Path(session)
-        self.silent = False  # in the copy for experiments and its workers
+        self.silent = False  # in the copy for experiments and its workers, and between two sessions
         self.copied = False  # this process has been copied, or will not be
         # hears of each loader before a loop over it begins: whether it has made a copy of the process; a verb's own
         self.offer: Callable[[Any], bool] = _declined
         self.load = (0, 0)  # what loading the probe took: ns of CPU, ns
+        self.sessions = 0  # that ended in this process: a notebook has one per watched cell
+        self.at_end: list[Callable[[], None]] = []  # of a session; what is done then
         self.passes = 0  # calls of iter() so far; forked workers keep the number
         self.opened = OpenedFiles(self)
         self.waits = SeenWaits(self)
         super().__init__()
         self.reset()
         os.register_at_fork(after_in_child=self.reset)
+
+    def end(self) -> None:
+        """No more is seen in this process until `restart`."""
+        for ending in self.at_end:
+            with contextlib.suppress(Exception):
+                ending()
+        self.at_end.clear()
+        self.opened.write()
+        self.waits.write()
+        self.silent = True
+        self.sessions += 1
+
+    def restart(self, session: str) -> None:
+        """Another session in the same process."""
+        self.session = Path(session)
+        self.silent = self.copied = False
+        self.offer, self.passes = _declined, 0
+        self.reset()
 
     def reset(self) -> None:
         self.opened.restart()

@@ -48,10 +48,12 @@ class SeenWaits:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
+        self._turn = 0
         self.restart()
 
     def restart(self) -> None:
-        """In a process of its own, which has the thread of its parent no more."""
+        """In a process of its own, which has the thread of its parent no more, or for another session."""
+        self._turn += 1
         self._watched: tuple[int, int] | None = None
         self._looks = {"waiting": 0, "running": 0}
         self._seen: Counter[tuple[str, str]] = Counter()
@@ -70,13 +72,13 @@ class SeenWaits:
         self._process = os.getpid()
         with contextlib.suppress(Exception):
             if not self._recorder.silent and system_calls.are_known():
-                _thread.start_new_thread(self._run, (self._process,))
+                _thread.start_new_thread(self._run, (self._process, self._turn))
 
-    def _run(self, process: int) -> None:
+    def _run(self, process: int, turn: int) -> None:
         pause, made, spent = _FIRST_PAUSE_S, 0, time.thread_time_ns()
         while True:
             time.sleep(pause)
-            if self._process != process or self._recorder.silent:
+            if self._process != process or self._turn != turn or self._recorder.silent:
                 return
             watched = self._watched
             if watched is not None:

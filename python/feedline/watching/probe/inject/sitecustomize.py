@@ -22,91 +22,38 @@ def _note(session, text):
         pass
 
 
-class _Watcher:
-    """A finder that lets the others find, and tells the probe when a module it cares for has been executed."""
+def _load_hooks(session, package):
+    import importlib.util
+    import time
 
-    def __init__(self, session, package, hooked):
-        self.session, self.package = session, package
-        self.primary, self.secondary = hooked.PRIMARY, hooked.SECONDARY
-        self.hooks = None
-        self.loading = False
-        self.searching = set()
+    begin, cpu = time.perf_counter_ns(), time.thread_time_ns()
 
-    def find_spec(self, name, path=None, target=None):
-        if (name not in self.primary and name not in self.secondary) or name in self.searching:
-            return None
-        import importlib.util
-
-        self.searching.add(name)
+    try:
+        found = importlib.util.find_spec("feedline") is not None
+    except ValueError:
+        found = True  # being imported right now
+    if not found:  # this Python has another environment than the command's
+        spec: Any = importlib.util.spec_from_file_location(
+            "feedline", os.path.join(package, "__init__.py"), submodule_search_locations=[package]
+        )
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["feedline"] = module
         try:
-            spec: Any = importlib.util.find_spec(name)
-        except (ImportError, AttributeError, ValueError):
-            return None
-        finally:
-            self.searching.discard(name)
-        if spec is not None and hasattr(spec.loader, "exec_module"):
-            execute = spec.loader.exec_module
+            spec.loader.exec_module(module)
+        except BaseException:
+            sys.modules.pop("feedline", None)
+            raise
+    from feedline.watching.probe import hooks
 
-            def exec_module(module):
-                execute(module)
-                self.executed(name)
-
-            try:
-                spec.loader.exec_module = exec_module
-            except AttributeError:
-                return None
-        return spec
-
-    def executed(self, name):
-        if self.loading:  # the probe's own imports; it looks at all modules when it is there
-            return
-        try:
-            if self.hooks is None and name in self.primary:
-                self.loading = True
-                self.hooks = self.load_hooks()
-                for earlier in (*self.primary, *self.secondary):
-                    if earlier in sys.modules:
-                        self.hooks.patch(earlier)
-            elif self.hooks is not None:
-                self.hooks.patch(name)
-        except Exception as error:
-            self.hooks = None
-            _note(self.session, f"the probe could not be loaded into process {os.getpid()}: {error!r}")
-        finally:
-            self.loading = False
-
-    def load_hooks(self):
-        import importlib.util
-        import time
-
-        begin, cpu = time.perf_counter_ns(), time.thread_time_ns()
-
-        try:
-            found = importlib.util.find_spec("feedline") is not None
-        except ValueError:
-            found = True  # being imported right now
-        if not found:  # this Python has another environment than the command's
-            spec: Any = importlib.util.spec_from_file_location(
-                "feedline", os.path.join(self.package, "__init__.py"), submodule_search_locations=[self.package]
-            )
-            module = importlib.util.module_from_spec(spec)
-            sys.modules["feedline"] = module
-            try:
-                spec.loader.exec_module(module)
-            except BaseException:
-                sys.modules.pop("feedline", None)
-                raise
-        from feedline.watching.probe import hooks
-
-        hooks.start(self.session, begin, cpu)
-        return hooks
+    hooks.start(session, begin, cpu)
+    return hooks
 
 
-def _hooked_modules():
-    """The table beside this file, which is not left behind in the process."""
-    hooked: Any = __import__("feedline_hooked_modules")
-    del sys.modules["feedline_hooked_modules"]
-    return hooked
+def _beside(name):
+    """A module beside this file, which is not left behind in the process."""
+    module: Any = __import__(name)
+    del sys.modules[name]
+    return module
 
 
 def _run_hidden(here):
@@ -128,7 +75,15 @@ def _start():
         try:
             _note(session, "")  # a Python process was here
             package = os.path.dirname(os.path.dirname(os.path.dirname(here)))
-            sys.meta_path.insert(0, _Watcher(session, package, _hooked_modules()))
+            hooked, watching = _beside("feedline_hooked_modules"), _beside("feedline_import_watcher")
+
+            def load():
+                return _load_hooks(session, package)
+
+            def note(text):
+                _note(session, text)
+
+            sys.meta_path.insert(0, watching.ImportWatcher(hooked, load, note))
         except Exception as error:
             _note(session, f"the probe could not start in process {os.getpid()}: {error!r}")
     while here in sys.path:

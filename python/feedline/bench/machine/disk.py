@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads of a source's own files past the page cache: bytes per second of large ones, and how long a small one takes."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import mmap
+import os
+import random
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+LARGE, SMALL = 1 << 20, 4096
+_MOST_FILES, _MOST_LOOKED_AT = 256, 4096
+_AT_ONCE = 4  # large reads
+
+
+class NotMeasured(Exception):
+    """In a sentence."""
+
+
+class Disk:
+    """Of the files of one source.
+
+    Raises NotMeasured: there is no file to read, or its file system reads only through the page cache.
+    """
+
+    def __init__(self, source: str) -> None:
+        found = [
+            (path, size) for path, size in itertools.islice(_files(Path(source)), _MOST_LOOKED_AT) if size >= SMALL
+        ]
+        if not found:
+            raise NotMeasured(f"{source} has no file of {SMALL} bytes to read")
+        random.Random(0).shuffle(found)
+        self._files = found[:_MOST_FILES]
+        self._places = itertools.cycle(
+            [(path, offset) for path, size in self._files for offset in range(0, size, LARGE)]
+        )
+        self._draw = random.Random(1)
+        try:
+            self.small()
+        except OSError as error:
+            if error.errno == errno.EINVAL:
+                raise NotMeasured("its file system reads only through the page cache") from None
+            raise NotMeasured(f"{error.filename}: {error.strerror}") from None
+
+    def large(self) -> float:
+        """Bytes per second of a few large reads at the same time."""
+        shares = [[next(self._places) for _ in range(2)] for _ in range(_AT_ONCE)]
+        sizes = [0] * _AT_ONCE
+
+        def read(which: int) -> None:
+            with mmap.mmap(-1, LARGE) as buffer:
+                for path, offset in shares[which]:
+                    sizes[which] += _read(path, buffer, offset)
+
+        begin = time.perf_counter()
+        threads = [threading.Thread(target=read, args=(which,)) for which in range(_AT_ONCE)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return sum(sizes) / max(time.perf_counter() - begin, 1e-9)
+
+    def small(self) -> float:
+        """Milliseconds of one small read at a random place, opening the file included."""
+        path, size = self._draw.choice(self._files)
+        offset = self._draw.randrange(max(size // SMALL, 1)) * SMALL
+        with mmap.mmap(-1, SMALL) as buffer:
+            begin = time.perf_counter()
+            _read(path, buffer, offset)
+            return 1000 * (time.perf_counter() - begin)
+
+
+def _files(source: Path) -> Iterator[tuple[str, int]]:
+    """Of a folder, in any order, or the file itself; what cannot be looked at is left out."""
+    if source.is_file():
+        yield str(source), source.stat().st_size
+        return
+    for folder, _, names in os.walk(source):
+        for name in names:
+            path = os.path.join(folder, name)
+            try:
+                yield path, os.stat(path).st_size
+            except OSError:
+                continue
+
+
+def _read(path: str, buffer: mmap.mmap, offset: int) -> int:
+    file = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
+    try:
+        return os.preadv(file, [buffer], offset)
+    finally:
+        os.close(file)

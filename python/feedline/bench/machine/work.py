@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pieces of work that are the same on every machine: each takes some milliseconds, and is done again and again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import _engine
+from .jpeg import encode
+
+_SIDES = (375, 500)  # as most of ImageNet's
+_PICTURES = 2  # that are decoded at a time
+_COPIED = 64 << 20  # bytes: more than most caches of the last level hold for one core
+_LEAST_COPIED = 8 << 20
+_LOOPS = 20_000
+
+Piece = tuple[Callable[[], object], float]  # the work, and how much of its unit one run of it is
+
+
+def decoding() -> Piece:
+    """Pictures, decoded by one thread of the engine's own decoder."""
+    rng = np.random.default_rng(0)
+    coarse = rng.uniform(0, 255, (_SIDES[0] // 8 + 1, _SIDES[1] // 8 + 1, 3)).repeat(8, 0).repeat(8, 1)
+    pixels = coarse[: _SIDES[0], : _SIDES[1]] + rng.normal(0, 12, (*_SIDES, 3))
+    picture = encode(np.clip(pixels, 0, 255).astype(np.uint8), 88)
+
+    def decode() -> None:
+        for _ in range(_PICTURES):
+            _engine.decode_image(picture, None, "RGB")
+
+    return decode, _PICTURES
+
+
+def copying(threads: int, left_bytes: int | None) -> Piece:
+    """Bytes of memory copied by so many threads at a time, each its own; both reading and writing count once.
+
+    `left_bytes`: of memory; a quarter of it is used at most. None: not known.
+    """
+    most = _COPIED if left_bytes is None else left_bytes // (8 * threads)
+    size = max(min(_COPIED, most), _LEAST_COPIED)
+    pairs = [(np.ones(size, np.uint8), np.zeros(size, np.uint8)) for _ in range(threads)]
+
+    def one(pair: tuple[Any, Any]) -> None:
+        np.copyto(pair[1], pair[0])  # NumPy lets go of the GIL
+
+    def copy() -> None:
+        others = [threading.Thread(target=one, args=(pair,)) for pair in pairs[1:]]
+        for thread in others:
+            thread.start()
+        one(pairs[0])
+        for thread in others:
+            thread.join()
+
+    return copy, float(size * threads)
+
+
+def interpreting() -> Piece:
+    """Rounds of a loop of Python's own code: what datasets, transforms and collate functions are made of."""
+
+    def interpret() -> int:
+        kept: dict[int, list[int]] = {}
+        for i in range(_LOOPS):
+            kept.setdefault(i & 63, []).append(i * 3 % 7)
+        return len(kept)
+
+    return interpret, float(_LOOPS)

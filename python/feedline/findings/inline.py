@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings as a block of HTML in a notebook: no script, no link, and a style for this block alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from . import shown
+from .finding import Finding
+from .markup import Element, add, make, text_of
+
+CLASS = "feedline-block"
+# The notebook's own colours for text and ground; ours only where a severity has one.
+_STYLE = """
+.feedline-block { font: 14px/1.45 system-ui, sans-serif; max-width: 860px; }
+.feedline-block h4 { font-size: 15px; margin: 10px 0 2px; }
+.feedline-block ul { margin: 2px 0; padding-left: 20px; }
+.feedline-block p { margin: 4px 0; }
+.feedline-block code { font-size: 13px; }
+.feedline-block .feedline-finding { border-left: 4px solid #8a94a0; padding: 0 0 0 12px; margin: 10px 0; }
+.feedline-block .feedline-warning { border-color: #d9822b; }
+.feedline-block .feedline-critical, .feedline-block .feedline-error { border-color: #c9302c; }
+.feedline-block .feedline-fix { font-weight: 600; }
+.feedline-block .feedline-quiet { opacity: .75; font-size: 13px; }
+"""
+
+
+def block(*content: Element | str | None, style: str = "") -> str:
+    """The HTML of a block with this content; `style`: rules beside its own."""
+    return text_of(make("div", make("style", _STYLE + style), *content, class_=CLASS))
+
+
+def element(finding: Finding) -> Element:
+    """A finding: how much it takes, its name, what was seen, and what to do."""
+    takes = f"{finding.share:.0%} of the time: " if finding.share else ""
+    sure = f" ({shown.how_sure(finding)})" if finding.share else ""
+    heading = make("h4", takes, make("code", finding.code), f"{sure}, {finding.severity}")
+    made = make("div", heading, class_=f"feedline-finding feedline-{finding.severity}")
+    sentences = shown.sentences(finding)
+    if sentences:
+        add(made, make("ul", *(make("li", sentence) for sentence in sentences)))
+    if finding.fix:
+        add(made, make("p", finding.fix, class_="feedline-fix"))
+    gain = shown.gain_of(finding, "batches")
+    if gain:
+        add(made, make("p", f"Predicted gain: {gain}"))
+    return made
+
+
+def html(findings: Iterable[Finding]) -> str:
+    """Findings as a notebook shows them, in their order."""
+    return block(*(element(finding) for finding in findings))

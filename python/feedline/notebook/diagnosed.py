@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``%%feedline`` gives: the diagnosis of a cell, as text, as a block of HTML, and as a run record."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from feedline import record as records
+from feedline.findings import Finding
+from feedline.report import page
+
+
+class Diagnosed:
+    """The diagnosis of one cell. A notebook shows it by itself.
+
+    Attributes:
+        findings: what takes the time, the largest share first.
+        record: the run record, as ``feedline diagnose --record`` writes one: docs/run-record.md.
+    """
+
+    def __init__(self, record: dict[str, Any], findings: list[Finding], text: str) -> None:
+        self.record = record
+        self.findings = findings
+        self._text = text
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the record, which ``feedline report`` draws and ``feedline diff`` compares; ``.html`` writes the page.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        if Path(path).suffix in (".html", ".htm"):
+            records.replace(path, page(self.record).encode("utf-8", "replace"))
+        else:
+            records.write(self.record, path)
+
+    def __repr__(self) -> str:
+        return self._text.strip("\n")
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))
+
+    def _repr_html_(self) -> str:
+        from feedline.report import inline
+
+        return inline.block(self.record)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A batch's way from storage to the GPU: how long each link takes, which one sets the pace, drawn for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .figures import link
+
+TITLES = {"storage": "storage", "host": "host", "pcie": "PCIe", "gpu": "GPU"}
+_MADE = ("storage", "host")  # one after the other by whoever makes a batch
+_FEWEST_TIMED = 5  # steps or copies, to tell of their time on the device
+_INSIDE = 14  # characters between the sides of a box: four of them and three arrows are 75 wide
+_ARROW = "-->"
+_SIZES = ("B", "kB", "MB", "GB", "TB")
+
+
+def of_diagnosis(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The links of ``feedline diagnose``'s `summary`; {}: no loop was seen."""
+    making, host = summary.get("making") or {}, summary.get("host") or {}
+    shares, made_ms = making.get("stages"), making.get("wall_ms") or None
+    storage_ms = shares["storage"] * making["wall_ms"] if shares and "storage" in shares else None
+    host_ms = made_ms - (storage_ms or 0.0) if made_ms is not None else None
+    makers = max(summary.get("workers") or 0, 1)
+    return [
+        link(
+            "storage",
+            storage_ms,
+            host.get("read_bytes_per_s"),
+            "waiting without CPU while a batch is read; bytes from block devices" if shares else "stages were not seen",
+            makers,
+        ),
+        link(
+            "host",
+            host_ms,
+            None,
+            "decoding, transforms and collation" if made_ms else "the making was not seen",
+            makers,
+        ),
+        _link_of(summary),
+        _gpu_of(summary),
+    ]
+
+
+def _link_of(summary: Mapping[str, Any]) -> dict[str, Any]:
+    copies = summary.get("copies") or []
+    if not copies:
+        seen = summary.get("watched_steps")
+        return link("pcie", None, None, "no copy to a device was seen" if seen else "steps were not watched for copies")
+    timed = [one for one in copies if one["device_ms"] is not None and one["timed"] >= _FEWEST_TIMED]
+    size = sum(one["bytes_per_step"] for one in copies)
+    kinds = _kinds(copies)
+    if len(timed) < len(copies):
+        spent = sum(one["host_ms"] for one in copies)
+        return link("pcie", spent, None, f"inside the calls of copies{kinds}, where earlier kernels may be waited for")
+    ms = sum(one["device_ms"] for one in copies)
+    return link("pcie", ms, size / ms * 1000 if ms else None, f"copies{kinds}, on their stream by the device's events")
+
+
+def _kinds(copies: Sequence[Mapping[str, Any]]) -> str:
+    """What copies have in common, in words."""
+    pinned = {bool(one["pinned"]) for one in copies}
+    if len(pinned) > 1:
+        return ""
+    return " from page-locked memory" if True in pinned else " from pageable memory"
+
+
+def _gpu_of(summary: Mapping[str, Any]) -> dict[str, Any]:
+    if not summary:
+        return link("gpu", None, None, "no loop was seen")
+    took, own = summary.get("device_step_ms"), summary.get("step_ms")
+    if took is not None and (summary.get("timed_steps") or 0) >= _FEWEST_TIMED:
+        return link("gpu", took, None, "a step on the device's stream, copies on it and gaps included")
+    return link("gpu", own, None, "the loop's own work, on whatever device")
+
+
+def pace_ms(one: Mapping[str, Any]) -> float | None:
+    """How often a link lets a batch through, ms: what one takes there, over those that are there at the same time."""
+    took: float | None = one["ms_per_batch"]
+    return None if took is None else took / max(one.get("at_once") or 1, 1)
+
+
+def slowest(links: Sequence[Mapping[str, Any]]) -> str | None:
+    """The name of the link that the others wait for; None: fewer than two are known.
+
+    A batch is read and made by the same worker, one after the other, so these two count together.
+    """
+    paces = {one["name"]: pace for one in links if (pace := pace_ms(one)) is not None}
+    if len(paces) < 2:
+        return None
+    made = [paces[name] for name in _MADE if name in paces]
+    others = [pace for name, pace in paces.items() if name not in _MADE]
+    among = _MADE if made and sum(made) >= max(others, default=0.0) else paces.keys() - set(_MADE)
+    return max((name for name in paces if name in among), key=lambda name: paces[name])
+
+
+def lines(links: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Boxes from storage to GPU, 75 characters wide; the one that the others wait for has thick sides."""
+    if not any(one["ms_per_batch"] is not None for one in links):
+        return []
+    hot = slowest(links)
+    edges, titles, times, paces, rates = [], [], [], [], []
+    for one in links:
+        is_hot = one["name"] == hot
+        edges.append("+" + ("=" if is_hot else "-") * _INSIDE + "+")
+        times.append(_cell("not measured" if one["ms_per_batch"] is None else _ms(one["ms_per_batch"]), is_hot))
+        titles.append(_cell(TITLES[one["name"]], is_hot))
+        paces.append(_cell(_pace(one), is_hot))
+        rates.append(_cell("" if one["bytes_per_s"] is None else f"{_size(one['bytes_per_s'])}/s", is_hot))
+    rows = [titles, times, paces, rates]
+    rows = [row for row in rows if any(cell.strip("|# ") for cell in row)]
+    middle = len(rows) // 2
+    gap = " " * len(_ARROW)
+    drawn = [(_ARROW if i == middle else gap).join(row) for i, row in enumerate(rows)]
+    return [gap.join(edges), *drawn, gap.join(edges)]
+
+
+def _cell(text: str, is_hot: bool) -> str:
+    side = "#" if is_hot else "|"
+    return f"{side}{text[:_INSIDE]:^{_INSIDE}}{side}"
+
+
+def _pace(one: Mapping[str, Any]) -> str:
+    count, pace = one.get("at_once") or 1, pace_ms(one)
+    return f"/{count:.3g} = {_ms(pace)}" if count > 1 and pace is not None else ""
+
+
+def _ms(value: float) -> str:
+    return f"{value / 1000:.3g} s" if value >= 10_000 else f"{value:.0f} ms" if value >= 100 else f"{value:.3g} ms"
+
+
+def _size(count: float) -> str:
+    unit = 0
+    while count >= 999.5 and unit < len(_SIZES) - 1:
+        count, unit = count / 1000, unit + 1
+    return f"{count:.3g} {_SIZES[unit]}"

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watches work of this very process, such as a notebook's cell: the probe goes in before it and out behind it.
+
+One at a time. Iterators that were begun before are not seen, as nobody saw them begin; workers that were forked before
+are seen by nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from feedline.watching import copies
+from feedline.watching.command import environment_of, sampler_of
+from feedline.watching.harvest import Harvest
+from feedline.watching.probe import hooks
+from feedline.watching.probe.inject import feedline_hooked_modules
+from feedline.watching.probe.inject.feedline_import_watcher import ImportWatcher
+from feedline.watching.recordings import Recording
+from feedline.watching.session import Trying, gathered
+from feedline.watching.variables import EXTENSION, SESSION
+
+
+class AlreadyWatched(RuntimeError):
+    """Something else watches this process."""
+
+
+def run(work: Callable[[], str | None], name: str, trying: Trying | None = None) -> Recording:
+    """What was seen of `work`, and then what `trying` makes. `name`: what the record is to call it.
+
+    `work` gives what ended it early, in words, or None. What it raises comes through, and nothing is left behind.
+    Raises AlreadyWatched inside of another such run, and in a process that ``feedline diagnose`` watches.
+    """
+    if SESSION in os.environ:
+        raise AlreadyWatched("this process is being watched already: end that first")
+    folder = Path(tempfile.mkdtemp(prefix="feedline-diagnose-"))
+    try:
+        (folder / copies.WATCHER).write_text(str(os.getpid()))
+        harvest, sampler = Harvest(folder), sampler_of(os.getpid(), folder)
+        harvest.start()
+        begin = time.perf_counter_ns()
+        with _probe(folder, "" if trying is None else trying.extension):
+            try:
+                ended_by = work()
+            finally:
+                end = time.perf_counter_ns()
+        harvest.stop()
+        recording, files = gathered(folder, harvest, sampler, [name], (begin, end))
+        recording.pythons = max(recording.pythons, 1)
+        if ended_by is not None:
+            recording.notes.insert(0, f"it was ended by {ended_by}: what it had recorded is used")
+        if trying is not None and ended_by == KeyboardInterrupt.__name__:
+            recording.notes.insert(0, "no experiments were made, as it was interrupted")
+        elif trying is not None and recording.processes:
+            try:
+                recording.experiments = trying.make(folder, recording, files)
+            except KeyboardInterrupt:  # whoever waits has waited enough; what was seen is not lost for it
+                recording.notes.insert(0, "the experiments were interrupted")
+        return recording
+    finally:
+        with copies.undisturbed():
+            copies.end_the_copy(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _probe(folder: Path, extension: str) -> Iterator[None]:
+    with _environment(environment_of(folder, extension)):
+        recorder = hooks.start_here(str(folder))
+        watcher = ImportWatcher(feedline_hooked_modules, lambda: hooks, recorder.note)
+        watcher.hooks = hooks
+        sys.meta_path.insert(0, watcher)
+        try:
+            yield
+        finally:
+            sys.meta_path.remove(watcher)
+            hooks.end_here()
+
+
+@contextlib.contextmanager
+def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
+    """For processes that are started meanwhile, workers that are spawned among them."""
+    names = ("PYTHONPATH", SESSION, EXTENSION)
+    before = {name: os.environ.get(name) for name in names}
+    try:
+        for name in names:
+            _set(name, wanted.get(name))
+        yield
+    finally:
+        for name, value in before.items():
+            _set(name, value)
+
+
+def _set(name: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
