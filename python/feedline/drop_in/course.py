@@ -6,6 +6,7 @@ It holds neither of them: a loader with workers that live on holds its iterator,
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import weakref
 from collections.abc import Mapping
@@ -102,10 +103,19 @@ class Course:
             cursor.samplers, cursor.ended = self.cursor.samplers, self.cursor.randomness_in_words(settings)
         if resume is not None:
             cursor.delivered, cursor.replay = resume["delivered"], resume.get("randomness")
+            cursor.waiting = list(resume.get("waiting", ()))
             resume["workers"] = _fitting(resume, settings)
         self.cursor = cursor
         self.epoch += 1
         return cursor, resume
+
+    def as_if_begun(self) -> contextlib.AbstractContextManager[None]:
+        """While torch makes its part of an iterator, for which it draws from the process's generators.
+
+        Within an epoch that was begun before, whoever put these where they were then has them behind those draws.
+        """
+        is_begun = self.pending is not None and self.pending.get("begun", False)
+        return fetch.untouched_generators() if is_begun else contextlib.nullcontext()
 
     def may_use(self, ahead: Any, settings: Settings) -> bool:
         """Whether the epoch that was begun ahead is still the one that is wanted."""

@@ -19,7 +19,7 @@ from torch.utils.data.dataloader import DataLoader as _TorchDataLoader
 from ..errors import ConfigError, WorkerDiedError
 from ..loader.loader import BadSample, publish
 from ..loader.statistics import Statistics
-from . import page_lock, preflight
+from . import fetch, page_lock, preflight
 from .choices import CHOSEN, NO_WORKERS, OFF, ONE, Choice
 from .course import Course
 from .iterators import WorkerIterator
@@ -221,7 +221,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
         # numbers of workers begin with their seed.
         seed = pending.get("base_seed")
         same_seed = seed is None or seed == getattr(iterator, "_base_seed", seed)
-        return pending["kind"] == "iterable" or bool(pending.get("workers")) or not same_seed
+        is_told = pending["kind"] == "iterable" or bool(pending.get("workers"))
+        return is_told or not same_seed or fetch.is_stateful(self.dataset)
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: everything but iterators, which belong to this loader."""

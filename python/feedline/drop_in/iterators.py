@@ -52,7 +52,8 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._crashes: dict[int, Failure] = {}  # by worker: what it said before it ended
         self._crew: Any = None
         self._page_lock: PageLock | None = None
-        torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
+        with loader._course.as_if_begun():
+            torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
         self._take_settings(loader)
         self._profile_name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
         prefetch = self._course.prefetch if self._settings.prefetches_by_bytes else None
@@ -114,6 +115,8 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         spec.wants_state = every  # of those that are started later, too
         for worker in range(self._num_workers):
             self._crew.send(worker, 0, ASK, every)
+        if self._cursor.finished and self._persistent_workers and self._ahead is None:
+            self._ask_behind_the_end()
         is_within = self._cursor.delivered and not self._cursor.finished
         if is_within and not self._course.fresh_workers and fetch.is_stateful(self._dataset):
             _log.warning(
@@ -121,6 +124,14 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 "again with a dataset as you make it, which knows nothing of the epochs before. Call state_dict() "
                 "before the first epoch, or give snapshot_every_n_steps=1, if that matters"
             )
+
+    def _ask_behind_the_end(self) -> None:
+        """Nobody wanted states before the epoch ended: workers that live on still have what it left behind."""
+        for worker in range(self._num_workers):
+            if self._cursor.ends.get(worker) is None:
+                self._cursor.ends.pop(worker, None)
+                self._unknown[worker] = True
+                self._crew.send(worker, 0, LAST, self._mark)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         self._take_settings(loader)
@@ -133,7 +144,8 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             course.adopt(self._cursor, self._settings)
             return
         self._before_iter = state.take_randomness(self._settings)
-        torch_dataloader._BaseDataLoaderIter._reset(self, loader, first_iter)
+        with course.as_if_begun():
+            torch_dataloader._BaseDataLoaderIter._reset(self, loader, first_iter)
         self._open_epoch(loader)
         self._mark += 1
         self._unknown = dict.fromkeys(range(self._num_workers), False) if self._asks_workers() else {}
@@ -141,7 +153,8 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._workers_status = [True] * self._num_workers
         cycle_from = 0
         self._give_up_tasks()
-        self._rcvd_idx = self._first_idx = self._send_idx
+        self._rcvd_idx = self._send_idx
+        self._border = self._send_idx + len(self._cursor.waiting)  # of tasks that a state of now passes over
         self._crew.skip_before(self._send_idx)
         self._tasks_outstanding = self._owed_tasks = 0
         self._workers_num_tasks = [0] * self._num_workers
@@ -347,10 +360,12 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
 
     def _is_unknown(self, worker: int) -> bool:
         """Whether a state of this moment wants what this worker has yet to tell."""
-        if worker not in self._unknown or not self._workers_status[worker]:
+        if worker not in self._unknown:
             return False
         if self._cursor.finished:
             return self._persistent_workers and worker not in self._cursor.ends
+        if not self._workers_status[worker]:
+            return False
         entry = self._cursor.by_worker[worker]
         return not entry["batches"] and entry["state"] is None and not self._unknown[worker]
 
@@ -492,8 +507,9 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             self._prefetch_by_bytes()
         self._put_next()
         kind, value = task.frame.kind, task.frame.decode()
+        is_furthest = self._note_place(number)
         if kind == FAILED:
-            self._pass(task.worker, task.drawn, task.samplers)
+            self._pass(task.worker, task.drawn, task.samplers, is_furthest)
             raise value.exception()
         data, more = value if kind == DATA_AND_MORE else (value, NO_MORE)
         del value
@@ -508,8 +524,17 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 self._compare_print(task.worker, more["print"])
         if self._refills:
             self._cursor.refill_end = self._refills.end
-        self._cursor.deliver(task.worker, task.drawn, more, task.samplers)
+        self._cursor.deliver(task.worker, task.drawn, more, task.samplers, is_furthest)
         return self._finished(data)
+
+    def _note_place(self, number: int) -> bool | None:
+        """With in_order=False: whether no task behind this one was answered. A state names those in front that wait."""
+        if self._in_order or self._dataset_kind == ITERABLE:
+            return None
+        is_furthest = number >= self._border
+        self._border = max(self._border, number + 1)
+        self._cursor.waiting = [t.drawn for n, t in self._task_info.items() if n < self._border]
+        return is_furthest
 
     def _compare_print(self, worker: int, crc: int) -> None:
         other = self._prints.setdefault(crc, worker)
@@ -576,6 +601,6 @@ class _NextEpoch:
             else:
                 task.frame.drop()
         iterator._crew.skip_before(self.border)
-        iterator._rcvd_idx = self.border
+        iterator._rcvd_idx = iterator._border = self.border
         iterator._sampler_iter, iterator._drawn, iterator._refills = self._indices, True, None
         iterator._cursor, iterator._resume = self.cursor, None
