@@ -103,6 +103,7 @@ class Course:
             cursor.samplers, cursor.ended = self.cursor.samplers, self.cursor.randomness_in_words(settings)
         if resume is not None:
             cursor.delivered, cursor.replay = resume["delivered"], resume.get("randomness")
+            cursor.taken = resume.get("taken", 0)
             cursor.waiting = list(resume.get("waiting", ()))
             resume["workers"] = _fitting(resume, settings)
         self.cursor = cursor

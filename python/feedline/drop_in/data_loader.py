@@ -71,6 +71,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
             torch's defaults.
         worker_method: ``"process"`` (also ``"multiprocessing"``) or ``"thread"``.
         prefetch_epochs: with persistent workers, begin the next epoch's batches while this one ends.
+        central_batching: of an IterableDataset with workers: every batch but the last is full, and ``drop_last`` leaves
+            out that one alone, whatever the number of workers: what each of them has left at its end becomes batches
+            here. A dataset that does not share itself out among workers is read by one of them, so nothing comes twice.
         snapshot_every_n_steps: after every how many batches a worker's stateful dataset is asked for its state, and
             where an epoch begins and ends; 0: only there; None: only there, from the first :meth:`state_dict` or
             :meth:`load_state_dict` on; ``"auto"``: 1, for streams from the first of these calls on.
@@ -106,6 +109,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         settings: str | os.PathLike[str] | None = None,
         worker_method: str = "process",
         prefetch_epochs: bool = False,
+        central_batching: bool = False,
         snapshot_every_n_steps: int | str | None = "auto",
         stall_timeout: float = _STALL_S,
     ) -> None:
@@ -139,6 +143,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
                 "settings": settings,
                 "worker_method": worker_method,
                 "prefetch_epochs": prefetch_epochs,
+                "central_batching": central_batching,
                 "snapshot_every_n_steps": snapshot_every_n_steps,
                 "stall_timeout": stall_timeout,
             },

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
 import itertools
 import logging
@@ -26,11 +27,13 @@ from .page_lock import PageLock, page_lock_for
 from .payload import Payload
 from .position import ITERABLE, NO_MORE, Position, recipe_of
 from .settings import Settings
+from .stream_shares import how_shared
 from .threads import ThreadCrew
 from .watchdog import Watchdog
 from .worker import AHEAD, ASK, BAD, CRASHED, DATA_AND_MORE, END, EPOCH, FAILED, LAST, STATE, TASK, EpochStart, Spec
 
 _log = logging.getLogger("feedline")
+_KEPT = object()  # no batch: its samples wait for others
 
 
 class _Task:
@@ -92,6 +95,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             wants_state=self._course.snapshot_steps(self._settings) if self._may_have_state() else 0,
             budget=max(1, self._settings.budget_bytes() // self._num_workers),
             ahead=self._prefetch_factor,
+            readers=1 if self._has_one_reader() else None,
         )
         payload = Payload(self._dataset, self._collate_fn, self._worker_init_fn)
         if self._settings.in_threads:
@@ -151,9 +155,13 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._unknown = dict.fromkeys(range(self._num_workers), False) if self._asks_workers() else {}
         self._cursor.keeps_indices = self._asks_samplers and self._asks_workers()
         self._workers_status = [True] * self._num_workers
+        if self._has_one_reader():
+            self._workers_status[1:] = [False] * (self._num_workers - 1)
+            self._unknown = {worker: False for worker in self._unknown if worker == 0}
         cycle_from = 0
         self._give_up_tasks()
         self._rcvd_idx = self._send_idx
+        self._rest: dict[int, list[Any]] = {}  # by worker: samples that it had left, too few for a batch
         self._border = self._send_idx + len(self._cursor.waiting)  # of tasks that a state of now passes over
         self._crew.skip_before(self._send_idx)
         self._tasks_outstanding = self._owed_tasks = 0
@@ -168,9 +176,31 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         cycle = itertools.chain(range(cycle_from, self._num_workers), itertools.cycle(range(self._num_workers)))
         self._worker_queue_idx_cycle = cycle
         for worker in range(self._num_workers):
-            self._crew.send(worker, 0, EPOCH, self._epoch_start(worker, again))
+            if self._workers_status[worker]:
+                self._crew.send(worker, 0, EPOCH, self._epoch_start(worker, again))
         for _ in range(self._prefetch_factor * self._num_workers):
             self._try_put_index()
+
+    def _has_one_reader(self) -> bool:
+        """With central_batching: others would give the same samples again.
+
+        That one is told to be alone, so a dataset that asks in a way that cannot be seen gives all of them, too.
+        """
+        settings = self._settings
+        if not (settings.central_batching and settings.iterable and self._num_workers > 1):
+            return False
+        if isinstance(self._dataset, IterDataPipe):  # torch shares these out
+            return False
+        if how_shared(settings.dataset, settings.worker_init_fn):
+            return False
+        if not self._course.warned_unsharded:
+            self._course.warned_unsharded = True
+            _log.warning(
+                "central_batching: whether %s shares its samples out cannot be seen: one of %d workers reads it all",
+                type(settings.dataset).__qualname__,
+                self._num_workers,
+            )
+        return True
 
     def _give_up_tasks(self) -> None:
         for task in self._task_info.values():
@@ -302,6 +332,9 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         while True:
             number = self._wanted()
             if number is None:
+                rest = self._batch_of_rest()
+                if rest is not None:
+                    return rest
                 self._end_epoch()
                 if not self._persistent_workers:
                     self._shutdown_workers()
@@ -320,7 +353,9 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             del self._task_info[number]
             if number == self._rcvd_idx:
                 self._rcvd_idx += 1
-            return self._deliver(number, task)
+            data = self._deliver(number, task)
+            if data is not _KEPT:
+                return data
 
     def _wanted(self) -> int | None:
         """The task that comes next; None at the end of the epoch."""
@@ -522,6 +557,9 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 self._log_bad(more["bad"], self._cursor.delivered)
             if "print" in more:
                 self._compare_print(task.worker, more["print"])
+            if "short" in more:
+                self._rest[task.worker] = data
+                return _KEPT
         if self._refills:
             self._cursor.refill_end = self._refills.end
         self._cursor.deliver(task.worker, task.drawn, more, task.samplers, is_furthest)
@@ -547,6 +585,28 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 worker,
                 self._num_workers,
             )
+
+    def _batch_of_rest(self) -> Any:
+        """With central_batching, when all workers have ended: a batch of what they had left; None: there is none.
+
+        Their positions in a state are in front of these samples, which are read again where it is loaded.
+        """
+        size = self._settings.batch_size
+        if not self._rest or size is None:
+            return None
+        first = self._cursor.taken
+        samples = list(itertools.chain.from_iterable(self._rest[worker] for worker in sorted(self._rest)))
+        samples = samples[first : first + size]
+        if not samples or (self._drop_last and len(samples) < size):
+            self._rest = {}
+            return None
+        self._cursor.taken += len(samples)
+        self._cursor.delivered += 1
+        seed = self._settings.seed
+        with fetch.untouched_generators() if seed is not None else contextlib.nullcontext():
+            if seed is not None:
+                fetch.seed_everything(seed, self._cursor.epoch, "collate", first)
+            return self._finished(self._collate_fn(samples))
 
     # -- the end
 

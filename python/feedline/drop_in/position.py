@@ -251,6 +251,7 @@ def recipe_of(iterator: Any) -> Recipe:
         drop_last=iterator._drop_last,
         on_error=iterator._settings.on_error,
         seed=iterator._settings.seed,
+        leaves_short=iterator._settings.central_batching and iterator._settings.num_workers > 0,
     )
 
 

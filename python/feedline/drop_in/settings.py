@@ -27,6 +27,7 @@ _CHOICES = {
     "lower": ("auto", "never", "require"),
     "worker_method": ("process", "multiprocessing", "thread"),
 }
+_SWITCHES = ("central_batching",)
 _INTEGERS = {"seed": None, "error_budget": 0, "snapshot_every_n_steps": 0}  # the least, where there is one
 
 
@@ -52,6 +53,7 @@ class Settings:
     iterable: bool
     auto_collation: bool  # batches are put together here, from single samples
     batch_size: int | None
+    central_batching: bool  # of a stream: batches are full whatever the number of workers
     collate_fn: Any
     worker_init_fn: Any
     num_workers: int
@@ -82,6 +84,7 @@ class Settings:
             iterable=loader._dataset_kind == torch_dataloader._DatasetKind.Iterable,
             auto_collation=loader._auto_collation,
             batch_size=loader.batch_size,
+            central_batching=loader.central_batching,
             collate_fn=loader.collate_fn,
             worker_init_fn=loader.worker_init_fn,
             num_workers=int(loader.num_workers),
@@ -164,6 +167,9 @@ def _check(own: Mapping[str, Any]) -> None:
     for name, words in _CHOICES.items():
         if own[name] not in words:
             raise ConfigError(f"{name} must be one of {', '.join(words)}, not {own[name]!r}")
+    for name in _SWITCHES:
+        if not isinstance(own[name], bool):
+            raise ConfigError(f"{name} must be True or False, not {own[name]!r}")
     for name, low in _INTEGERS.items():
         value = own[name]
         if value is None or (name == "snapshot_every_n_steps" and value == "auto"):

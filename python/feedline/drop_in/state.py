@@ -54,6 +54,7 @@ class Cursor:
         self.ended: dict[str, Any] | None = None  # until a batch came: `samplers` are of the epoch before, of this
         self.epochs: list[int | None] = []
         self.ends: dict[int, Any] = {}  # by worker that lives on: what its dataset says behind the last batch
+        self.taken = 0  # with central_batching: of the samples that workers had left at their ends
         self.keeps_indices = False  # those behind a worker's last state, for no order is replayed
         self.fetcher: fetch.Fetcher | None = None  # of this process, where its dataset has a state
         self.last_index: Any = None  # of those that were delivered, the last one in the order
@@ -224,6 +225,8 @@ def to_json(cursor: Cursor, settings: Settings, own: dict[str, Any] | None) -> d
     state["randomness"] = cursor.randomness_in_words(settings)
     state["drawn"] = cursor.randomness is not None
     state["last_index"] = fingerprint(cursor.last_index) if cursor.delivered else None
+    if cursor.taken:
+        state["taken"] = cursor.taken
     if cursor.waiting:
         state["waiting"] = [plain(index) for index in cursor.waiting]
     if cursor.ended is not None and not cursor.delivered:

@@ -69,6 +69,7 @@ class Spec:
     ring: Ring | None = None
     budget: int = 0
     ahead: int = 2
+    readers: int | None = None  # among how many workers a dataset is to share itself out; None: all
     stack_fd: Any = None
     method: str = "multiprocessing"
     main_thread: bool = True
@@ -113,7 +114,9 @@ class Session:
             if spec.recipe.collate_fn is torch_collate.default_collate:
                 self._recipe = replace(spec.recipe, collate_fn=_collate_in_thread)
         dataset = payload.dataset.original if isinstance(payload.dataset, NativePrefix) else payload.dataset
-        info = torch_worker.WorkerInfo(id=worker, num_workers=spec.num_workers, seed=seed, dataset=dataset, **more)
+        info = torch_worker.WorkerInfo(
+            id=worker, num_workers=spec.readers or spec.num_workers, seed=seed, dataset=dataset, **more
+        )
         set_worker_info(info, own_process)
         if payload.init_fn is not None:
             self._notice(fetch.INIT, None)
@@ -209,6 +212,8 @@ class Session:
         assert self._fetcher is not None
         if self._fetcher.bad:
             more["bad"] = self._fetcher.bad
+        if self._fetcher.is_short:
+            more["short"] = True
         if self._wants_state:
             self._since_state += 1
             if self._since_state % self._wants_state == 0:
@@ -317,7 +322,7 @@ def _work(
             begin_collecting()
             return payload
 
-        session = Session(spec, worker, notice, gatherer if gathers else None)
+        session = Session(spec, worker, notice, gatherer if gathers and not spec.recipe.leaves_short else None)
         session.start(loaded, own_process=True)
         _serve(session, port, Encoder(writer), writer, control)
     except _Stopped:
