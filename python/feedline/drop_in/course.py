@@ -35,6 +35,7 @@ class Course:
         running: iterators in the middle of an epoch.
         fresh_workers: the workers of the epoch were started for it.
         wants_state: somebody has asked for a state, and may do so again.
+        given: attributes that the dataset was given in all workers, by name.
         errors: bad samples that were skipped or replaced.
         wait_s: seconds in ``next()``, of the epoch that was begun last; None: nobody measures it.
         page_lock_refusal: why batches are pinned by torch, where there is a GPU.
@@ -53,6 +54,7 @@ class Course:
         self.running: weakref.WeakSet[Any] = weakref.WeakSet()
         self.fresh_workers = True
         self.wants_state = False
+        self.given: dict[str, Any] = {}
         self.errors: list[BadSample] = []
         self.wait_s: float | None = None
         self.page_lock_refusal: str | None = None

@@ -30,7 +30,22 @@ from .settings import Settings
 from .stream_shares import how_shared
 from .threads import ThreadCrew
 from .watchdog import Watchdog
-from .worker import AHEAD, ASK, BAD, CRASHED, DATA_AND_MORE, END, EPOCH, FAILED, LAST, STATE, TASK, EpochStart, Spec
+from .worker import (
+    AHEAD,
+    ASK,
+    BAD,
+    CRASHED,
+    DATA_AND_MORE,
+    END,
+    EPOCH,
+    FAILED,
+    GIVE,
+    LAST,
+    STATE,
+    TASK,
+    EpochStart,
+    Spec,
+)
 
 _log = logging.getLogger("feedline")
 _KEPT = object()  # no batch: its samples wait for others
@@ -83,6 +98,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         if resumed is not None:
             self._base_seed = resumed
         self._dataset = self._dataset if prefix is None else prefix.wrap(self._dataset)
+        self._has_prefix = prefix is not None  # made of the dataset as it was
         self._crew = self._make_crew(loader)
         self._workers = self._crew.workers
         self._reset(loader, first_iter=True)
@@ -128,6 +144,14 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 "again with a dataset as you make it, which knows nothing of the epochs before. Call state_dict() "
                 "before the first epoch, or give snapshot_every_n_steps=1, if that matters"
             )
+
+    def give(self, name: str, value: Any) -> bool:
+        """Sets an attribute of the dataset in all workers, behind the tasks they have. False: they cannot see it."""
+        if self._shutdown or self._broken or self._is_inherited():
+            return True
+        for worker in range(self._num_workers):
+            self._crew.send(worker, 0, GIVE, (name, value))
+        return not self._has_prefix
 
     def _ask_behind_the_end(self) -> None:
         """Nobody wanted states before the epoch ended: workers that live on still have what it left behind."""
@@ -488,6 +512,8 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             current.deaths += 1
         held = [t.frame for t in self._task_info.values() if t.frame is not None and t.worker == worker]
         self._crew.respawn(worker, [block for frame in held for block in frame.occupied()])
+        for given in self._course.given.items():
+            self._crew.send(worker, 0, GIVE, given)
         start = self._epoch_start(worker, {})
         if self._dataset_kind == ITERABLE:
             entry = self._cursor.by_worker[worker]

@@ -16,6 +16,7 @@ from torch.utils.data import dataloader as torch_dataloader
 from ..data.arguments import byte_count
 from ..errors import ConfigError
 from ..machine import limits
+from ..samplers.distributed import exact
 from . import choices, fetch
 from .choices import AutomaticPrefetch, AutomaticWorkers, Choice, NotGiven
 
@@ -25,6 +26,7 @@ _STOCK = frozenset(inspect.signature(torch_dataloader.DataLoader.__init__).param
 _CHOICES = {
     "on_error": ("raise", "skip", "replace"),
     "lower": ("auto", "never", "require"),
+    "uneven": ("pad", "exact"),
     "worker_method": ("process", "multiprocessing", "thread"),
 }
 _SWITCHES = ("central_batching",)
@@ -146,6 +148,8 @@ def resolve(stock: Mapping[str, Any], own: Mapping[str, Any]) -> Resolved:
     stock |= {choice.name: choice.value for choice in chosen}
     stock = {name: value.default if isinstance(value, NotGiven) else value for name, value in stock.items()}
     _resolve_workers(stock, is_chosen=any(choice.name == "num_workers" for choice in chosen))
+    if own["uneven"] == "exact":
+        stock["sampler"] = exact(stock["sampler"])
     if own["seed"] is not None and stock["generator"] is None:
         stock["generator"] = SeededGenerator()
     return Resolved({name: value for name, value in stock.items() if name in _STOCK}, own, chosen)

@@ -31,13 +31,21 @@ from torch.utils.data.sampler import (
 )
 
 from ..errors import ConfigError
+from ..samplers.buckets import BucketBatchSampler
+from ..samplers.distributed import DistributedSampler as ExactSampler
 from . import fetch
 from .settings import Order, Settings
 
 VERSION = 2
 _READABLE = (1, 2)
 _KNOWN_SAMPLERS = (RandomSampler, WeightedRandomSampler, SubsetRandomSampler)  # draw from their `generator` alone
-_FIXED_SAMPLERS = (SequentialSampler, DistributedSampler, _InfiniteConstantSampler)  # draw nothing
+_FIXED_SAMPLERS = (
+    SequentialSampler,
+    DistributedSampler,
+    ExactSampler,
+    BucketBatchSampler,
+    _InfiniteConstantSampler,
+)  # draw nothing
 
 
 class Cursor:

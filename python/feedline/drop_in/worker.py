@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
+import functools
 import os
 import random
 import signal
@@ -35,7 +36,7 @@ from .ring import Control, Ring
 from .ring_writer import RingWriter
 
 # Messages to a worker, and from it. STATE: (mark of the epoch, whether behind its last batch, what the dataset says).
-EPOCH, TASK, STOP, LOAD, ASK, AHEAD, LAST = 1, 2, 3, 4, 5, 6, 7
+EPOCH, TASK, STOP, LOAD, ASK, AHEAD, LAST, GIVE = 1, 2, 3, 4, 5, 6, 7, 8
 DATA, DATA_AND_MORE, END, FAILED, BAD, CRASHED, STATE = 11, 12, 13, 14, 15, 16, 17
 
 STACK_SIGNAL = signal.SIGRTMAX - 2  # asks a worker for its Python stack; hardly anybody uses real-time signals
@@ -130,6 +131,9 @@ class Session:
         if kind == ASK:
             self._wants_state, self._since_state = value, 0
             return None
+        if kind == GIVE:
+            self._give(*value)
+            return None
         if kind == LAST:
             return STATE, self._last_state(value)
         failure = self._start_failure or self._epoch_failure
@@ -151,6 +155,12 @@ class Session:
         except Exception as error:
             return FAILED, self._fetcher.failure(error)
         return (DATA_AND_MORE, (data, more)) if more else (DATA, data)
+
+    def _give(self, name: str, value: Any) -> None:
+        """The loop has set this attribute of its dataset."""
+        if self._payload is not None:
+            dataset = self._payload.dataset
+            put_attribute(dataset.original if isinstance(dataset, NativePrefix) else dataset, name, value)
 
     def _begin(self, start: EpochStart) -> None:
         self._ended = False
@@ -232,6 +242,12 @@ class Session:
 
     def _failure(self, error: BaseException) -> Failure:
         return Failure(error, f"in DataLoader worker process {self._worker}", self._worker, None, None)
+
+
+def put_attribute(dataset: Any, name: str, value: Any) -> None:
+    """`name` may be of a part: ``"transform.size"``."""
+    *parts, last = name.split(".")
+    setattr(functools.reduce(getattr, parts, dataset), last, value)
 
 
 def _thread_generators(seed: int, base_seed: int, worker: int) -> dict[str, Any]:

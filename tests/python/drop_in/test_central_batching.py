@@ -49,7 +49,7 @@ def test_all_batches_but_the_last_are_full_and_every_sample_comes_once(workers, 
     loader = DataLoader(Shared(), batch_size, **more)
     batches = list(loader)
     found = items(batches)
-    assert sorted(sum(found, [])) == list(range(SIZE))
+    assert sorted(item for batch in found for item in batch) == list(range(SIZE))
     assert [len(batch) for batch in found] == [batch_size] * (SIZE // batch_size) + [SIZE % batch_size]
     assert len(found) == len(loader), "torch's length, which is wrong of streams with workers otherwise"
     assert all(torch.equal(first[:, 0], second) and first.shape == (len(second), 3) for first, second in batches)
