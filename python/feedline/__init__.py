@@ -54,8 +54,11 @@ from .trace.profiling import profile
 from .version import installed_version as _installed_version
 
 if TYPE_CHECKING:
+    from .data.shared_list import shared as shared  # imports NumPy
     from .drop_in.data_loader import DataLoader as DataLoader  # not in __all__: a star import would import torch
     from .drop_in.data_loader import StatefulDataLoader as StatefulDataLoader
+    from .samplers.buckets import BucketBatchSampler as BucketBatchSampler
+    from .samplers.distributed import DistributedSampler as DistributedSampler
 
 __version__: str
 
@@ -67,6 +70,18 @@ def __getattr__(name: str) -> Any:
         from .drop_in import data_loader
 
         return getattr(data_loader, name)
+    if name == "shared":  # imports NumPy
+        from .data import shared_list
+
+        return shared_list.shared
+    if name == "DistributedSampler":
+        from .samplers import distributed
+
+        return distributed.DistributedSampler
+    if name == "BucketBatchSampler":
+        from .samplers import buckets
+
+        return buckets.BucketBatchSampler
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

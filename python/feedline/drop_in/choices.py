@@ -18,6 +18,7 @@ from . import stream_shares
 
 CHOSEN = ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory")
 FIRST_AHEAD = 2  # batches ahead of each worker until one was measured: torch's default
+_DEEPEST = 100  # subsets of subsets
 _MOST_AHEAD = 4  # of each worker: who waits for longer than that lacks workers, and not a longer queue
 
 
@@ -83,7 +84,9 @@ def automatic_workers(dataset: Any, worker_init_fn: Any = None) -> tuple[int, st
     One for an IterableDataset of which each worker might read all: samples that come again cost more than waiting.
     """
     inner = dataset
-    while hasattr(inner, "dataset") and hasattr(inner, "indices"):
+    for _ in range(_DEEPEST):  # a mock has every attribute, without end
+        if not (hasattr(inner, "dataset") and hasattr(inner, "indices")):
+            break
         inner = inner.dataset
     if isinstance(inner, (TensorDataset, torch.Tensor, list, tuple, range)):
         return 0, f"a {type(inner).__name__} is in memory, and reading it only slicing"

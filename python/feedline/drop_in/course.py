@@ -6,6 +6,7 @@ It holds neither of them: a loader with workers that live on holds its iterator,
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import weakref
 from collections.abc import Mapping
@@ -34,6 +35,7 @@ class Course:
         running: iterators in the middle of an epoch.
         fresh_workers: the workers of the epoch were started for it.
         wants_state: somebody has asked for a state, and may do so again.
+        given: attributes that the dataset was given in all workers, by name.
         errors: bad samples that were skipped or replaced.
         wait_s: seconds in ``next()``, of the epoch that was begun last; None: nobody measures it.
         page_lock_refusal: why batches are pinned by torch, where there is a GPU.
@@ -52,6 +54,7 @@ class Course:
         self.running: weakref.WeakSet[Any] = weakref.WeakSet()
         self.fresh_workers = True
         self.wants_state = False
+        self.given: dict[str, Any] = {}
         self.errors: list[BadSample] = []
         self.wait_s: float | None = None
         self.page_lock_refusal: str | None = None
@@ -102,10 +105,20 @@ class Course:
             cursor.samplers, cursor.ended = self.cursor.samplers, self.cursor.randomness_in_words(settings)
         if resume is not None:
             cursor.delivered, cursor.replay = resume["delivered"], resume.get("randomness")
+            cursor.taken = resume.get("taken", 0)
+            cursor.waiting = list(resume.get("waiting", ()))
             resume["workers"] = _fitting(resume, settings)
         self.cursor = cursor
         self.epoch += 1
         return cursor, resume
+
+    def as_if_begun(self) -> contextlib.AbstractContextManager[None]:
+        """While torch makes its part of an iterator, for which it draws from the process's generators.
+
+        Within an epoch that was begun before, whoever put these where they were then has them behind those draws.
+        """
+        is_begun = self.pending is not None and self.pending.get("begun", False)
+        return fetch.untouched_generators() if is_begun else contextlib.nullcontext()
 
     def may_use(self, ahead: Any, settings: Settings) -> bool:
         """Whether the epoch that was begun ahead is still the one that is wanted."""

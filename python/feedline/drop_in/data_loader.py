@@ -19,7 +19,7 @@ from torch.utils.data.dataloader import DataLoader as _TorchDataLoader
 from ..errors import ConfigError, WorkerDiedError
 from ..loader.loader import BadSample, publish
 from ..loader.statistics import Statistics
-from . import page_lock, preflight
+from . import fetch, page_lock, preflight
 from .choices import CHOSEN, NO_WORKERS, OFF, ONE, Choice
 from .course import Course
 from .iterators import WorkerIterator
@@ -27,6 +27,8 @@ from .lowering import ArrayPlan, ImagePlan, PrefixPlan, missed, plan_lowering
 from .position import Position
 from .settings import Settings, resolve
 from .single import SingleIterator
+from .state_edits import skipped
+from .worker import put_attribute
 
 __all__ = [
     "DataLoader",
@@ -72,6 +74,12 @@ class DataLoader(_TorchDataLoader[_T_co]):
             torch's defaults.
         worker_method: ``"process"`` (also ``"multiprocessing"``) or ``"thread"``.
         prefetch_epochs: with persistent workers, begin the next epoch's batches while this one ends.
+        central_batching: of an IterableDataset with workers: every batch but the last is full, and ``drop_last`` leaves
+            out that one alone, whatever the number of workers: what each of them has left at its end becomes batches
+            here. A dataset that does not share itself out among workers is read by one of them, so nothing comes twice.
+        uneven: of a `sampler` that is torch's ``DistributedSampler``: ``"pad"``: as it is, it repeats samples so that
+            all ranks have as many; ``"exact"``: :class:`feedline.DistributedSampler` takes its place, and every sample
+            comes once.
         snapshot_every_n_steps: after every how many batches a worker's stateful dataset is asked for its state, and
             where an epoch begins and ends; 0: only there; None: only there, from the first :meth:`state_dict` or
             :meth:`load_state_dict` on; ``"auto"``: 1, for streams from the first of these calls on.
@@ -107,6 +115,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
         settings: str | os.PathLike[str] | None = None,
         worker_method: str = "process",
         prefetch_epochs: bool = False,
+        central_batching: bool = False,
+        uneven: str = "pad",
         snapshot_every_n_steps: int | str | None = "auto",
         stall_timeout: float = _STALL_S,
     ) -> None:
@@ -140,6 +150,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
                 "settings": settings,
                 "worker_method": worker_method,
                 "prefetch_epochs": prefetch_epochs,
+                "central_batching": central_batching,
+                "uneven": uneven,
                 "snapshot_every_n_steps": snapshot_every_n_steps,
                 "stall_timeout": stall_timeout,
             },
@@ -221,7 +233,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
         # numbers of workers begin with their seed.
         seed = pending.get("base_seed")
         same_seed = seed is None or seed == getattr(iterator, "_base_seed", seed)
-        return pending["kind"] == "iterable" or bool(pending.get("workers")) or not same_seed
+        is_told = pending["kind"] == "iterable" or bool(pending.get("workers"))
+        return is_told or not same_seed or fetch.is_stateful(self.dataset)
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: everything but iterators, which belong to this loader."""
@@ -265,6 +278,33 @@ class DataLoader(_TorchDataLoader[_T_co]):
         if state_dict:
             self._early = None
         self._course.load_state_dict(state_dict, Settings.of(self))
+
+    def skip(self, batches: int) -> None:
+        """The next ``iter()`` goes on so many batches behind where the loader stands, as if they had been delivered.
+
+        Samples with indices are not read. Of an IterableDataset every worker reads its part of them and drops it.
+
+        Raises:
+            ConfigError: `batches` is no number from 0 on, or the sampler has a state of its own.
+        """
+        self.load_state_dict(skipped(self.state_dict(), batches, Settings.of(self)))
+
+    def broadcast(self, name: str, value: Any) -> None:
+        """Sets an attribute of the dataset here and in workers that live on, which get it behind the batches they were
+        asked for already: call it between two epochs for all of the next one.
+
+        Args:
+            name: of the dataset; ``"transform.size"`` is of its transform.
+            value: what pickle takes, where workers are processes.
+
+        Raises:
+            AttributeError: the dataset has no such part, or cannot be given it.
+        """
+        put_attribute(self.dataset, name, value)
+        self._course.given[name] = value
+        iterator = self._course.iterator()
+        if isinstance(iterator, WorkerIterator) and not iterator.give(name, value):
+            self._iterator = None  # what runs natively in its workers was made of the dataset as it was
 
     # -- what it does
 

@@ -37,6 +37,7 @@ class Recipe:
     drop_last: bool
     on_error: str = "raise"
     seed: int | None = None
+    leaves_short: bool = False  # of a stream: a batch that is not full is left as a list of samples
 
 
 class BadSamplesError(Exception):
@@ -82,6 +83,7 @@ class Fetcher:
         self.recipe, self.dataset, self.epoch, self.worker, self.notice = recipe, dataset, epoch, worker, notice
         self._gatherer = gatherer
         self.bad: list[Failure] = []
+        self.is_short = False  # the last fetch gave a list of samples: too few for a batch
         self.sample: Any = None  # at work, for the error message
 
     def fetch(self, index: Any) -> Any:
@@ -221,6 +223,9 @@ class IterableFetcher(Fetcher):
             except StopIteration:
                 self._ended = True
                 break
+        self.is_short = self.recipe.leaves_short and 0 < len(samples) < len(index)
+        if self.is_short:
+            return samples
         if not samples or (self.recipe.drop_last and len(samples) < len(index)):
             raise StopIteration
         return self._collate(samples, list(range(self._count - len(samples), self._count)))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
 import itertools
 import logging
@@ -26,11 +27,28 @@ from .page_lock import PageLock, page_lock_for
 from .payload import Payload
 from .position import ITERABLE, NO_MORE, Position, recipe_of
 from .settings import Settings
+from .stream_shares import how_shared
 from .threads import ThreadCrew
 from .watchdog import Watchdog
-from .worker import AHEAD, ASK, BAD, CRASHED, DATA_AND_MORE, END, EPOCH, FAILED, LAST, STATE, TASK, EpochStart, Spec
+from .worker import (
+    AHEAD,
+    ASK,
+    BAD,
+    CRASHED,
+    DATA_AND_MORE,
+    END,
+    EPOCH,
+    FAILED,
+    GIVE,
+    LAST,
+    STATE,
+    TASK,
+    EpochStart,
+    Spec,
+)
 
 _log = logging.getLogger("feedline")
+_KEPT = object()  # no batch: its samples wait for others
 
 
 class _Task:
@@ -52,7 +70,8 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._crashes: dict[int, Failure] = {}  # by worker: what it said before it ended
         self._crew: Any = None
         self._page_lock: PageLock | None = None
-        torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
+        with loader._course.as_if_begun():
+            torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
         self._take_settings(loader)
         self._profile_name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
         prefetch = self._course.prefetch if self._settings.prefetches_by_bytes else None
@@ -79,6 +98,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         if resumed is not None:
             self._base_seed = resumed
         self._dataset = self._dataset if prefix is None else prefix.wrap(self._dataset)
+        self._has_prefix = prefix is not None  # made of the dataset as it was
         self._crew = self._make_crew(loader)
         self._workers = self._crew.workers
         self._reset(loader, first_iter=True)
@@ -91,6 +111,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             wants_state=self._course.snapshot_steps(self._settings) if self._may_have_state() else 0,
             budget=max(1, self._settings.budget_bytes() // self._num_workers),
             ahead=self._prefetch_factor,
+            readers=1 if self._has_one_reader() else None,
         )
         payload = Payload(self._dataset, self._collate_fn, self._worker_init_fn)
         if self._settings.in_threads:
@@ -114,6 +135,8 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         spec.wants_state = every  # of those that are started later, too
         for worker in range(self._num_workers):
             self._crew.send(worker, 0, ASK, every)
+        if self._cursor.finished and self._persistent_workers and self._ahead is None:
+            self._ask_behind_the_end()
         is_within = self._cursor.delivered and not self._cursor.finished
         if is_within and not self._course.fresh_workers and fetch.is_stateful(self._dataset):
             _log.warning(
@@ -121,6 +144,22 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 "again with a dataset as you make it, which knows nothing of the epochs before. Call state_dict() "
                 "before the first epoch, or give snapshot_every_n_steps=1, if that matters"
             )
+
+    def give(self, name: str, value: Any) -> bool:
+        """Sets an attribute of the dataset in all workers, behind the tasks they have. False: they cannot see it."""
+        if self._shutdown or self._broken or self._is_inherited():
+            return True
+        for worker in range(self._num_workers):
+            self._crew.send(worker, 0, GIVE, (name, value))
+        return not self._has_prefix
+
+    def _ask_behind_the_end(self) -> None:
+        """Nobody wanted states before the epoch ended: workers that live on still have what it left behind."""
+        for worker in range(self._num_workers):
+            if self._cursor.ends.get(worker) is None:
+                self._cursor.ends.pop(worker, None)
+                self._unknown[worker] = True
+                self._crew.send(worker, 0, LAST, self._mark)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         self._take_settings(loader)
@@ -133,15 +172,21 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             course.adopt(self._cursor, self._settings)
             return
         self._before_iter = state.take_randomness(self._settings)
-        torch_dataloader._BaseDataLoaderIter._reset(self, loader, first_iter)
+        with course.as_if_begun():
+            torch_dataloader._BaseDataLoaderIter._reset(self, loader, first_iter)
         self._open_epoch(loader)
         self._mark += 1
         self._unknown = dict.fromkeys(range(self._num_workers), False) if self._asks_workers() else {}
         self._cursor.keeps_indices = self._asks_samplers and self._asks_workers()
         self._workers_status = [True] * self._num_workers
+        if self._has_one_reader():
+            self._workers_status[1:] = [False] * (self._num_workers - 1)
+            self._unknown = {worker: False for worker in self._unknown if worker == 0}
         cycle_from = 0
         self._give_up_tasks()
-        self._rcvd_idx = self._first_idx = self._send_idx
+        self._rcvd_idx = self._send_idx
+        self._rest: dict[int, list[Any]] = {}  # by worker: samples that it had left, too few for a batch
+        self._border = self._send_idx + len(self._cursor.waiting)  # of tasks that a state of now passes over
         self._crew.skip_before(self._send_idx)
         self._tasks_outstanding = self._owed_tasks = 0
         self._workers_num_tasks = [0] * self._num_workers
@@ -155,9 +200,31 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         cycle = itertools.chain(range(cycle_from, self._num_workers), itertools.cycle(range(self._num_workers)))
         self._worker_queue_idx_cycle = cycle
         for worker in range(self._num_workers):
-            self._crew.send(worker, 0, EPOCH, self._epoch_start(worker, again))
+            if self._workers_status[worker]:
+                self._crew.send(worker, 0, EPOCH, self._epoch_start(worker, again))
         for _ in range(self._prefetch_factor * self._num_workers):
             self._try_put_index()
+
+    def _has_one_reader(self) -> bool:
+        """With central_batching: others would give the same samples again.
+
+        That one is told to be alone, so a dataset that asks in a way that cannot be seen gives all of them, too.
+        """
+        settings = self._settings
+        if not (settings.central_batching and settings.iterable and self._num_workers > 1):
+            return False
+        if isinstance(self._dataset, IterDataPipe):  # torch shares these out
+            return False
+        if how_shared(settings.dataset, settings.worker_init_fn):
+            return False
+        if not self._course.warned_unsharded:
+            self._course.warned_unsharded = True
+            _log.warning(
+                "central_batching: whether %s shares its samples out cannot be seen: one of %d workers reads it all",
+                type(settings.dataset).__qualname__,
+                self._num_workers,
+            )
+        return True
 
     def _give_up_tasks(self) -> None:
         for task in self._task_info.values():
@@ -289,6 +356,9 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         while True:
             number = self._wanted()
             if number is None:
+                rest = self._batch_of_rest()
+                if rest is not None:
+                    return rest
                 self._end_epoch()
                 if not self._persistent_workers:
                     self._shutdown_workers()
@@ -307,7 +377,9 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             del self._task_info[number]
             if number == self._rcvd_idx:
                 self._rcvd_idx += 1
-            return self._deliver(number, task)
+            data = self._deliver(number, task)
+            if data is not _KEPT:
+                return data
 
     def _wanted(self) -> int | None:
         """The task that comes next; None at the end of the epoch."""
@@ -347,10 +419,12 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
 
     def _is_unknown(self, worker: int) -> bool:
         """Whether a state of this moment wants what this worker has yet to tell."""
-        if worker not in self._unknown or not self._workers_status[worker]:
+        if worker not in self._unknown:
             return False
         if self._cursor.finished:
             return self._persistent_workers and worker not in self._cursor.ends
+        if not self._workers_status[worker]:
+            return False
         entry = self._cursor.by_worker[worker]
         return not entry["batches"] and entry["state"] is None and not self._unknown[worker]
 
@@ -438,6 +512,8 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             current.deaths += 1
         held = [t.frame for t in self._task_info.values() if t.frame is not None and t.worker == worker]
         self._crew.respawn(worker, [block for frame in held for block in frame.occupied()])
+        for given in self._course.given.items():
+            self._crew.send(worker, 0, GIVE, given)
         start = self._epoch_start(worker, {})
         if self._dataset_kind == ITERABLE:
             entry = self._cursor.by_worker[worker]
@@ -492,8 +568,9 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             self._prefetch_by_bytes()
         self._put_next()
         kind, value = task.frame.kind, task.frame.decode()
+        is_furthest = self._note_place(number)
         if kind == FAILED:
-            self._pass(task.worker, task.drawn, task.samplers)
+            self._pass(task.worker, task.drawn, task.samplers, is_furthest)
             raise value.exception()
         data, more = value if kind == DATA_AND_MORE else (value, NO_MORE)
         del value
@@ -506,10 +583,22 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 self._log_bad(more["bad"], self._cursor.delivered)
             if "print" in more:
                 self._compare_print(task.worker, more["print"])
+            if "short" in more:
+                self._rest[task.worker] = data
+                return _KEPT
         if self._refills:
             self._cursor.refill_end = self._refills.end
-        self._cursor.deliver(task.worker, task.drawn, more, task.samplers)
+        self._cursor.deliver(task.worker, task.drawn, more, task.samplers, is_furthest)
         return self._finished(data)
+
+    def _note_place(self, number: int) -> bool | None:
+        """With in_order=False: whether no task behind this one was answered. A state names those in front that wait."""
+        if self._in_order or self._dataset_kind == ITERABLE:
+            return None
+        is_furthest = number >= self._border
+        self._border = max(self._border, number + 1)
+        self._cursor.waiting = [t.drawn for n, t in self._task_info.items() if n < self._border]
+        return is_furthest
 
     def _compare_print(self, worker: int, crc: int) -> None:
         other = self._prints.setdefault(crc, worker)
@@ -522,6 +611,28 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 worker,
                 self._num_workers,
             )
+
+    def _batch_of_rest(self) -> Any:
+        """With central_batching, when all workers have ended: a batch of what they had left; None: there is none.
+
+        Their positions in a state are in front of these samples, which are read again where it is loaded.
+        """
+        size = self._settings.batch_size
+        if not self._rest or size is None:
+            return None
+        first = self._cursor.taken
+        samples = list(itertools.chain.from_iterable(self._rest[worker] for worker in sorted(self._rest)))
+        samples = samples[first : first + size]
+        if not samples or (self._drop_last and len(samples) < size):
+            self._rest = {}
+            return None
+        self._cursor.taken += len(samples)
+        self._cursor.delivered += 1
+        seed = self._settings.seed
+        with fetch.untouched_generators() if seed is not None else contextlib.nullcontext():
+            if seed is not None:
+                fetch.seed_everything(seed, self._cursor.epoch, "collate", first)
+            return self._finished(self._collate_fn(samples))
 
     # -- the end
 
@@ -576,6 +687,6 @@ class _NextEpoch:
             else:
                 task.frame.drop()
         iterator._crew.skip_before(self.border)
-        iterator._rcvd_idx = self.border
+        iterator._rcvd_idx = iterator._border = self.border
         iterator._sampler_iter, iterator._drawn, iterator._refills = self._indices, True, None
         iterator._cursor, iterator._resume = self.cursor, None

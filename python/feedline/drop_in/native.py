@@ -37,7 +37,8 @@ class NativeIterator(SingleIterator):
 
     def __init__(self, loader: Any) -> None:
         self._before_iter = state.take_randomness(Settings.of(loader))
-        torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
+        with loader._course.as_if_begun():
+            torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
         _check_numbers(loader)
         kind = "_MultiProcessingDataLoaderIter" if loader.num_workers else "_SingleProcessDataLoaderIter"
         self._profile_name = f"enumerate(DataLoader)#{kind}.__next__"
@@ -49,7 +50,8 @@ class NativeIterator(SingleIterator):
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         self._before_iter = state.take_randomness(Settings.of(loader))
-        torch_dataloader._BaseDataLoaderIter._reset(self, loader, first_iter)
+        with loader._course.as_if_begun():
+            torch_dataloader._BaseDataLoaderIter._reset(self, loader, first_iter)
         self._abandon()
         self._start(loader)
 
@@ -143,10 +145,7 @@ class NativeIterator(SingleIterator):
 
     def _passed(self, index: Any) -> None:
         cursor = self._cursor
-        cursor.delivered += 1
-        cursor.last_index = index
-        if self._drawn_samplers:
-            cursor.samplers = self._drawn_samplers.popleft()
+        cursor.advance(index, self._drawn_samplers.popleft() if self._drawn_samplers else None)
         if self._refills is not None:
             cursor.refill_end = self._refills.end
 

@@ -12,6 +12,8 @@ import torch
 from torch.utils.data.distributed import DistributedSampler
 from torch.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 
+from ..samplers.distributed import DistributedSampler as ExactSampler
+
 _CHUNK = 1 << 16  # indices that are Python objects at a time
 
 
@@ -55,7 +57,7 @@ def is_unique(sampler: Any) -> bool:
     inner = sampler.sampler if type(sampler) is BatchSampler else sampler
     if type(inner) is RandomSampler:
         return not inner.replacement and inner.num_samples <= len(inner.data_source)  # type: ignore[arg-type]
-    return type(inner) in (SequentialSampler, DistributedSampler)
+    return type(inner) in (SequentialSampler, DistributedSampler, ExactSampler)
 
 
 def _permutations(sampler: RandomSampler) -> Iterator[int]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import logging
 import math
 import os
@@ -42,6 +43,7 @@ class Position:
     # by the loader, which wants to know when nobody may ask for another batch; with the iterator
     _when_paused: Callable[[Any], None] | None = None
     _draw_order = staticmethod(lean_iterator)
+    _in_order = True  # batches come in the order of their indices
     # torch's iterator sets these
     _base_seed: Any
     _sampler_iter: Any
@@ -127,14 +129,17 @@ class Position:
         before = state.take_randomness(settings) if is_lazy else self._before_iter
         replay = resume.get("randomness")
         process = fetch.generator_states() if replay is not None and "torch" in replay else None
-        if not resume.get("drawn", True) and cursor.fetcher is not None:
-            process = None  # the dataset's own state is of these generators, before the order was drawn from them
-        if replay is not None:
-            state.put_randomness(order, state.randomness_of(replay))
+        taken = None if replay is None else state.randomness_of(replay)
+        # Before the order was drawn: what the dataset says of itself is of these generators. Where they stand as taken,
+        # they go where a run's go that was not interrupted.
+        if taken is not None and not resume.get("drawn", True):
+            process = None if cursor.fetcher is not None or (process and state.are_there(taken)) else process
+        if taken is not None:
+            state.put_randomness(order, taken)
             if self._asks_samplers and "ended" not in resume:
                 state.load_samplers(order, cursor.samplers)
             self._sampler_iter = iter(self._index_sampler)
-        cursor.randomness = before if replay is None else state.randomness_of(replay)
+        cursor.randomness = before if taken is None else taken
         if self._dataset_kind == ITERABLE:
             return
         try:
@@ -144,9 +149,16 @@ class Position:
                 self._sampler_iter = self._refills
             if cursor.delivered and not self._asks_samplers:
                 self._pass_over(cursor)
-            elif cursor.delivered and cursor.delivered >= _length(self._index_sampler):
+            elif cursor.delivered and cursor.passed() >= _length(self._index_sampler):
                 state.meet_end(settings, cursor.samplers)
                 self._sampler_iter = iter(())
+            if cursor.waiting:
+                if self._refills is not None and self._in_order:
+                    raise ConfigError(
+                        "load_state_dict: the state was taken with in_order=False, and on_error='skip' fills up "
+                        "the order from its end. Go on with in_order=False and workers"
+                    )
+                self._sampler_iter = itertools.chain(list(cursor.waiting), self._sampler_iter)
             if process is not None:
                 self._sampler_iter = _ReplayedOrder(self._sampler_iter)
         finally:
@@ -155,7 +167,7 @@ class Position:
 
     def _pass_over(self, cursor: state.Cursor) -> None:
         last = None
-        for _ in range(cursor.delivered):
+        for _ in range(cursor.passed()):
             last = next(self._sampler_iter, None)
             self._last_passed.append(last)
         expected = self._resume.get("last_index") if self._resume else None
@@ -196,10 +208,10 @@ class Position:
                     stage="python",
                 ) from error
 
-    def _pass(self, worker: int, index: Any, samplers: list[Any] | None) -> None:
+    def _pass(self, worker: int, index: Any, samplers: list[Any] | None, is_furthest: bool | None = None) -> None:
         """A batch that raised has had its turn: the next one follows, here and where a state of this is loaded."""
         if self._dataset_kind != ITERABLE:
-            self._cursor.deliver(worker, index, NO_MORE, samplers)
+            self._cursor.deliver(worker, index, NO_MORE, samplers, is_furthest)
         self._pause()
 
     def _refilled(self, batch: int, index: list[Any], bad: list[tuple[int, Failure]]) -> list[Any]:
@@ -239,6 +251,7 @@ def recipe_of(iterator: Any) -> Recipe:
         drop_last=iterator._drop_last,
         on_error=iterator._settings.on_error,
         seed=iterator._settings.seed,
+        leaves_short=iterator._settings.central_batching and iterator._settings.num_workers > 0,
     )
 
 

@@ -16,6 +16,7 @@ from torch.utils.data import dataloader as torch_dataloader
 from ..data.arguments import byte_count
 from ..errors import ConfigError
 from ..machine import limits
+from ..samplers.distributed import exact
 from . import choices, fetch
 from .choices import AutomaticPrefetch, AutomaticWorkers, Choice, NotGiven
 
@@ -25,8 +26,10 @@ _STOCK = frozenset(inspect.signature(torch_dataloader.DataLoader.__init__).param
 _CHOICES = {
     "on_error": ("raise", "skip", "replace"),
     "lower": ("auto", "never", "require"),
+    "uneven": ("pad", "exact"),
     "worker_method": ("process", "multiprocessing", "thread"),
 }
+_SWITCHES = ("central_batching",)
 _INTEGERS = {"seed": None, "error_budget": 0, "snapshot_every_n_steps": 0}  # the least, where there is one
 
 
@@ -52,6 +55,7 @@ class Settings:
     iterable: bool
     auto_collation: bool  # batches are put together here, from single samples
     batch_size: int | None
+    central_batching: bool  # of a stream: batches are full whatever the number of workers
     collate_fn: Any
     worker_init_fn: Any
     num_workers: int
@@ -82,6 +86,7 @@ class Settings:
             iterable=loader._dataset_kind == torch_dataloader._DatasetKind.Iterable,
             auto_collation=loader._auto_collation,
             batch_size=loader.batch_size,
+            central_batching=loader.central_batching,
             collate_fn=loader.collate_fn,
             worker_init_fn=loader.worker_init_fn,
             num_workers=int(loader.num_workers),
@@ -143,6 +148,8 @@ def resolve(stock: Mapping[str, Any], own: Mapping[str, Any]) -> Resolved:
     stock |= {choice.name: choice.value for choice in chosen}
     stock = {name: value.default if isinstance(value, NotGiven) else value for name, value in stock.items()}
     _resolve_workers(stock, is_chosen=any(choice.name == "num_workers" for choice in chosen))
+    if own["uneven"] == "exact":
+        stock["sampler"] = exact(stock["sampler"])
     if own["seed"] is not None and stock["generator"] is None:
         stock["generator"] = SeededGenerator()
     return Resolved({name: value for name, value in stock.items() if name in _STOCK}, own, chosen)
@@ -164,6 +171,9 @@ def _check(own: Mapping[str, Any]) -> None:
     for name, words in _CHOICES.items():
         if own[name] not in words:
             raise ConfigError(f"{name} must be one of {', '.join(words)}, not {own[name]!r}")
+    for name in _SWITCHES:
+        if not isinstance(own[name], bool):
+            raise ConfigError(f"{name} must be True or False, not {own[name]!r}")
     for name, low in _INTEGERS.items():
         value = own[name]
         if value is None or (name == "snapshot_every_n_steps" and value == "auto"):

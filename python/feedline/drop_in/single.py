@@ -25,7 +25,8 @@ class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
     def __init__(self, loader: Any, prefix: PrefixPlan | None = None) -> None:
         """`prefix`: what of reading the dataset runs natively."""
         self._before_iter = state.take_randomness(Settings.of(loader))
-        torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
+        with loader._course.as_if_begun():
+            torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
         self._profile_name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
         if self._timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")

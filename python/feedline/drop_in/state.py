@@ -31,13 +31,21 @@ from torch.utils.data.sampler import (
 )
 
 from ..errors import ConfigError
+from ..samplers.buckets import BucketBatchSampler
+from ..samplers.distributed import DistributedSampler as ExactSampler
 from . import fetch
 from .settings import Order, Settings
 
 VERSION = 2
 _READABLE = (1, 2)
 _KNOWN_SAMPLERS = (RandomSampler, WeightedRandomSampler, SubsetRandomSampler)  # draw from their `generator` alone
-_FIXED_SAMPLERS = (SequentialSampler, DistributedSampler, _InfiniteConstantSampler)  # draw nothing
+_FIXED_SAMPLERS = (
+    SequentialSampler,
+    DistributedSampler,
+    ExactSampler,
+    BucketBatchSampler,
+    _InfiniteConstantSampler,
+)  # draw nothing
 
 
 class Cursor:
@@ -54,9 +62,11 @@ class Cursor:
         self.ended: dict[str, Any] | None = None  # until a batch came: `samplers` are of the epoch before, of this
         self.epochs: list[int | None] = []
         self.ends: dict[int, Any] = {}  # by worker that lives on: what its dataset says behind the last batch
+        self.taken = 0  # with central_batching: of the samples that workers had left at their ends
         self.keeps_indices = False  # those behind a worker's last state, for no order is replayed
         self.fetcher: fetch.Fetcher | None = None  # of this process, where its dataset has a state
-        self.last_index: Any = None
+        self.last_index: Any = None  # of those that were delivered, the last one in the order
+        self.waiting: list[Any] = []  # with in_order=False: indices in front of that whose batches have not come
         self.refill_end: int | None = None
         self.last_worker = workers - 1
         self.by_worker: list[dict[str, Any]] = [
@@ -76,11 +86,36 @@ class Cursor:
         """What the dataset of this process says of itself."""
         return None if self.fetcher is None else self.fetcher.state()
 
-    def deliver(self, worker: int, index: Any, more: Mapping[str, Any], samplers: list[Any] | None = None) -> None:
-        """`samplers`: what those with a state said of themselves behind `index`."""
+    def passed(self) -> int:
+        """How many of the order's indices a loader that goes on from here takes no more from the order."""
+        return self.delivered + len(self.waiting)
+
+    def advance(self, index: Any, samplers: list[Any] | None = None, is_furthest: bool | None = None) -> None:
+        """The batch of `index` has had its turn.
+
+        Args:
+            samplers: what those with a state said of themselves behind `index`.
+            is_furthest: none behind it in the order came before, and `waiting` is the caller's to set; None: batches
+                come in the order, those that are waited for first.
+        """
         self.delivered += 1
-        self.last_index = index
-        self.samplers = samplers or self.samplers
+        if is_furthest is None:
+            is_furthest = not self.waiting
+            del self.waiting[:1]
+        if is_furthest:
+            self.last_index = index
+            self.samplers = samplers or self.samplers
+
+    def deliver(
+        self,
+        worker: int,
+        index: Any,
+        more: Mapping[str, Any],
+        samplers: list[Any] | None = None,
+        is_furthest: bool | None = None,
+    ) -> None:
+        """As :meth:`advance`. `more`: what `worker` said beside the batch."""
+        self.advance(index, samplers, is_furthest)
         self.last_worker = worker
         entry = self.by_worker[worker]
         entry["batches"] += 1
@@ -131,6 +166,14 @@ def take_randomness(settings: Settings) -> dict[str, Any]:
     if draws_globally(settings.order):
         taken |= {"torch": torch.get_rng_state(), "python": random.getstate(), "numpy": np.random.get_state()}
     return taken
+
+
+def are_there(taken: Mapping[str, Any]) -> bool:
+    """Whether the process's generators stand where they were taken."""
+    mersenne, counters, words = fetch.generator_states()
+    name, keys, *rest = taken["numpy"]
+    same = mersenne == tuple(taken["python"]) and torch.equal(words, taken["torch"])
+    return same and (counters[0], *counters[2:]) == (name, *rest) and bool(np.array_equal(counters[1], keys))
 
 
 def put_randomness(order: Order, taken: Mapping[str, Any]) -> None:
@@ -184,12 +227,16 @@ def fingerprint(index: Any) -> int | None:
 
 def to_json(cursor: Cursor, settings: Settings, own: dict[str, Any] | None) -> dict[str, Any]:
     """The state after the last delivered batch. `own`: of the dataset, where there are no workers."""
-    state = _common(settings, cursor.epoch, cursor.base_seed)
+    state = _common(settings, cursor.epoch, cursor.base_seed) | {"begun": True}
     state |= {"delivered": cursor.delivered, "samplers": cursor.samplers, "sampler_epochs": cursor.epochs}
     state |= {"refill_end": cursor.refill_end}
     state["randomness"] = cursor.randomness_in_words(settings)
     state["drawn"] = cursor.randomness is not None
     state["last_index"] = fingerprint(cursor.last_index) if cursor.delivered else None
+    if cursor.taken:
+        state["taken"] = cursor.taken
+    if cursor.waiting:
+        state["waiting"] = [plain(index) for index in cursor.waiting]
     if cursor.ended is not None and not cursor.delivered:
         state["ended"] = cursor.ended
     if settings.iterable or own is not None or any(w["state"] is not None for w in cursor.by_worker):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
+import functools
 import os
 import random
 import signal
@@ -35,7 +36,7 @@ from .ring import Control, Ring
 from .ring_writer import RingWriter
 
 # Messages to a worker, and from it. STATE: (mark of the epoch, whether behind its last batch, what the dataset says).
-EPOCH, TASK, STOP, LOAD, ASK, AHEAD, LAST = 1, 2, 3, 4, 5, 6, 7
+EPOCH, TASK, STOP, LOAD, ASK, AHEAD, LAST, GIVE = 1, 2, 3, 4, 5, 6, 7, 8
 DATA, DATA_AND_MORE, END, FAILED, BAD, CRASHED, STATE = 11, 12, 13, 14, 15, 16, 17
 
 STACK_SIGNAL = signal.SIGRTMAX - 2  # asks a worker for its Python stack; hardly anybody uses real-time signals
@@ -69,6 +70,7 @@ class Spec:
     ring: Ring | None = None
     budget: int = 0
     ahead: int = 2
+    readers: int | None = None  # among how many workers a dataset is to share itself out; None: all
     stack_fd: Any = None
     method: str = "multiprocessing"
     main_thread: bool = True
@@ -113,7 +115,9 @@ class Session:
             if spec.recipe.collate_fn is torch_collate.default_collate:
                 self._recipe = replace(spec.recipe, collate_fn=_collate_in_thread)
         dataset = payload.dataset.original if isinstance(payload.dataset, NativePrefix) else payload.dataset
-        info = torch_worker.WorkerInfo(id=worker, num_workers=spec.num_workers, seed=seed, dataset=dataset, **more)
+        info = torch_worker.WorkerInfo(
+            id=worker, num_workers=spec.readers or spec.num_workers, seed=seed, dataset=dataset, **more
+        )
         set_worker_info(info, own_process)
         if payload.init_fn is not None:
             self._notice(fetch.INIT, None)
@@ -126,6 +130,9 @@ class Session:
             return None if value.mark is None else (STATE, (value.mark, False, self._begun_with))
         if kind == ASK:
             self._wants_state, self._since_state = value, 0
+            return None
+        if kind == GIVE:
+            self._give(*value)
             return None
         if kind == LAST:
             return STATE, self._last_state(value)
@@ -148,6 +155,12 @@ class Session:
         except Exception as error:
             return FAILED, self._fetcher.failure(error)
         return (DATA_AND_MORE, (data, more)) if more else (DATA, data)
+
+    def _give(self, name: str, value: Any) -> None:
+        """The loop has set this attribute of its dataset."""
+        if self._payload is not None:
+            dataset = self._payload.dataset
+            put_attribute(dataset.original if isinstance(dataset, NativePrefix) else dataset, name, value)
 
     def _begin(self, start: EpochStart) -> None:
         self._ended = False
@@ -209,6 +222,8 @@ class Session:
         assert self._fetcher is not None
         if self._fetcher.bad:
             more["bad"] = self._fetcher.bad
+        if self._fetcher.is_short:
+            more["short"] = True
         if self._wants_state:
             self._since_state += 1
             if self._since_state % self._wants_state == 0:
@@ -227,6 +242,12 @@ class Session:
 
     def _failure(self, error: BaseException) -> Failure:
         return Failure(error, f"in DataLoader worker process {self._worker}", self._worker, None, None)
+
+
+def put_attribute(dataset: Any, name: str, value: Any) -> None:
+    """`name` may be of a part: ``"transform.size"``."""
+    *parts, last = name.split(".")
+    setattr(functools.reduce(getattr, parts, dataset), last, value)
 
 
 def _thread_generators(seed: int, base_seed: int, worker: int) -> dict[str, Any]:
@@ -317,7 +338,7 @@ def _work(
             begin_collecting()
             return payload
 
-        session = Session(spec, worker, notice, gatherer if gathers else None)
+        session = Session(spec, worker, notice, gatherer if gathers and not spec.recipe.leaves_short else None)
         session.start(loaded, own_process=True)
         _serve(session, port, Encoder(writer), writer, control)
     except _Stopped:

@@ -20,6 +20,19 @@ def shard(size=SIZE):
     return list(range(first, size, step))
 
 
+class SaysPlace:
+    """The state of what is gone through by a generator: a resumed one begins at `resumed`."""
+
+    def __init__(self):
+        self.at, self.resumed, self.epoch = 0, None, 0
+
+    def state_dict(self):
+        return {"at": self.at, "epoch": self.epoch}
+
+    def load_state_dict(self, state):
+        self.resumed, self.epoch = state["at"], state["epoch"]
+
+
 class Plain(Dataset):
     def __len__(self):
         return SIZE
@@ -74,11 +87,8 @@ class GloballyShuffled(Plain):
         torch.set_rng_state(state["torch"])
 
 
-class Positioned(IterableDataset):
+class Positioned(SaysPlace, IterableDataset):
     """A generator that says where it stands, and how often it was gone through."""
-
-    def __init__(self):
-        self.at, self.resumed, self.epoch = 0, None, 0
 
     def __iter__(self):
         self.at, self.resumed = self.resumed or 0, None
@@ -87,12 +97,6 @@ class Positioned(IterableDataset):
             yield item, self.epoch
         self.at = 0
         self.epoch += 1
-
-    def state_dict(self):
-        return {"at": self.at, "epoch": self.epoch}
-
-    def load_state_dict(self, state):
-        self.resumed, self.epoch = state["at"], state["epoch"]
 
 
 class OwnShuffle(IterableDataset):
@@ -195,11 +199,8 @@ class Stateless(IterableDataset):
         yield from shard()
 
 
-class GeneratorSampler(Sampler):
+class GeneratorSampler(SaysPlace, Sampler):
     """A sampler whose generator says where it stands; its order is its epoch's."""
-
-    def __init__(self):
-        self.at, self.resumed, self.epoch = 0, None, 0
 
     def __len__(self):
         return SIZE
@@ -212,12 +213,6 @@ class GeneratorSampler(Sampler):
             yield index
         self.at = 0
         self.epoch += 1
-
-    def state_dict(self):
-        return {"at": self.at, "epoch": self.epoch}
-
-    def load_state_dict(self, state):
-        self.resumed, self.epoch = state["at"], state["epoch"]
 
 
 class StaleSampler(GeneratorSampler):

@@ -269,6 +269,20 @@ def test_no_thread_is_left_when_the_last_epoch_ends(kind, published):
     assert not list(publishing._loaders)
 
 
+def test_who_ends_threads_that_are_left_ends_ours_and_the_next_epoch_is_seen_again(published):
+    """As Lightning's tests do: `stop()` of a daemon, which must not be alive behind it."""
+    loader = LOADERS["in this process"]()
+    kept = iter(loader)
+    next(kept)
+    (thread,) = (thread for thread in threading.enumerate() if thread.name == "feedline-publish")
+    assert thread.daemon
+    thread.stop()
+    assert not thread.is_alive() and left() == []
+    next(kept)
+    next(iter(loader))
+    assert left() == ["feedline-publish"]
+
+
 @pytest.mark.parametrize("kind", ["in this process", "workers", "threads", "lowered", "a stream"])
 def test_no_thread_is_left_by_a_loop_that_was_left(kind, published):
     loader = LOADERS[kind]()

@@ -115,6 +115,48 @@ def test_a_state_at_the_end_of_an_epoch_has_the_order_of_the_next():
     assert list(resumed) == expected
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("stop", [None, 2])
+def test_the_process_s_generators_go_on_where_a_run_that_was_not_interrupted_has_them(workers, stop):
+    """Whoever restores them beside the loader's state gets the orders of all epochs behind it, too."""
+
+    def orders(loader, iterator):
+        return [list(iterator), list(loader), list(loader)], torch.get_rng_state().tolist()
+
+    def make():
+        return DataLoader(Plain(), 4, shuffle=True, num_workers=workers, collate_fn=list)
+
+    torch.manual_seed(1)
+    loader = make()
+    list(loader)
+    iterator = loader if stop is None else iter(loader)
+    if stop is not None:
+        take(iterator, stop)
+    state, generator = copy.deepcopy(loader.state_dict()), torch.get_rng_state()
+    expected = orders(loader, iterator)
+    resumed = make()
+    resumed.load_state_dict(state)
+    torch.set_rng_state(generator)
+    assert orders(resumed, resumed) == expected
+
+
+@pytest.mark.parametrize("dataset", [Counting, Positioned, CountsCalls])
+@pytest.mark.parametrize("every", [None, "auto"])
+def test_workers_that_live_on_are_asked_for_a_state_first_when_an_epoch_has_ended(dataset, every):
+    def make():
+        return DataLoader(
+            dataset(), 4, num_workers=2, persistent_workers=True, collate_fn=list, snapshot_every_n_steps=every
+        )
+
+    loader = make()
+    list(loader)
+    state = copy.deepcopy(loader.state_dict())
+    expected = list(loader)
+    resumed = make()
+    resumed.load_state_dict(state)
+    assert list(resumed) == expected
+
+
 def test_a_state_of_other_workers_leaves_out_what_their_datasets_said(caplog):
     loader = DataLoader(Counting(), 4, num_workers=1, collate_fn=list)
     iterator = iter(loader)

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""States that are changed on purpose: `loader.skip(n)`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import ConfigError
+from . import state as states
+from .settings import Settings
+
+
+def skipped(state: Mapping[str, Any], batches: int, settings: Settings) -> dict[str, Any]:
+    """`state` as it would be if so many more batches had been delivered.
+
+    Raises:
+        ConfigError: `batches` is no number from 0 on, or only reading can tell where that is.
+    """
+    if isinstance(batches, bool) or not isinstance(batches, int) or batches < 0:
+        raise ConfigError(f"skip: batches must be a number from 0 on, not {batches!r}")
+    found: dict[str, Any] = copy.deepcopy(dict(state))
+    if not batches:
+        return found
+    if state["kind"] == "iterable":
+        _skip_stream(found, batches, max(1, settings.num_workers))
+    elif states.are_stateful(settings.order):
+        raise ConfigError("skip: the sampler has a state of its own, which only drawing from it changes")
+    else:
+        for entry in found.get("workers", ()):
+            entry["since"] = 0
+        waiting = found.pop("waiting", [])[batches:]
+        found |= {"waiting": waiting} if waiting else {}
+    found |= {"delivered": found["delivered"] + batches, "last_index": None}
+    return found
+
+
+def _skip_stream(found: dict[str, Any], batches: int, workers: int) -> None:
+    """Workers read and drop their parts, in turn."""
+    entries = found.setdefault("workers", [{"batches": 0, "state": None, "since": 0} for _ in range(workers)])
+    if any(entry.get("ended") for entry in entries):
+        raise ConfigError("skip: the dataset's state is of an epoch's end; call iter(loader) first, or set_epoch")
+    first = (found.get("last_worker", workers - 1) + 1) % workers
+    for worker, entry in enumerate(entries):
+        share = (batches - (worker - first) % workers + workers - 1) // workers
+        entry["batches"] += share
+        entry["since"] += share
+    found["last_worker"] = (first + batches - 1) % workers

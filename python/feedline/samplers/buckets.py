@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`feedline.BucketBatchSampler`: batches of samples of like length, for datasets that are read by index."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from torch.utils.data import Sampler
+
+from ..errors import ConfigError
+from ..machine import ranks
+
+_BUCKETS = 8
+_Indices = npt.NDArray[np.int64]
+
+
+class BucketBatchSampler(Sampler[list[int]]):
+    """Batches whose samples are of like length, by rows or by tokens: little padding, no batch that is too large.
+
+    ::
+
+        batches = feedline.BucketBatchSampler([len(text) for text in texts], max_tokens=8192)
+        loader = feedline.DataLoader(dataset, batch_sampler=batches, collate_fn=pad)
+
+    All ranks have as many batches, of the same bucket at the same step, with the same number of rows, but for the last
+    group of the longest bucket. Samples that do not fill a batch of all ranks go up into the next longer bucket, other
+    ones in every epoch. The order is a function of `seed` and the epoch, which a loader of Feedline's counts.
+
+    Args:
+        lengths: of each sample of the dataset, from 0 on, in any unit: int64 or what NumPy turns into it.
+        batch_size: rows of a batch of each rank, at most.
+        max_tokens: rows times the bucket's bound of a batch of each rank, at most. One of the two, or both.
+        buckets: how many, with about as many samples each; or their upper bounds, ascending, the last one at least the
+            longest sample's.
+        shuffle: samples within their buckets, and the batches of all buckets. Else the shortest come first.
+        seed: of the order.
+        drop_last: leave out what is left of the longest bucket.
+        uneven: what is left of it over ranks: ``"pad"`` repeats some, so that all ranks have as many rows; ``"exact"``
+            repeats nothing, and ranks may have a row less or no such batch.
+        num_replicas, rank: None: torch.distributed's, else the launcher's, else one rank.
+
+    Attributes:
+        bounds: the buckets' upper bounds, ascending.
+        epoch: of the next order.
+
+    Raises:
+        ConfigError: none of `batch_size` and `max_tokens`, lengths that no bucket holds, or a bucket of which
+            `max_tokens` does not hold one row.
+    """
+
+    def __init__(
+        self,
+        lengths: Sequence[int] | npt.ArrayLike,
+        batch_size: int | None = None,
+        max_tokens: int | None = None,
+        *,
+        buckets: int | Sequence[int] = _BUCKETS,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+        uneven: str = "pad",
+        num_replicas: int | None = None,
+        rank: int | None = None,
+    ) -> None:
+        if batch_size is None and max_tokens is None:
+            raise ConfigError("BucketBatchSampler: give batch_size, max_tokens, or both")
+        for name, value in (("batch_size", batch_size), ("max_tokens", max_tokens)):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise ConfigError(f"BucketBatchSampler: {name} must be an integer from 1 on, not {value!r}")
+        if uneven not in ("pad", "exact"):
+            raise ConfigError(f'BucketBatchSampler: uneven must be "pad" or "exact", not {uneven!r}')
+        self.rank, self.num_replicas = ranks.resolve(rank, num_replicas)
+        self.shuffle, self.seed, self.drop_last, self.uneven, self.epoch = shuffle, seed, drop_last, uneven, 0
+        of_samples = _checked(lengths)
+        self.bounds = _bounds(of_samples, buckets)
+        self.rows = [_rows(bound, batch_size, max_tokens) for bound in self.bounds]
+        of_bucket = np.searchsorted(np.array(self.bounds), of_samples)
+        self._members = [np.flatnonzero(of_bucket == bucket) for bucket in range(len(self.bounds))]
+        self._count = sum(1 for _ in self._groups(None)) if self.uneven == "pad" else -1
+
+    def set_epoch(self, epoch: int) -> None:
+        """The epoch of the next order."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        """Batches of this rank in an epoch; the same in every epoch."""
+        if self._count < 0:
+            self._count = sum(1 for group, _ in self._groups(None) if len(group[self.rank :: self.num_replicas]))
+        return self._count
+
+    def __iter__(self) -> Iterator[list[int]]:
+        random = np.random.default_rng((self.seed, self.epoch)) if self.shuffle else None
+        groups = list(self._groups(random))
+        places = random.permutation(len(groups)) if random is not None else np.arange(len(groups))
+        for place in places:
+            group, _ = groups[int(place)]
+            mine = group[self.rank :: self.num_replicas]
+            if len(mine):
+                yield mine.tolist()
+
+    def _groups(self, random: np.random.Generator | None) -> Iterator[tuple[_Indices, int]]:
+        """The samples of one step of all ranks, and their bucket, the shortest first."""
+        left = np.empty(0, dtype=np.int64)
+        for bucket, members in enumerate(self._members):
+            ordered = np.concatenate([left, members if random is None else random.permutation(members)])
+            size = self.rows[bucket] * self.num_replicas
+            whole = len(ordered) // size * size
+            for first in range(0, whole, size):
+                yield ordered[first : first + size], bucket
+            left = ordered[whole:]
+        if len(left) and not self.drop_last:
+            if self.uneven == "pad":
+                missing = -len(left) % self.num_replicas
+                left = np.concatenate([left, np.resize(left, missing)])
+            yield left, len(self._members) - 1
+
+
+def _checked(lengths: Any) -> _Indices:
+    found = np.asarray(lengths)
+    if found.ndim != 1 or found.dtype.kind not in "iu" or (len(found) and found.min() < 0):
+        if found.size:
+            raise ConfigError("BucketBatchSampler: lengths must be integers from 0 on, one for each sample")
+        found = found.reshape(0)
+    return found.astype(np.int64, copy=False)
+
+
+def _bounds(lengths: _Indices, buckets: int | Sequence[int]) -> list[int]:
+    if isinstance(buckets, int):
+        if isinstance(buckets, bool) or buckets < 1:
+            raise ConfigError(f"BucketBatchSampler: buckets must be a number from 1 on, or bounds, not {buckets!r}")
+        if not len(lengths):
+            return [1]
+        cuts = np.quantile(lengths, np.arange(1, buckets + 1) / buckets, method="higher")
+        return sorted({max(1, int(cut)) for cut in cuts})
+    bounds = [int(bound) for bound in buckets]
+    if not bounds or bounds[0] < 1 or any(low >= high for low, high in itertools.pairwise(bounds)):
+        raise ConfigError(f"BucketBatchSampler: bounds of buckets must be ascending, from 1 on, not {buckets!r}")
+    if len(lengths) and lengths.max() > bounds[-1]:
+        sample = int(lengths.argmax())
+        raise ConfigError(
+            f"BucketBatchSampler: sample {sample} has length {lengths[sample]}, and the last bound is {bounds[-1]}"
+        )
+    return bounds
+
+
+def _rows(bound: int, batch_size: int | None, max_tokens: int | None) -> int:
+    if max_tokens is None:
+        assert batch_size is not None
+        return batch_size
+    if max_tokens < bound:
+        raise ConfigError(
+            f"BucketBatchSampler: max_tokens={max_tokens} holds no sample of the bucket whose bound is {bound}"
+        )
+    rows = max_tokens // bound
+    return rows if batch_size is None else min(batch_size, rows)

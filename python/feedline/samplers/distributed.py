@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`feedline.DistributedSampler`: torch's order over ranks, and every sample exactly once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.utils.data.distributed import DistributedSampler as _TorchDistributedSampler
+
+
+class DistributedSampler(_TorchDistributedSampler[Any]):
+    """torch's `DistributedSampler` without padding: no sample comes twice, so metrics are those of one process.
+
+    The order is torch's, without the samples that torch repeats so that all ranks have as many. With `n` samples over
+    `r` ranks the first `n % r` ranks have one more than the others, so their last batch may be one that other ranks do
+    not have: no collective operation may be called for each batch, unless ranks that have ended join it
+    (`torch.distributed.algorithms.Join`). Gather what each rank has found when it has ended.
+
+    Args: torch's. ``drop_last=True`` leaves out the samples that do not divide evenly, as torch does.
+
+    Raises:
+        ValueError: torch's, of a rank that is not one of `num_replicas`.
+        RuntimeError: torch's, where neither rank nor number of replicas are given or known.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        super().__init__(dataset, num_replicas, rank, shuffle, seed, drop_last)
+        if not drop_last:
+            self.total_size = len(dataset)
+            self.num_samples = len(range(self.rank, self.total_size, self.num_replicas))
+
+
+def exact(sampler: Any) -> Any:
+    """torch's sampler over ranks as one that repeats nothing; any other as it is. Exact types alone: a subclass may
+    have an order of its own."""
+    if type(sampler) is not _TorchDistributedSampler or sampler.drop_last:
+        return sampler
+    found = DistributedSampler(
+        sampler.dataset, sampler.num_replicas, sampler.rank, sampler.shuffle, sampler.seed, sampler.drop_last
+    )
+    found.set_epoch(sampler.epoch)
+    return found

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user changes of a loader that is under way: batches to pass over, attributes of the dataset in workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+import stand_in_torchvision
+import torch
+from drop_in_data import flatten
+from lowered import plan_of
+from stateful_cases import GeneratorSampler, Plain, Positioned, Stateless
+from torch.utils.data import Dataset, TensorDataset
+
+from feedline import ConfigError, DataLoader
+
+LOADERS = {
+    "shuffled": lambda: DataLoader(
+        Plain(), 4, shuffle=True, generator=torch.Generator().manual_seed(3), collate_fn=list
+    ),
+    "seeded": lambda: DataLoader(Plain(), 4, shuffle=True, seed=3, collate_fn=list),
+    "workers": lambda: DataLoader(Plain(), 4, num_workers=2, collate_fn=list),
+    "lowered": lambda: DataLoader(TensorDataset(torch.arange(23)), 4),
+    "a stream": lambda: DataLoader(Stateless(), 4, collate_fn=list),
+    "a stream in workers": lambda: DataLoader(Stateless(), 4, num_workers=2, worker_method="thread", collate_fn=list),
+    "a stream with a state": lambda: DataLoader(Positioned(), 4, num_workers=2, collate_fn=list),
+}
+
+
+def plain(batches):
+    return [[int(x) for x in batch[0]] if torch.is_tensor(batch[0]) else batch for batch in batches]
+
+
+@pytest.mark.parametrize("kind", LOADERS)
+@pytest.mark.parametrize("count", [0, 1, 3, 20])
+def test_skipped_batches_are_those_that_would_have_come_next(kind, count):
+    whole = plain(LOADERS[kind]())
+    loader = LOADERS[kind]()
+    loader.skip(count)
+    assert plain(loader) == whole[count:]
+
+
+@pytest.mark.parametrize("kind", LOADERS)
+def test_skipping_within_an_epoch(kind):
+    expected = LOADERS[kind]()
+    whole, following = plain(expected), plain(expected)
+    loader = LOADERS[kind]()
+    loader.state_dict()
+    iterator = iter(loader)
+    begun = plain([next(iterator)])
+    loader.skip(2)
+    assert begun + plain(loader) == whole[:1] + whole[3:]
+    assert plain(loader) == following, "the next epoch is whole"
+
+
+def test_what_only_drawing_tells_is_not_skipped():
+    with pytest.raises(ConfigError, match="sampler has a state"):
+        DataLoader(Plain(), 4, sampler=GeneratorSampler()).skip(1)
+    with pytest.raises(ConfigError, match="from 0 on"):
+        DataLoader(Plain(), 4).skip(-1)
+
+
+class Scaled(Dataset):
+    def __init__(self, part=None):
+        self.scale, self.part = 1, part
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, index):
+        return index * (self.scale if self.part is None else self.part.scale)
+
+
+def one_to(factor):
+    return [index * factor for index in range(12)]
+
+
+@pytest.mark.parametrize("more", [{}, {"num_workers": 2}, {"num_workers": 2, "persistent_workers": True},
+                                  {"num_workers": 2, "persistent_workers": True, "worker_method": "thread"},],
+                         ids=["none", "fresh", "persistent", "threads"])  # fmt: skip
+def test_an_attribute_reaches_every_worker(more):
+    loader = DataLoader(Scaled(Scaled()), 4, **more)
+    loader.dataset.part = Scaled()
+    assert flatten(loader) == one_to(1)
+    loader.broadcast("part.scale", 3)
+    assert loader.dataset.part.scale == 3 and flatten(loader) == one_to(3)
+    assert flatten(loader) == one_to(3)
+
+
+@pytest.mark.skipif(os.environ.get("FEEDLINE_PROOFS") != "long", reason="spawns two processes: FEEDLINE_PROOFS=long")
+def test_a_worker_that_takes_the_place_of_a_dead_one_has_it_too():
+    loader = DataLoader(
+        Scaled(), 4, num_workers=1, persistent_workers=True, multiprocessing_context="spawn", on_error="skip"
+    )
+    assert flatten(loader) == one_to(1)
+    loader.broadcast("scale", 5)
+    iterator = iter(loader)
+    os.kill(iterator._workers[0].pid, signal.SIGKILL)
+    assert flatten(iterator) == one_to(5)
+
+
+def test_a_part_that_is_not_there_is_an_error_here():
+    with pytest.raises(AttributeError):
+        DataLoader(Scaled(), 4).broadcast("transform.size", 3)
+
+
+def shape(tensor):
+    """A function of the user's, which stays in Python behind what runs natively in workers."""
+    return tuple(tensor.shape)
+
+
+def test_transforms_that_run_natively_in_workers_are_made_anew(folder):
+    with stand_in_torchvision.vision() as vision:
+        of = vision.transforms
+
+        dataset = vision.datasets.ImageFolder(folder, of.Compose([of.Resize((20, 20)), of.ToTensor(), shape]))
+        loader = DataLoader(dataset, 2, num_workers=1, persistent_workers=True, collate_fn=list)
+        assert plan_of(loader) == "prefix"
+        sizes = []
+        for size in (20, 30):
+            loader.broadcast("transform.transforms", [of.Resize((size, size)), of.ToTensor(), shape])
+            sizes.append({found for batch in loader for found, _ in batch})
+        assert sizes == [{(3, 20, 20)}, {(3, 30, 30)}]
