@@ -72,6 +72,7 @@ class LoaderOptions(NamedTuple):
             wrapper=wrapper,
             explained=lambda text: _with_place(text, dataset.source),
             on_gpu=cuda_device is not None,
+            global_batch=0 if self.buckets or self.max_tokens else (self.batch_size or 0) * world_size,
         )
 
     def _wrapper(self, dataset: _engine.Dataset) -> Wrapper:
