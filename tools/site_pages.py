@@ -14,6 +14,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 CHECKOUT = Path(__file__).parents[1]
 LINK = re.compile(r"(\]\()(?!https?://|mailto:)([^)#\s]+)((?:#[^)\s]+)?\))")
@@ -106,7 +107,7 @@ def contents(folder: Path) -> str:
 
 
 def help_of_verbs() -> str:
-    """The help of the command and of its verbs, as a terminal of 100 columns shows it."""
+    """The help of the command and of its verbs, as a terminal of 90 columns shows it."""
     import click
 
     from feedline.cli.root import root
@@ -120,12 +121,14 @@ def help_of_verbs() -> str:
                 assert inner is not None
                 yield from shown(click.Context(inner, info_name=verb, parent=context), inner)
 
-    return "\n".join(shown(click.Context(root, info_name="feedline", max_content_width=100), root))
+    settings: dict[str, Any] = root.context_settings
+    return "\n".join(shown(click.Context(root, info_name="feedline", max_content_width=90, **settings), root))
 
 
 def gather(folder: Path) -> int:
     """Writes the pages. Returns how many files there are."""
-    pending = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
+    docs = CHECKOUT / "docs"
+    pending = [CHECKOUT / "README.md", *sorted(docs.rglob("*.md")), *docs.glob("*.css")]
     seen = set(pending)
     while pending:
         path = pending.pop()

@@ -35,6 +35,7 @@ def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         "# Guide\n\n[code](../src/) [of it](../src/a.cpp) [bench](../bench/r.md)\n"
     )
     (tmp_path / "docs" / "decisions" / "0001-one.md").write_text("# One thing\n")
+    (tmp_path / "docs" / "site.css").write_text("a {}\n")
     (tmp_path / "src" / "README.md").write_text("# Sources\n")
     (tmp_path / "src" / "a.cpp").write_text("int a;\n")
     (tmp_path / "bench" / "r.md").write_text("# Result\n\n[record](gone.json), [guide](../docs/guide.md)\n")
@@ -43,7 +44,7 @@ def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_pages_are_gathered_with_all_that_they_link_to(pages: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert pages.gather(out) == 7
+    assert pages.gather(out) == 8 and (out / "docs/site.css").exists()
     assert "(docs/decisions/index.md)" in (out / "README.md").read_text()
     assert (out / "docs/decisions/index.md").read_text() == "# Decisions\n\n- [0001](0001-one.md) One thing\n"
     assert "(../src/README.md) [of it](../src/a.cpp)" in (out / "docs/guide.md").read_text()
