@@ -42,7 +42,8 @@ def main(wheel: Path) -> None:
         for name in names:
             if ".so" in Path(name).suffixes:
                 libraries |= needed_libraries(Path(archive.extract(name, folder)))
-        for package in sorted({package_of(library) for library in libraries}):
+        # the C++ library's, which is linked into the module
+        for package in sorted({"libstdc++6"} | {package_of(library) for library in libraries}):
             archive.write(f"/usr/share/doc/{package}/copyright", f"{licences}bundled/{package}.txt")
 
 

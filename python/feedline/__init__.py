@@ -11,33 +11,12 @@
              .normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD))
     for image, label in train.loader(batch_size=256, shuffle=True): ...
 
-Nothing starts at import, and neither torch nor NumPy is imported before the first array is made.
+Nothing starts at import. A name's module, and the engine with it, is imported when the name is first used; neither
+torch nor NumPy is imported before the first array is made (with `feedline.DataLoader`, torch).
 """
 
 from typing import TYPE_CHECKING, Any
 
-from ._engine import Inspection, InspectionFinding
-from .data import presets
-from .data.chain import Chain, chain
-from .data.dataset import Dataset
-from .data.facts import DecodeLimit, Drawn, FieldSpec
-from .data.images import (
-    IMAGENET_MEAN,
-    IMAGENET_STD,
-    ImageInfo,
-    active_simd_variant,
-    decode_image,
-    follow_pillow,
-    image_info,
-    resize_image,
-    simd_variants,
-)
-from .data.mixtures import mix
-from .data.pixels import pack_pixels
-from .data.ragged_values import ragged
-from .data.sequences import arrays, tokens
-from .data.sources import inspect, open
-from .data.view_list import Views, views
 from .errors import (
     ConfigError,
     DataError,
@@ -48,41 +27,94 @@ from .errors import (
     StorageError,
     WorkerDiedError,
 )
-from .loader.loader import BadSample, Loader
-from .loader.tuned_settings import load_settings
-from .trace.profiling import profile
-from .version import installed_version as _installed_version
 
 if TYPE_CHECKING:
-    from .data.shared_list import shared as shared  # imports NumPy
+    from ._engine import Inspection, InspectionFinding
+    from .data import presets
+    from .data.chain import Chain, chain
+    from .data.dataset import Dataset
+    from .data.facts import DecodeLimit, Drawn, FieldSpec
+    from .data.images import (
+        IMAGENET_MEAN,
+        IMAGENET_STD,
+        ImageInfo,
+        active_simd_variant,
+        decode_image,
+        follow_pillow,
+        image_info,
+        resize_image,
+        simd_variants,
+    )
+    from .data.mixtures import mix
+    from .data.pixels import pack_pixels
+    from .data.ragged_values import ragged
+    from .data.sequences import arrays, tokens
+    from .data.shared_list import shared as shared
+    from .data.sources import inspect, open
+    from .data.view_list import Views, views
     from .drop_in.data_loader import DataLoader as DataLoader  # not in __all__: a star import would import torch
     from .drop_in.data_loader import StatefulDataLoader as StatefulDataLoader
+    from .loader.loader import BadSample, Loader
+    from .loader.tuned_settings import load_settings
+    from .trace.profiling import profile
     from .samplers.buckets import BucketBatchSampler as BucketBatchSampler
     from .samplers.distributed import DistributedSampler as DistributedSampler
 
 __version__: str
 
+# The module of each name above that is imported with its first use; a test holds one list to the other.
+_NAMES_OF = {
+    "_engine": ("Inspection", "InspectionFinding"),
+    "data.chain": ("Chain", "chain"),
+    "data.dataset": ("Dataset",),
+    "data.facts": ("DecodeLimit", "Drawn", "FieldSpec"),
+    "data.images": (
+        "IMAGENET_MEAN",
+        "IMAGENET_STD",
+        "ImageInfo",
+        "active_simd_variant",
+        "decode_image",
+        "follow_pillow",
+        "image_info",
+        "resize_image",
+        "simd_variants",
+    ),
+    "data.mixtures": ("mix",),
+    "data.pixels": ("pack_pixels",),
+    "data.ragged_values": ("ragged",),
+    "data.sequences": ("arrays", "tokens"),
+    "data.shared_list": ("shared",),
+    "data.sources": ("inspect", "open"),
+    "data.view_list": ("Views", "views"),
+    "drop_in.data_loader": ("DataLoader", "StatefulDataLoader"),
+    "loader.loader": ("BadSample", "Loader"),
+    "loader.tuned_settings": ("load_settings",),
+    "samplers.buckets": ("BucketBatchSampler",),
+    "samplers.distributed": ("DistributedSampler",),
+    "trace.profiling": ("profile",),
+}
+_MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
+_MODULES = {"_engine": "_engine", "presets": "data.presets"}  # names that are modules themselves
+
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return _installed_version()
-    if name in ("DataLoader", "StatefulDataLoader"):  # imports torch
-        from .drop_in import data_loader
+        from .version import installed_version
 
-        return getattr(data_loader, name)
-    if name == "shared":  # imports NumPy
-        from .data import shared_list
+        value: Any = installed_version()
+    elif name in _MODULE_OF or name in _MODULES:
+        from importlib import import_module
 
-        return shared_list.shared
-    if name == "DistributedSampler":
-        from .samplers import distributed
+        module = import_module(f"{__name__}.{_MODULE_OF.get(name) or _MODULES[name]}")
+        value = getattr(module, name) if name in _MODULE_OF else module
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value  # the next use finds it there
+    return value
 
-        return distributed.DistributedSampler
-    if name == "BucketBatchSampler":
-        from .samplers import buckets
 
-        return buckets.BucketBatchSampler
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def load_ipython_extension(shell: Any) -> None:

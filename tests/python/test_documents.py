@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import made_annotations
 import made_data
 import numpy as np
 import pytest
@@ -23,6 +24,8 @@ torch = pytest.importorskip("torch", reason="torch, which the documents use, is 
 
 CHECKOUT = Path(__file__).parents[2]
 DOCUMENTS = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
+DOCUMENTS += sorted((CHECKOUT / "docs" / "tutorials").glob("*.md"))
+DOCUMENTS += sorted((CHECKOUT / "docs" / "reference").glob("*.md"))
 Names = dict[str, Any]
 
 # by document, and the beginning of a block: why it does not run here, and where it does
@@ -63,6 +66,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
             path = root / "scenes" / folder / f"{i:06d}.{name.partition('.')[2]}"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(files[name])
+    made_annotations.coco(root / "coco")
     tokens = np.random.default_rng(0).integers(0, 50_256, 60_000).astype("<u2")
     tokens[::700] = 50_256  # ends a document
     tokens.tofile(root / "train.bin")
@@ -144,6 +148,37 @@ def recipes_hold(names: Names) -> None:
     assert names["batch"].boxes_npy[0].shape[1] == 4 and names["batch"].jpg[0].dtype == torch.float32
 
 
+def images_hold(names: Names) -> None:
+    """The tutorial's resumed loader goes on behind the last epoch; its last batch of evaluation is the rest."""
+    assert (len(names["train"]), len(names["valid"])) == (270, 30)
+    assert names["again"].epoch == 2 and names["loader"].stats()["batches"] == 2 * (270 // 32)
+    assert Path("augmented.png").stat().st_size > 1000
+
+
+def token_files_hold(names: Names) -> None:
+    assert (names["x"].shape, names["x"].dtype, names["steps"]) == ((4, 64), torch.int64, 3)
+    assert len(names["both"]) == 2 * len(names["books"]) and (names["length"] > 0).all()
+
+
+def remote_shards_hold(names: Names) -> None:
+    assert names["image"].shape == (147 % 32, 3, 64, 64) and list(Path("nvme/feedline").rglob("*.object"))
+    assert "cache" in names["loader"].explain()
+
+
+def detection_holds(names: Names) -> None:
+    """Twelve photos, a quarter of them without objects."""
+    assert names["batch"].image.shape == (4, 3, 64, 64) and names["batch"].boxes[0].shape[1] == 4
+    for target in names["targets"]:
+        assert len(target["boxes"]) == len(target["labels"]) == len(target["masks"])
+    assert len(names["coco"].classes) == 3 and Path("boxes.png").stat().st_size > 1000
+
+
+def cluster_holds(names: Names) -> None:
+    """What was saved last begins the next epoch."""
+    assert names["loader"].epoch == 3 and torch.load("run.pt")["loader"]["epoch"] == 3
+    assert not Path("run.unfinished").exists()
+
+
 def drop_in_holds(names: Names) -> None:
     assert len(list(names["loader"])) == 5 and "settings   num_workers=0: " in names["loader"].explain()
 
@@ -158,6 +193,7 @@ RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
     "README.md": (dict, readme_holds),
     "cache.md": (lambda: {"feedline": feedline}, cache_holds),
     "caching.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
+    "detection-data.md": (dict, detection_holds),
     "drop-in.md": (
         lambda: {"feedline": feedline, "dataset": torch.utils.data.TensorDataset(torch.arange(300))},
         drop_in_holds,
@@ -165,9 +201,13 @@ RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
     "fidelity.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
     "fields.md": (dict, fields_hold),
     "guide.md": (guide_names, guide_holds),
+    "images.md": (dict, images_hold),
     "mixing.md": (lambda: {"feedline": feedline}, mixing_holds),
     "recipes.md": (dict, recipes_hold),
+    "remote-shards.md": (dict, remote_shards_hold),
     "reproducibility.md": (training_names, training_holds),
+    "resume-on-a-cluster.md": (dict, cluster_holds),
+    "token-files.md": (dict, token_files_hold),
     "trace.md": (lambda: small(8, epochs=2), lambda names: next(Path("profiles").glob("*.gz"))),
     "tuning-live.md": (lambda: small(32), lambda names: names["loader"].stats()["controller"]["limit"] >= 1),
     "views.md": (dict, views_hold),
@@ -208,6 +248,40 @@ def test_the_readme_is_for_five_minutes_and_its_picture_is_the_records() -> None
     script = CHECKOUT / "tools" / "readme_picture.py"
     checked = subprocess.run([sys.executable, str(script), "--check"], timeout=HANG_S)
     assert checked.returncode == 0, "run tools/readme_picture.py"
+
+
+def public_classes() -> list[tuple[str, type]]:
+    found = [(name, getattr(feedline, name)) for name in [*feedline.__all__, "DataLoader"]]
+    return [(name, value) for name, value in found if isinstance(value, type)]
+
+
+def test_every_public_name_is_on_the_reference_page() -> None:
+    page = (CHECKOUT / "docs" / "reference" / "python.md").read_text()
+    shown = set(re.findall(r"^::: feedline\.(\w+)$", page, re.MULTILINE)) | set(re.findall(r"`feedline\.(\w+)`", page))
+    assert shown == {*feedline.__all__, "DataLoader", "StatefulDataLoader"}
+
+
+def test_every_public_name_has_words_of_its_own() -> None:
+    """Classes and functions, and what a class of ours has besides: methods and properties."""
+    names = {name: getattr(feedline, name) for name in [*feedline.__all__, "DataLoader"]}
+    silent = [name for name, value in names.items() if callable(value) and not (value.__doc__ or "").strip()]
+    for name, value in public_classes():
+        for base in (base for base in value.__mro__ if base.__module__.startswith("feedline")):
+            members = {member: of for member, of in vars(base).items() if not member.startswith("_")}
+            silent += [
+                f"{name}.{member}"
+                for member, of in members.items()
+                if (callable(of) or isinstance(of, property)) and not (getattr(of, "__doc__", "") or "").strip()
+            ]
+    assert not silent
+    assert len(dict(public_classes())) > 15, "or nothing was looked at"
+
+
+def test_every_document_is_in_the_sites_navigation() -> None:
+    navigation = (CHECKOUT / "mkdocs.yml").read_text().partition("\nnav:")[2]
+    listed = set(re.findall(r"\S+\.md", navigation))
+    documents = {str(path.relative_to(CHECKOUT)) for path in DOCUMENTS}
+    assert listed == {*documents, "src/README.md", "docs/decisions/index.md"}
 
 
 COMMANDS = [

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from running_processes import HANG_S
+
+import feedline
 
 # Modules whose import takes long, or starts something: none of them is needed before the first array, verb or rank.
 HEAVY = [
@@ -45,21 +49,57 @@ HEAVY = [
 
 def imported_by(statement: str) -> set[str]:
     """The modules that a fresh interpreter has after `statement` and had not before, site's left out."""
-    script = f"import sys; before = set(sys.modules); {statement}; print(*(set(sys.modules) - before))"
+    script = f'import sys; before = set(sys.modules); {statement}; print("\\n", *(set(sys.modules) - before))'
     # -I -S would lose the package where a .pth file or PYTHONPATH leads to it
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=HANG_S)
-    return set(done.stdout.split())
+    return set(done.stdout.splitlines()[-1].split())
 
 
-def test_import_brings_nothing_heavy() -> None:
+# Of the package itself, what `import feedline` brings.
+ALONE = {"feedline", "feedline.errors"}
+
+
+def heavy(imported: set[str]) -> set[str]:
+    return {name for name in imported if name in HEAVY or name.partition(".")[0] in HEAVY}
+
+
+def test_import_brings_the_exceptions_alone() -> None:
     imported = imported_by("import feedline")
-    assert "feedline._engine" in imported
-    assert not {name for name in imported if name in HEAVY or name.partition(".")[0] in HEAVY}
+    assert {name for name in imported if name.partition(".")[0] == "feedline"} == ALONE
+    assert not heavy(imported)
 
 
-@pytest.mark.parametrize("statement", ["import feedline; feedline.open", "from feedline import *"])
-def test_names_bring_nothing_heavy(statement: str) -> None:
-    assert not imported_by(statement) & {"numpy", "torch", "click", "rich"}
+def test_a_name_brings_the_engine_and_nothing_heavy() -> None:
+    imported = imported_by("import feedline; feedline.open")
+    assert "feedline._engine" in imported and not heavy(imported)
+    assert "feedline.data.presets" not in imported and "feedline.trace.profiling" not in imported
+
+
+def test_help_brings_click_and_no_engine() -> None:
+    imported = imported_by("import sys; sys.argv[1:] = ['--help']; from feedline.cli import main; assert main() == 0")
+    assert "click" in imported and not {"feedline._engine", "feedline.data"} & imported
+    assert not {"numpy", "rich", "torch", "fastjsonschema", "asyncio", "importlib.metadata"} & imported
+
+
+def test_a_star_import_brings_nothing_heavy() -> None:
+    assert not imported_by("from feedline import *") & {"numpy", "torch", "click", "rich"}
+
+
+def test_names_are_of_the_modules_that_types_are_checked_with() -> None:
+    """The table that names are imported by, the imports that type checkers see, and `__all__` are one list."""
+    tree = ast.parse(Path(feedline.__file__).read_text())
+    checked = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        alias.name: node.module for node in checked.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    assert seen.pop("presets") == "data"
+    assert seen == feedline._MODULE_OF
+    errors = {name for name, value in vars(feedline.errors).items() if isinstance(value, type) and name != "Any"}
+    hidden = {"DataLoader", "StatefulDataLoader"}  # a star import would import torch
+    assert set(feedline.__all__) == {*seen, *errors, "presets", "__version__"} - hidden
+    assert set(feedline.__all__) <= set(dir(feedline))
+    with pytest.raises(AttributeError, match="has no attribute 'opne'"):
+        feedline.opne  # noqa: B018
 
 
 def test_the_drop_in_brings_torch() -> None:

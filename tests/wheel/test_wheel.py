@@ -9,6 +9,7 @@ import email
 import importlib.metadata
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -211,6 +212,11 @@ def test_it_diagnoses_its_own_loader(empty_python, photos):
     assert found["experiments"]["rungs"] and found["verdicts"]
 
 
+def glibc_of(tag):
+    """The glibc that a tag such as cp311-cp311-manylinux_2_28_x86_64 asks for."""
+    return tuple(map(int, re.search(r"manylinux_(\d+)_(\d+)_", tag).groups()))
+
+
 def test_what_the_wheel_holds(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
@@ -220,6 +226,8 @@ def test_what_the_wheel_holds(wheel):
     python_tag = "cp311-cp311" if sys.version_info[:2] == (3, 11) else "cp312-abi3"
     assert tags
     assert all(tag.startswith(f"{python_tag}-manylinux") for tag in tags), tags
+    if platform.machine() == "x86_64":  # RHEL 8's, and that of Debian 11 and later
+        assert [tag for tag in tags if glibc_of(tag) <= (2, 28)], tags
     for codec in BUNDLED:
         assert any(re.match(rf"feedline\.libs/{codec}\d*[-\w.]*\.so", name) for name in names), (codec, names)
         licence = any(re.search(rf"/licenses/bundled/{codec}\d*[-\w.]*\.txt$", name) for name in names)

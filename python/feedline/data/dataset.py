@@ -274,6 +274,11 @@ class Dataset(Targets, Augmentations, Parts):
         operations = "".join(f".{operation}" for operation in self.operations)
         return f"<feedline.Dataset {self.source!r} ({self.format}, {len(self)} samples){operations}>"
 
+    def _repr_html_(self) -> str:
+        from . import described
+
+        return described.html(self)
+
     # ---- single samples ----
 
     def __getitem__(self, index: SupportsIndex) -> tuple[Any, ...]:

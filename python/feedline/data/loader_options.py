@@ -73,6 +73,7 @@ class LoaderOptions(NamedTuple):
             wrapper=wrapper,
             explained=lambda text: _with_place(text, dataset.source),
             on_gpu=cuda_device is not None,
+            global_batch=0 if self.buckets or self.max_tokens else (self.batch_size or 0) * world_size,
         )
 
     def _check_dtype(self, output: Output) -> None:

@@ -24,28 +24,6 @@ _FieldSpecs = str | Sequence[str] | None
 _OLDEST_S = 2**31  # seconds, which no listing is older than
 
 
-def _find_store(scheme: str) -> Any:
-    from . import other_stores  # with modules that nobody else needs
-
-    return other_stores.find(scheme)
-
-
-def _open_image(data: bytes, applies_exif: bool) -> Any:
-    from . import foreign_images
-
-    return foreign_images.opened(data, applies_exif)
-
-
-def _decode_image(*arguments: Any) -> bytes | str:
-    from . import foreign_images
-
-    return foreign_images.decoded(*arguments)
-
-
-_engine.find_stores_by(_find_store)
-_engine.read_foreign_images_by(_open_image, _decode_image)  # which imports Pillow with the first that it is asked about
-
-
 def open(
     source: _Source,
     *,

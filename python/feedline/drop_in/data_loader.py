@@ -369,6 +369,35 @@ class DataLoader(_TorchDataLoader[_T_co]):
             }
         )
 
+    def progress(self, **options: Any) -> Any:
+        """A progress bar of one ``iter()``: goes through the batches, and shows the share of waiting. As
+        :meth:`Loader.progress`, without the rate of samples: what a batch is, your ``collate_fn`` decides.
+
+        Raises:
+            ConfigError: tqdm is not installed.
+        """
+        from ..loader import progress
+
+        pending = self._course.pending
+        initial = int(pending["delivered"]) if pending is not None else 0
+        return progress.bar(self, samples=None, initial=initial, is_first=None, options=options)
+
+    def __repr__(self) -> str:
+        try:
+            batches = f"{len(self):,} batches"
+        except (TypeError, NotImplementedError):  # of a stream nobody knows
+            batches = "batches"
+        of = type(self.dataset).__name__
+        size = f", batch_size={self.batch_size}" if self.batch_size is not None else ""
+        return f"<feedline.DataLoader of {batches}: {of}{size}, num_workers={self.num_workers}>"
+
+    def _repr_html_(self) -> str:
+        from ..loader import html_table
+
+        return html_table.section(
+            repr(self).strip("<>"), self.stats()._tables(), html_table.folded("what runs where", self.explain())
+        )
+
     def metrics(self, port: int = 0, *, name: str | None = None) -> str:
         """Serves :meth:`stats` as metrics, to this machine alone, while the loader lives; returns the URL.
 

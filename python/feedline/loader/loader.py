@@ -81,10 +81,12 @@ class Loader:
         wrapper: Wrapper | None = None,
         explained: Callable[[str], str] = str,
         on_gpu: bool = False,
+        global_batch: int = 0,
     ) -> None:
         """`remake` makes another loader like this one, with so many threads; `wrapper` is for TV_TENSORS.
 
         `explained`: what the engine explains, with what is known of where the dataset lies. `on_gpu`: batches are.
+        `announce`: this is the first rank. `global_batch`: samples of a batch over all ranks; 0: batches differ.
         """
         if output in (Output.TORCH, Output.TV_TENSORS):
             _require_torch()
@@ -93,6 +95,9 @@ class Loader:
         self._wrapper = wrapper
         self._epochs = epochs
         self._announce = announce
+        self._is_first = announce
+        self._global_batch = global_batch
+        self._resumed_at = 0  # samples of the next epoch that a loaded state has delivered
         self._remake = remake
         self._explained = explained
         self._on_gpu = on_gpu
@@ -119,6 +124,7 @@ class Loader:
             previous._end("a later iter() of this loader has ended this iterator")
         iterator = LoaderIterator(self, self._epochs)
         iterator._start_epoch()
+        self._resumed_at = 0
         publish(self)
         if self._announce:
             self._announce = False
@@ -136,6 +142,7 @@ class Loader:
         if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 0:
             raise ConfigError(f"set_epoch: epoch must be an integer from 0 on, not {epoch!r}")
         self._engine.set_epoch(epoch)
+        self._resumed_at = 0
 
     @property
     def last_samples(self) -> list[int]:
@@ -168,7 +175,9 @@ class Loader:
         Raises:
             ConfigError: not a state; taken on another dataset, or one that has changed, or with another seed or order.
         """
-        self._engine.restore(state.to_engine(state_dict, self._engine.state()))
+        saved = state.to_engine(state_dict, self._engine.state())
+        self._engine.restore(saved)
+        self._resumed_at = saved["position"]
         iterator = self._iterator() if self._iterator is not None else None
         if iterator is not None:
             iterator._end("load_state_dict() has ended this iterator")
@@ -176,6 +185,34 @@ class Loader:
     def stats(self) -> statistics.Statistics:
         """Totals of all epochs so far, and per stage: see :mod:`feedline.loader.statistics`."""
         return statistics.summary(self._engine.stats())
+
+    def progress(self, **options: Any) -> Any:
+        """A progress bar of one ``iter()``: goes through the batches, and shows their rate and the share of waiting.
+
+        ::
+
+            bar = loader.progress()
+            for image, label in bar:
+                ...
+                bar.set_postfix(loss=f"{loss:.3f}")
+
+        It is a ``tqdm.auto.tqdm``, so it draws in terminals and in notebooks, has ``len(bar)`` batches, and takes
+        tqdm's ``options``. The share is of the time since the bar began that passed in the loader's ``next()``. After
+        :meth:`load_state_dict` the bar begins where the loader does. Of several ranks the first alone shows one.
+
+        Raises:
+            ConfigError: tqdm is not installed.
+        """
+        from . import progress
+
+        initial = self._resumed_at // self._global_batch if self._global_batch else 0
+        return progress.bar(
+            self,
+            samples=lambda: int(self._engine.stats()["samples"]),
+            initial=initial,
+            is_first=self._is_first,
+            options={"desc": f"epoch {self.epoch}", **options},
+        )
 
     def metrics(self, port: int = 0, *, name: str | None = None) -> str:
         """Serves :meth:`stats` as metrics, to this machine alone, until the loader is closed; returns the URL.
@@ -237,7 +274,21 @@ class Loader:
 
     def __repr__(self) -> str:
         batches = "endless" if self._epochs == math.inf else f"{len(self)}"
-        return f"<feedline.Loader of {batches} batches{', closed' if self._closed else ''}>"
+        if self._closed:
+            batches += " batches, closed"
+        else:
+            batches += f" batches of {', '.join(self._engine.field_names)}; epoch {self.epoch}"
+        return f"<feedline.Loader of {batches}>"
+
+    def _repr_html_(self) -> str:
+        from . import html_table
+
+        title = repr(self).strip("<>")
+        if self._closed:
+            return html_table.section(title)
+        stats = self.stats()
+        shown = [stats._tables()] if stats["batches"] else []
+        return html_table.section(title, *shown, html_table.folded("plan", self.explain()))
 
     def _next(self) -> tuple[Any, ...] | None:
         if self._output in (Output.TORCH, Output.TV_TENSORS) and _torch_profiles():

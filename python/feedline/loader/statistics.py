@@ -27,6 +27,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+_STAGE_HEADS = ("stage", "items", "items/s", "busy", "starved", "blocked", "p50", "p99")
+
 
 class Statistics(dict[str, Any]):
     """What a loader's ``stats()`` returns: a dict, with a form of it for loggers."""
@@ -44,6 +46,51 @@ class Statistics(dict[str, Any]):
             numbers = {**values, **{f"latency_{name}_ms": value for name, value in percentiles.items()}}
             flat |= {f"{stage}/{name}": value for name, value in numbers.items() if isinstance(value, (int, float))}
         return {prefix + name: value for name, value in flat.items()}
+
+    def __repr__(self) -> str:
+        """For people, a line for each stage; ``dict(stats)`` has all of it."""
+        lines = [f"<feedline stats: {', '.join(f'{name} {value}' for name, value in self._totals())}"]
+        rows = [list(_STAGE_HEADS), *self._stage_rows()]
+        if len(rows) > 1:
+            wide = [max(len(row[column]) for row in rows) for column in range(len(_STAGE_HEADS))]
+            lines += [
+                "  " + "  ".join([row[0].ljust(wide[0]), *map(str.rjust, row[1:], wide[1:])]).rstrip() for row in rows
+            ]
+        return "\n".join(lines) + ">"
+
+    def _repr_html_(self) -> str:
+        from . import html_table
+
+        return html_table.section("feedline stats", self._tables())
+
+    def _tables(self) -> str:
+        """Of the totals and of the stages, in HTML."""
+        from . import html_table
+
+        rows = self._stage_rows()
+        return html_table.facts(self._totals()) + (html_table.grid(_STAGE_HEADS, rows) if rows else "")
+
+    def _totals(self) -> list[tuple[str, str]]:
+        return [
+            (
+                name.removesuffix("_s") if name.endswith("_s") and not name.endswith("per_s") else name,
+                _shown(name, value),
+            )
+            for name, value in self.items()
+            if isinstance(value, (int, float))
+        ]
+
+    def _stage_rows(self) -> list[list[str]]:
+        return [
+            [
+                name,
+                f"{stage['items']:,}",
+                f"{stage['items_per_s']:,.1f}",
+                *(_shown("_s", stage[f"{state}_s"]) for state in ("busy", "starved", "blocked")),
+                *("" if stage["latency_ms"][p] is None else f"{stage['latency_ms'][p]:.2f} ms" for p in ("p50", "p99")),
+            ]
+            for name, stage in self.get("stages", {}).items()
+        ]
 
 
 def summary(raw: dict[str, Any]) -> Statistics:
@@ -80,3 +127,12 @@ def _stage(stage: dict[str, Any], wall_s: float) -> dict[str, Any]:
 
 def _rate(count: int, wall_s: float) -> float:
     return count / wall_s if wall_s > 0 else 0.0
+
+
+def _shown(name: str, value: float) -> str:
+    """A number for people, in the unit that its name ends with."""
+    if name.endswith("bytes") or "_bytes" in name or name.startswith("bytes_"):
+        return f"{value / 2**20:,.1f} MiB"
+    if name.endswith("per_s"):
+        return f"{value:,.1f}"
+    return f"{value:,.2f} s" if name.endswith("_s") else f"{value:,}"

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whom the engine asks for what it does not read itself: storages and images of Python's libraries.
+
+Imported with the package above, so that whatever of it is used first, the engine knows. What is asked is imported
+with the first question: fsspec, Pillow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _engine
+
+
+def _find_store(scheme: str) -> Any:
+    from . import other_stores
+
+    return other_stores.find(scheme)
+
+
+def _open_image(data: bytes, applies_exif: bool) -> Any:
+    from . import foreign_images
+
+    return foreign_images.opened(data, applies_exif)
+
+
+def _decode_image(*arguments: Any) -> bytes | str:
+    from . import foreign_images
+
+    return foreign_images.decoded(*arguments)
+
+
+_engine.find_stores_by(_find_store)
+_engine.read_foreign_images_by(_open_image, _decode_image)

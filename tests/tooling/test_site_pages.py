@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/site_pages.py and tools/site_docstrings.py: pages that GitHub and the site's Markdown read alike."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+TOOLS = Path(__file__).parents[2] / "tools"
+
+
+def loaded(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module, over a checkout of two documents."""
+    module = loaded("site_pages")
+    monkeypatch.setattr(module, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(module, "RECORDS", tmp_path / "bench")
+    for folder in ("docs/decisions", "src", "bench"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "README.md").write_text("# Top\n\nSee [the guide](docs/guide.md#how) and [why](docs/decisions).\n")
+    (tmp_path / "docs" / "guide.md").write_text(
+        "# Guide\n\n[code](../src/) [of it](../src/a.cpp) [bench](../bench/r.md)\n"
+    )
+    (tmp_path / "docs" / "decisions" / "0001-one.md").write_text("# One thing\n")
+    (tmp_path / "docs" / "site.css").write_text("a {}\n")
+    (tmp_path / "src" / "README.md").write_text("# Sources\n")
+    (tmp_path / "src" / "a.cpp").write_text("int a;\n")
+    (tmp_path / "bench" / "r.md").write_text("# Result\n\n[record](gone.json), [guide](../docs/guide.md)\n")
+    return module
+
+
+def test_pages_are_gathered_with_all_that_they_link_to(pages: Any, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert pages.gather(out) == 8 and (out / "docs/site.css").exists()
+    assert "(docs/decisions/index.md)" in (out / "README.md").read_text()
+    assert (out / "docs/decisions/index.md").read_text() == "# Decisions\n\n- [0001](0001-one.md) One thing\n"
+    assert "(../src/README.md) [of it](../src/a.cpp)" in (out / "docs/guide.md").read_text()
+    assert (out / "src/a.cpp").read_text() == "int a;\n"
+    assert (out / "bench/r.md").read_text() == "# Result\n\nrecord, [guide](../docs/guide.md)\n"
+
+
+def test_lists_are_written_as_both_read_them(pages: Any) -> None:
+    text = "**Seen**\n- one\n  - in it\n    more\n- two\n\nend\n  indented\n```\nx\n- no list\n  - nor here\n```\n"
+    lists = pages.outside_fences(text, pages.lists_apart)
+    assert lists == (
+        "**Seen**\n\n- one\n    - in it\n        more\n- two\n\nend\n  indented\n```\nx\n- no list\n  - nor here\n```\n"
+    )
+
+
+def test_numbered_notes_are_no_links_by_name(pages: Any, tmp_path: Path) -> None:
+    note = tmp_path / "docs" / "note.md"
+    note.write_text("[1] [Shuffling](https://example.org/a)\n")
+    assert pages.page(note) == "\\[1\\] [Shuffling](https://example.org/a)\n"
+
+
+def test_docstrings_become_markdown_with_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    griffe = ModuleType("griffe")
+    griffe.Extension = object  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "griffe", griffe)
+    module = loaded("site_docstrings")
+    assert {"Dataset", "open", "DataLoader"} <= module.public_names()
+    text = (
+        "Made by :meth:`Dataset.loader`, see :func:`feedline.open` and :mod:`feedline.loader.statistics`.\n\n"
+        "    Such as::\n\n        with x:\n            y\n\n    It ends."
+    )
+    assert module.as_markdown(text, {"Dataset", "open"}) == (
+        "Made by [`Dataset.loader`][feedline.Dataset.loader], see [`feedline.open`][feedline.open] and "
+        "`feedline.loader.statistics`.\n\n"
+        "    Such as:\n\n    ```python\n    with x:\n        y\n    ```\n\n    It ends."
+    )

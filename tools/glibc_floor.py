@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Copies of a wheel's libraries that load where glibc is 2.28: glibc_floor.py WHEEL FOLDER.
+
+A distribution's library asks for the functions of the glibc that it was linked with: `pow` of 2.29, `pthread_create` of
+2.34. glibc keeps both under their first version as well, with the same behaviour, so in a copy the library asks for that.
+Of a library that asks for anything else after 2.28, nothing is copied, and an error names it. `auditwheel repair` takes
+the copies where LD_LIBRARY_PATH leads to FOLDER.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from bundle_notices import needed_libraries
+from elftools.elf.elffile import ELFFile
+
+FLOOR = (2, 28)
+FIRST = b"GLIBC_2.2.5"  # on x86-64
+KEPT = {"exp", "log", "pow", "pthread_create", "pthread_detach", "pthread_join"}  # which glibc has under FIRST, too
+AUXILIARY = "<IHHII"  # Elf64_Vernaux: hash, flags, other, name, next
+
+
+def elf_hash(name: bytes) -> int:
+    value = 0
+    for byte in name:
+        value = (value << 4) + byte
+        high = value & 0xF0000000
+        value = (value ^ high >> 24) & ~high
+    return value
+
+
+def version_of(name: str) -> tuple[int, ...]:
+    return tuple(map(int, name.removeprefix("GLIBC_").split(".")))
+
+
+def later_versions(elf: ELFFile) -> Iterator[tuple[int, int, str]]:
+    """(offset in the file, number, name) of each version of glibc after the floor that is asked for."""
+    needs = elf.get_section_by_name(".gnu.version_r")
+    if needs is None:
+        return
+    offset = needs["sh_offset"]
+    for need, versions in needs.iter_versions():
+        at = offset + need["vn_aux"]
+        for version in versions:
+            if version.name.startswith("GLIBC_2") and version_of(version.name) > FLOOR:
+                yield at, version["vna_other"], version.name
+            at += version["vna_next"]
+        offset += need["vn_next"]
+
+
+def asked_under(elf: ELFFile, number: int) -> set[str]:
+    """The functions that are asked for under the version with that number."""
+    symbols = list(elf.get_section_by_name(".dynsym").iter_symbols())
+    numbers = elf.get_section_by_name(".gnu.version").iter_symbols()
+    return {symbol.name for symbol, entry in zip(symbols, numbers, strict=True) if entry["ndx"] == number}
+
+
+def lowered(path: Path) -> bytes | None:
+    """The library's bytes with nothing after the floor asked for; None where that is so already."""
+    with path.open("rb") as file:
+        elf = ELFFile(file)
+        later = list(later_versions(elf))
+        if not later:
+            return None
+        strings = elf.get_section_by_name(".dynstr").data()
+        name = strings.find(b"\0" + FIRST + b"\0") + 1
+        if name == 0:
+            raise SystemExit(f"glibc_floor.py: {path.name} asks for nothing of {FIRST.decode()}")
+        content = bytearray(path.read_bytes())
+        for at, number, version in later:
+            unknown = asked_under(elf, number) - KEPT
+            if unknown:
+                raise SystemExit(f"glibc_floor.py: {path.name} asks for {', '.join(sorted(unknown))} of {version}")
+            _, flags, other, _, following = struct.unpack_from(AUXILIARY, content, at)
+            struct.pack_into(AUXILIARY, content, at, elf_hash(FIRST), flags, other, name, following)
+        return bytes(content)
+
+
+def main(wheel: Path, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory() as unpacked:
+        modules = [name for name in archive.namelist() if ".so" in Path(name).suffixes]
+        libraries = {path for name in modules for path in needed_libraries(Path(archive.extract(name, unpacked)))}
+        for path in sorted(libraries):
+            content = lowered(path)
+            if content is not None:
+                (folder / path.name).write_bytes(content)
+                (folder / path.name).chmod(0o755)
+                print(f"{path.name}: asks for {FIRST.decode()} in place of what came after {'.'.join(map(str, FLOOR))}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gathers the pages of the documentation site in a folder: tools/site_pages.py FOLDER (tools/docs).
+
+README.md, docs/ and all that they link to, each where it lies in the checkout. On the way, what GitHub reads and
+Python-Markdown does not is written as both read it: lists right behind a paragraph, and lists in lists. The page of the
+command line gets what every verb's ``--help`` says.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+CHECKOUT = Path(__file__).parents[1]
+LINK = re.compile(r"(\]\()(?!https?://|mailto:)([^)#\s]+)((?:#[^)\s]+)?\))")
+WHOLE_LINK = re.compile(r"\[([^\]]+)\]\((?!https?://)([^)#\s]+)\)")
+NUMBERED = re.compile(r"^\[(\d+)\] \[", re.MULTILINE)  # which Python-Markdown takes for one link
+FENCE = re.compile(r"^ *(```|~~~)")
+ITEM = re.compile(r"^( *)([-*]|\d+\.) ")
+RECORDS = CHECKOUT / "bench" / "results"
+HELP = "<!-- what every verb's --help says -->\n"
+INDEX = "index.md"
+
+
+def outside_fences(text: str, change: Callable[[list[str]], list[str]]) -> str:
+    """`text` with its lines changed where they are no code."""
+    changed: list[str] = []
+    prose: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        found = FENCE.match(line)
+        if not fence and found:
+            changed += change(prose)
+            prose, fence = [], found[1]
+            changed.append(line)
+        elif fence:
+            changed.append(line)
+            fence = "" if found and found[1] == fence else fence
+        else:
+            prose.append(line)
+    return "\n".join(changed + change(prose))
+
+
+def lists_apart(lines: list[str]) -> list[str]:
+    """A blank line before each list that has none, and four spaces for each level that has two."""
+    apart: list[str] = []
+    inside = False  # a list
+    for line in lines:
+        item = ITEM.match(line)
+        if item and not inside and apart and apart[-1].strip():
+            apart.append("")
+        inside = item is not None or (inside and (not line.strip() or line.startswith(" ")))
+        spaces = len(line) - len(line.lstrip(" "))
+        apart.append(" " * spaces + line if inside and spaces in (2, 4, 6) else line)
+    return apart
+
+
+def page(path: Path) -> str:
+    """A page of the site, from a Markdown file of the checkout. Links to folders lead to a page of theirs."""
+
+    def linked(found: re.Match[str]) -> str:
+        target = path.parent / found[2]
+        return found[1] + (f"{found[2].rstrip('/')}/{entry(target).name}" if target.is_dir() else found[2]) + found[3]
+
+    def kept(found: re.Match[str]) -> str:
+        return found[0] if (path.parent / found[2]).exists() else found[1]
+
+    text = path.read_text()
+    if path.parent == RECORDS:  # which hold what was printed when they were made
+        text = WHOLE_LINK.sub(kept, text)
+    text = outside_fences(NUMBERED.sub(r"\\[\1\\] [", text), lists_apart)
+    return outside_fences(text, lambda lines: [LINK.sub(linked, line) for line in lines])
+
+
+def entry(folder: Path) -> Path:
+    """The page that a folder is linked by."""
+    return folder / ("README.md" if (folder / "README.md").exists() else INDEX)
+
+
+def targets(path: Path) -> Iterator[Path]:
+    """What a Markdown file links to in the checkout, folders by their files."""
+    for line in re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S).split("\n"):
+        for found in LINK.finditer(line):
+            target = Path(os.path.normpath(path.parent / found[2]))
+            if target.is_dir():
+                yield target / INDEX if not (target / "README.md").exists() else target / "README.md"
+                yield from (one for one in sorted(target.iterdir()) if one.suffix == ".md")
+            elif target.exists():
+                yield target
+
+
+def contents(folder: Path) -> str:
+    """The page of a folder without one: the titles of its pages, or the names of its files."""
+    rows = []
+    for file in sorted(folder.iterdir()):
+        if file.suffix == ".md":
+            title = file.read_text().partition("\n")[0].removeprefix("# ")
+            rows.append(f"- [{file.stem.partition('-')[0]}]({file.name}) {title}")
+        elif file.is_file():
+            rows.append(f"- [{file.name}]({file.name})")
+    return f"# {folder.name.replace('_', ' ').capitalize()}\n\n" + "\n".join(rows) + "\n"
+
+
+def help_of_verbs() -> str:
+    """The help of the command and of its verbs, as a terminal of 90 columns shows it."""
+    import click
+
+    from feedline.cli.root import root
+
+    def shown(context: click.Context, command: click.Command) -> Iterator[str]:
+        name = context.command_path
+        yield f"{'##' if name.count(' ') < 2 else '###'} {name}\n\n```\n{command.get_help(context)}\n```\n"
+        if isinstance(command, click.Group):
+            for verb in command.list_commands(context):
+                inner = command.get_command(context, verb)
+                assert inner is not None
+                yield from shown(click.Context(inner, info_name=verb, parent=context), inner)
+
+    settings: dict[str, Any] = root.context_settings
+    return "\n".join(shown(click.Context(root, info_name="feedline", max_content_width=90, **settings), root))
+
+
+def gather(folder: Path) -> int:
+    """Writes the pages. Returns how many files there are."""
+    docs = CHECKOUT / "docs"
+    pending = [CHECKOUT / "README.md", *sorted(docs.rglob("*.md")), *docs.glob("*.css")]
+    seen = set(pending)
+    while pending:
+        path = pending.pop()
+        written = folder / path.relative_to(CHECKOUT)
+        written.parent.mkdir(parents=True, exist_ok=True)
+        if path.name == INDEX and not path.exists():
+            written.write_text(contents(path.parent))
+            found = [file for file in path.parent.iterdir() if file.is_file()]
+        elif path.suffix == ".md":
+            text = page(path)
+            written.write_text(text.replace(HELP, help_of_verbs()) if HELP in text else text)
+            found = list(targets(path))
+        else:
+            shutil.copyfile(path, written)
+            found = []
+        for target in found:
+            if target not in seen:
+                seen.add(target)
+                pending.append(target)
+    return len(seen)
+
+
+if __name__ == "__main__":
+    print(gather(Path(sys.argv[1]).resolve()), "files")
