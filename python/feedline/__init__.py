@@ -56,9 +56,9 @@ if TYPE_CHECKING:
     from .drop_in.data_loader import StatefulDataLoader as StatefulDataLoader
     from .loader.loader import BadSample, Loader
     from .loader.tuned_settings import load_settings
-    from .trace.profiling import profile
     from .samplers.buckets import BucketBatchSampler as BucketBatchSampler
     from .samplers.distributed import DistributedSampler as DistributedSampler
+    from .trace.profiling import profile
 
 __version__: str
 

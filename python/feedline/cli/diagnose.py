@@ -32,6 +32,11 @@ from feedline.diagnose.steps import steps_of
 @click.option(
     "--apply", "try_it", is_flag=True, help="Run COMMAND once more with the proposed settings, and check the gain."
 )
+@click.option(
+    "--amp",
+    is_flag=True,
+    help="Run COMMAND three times more, with autocast off, of bfloat16 and of float16: time and memory of each.",
+)
 @parameters.machine
 @parameters.gpu_price
 @parameters.causes_folders()
@@ -42,6 +47,7 @@ def diagnose(
     quick: bool,
     budget: float,
     try_it: bool,
+    amp: bool,
     machine: bool,
     gpu_price: float | None,
     job_hours: float,
@@ -55,11 +61,12 @@ def diagnose(
 
     The command runs as without Feedline: same output, same exit status. The text goes to standard error; with --json
     one JSON object follows on standard output, with --record it goes to a file. With --apply it runs a second time, as
-    it would by itself, with other arguments of its DataLoader; what that run prints goes to standard error.
+    it would by itself, with other arguments of its DataLoader; what that run prints goes to standard error. So it does
+    with --amp, which needs a GPU; the losses of its runs are yours to compare.
     """
     from feedline import cost
     from feedline import record as records
-    from feedline.diagnose import report, trial, verdict
+    from feedline.diagnose import precision_trial, report, trial, verdict
     from feedline.diagnose.causes import registered
     from feedline.diagnose.watch import watch
     from feedline.watching.command import CommandError
@@ -77,7 +84,8 @@ def diagnose(
     summary = timeline.summarise(recording)
     diagnosis = verdict.judge(summary, known)
     tried = trial.run(command, summary, diagnosis, recording) if try_it and summary is not None else None
-    document = report.as_json(recording, summary, diagnosis, tried, price)
+    precision = precision_trial.run(command, summary, recording) if amp else None
+    document = report.as_json(recording, summary, diagnosis, tried, price, precision)
     # what the machine is makes it a run record; where that cannot be found out, the script's exit status still counts
     with contextlib.suppress(Exception):
         document = records.from_diagnosis(document, steps_of(recording))
@@ -88,7 +96,7 @@ def diagnose(
             document = measuring.joined(document, measuring.measure(None, known=disk))
     # a closed pipe must not change the exit status
     with contextlib.suppress(OSError):
-        print(report.as_text(recording, summary, diagnosis, tried, price), file=sys.stderr, flush=True)
+        print(report.as_text(recording, summary, diagnosis, tried, price, precision), file=sys.stderr, flush=True)
     written = record is None or _write(record, json.dumps(document, indent=2) + "\n")
     if as_json:
         with contextlib.suppress(OSError):

@@ -10,6 +10,7 @@ from feedline import cost
 from feedline.diagnose import gpu_text
 from feedline.diagnose.diagnosis import Diagnosis
 from feedline.diagnose.experiments import told
+from feedline.diagnose.precision_trial import PrecisionTrial
 from feedline.diagnose.trial import Trial
 from feedline.findings import shown
 from feedline.record import chain
@@ -51,6 +52,7 @@ def as_json(
     diagnosis: Diagnosis,
     trial: Trial | None = None,
     price: cost.Price = cost.NO_PRICE,
+    precision: PrecisionTrial | None = None,
 ) -> dict[str, Any]:
     """The object that docs/diagnose.md describes."""
     measured, experiments = summary or Summary(), recording.experiments
@@ -79,6 +81,7 @@ def as_json(
         "files": None if recording.files is None else recording.files.as_dict(),
         "cost": cost.as_dict(*_spent(summary, diagnosis, price)),
         "applied": None if trial is None else trial.as_dict(),
+        "precision": None if precision is None else precision.as_dict(),
         "notes": notes_of(recording, summary),
     }
 
@@ -89,6 +92,7 @@ def as_text(
     diagnosis: Diagnosis,
     trial: Trial | None = None,
     price: cost.Price = cost.NO_PRICE,
+    precision: PrecisionTrial | None = None,
 ) -> str:
     lines = ["", "feedline diagnose"]
     if summary is not None:
@@ -113,6 +117,8 @@ def as_text(
         lines += _changes(summary)
     if trial is not None:
         lines += ["", *trial.lines()]
+    if precision is not None:
+        lines += ["", *precision.lines()]
     spent = cost.lines(*_spent(summary, diagnosis, price))
     if spent:
         lines += ["", "  cost"] + [f"    {line}" for line in spent]

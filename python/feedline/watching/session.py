@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +42,14 @@ class Trying:
         extension: the module that the command's processes load for it; see probe/hooks.py.
         make: called after the command has ended, with the session's folder, what was recorded, and the facts of the
             dataset's files, as `_engine.look_at_files` tells of them.
+        variables: of the command's environment, for the extension.
+        again: it is not the run that was asked for: what it prints goes to standard error, and it reads nothing.
     """
 
     extension: str
     make: Callable[[Path, Recording, Sequence[Mapping[str, Any]]], Experiments]
+    variables: Mapping[str, str] = field(default_factory=dict)
+    again: bool = False
 
 
 def run(command: Sequence[str], change: Change | None = None, trying: Trying | None = None) -> Recording:
@@ -127,7 +131,9 @@ def _start(
     command: Sequence[str], folder: Path, change: Change | None, trying: Trying | None
 ) -> subprocess.Popen[bytes]:
     environment = environment_of(folder, "" if trying is None else trying.extension)
-    if change is None:
+    environment |= {} if trying is None else trying.variables
+    if change is None and (trying is None or not trying.again):
         return start(command, environment)
-    environment |= apply.request(folder, change.settings, change.loader)
+    if change is not None:
+        environment |= apply.request(folder, change.settings, change.loader)
     return start(command, environment, stdin=subprocess.DEVNULL, stdout=2)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A script run once more with each type that autocast may have: what it gives in time and in memory.
+
+Whether the script learns as well is not seen here: losses are the user's to compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from feedline.diagnose.experiments import forced_autocast
+from feedline.diagnose.experiments.forced_autocast import OFF, SUFFIX, VARIABLE
+from feedline.diagnose.trial import steps_per_s
+from feedline.watching import session
+from feedline.watching.experiments import Experiments
+from feedline.watching.harvest import json_files
+from feedline.watching.intervals import finite, told
+from feedline.watching.recordings import Recording
+from feedline.watching.session import Trying
+from feedline.watching.summary.figures import Summary
+
+WAYS = (OFF, "bfloat16", "float16")
+_GIB = 2**30
+_MOST_HALF = 0.5  # of the parameters in half precision: autocast, which casts float32, is no choice any more
+_HALF = ("torch.bfloat16", "torch.float16")
+
+
+@dataclass(frozen=True)
+class Way:
+    """One run of the script. Ratios are to the run without autocast."""
+
+    autocast: str
+    steps_per_s: float | None = None
+    low: float | None = None  # 95 % interval
+    high: float | None = None
+    ratio: float | None = None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
+    memory_bytes: int | None = None  # the most that tensors had on the device; of the process with most
+    why: str | None = None  # it was not measured
+
+
+@dataclass(frozen=True)
+class PrecisionTrial:
+    ways: tuple[Way, ...] = ()
+    not_tried: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"ways": [finite(asdict(way)) for way in self.ways], "not_tried": self.not_tried}
+
+    def lines(self) -> list[str]:
+        if self.not_tried is not None:
+            return [f"  mixed precision was not tried: {self.not_tried}"]
+        lines = ["  mixed precision (the command ran once more with each, around every step of its loops)"]
+        lines += [f"    autocast {way.autocast:<9} {_told(way)}" for way in self.ways]
+        lines.append(
+            "    time and memory alone: compare the losses of such runs before you change anything; float16 needs "
+            'torch.amp.GradScaler("cuda"), bfloat16 does not'
+        )
+        return lines
+
+
+def run(command: Sequence[str], summary: Summary | None, recording: Recording) -> PrecisionTrial:
+    """Runs `command` once more for each of WAYS, if that can tell anything. Raises CommandError.
+
+    Args:
+        command: the script, which is run as under ``--apply``: what it prints goes to standard error.
+        summary: of its first run; None: no loop was seen.
+        recording: of its first run.
+    """
+    reason = refusal(summary, recording)
+    return PrecisionTrial(not_tried=reason) if reason is not None else compare(command, "cuda")
+
+
+def refusal(summary: Summary | None, recording: Recording) -> str | None:
+    """Why nothing is to be tried."""
+    if recording.returncode != 0:
+        return "the command failed"
+    if summary is None:
+        return "no training loop was seen"
+    device: Mapping[str, Any] = summary.on_device.device
+    if device.get("type") != "cuda" and not summary.loader.get("cuda"):
+        return "no step of the loop used a GPU"
+    elements = device.get("elements") or {}
+    if sum(elements.get(name, 0) for name in _HALF) > _MOST_HALF * sum(elements.values()):
+        return "the parameters themselves are in half precision, which autocast does not change"
+    return None
+
+
+def compare(command: Sequence[str], device: str, ways: Sequence[str] = WAYS) -> PrecisionTrial:
+    """Runs `command` with each of `ways`, the first of them what the others are compared with.
+
+    `device`: the kind that autocast is of, "cuda" or "cpu". Raises CommandError.
+    """
+    base, *others = [_run(command, device, way) for way in ways]
+    return PrecisionTrial((base, *(_beside(base, way) for way in others)))
+
+
+def _run(command: Sequence[str], device: str, autocast: str) -> Way:
+    notes: list[dict[str, Any]] = []
+
+    def take(folder: Path, _recording: Recording, _files: Sequence[Mapping[str, Any]]) -> Experiments:
+        notes.extend(json_files(folder, f"*{SUFFIX}"))
+        return Experiments()
+
+    trying = Trying(forced_autocast.__name__, take, {VARIABLE: f"{device} {autocast}"}, again=True)
+    recording = session.run(command, trying=trying)
+    memory = [note["memory_bytes"] for note in notes if note.get("memory_bytes") is not None]
+    way = Way(autocast, memory_bytes=max(memory, default=None))
+    if recording.returncode != 0:
+        return replace(way, why=f"its run failed with exit status {recording.returncode}")
+    if not notes:
+        return replace(way, why="its run had no step of a loop")
+    refused = next((note["why"] for note in notes if note.get("why")), None)
+    if refused is not None:
+        return replace(way, why=f"it could not be entered: {refused}")
+    rate = steps_per_s(recording)
+    if rate is None:
+        return replace(way, why="its run was too short to tell steps per second")
+    return replace(way, steps_per_s=rate[0], low=rate[1], high=rate[2])
+
+
+def _beside(base: Way, way: Way) -> Way:
+    if base.steps_per_s is None or base.low is None or base.high is None:
+        return way
+    if way.steps_per_s is None or way.low is None or way.high is None:
+        return way
+    low, high = way.low / max(base.high, 1e-9), way.high / max(base.low, 1e-9)
+    return replace(way, ratio=way.steps_per_s / max(base.steps_per_s, 1e-9), ratio_low=low, ratio_high=high)
+
+
+def _told(way: Way) -> str:
+    if way.steps_per_s is None or way.low is None or way.high is None:
+        return way.why or "not measured"
+    words = f"{way.steps_per_s:8.1f} steps/s {told(way.low, way.high)}"
+    if way.ratio is not None and way.ratio_low is not None and way.ratio_high is not None:
+        words += f", {way.ratio:.2f} times {told(way.ratio_low, way.ratio_high, 2)}"
+        words += "" if way.ratio_low > 1 or way.ratio_high < 1 else ", no difference shown"
+    if way.memory_bytes is not None:
+        words += f", memory {way.memory_bytes / _GIB:.2f} GiB at most"
+    return words
