@@ -210,8 +210,8 @@ class _Overlay:
 class Setting(NamedTuple):
     """What a pipeline is made for.
 
-    `memory_budget`: the user's, bytes. `dataset`: what the samples lie in; None for files that are named. `cuda_device`:
-    where its batches are; None: in host memory.
+    `memory_budget`: the user's, bytes. `dataset`: what the samples lie in; None for files that are named.
+    `cuda_device`: where its batches are; None: in host memory.
     """
 
     dataset: Any
