@@ -19,6 +19,7 @@ pytest.importorskip("rich", reason="the command line is not installed")
 from made_hosts import GB, GPU_HOST, Host, build
 from planted_hosts import PLANTED
 
+from feedline.cli.doctor import wrapped
 from feedline.cli.root import run
 
 PLAN = ["--workers", "16", "--prefetch", "5", "--batch-mb", "500"]
@@ -53,6 +54,19 @@ def test_the_screen_has_the_machine_the_plan_and_the_worst_first(host: list[str]
     first = next(line for line in lines if line.startswith(("critical", "warning", "note")))
     assert first == "critical memory_needed: needs 101.0 GB of 58.0 GB"
     assert sum(line.startswith("         -> ") for line in lines) >= 2
+
+
+@pytest.mark.parametrize("width", [80, 40, 200])
+def test_a_terminal_gets_lines_that_fit_and_all_their_words(width: int, host: list[str], capsys: Any) -> None:
+    run(["doctor", *host, "--num-workers", "16", "--prefetch", "5", "--batch-mb", "500", "--pin"])
+    for line in capsys.readouterr().out.splitlines():
+        made = wrapped(line, width)
+        assert " ".join(" ".join(made).split()) == " ".join(line.split())
+        longest = max((len(word) for word in line.split()), default=0)
+        assert all(len(one) <= max(width, longest + 12) for one in made)
+    fix = "         -> docker run --shm-size=8g (or --ipc=host); in Kubernetes an emptyDir of medium Memory on /dev/shm"
+    assert [one[:12] for one in wrapped(fix, 80)] == ["         -> ", " " * 12]
+    assert wrapped("", 80) == [""]
 
 
 def test_json_says_the_same(host: list[str], capsys: Any) -> None:
