@@ -31,7 +31,7 @@ Names = dict[str, Any]
 # by document, and the beginning of a block: why it does not run here, and where it does
 NOT_RUN = {
     ("device.md", "loader = train."): "a GPU; tests/python/test_gpu.py",
-    ("drop-in.md", "accelerate."): "frameworks; tests/python/integrations",
+    ("drop-in.md", "import feedline.integrations"): "frameworks; tests/python/integrations",
     ("drop-in.md", "data = wds."): "webdataset; tests/python/drop_in/test_lowering_webdataset_fields.py",
     ("findings.md", "# SPDX"): "a file of its own; tests/python/findings/test_an_added_cause.py",
     ("reproducibility.md", "from torch.distributed"): "ranks; tests/python/integrations/test_torchrun.py",
@@ -179,7 +179,16 @@ def cluster_holds(names: Names) -> None:
     assert not Path("run.unfinished").exists()
 
 
+def drop_in_names() -> Names:
+    dataset = torch.utils.data.TensorDataset(torch.arange(300))
+    lines = ["a line"] * 7 + ["a longer line"] * 5
+    ranks = {"world_size": 2, "rank": 1}
+    return {"feedline": feedline, "dataset": dataset, "images": dataset, "lines": lines, "pad": list, **ranks}
+
+
 def drop_in_holds(names: Names) -> None:
+    assert sorted(line for batch in names["training"] for line in batch) == sorted(names["lines"])
+    assert sum(len(batch) for (batch,) in names["evaluation"]) == 150
     assert len(list(names["loader"])) == 5 and "settings   num_workers=0: " in names["loader"].explain()
 
 
@@ -194,10 +203,7 @@ RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
     "cache.md": (lambda: {"feedline": feedline}, cache_holds),
     "caching.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
     "detection-data.md": (dict, detection_holds),
-    "drop-in.md": (
-        lambda: {"feedline": feedline, "dataset": torch.utils.data.TensorDataset(torch.arange(300))},
-        drop_in_holds,
-    ),
+    "drop-in.md": (drop_in_names, drop_in_holds),
     "fidelity.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
     "fields.md": (dict, fields_hold),
     "guide.md": (guide_names, guide_holds),
