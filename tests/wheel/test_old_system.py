@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheel on an older system: FEEDLINE_OLD_SYSTEM names the root of one, FEEDLINE_OLD_PYTHON a Python >= 3.11 in it.
 
-Such as Debian 11: `debootstrap bullseye FOLDER`, then Python of the sources of Debian 12's python3.11, compiled in it. To
-enter it takes root. Not run without the two.
+Such as Debian 11: `debootstrap bullseye FOLDER`, then Python of the sources of Debian 12's python3.11, compiled in it.
+To enter it takes root. Not run without the two.
 """
 
 from __future__ import annotations
