@@ -71,10 +71,10 @@ SYSTEM_HEADERS = {
 }
 # What makes a thread; std::thread::id and std::this_thread do not.
 THREAD = re.compile(r"\bstd::(?:j?thread\b(?!::)|async\b)|\b(?:pthread_create|thrd_create)\b")
-# The last one only says which pthread_create is called.
 THREAD_FILES = {
-    *(Path("src/base") / name for name in ("thread.h", "thread.cpp")),
-    Path("python/bindings/glibc_floor/functions.cpp"),
+    Path("src/base/thread.h"),
+    Path("src/base/thread.cpp"),
+    Path("python/bindings/glibc_floor/functions.cpp"),  # hands pthread_create on to glibc
 }
 
 # What names a file to the system. Descriptors are not names: fstat, pread and the like are free, and so is

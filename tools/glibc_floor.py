@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies of a wheel's libraries that load where glibc is 2.28: glibc_floor.py WHEEL FOLDER.
 
-A distribution's library asks for the functions of the glibc that it was linked with: `pow` of 2.29, `pthread_create`
-of 2.34. glibc keeps both under their first version as well, with the same behaviour: in a copy the library asks for
-that.
+A distribution's library asks for the functions of the glibc that it was linked with: `pow` of 2.29, `pthread_create` of
+2.34. glibc keeps both under their first version as well, with the same behaviour: a copy of the library asks for that.
 Of a library that asks for anything else after 2.28, nothing is copied, and an error names it. `auditwheel repair` takes
 the copies where LD_LIBRARY_PATH leads to FOLDER.
 """

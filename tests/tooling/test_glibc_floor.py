@@ -29,10 +29,11 @@ int pthread_cond_clockwait(pthread_cond_t*, pthread_mutex_t*, clockid_t, const t
 }
 void* wake(void* condition) { pthread_cond_signal(static_cast<pthread_cond_t*>(condition)); return condition; }
 void show(int result, const struct stat& s) {
-  std::printf("%d %llu %lld %o %lld\n", result ? errno : 0, (unsigned long long)s.st_ino, (long long)s.st_size,
-              s.st_mode, (long long)s.st_mtime);
+  const long long inode = s.st_ino, size = s.st_size, changed = s.st_mtime;
+  std::printf("%d %lld %lld %o %lld\n", result ? errno : 0, inode, size, s.st_mode, changed);
 }
-double waited(int (*wait)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*), long ms) {
+using Wait = int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*);
+double waited(Wait wait, long ms) {
   pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   timespec begin, until, end;
@@ -58,8 +59,8 @@ int main(int, char** arguments) {
   std::printf("%d %d\n", missing, errno == ENOENT);
   const double x = std::atof(arguments[3]), y = std::atof(arguments[4]);
   std::printf("%a %a %a %a\n", std::exp(x), std::log(x), std::pow(x, y), std::hypot(x, y));
-  std::printf("%d %d\n", gettid() == getpid(),
-              waited(floor_wait_by_the_day, 60) >= 59 && waited(pthread_cond_clockwait, 60) >= 59);
+  const bool late = waited(floor_wait_by_the_day, 60) >= 59 && waited(pthread_cond_clockwait, 60) >= 59;
+  std::printf("%d %d\n", gettid() == getpid(), late);
   pthread_t thread;
   pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
   void* result = nullptr;
