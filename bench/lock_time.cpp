@@ -111,13 +111,14 @@ int main(int argc, char** argv) {
   // can
   constexpr std::uint64_t kRows = 64;
   constexpr int kWarm = 6;
+  const std::uint64_t samples = kRows * static_cast<std::uint64_t>(batches + kWarm + 8);
   const auto recipe = fp::make_recipe(
-      "made", std::make_shared<fp::FakeFormat>(kRows * static_cast<std::uint64_t>(batches + kWarm + 8)), nullptr,
+      {"made", std::make_shared<fp::FakeFormat>(samples)},
       {feedline::op::Resize{{224, 224}}, feedline::op::Normalize{{0.5, 0.5, 0.5}, {0.2, 0.2, 0.2}}}, std::nullopt,
       feedline::Layout::kNchw);
   auto plan = fp::plan_pipeline(**recipe, {.batch_size = kRows, .num_workers = threads});
   plan->adapts = argc > 3 && std::strcmp(argv[3], "adapts") == 0;
-  fp::Pipeline pipeline(*recipe, *plan);
+  fp::Pipeline pipeline(*recipe, *plan, fp::usual_device());
   if (!pipeline.begin({}, false)) return 3;
   feedline::Batch batch;  // dropped when the next one is there, as the usual loop does
   for (int i = 0; i < kWarm + batches; ++i) {

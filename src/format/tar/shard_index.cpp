@@ -94,16 +94,18 @@ void ShardIndexBuilder::add_sample(std::string_view key) {
 
 void ShardIndexBuilder::add_member(std::string_view extension, std::uint64_t offset, std::uint64_t bytes) {
   FEEDLINE_CHECK(!keys_.empty());
-  const auto [found, inserted] =
-      extension_numbers_.try_emplace(std::string(extension), static_cast<std::uint32_t>(extension_names_.size()));
-  if (inserted) extension_names_.emplace_back(extension);
+  auto found = extension_numbers_.find(extension);
+  if (found == extension_numbers_.end()) {
+    found = extension_numbers_.emplace(extension, static_cast<std::uint32_t>(extension_names_.size())).first;
+    extension_names_.emplace_back(extension);
+  }
   offsets_.push_back(offset);
   bytes_.push_back(bytes);
   extensions_.push_back(found->second);
 }
 
 bool ShardIndexBuilder::last_sample_has(std::string_view extension) const {
-  const auto found = extension_numbers_.find(std::string(extension));
+  const auto found = extension_numbers_.find(extension);
   if (found == extension_numbers_.end() || first_members_.empty()) return false;
   const auto members = std::span(extensions_).subspan(first_members_.back());
   return std::ranges::find(members, found->second) != members.end();

@@ -6,11 +6,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -83,7 +84,7 @@ class ShardIndexBuilder {
   std::vector<std::uint64_t> first_members_, offsets_, bytes_;
   std::vector<std::uint32_t> extensions_;
   std::vector<std::string> extension_names_, class_names_;
-  std::unordered_map<std::string, std::uint32_t> extension_numbers_;
+  std::map<std::string, std::uint32_t, std::less<>> extension_numbers_;  // found by a view, for every member
 };
 
 }  // namespace feedline::format
