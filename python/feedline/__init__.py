@@ -49,15 +49,15 @@ if TYPE_CHECKING:
     from .data.pixels import pack_pixels
     from .data.ragged_values import ragged
     from .data.sequences import arrays, tokens
-    from .data.shared_list import shared
+    from .data.shared_list import shared as shared  # imports NumPy
     from .data.sources import inspect, open
     from .data.view_list import Views, views
     from .drop_in.data_loader import DataLoader as DataLoader  # not in __all__: a star import would import torch
     from .drop_in.data_loader import StatefulDataLoader as StatefulDataLoader
     from .loader.loader import BadSample, Loader
     from .loader.tuned_settings import load_settings
-    from .samplers.buckets import BucketBatchSampler
-    from .samplers.distributed import DistributedSampler
+    from .samplers.buckets import BucketBatchSampler as BucketBatchSampler
+    from .samplers.distributed import DistributedSampler as DistributedSampler
     from .trace.profiling import profile
 
 __version__: str
@@ -129,13 +129,11 @@ __all__ = [
     "IMAGENET_MEAN",
     "IMAGENET_STD",
     "BadSample",
-    "BucketBatchSampler",
     "Chain",
     "ConfigError",
     "DataError",
     "Dataset",
     "DecodeLimit",
-    "DistributedSampler",
     "Drawn",
     "Error",
     "FieldSpec",
@@ -165,7 +163,6 @@ __all__ = [
     "profile",
     "ragged",
     "resize_image",
-    "shared",
     "simd_variants",
     "tokens",
     "views",

@@ -63,6 +63,7 @@ def test_errors_of_the_engine_pickle() -> None:
 
 # Never seen by a user: what catches each, and why it has a class.
 INTERNAL = {
+    "AlreadyWatched": "%%feedline: a cell says it in words",
     "NotMeasured": "a probe of bench --machine; told as a reason",
     "Refused": "tune: a setting cannot be measured; it becomes a rung's reason",
     "Lost": "tune: the copy of the script died; it becomes a note",
