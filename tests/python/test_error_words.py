@@ -34,7 +34,7 @@ def test_what_is_not_there_is_named(path: str, hint: str) -> None:
     assert caught.value.errno == errno.ENOENT
 
 
-@pytest.mark.parametrize("path", ["gopher://bucket/train", "sftp://example.org/train.tar"])
+@pytest.mark.parametrize("path", ["sftp://bucket/train", "sftp://example.org/train.tar"])
 def test_a_url_is_named_as_what_this_version_does_not_read(path: str) -> None:
     for call in (lambda: feedline.open(path), lambda: feedline.tokens(path, window=2, dtype="uint16")):
         words = said(call)

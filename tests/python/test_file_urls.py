@@ -92,7 +92,7 @@ def test_a_cache_of_a_url_is_that_of_its_path(odd: Path) -> None:
         ("file://train", "a file URL names no machine"),
         ("file:///data/%zz", "% in a URL stands before two hexadecimal digits"),
         ("file:///data/%00", "% in a URL stands before two hexadecimal digits"),
-        ("gopher://bucket/train", "this version has no reader for gopher://, only for paths and file://"),
+        ("sftp://bucket/train", "this version has no reader for sftp://, only for paths and file://"),
         ("fil:///data/train", "'fil' is no scheme that is known"),
         (["/a.tar", "sftp://host/b.tar"], "this version has no reader for sftp://"),
         (["/a.tar", "https://host/b.tar"], "is read by another storage"),

@@ -182,7 +182,7 @@ def test_packing_a_parent_of_class_folders_is_said(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_told_once(tmp_path: Path) -> None:
     (finding,) = feedline.inspect(tmp_path / "missing.tar").findings
     assert finding.code == "unreadable_file"
-    for source in ("gopher://bucket/x.tar", ["a.tar", "sftp://host/b.tar"]):
+    for source in ("sftp://bucket/x.tar", ["a.tar", "sftp://host/b.tar"]):
         for call in (feedline.open, feedline.inspect):
             with pytest.raises(feedline.ConfigError, match=r"this version has no reader for .*: copy or mount it"):
                 call(source)
