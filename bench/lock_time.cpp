@@ -112,10 +112,10 @@ int main(int argc, char** argv) {
   constexpr std::uint64_t kRows = 64;
   constexpr int kWarm = 6;
   const std::uint64_t samples = kRows * static_cast<std::uint64_t>(batches + kWarm + 8);
-  const auto recipe = fp::make_recipe(
-      {"made", std::make_shared<fp::FakeFormat>(samples)},
-      {feedline::op::Resize{{224, 224}}, feedline::op::Normalize{{0.5, 0.5, 0.5}, {0.2, 0.2, 0.2}}}, std::nullopt,
-      feedline::Layout::kNchw);
+  const auto recipe =
+      fp::make_recipe({"made", std::make_shared<fp::FakeFormat>(samples)},
+                      {feedline::op::Resize{{224, 224}}, feedline::op::Normalize{{0.5, 0.5, 0.5}, {0.2, 0.2, 0.2}}},
+                      std::nullopt, feedline::Layout::kNchw);
   auto plan = fp::plan_pipeline(**recipe, {.batch_size = kRows, .num_workers = threads});
   plan->adapts = argc > 3 && std::strcmp(argv[3], "adapts") == 0;
   fp::Pipeline pipeline(*recipe, *plan, fp::usual_device());

@@ -77,7 +77,7 @@ _NAMES_OF = {
         "follow_pillow",
         "image_info",
         "resize_image",
-    "shared",
+        "shared",
         "simd_variants",
     ),
     "data.mixtures": ("mix",),
