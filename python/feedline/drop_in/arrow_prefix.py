@@ -4,33 +4,16 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 from ..errors import Error
 from . import arrow_images, sources, transforms
-from .native_prefix import Reader
+from .native_prefix import NativePrefix, Reader
 
 
-class ArrowPrefix:
-    """Stands for `dataset` in a worker: same samples, and the rest of the image's transforms runs as it is.
-
-    What the engine cannot read, the dataset reads itself. Random operations of the engine draw from torch's generator
-    of the worker: one number for each sample, and none where there are no random operations.
-    """
-
-    def __init__(self, dataset: Any) -> None:
-        self._inner = dataset
-        self._readers = threading.local()  # one in each process and thread that reads
-
-    @property
-    def original(self) -> Any:
-        """What users know."""
-        return self._inner
-
-    def __len__(self) -> int:
-        return len(self._inner)
+class ArrowPrefix(NativePrefix):
+    """As of image files: what the engine cannot read, the dataset reads itself."""
 
     def __getitem__(self, index: Any) -> Any:
         return self.__getitems__([index])[0]
@@ -64,14 +47,3 @@ class ArrowPrefix:
         for transform in reader.rest:
             value = transform(value)
         return table.sample(value, others)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name in ("_inner", "_readers"):
-            raise AttributeError(name)
-        return getattr(self._inner, name)
-
-    def __getstate__(self) -> Any:
-        return (self._inner,)
-
-    def __setstate__(self, state: tuple[Any]) -> None:
-        self._inner, self._readers = state[0], threading.local()

@@ -5,6 +5,8 @@ without being near its limit: who waits is what pressure tells."""
 from __future__ import annotations
 
 import contextlib
+import mmap
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,3 +55,12 @@ class DiskWatch:
             with contextlib.suppress(ValueError):
                 found[words[2]] = (int(words[12]), int(words[13]))
         return found
+
+
+def read_past_cache(path: str, buffer: mmap.mmap, offset: int) -> int:
+    """Bytes read into `buffer` from the device, opening included. Raises OSError, EINVAL where all goes by the cache."""
+    file = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
+    try:
+        return os.preadv(file, [buffer], offset)
+    finally:
+        os.close(file)

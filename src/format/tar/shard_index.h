@@ -7,11 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -84,7 +84,11 @@ class ShardIndexBuilder {
   std::vector<std::uint64_t> first_members_, offsets_, bytes_;
   std::vector<std::uint32_t> extensions_;
   std::vector<std::string> extension_names_, class_names_;
-  std::map<std::string, std::uint32_t, std::less<>> extension_numbers_;  // found by a view, for every member
+  struct ViewHash {  // so that a member's extension is found without a copy of it
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  std::unordered_map<std::string, std::uint32_t, ViewHash, std::equal_to<>> extension_numbers_;
 };
 
 }  // namespace feedline::format

@@ -26,10 +26,11 @@ PLAN = ["--workers", "16", "--prefetch", "5", "--batch-mb", "500"]
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> list[str]:
-    """Arguments for the usual machine; file systems have the sizes of this one."""
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Arguments for the usual machine; file systems have its sizes, whatever this one has left."""
     root, _ = build(Host(), tmp_path)
     (root.path / "dev/shm").mkdir(parents=True)
+    monkeypatch.setattr("feedline.machine.root.Root", lambda path: type(root)(path, root._statvfs))
     return ["doctor", "--root", str(root.path)]
 
 

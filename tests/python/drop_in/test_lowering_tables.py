@@ -134,6 +134,12 @@ def collate_inline(rows):
     return torch.stack([row["pixel_values"] for row in rows]), torch.tensor([row["label"] for row in rows])
 
 
+def told_dataset(rows: Any) -> str:
+    """Of a worker, where users ask for it."""
+    info = torch.utils.data.get_worker_info()
+    return "" if info is None else type(info.dataset).__name__
+
+
 def assert_same_batches(dataset: Any, plan: str, workers: int = 0, misses: int | None = 0, **options: Any) -> Any:
     """What our loader gives, planned as `plan`, which torch's gives in this process too."""
     torch.manual_seed(5)
@@ -183,6 +189,8 @@ def test_what_is_not_known_of_a_chain_runs_in_workers(table: Any, vision: Any) -
     whole = table.with_transform(in_place(chain_of(vision)))
     assert_same_batches(whole, "prefix", 2, batch_size=4, collate_fn=list)
     assert pickle.loads(pickle.dumps(ArrowPrefix(table)))[3]["label"] == 0
+    told = DataLoader(dataset, 4, num_workers=1, collate_fn=told_dataset)
+    assert plan_of(told) == "prefix" and set(told) == {type(table).__name__}
 
 
 def test_bad_rows_and_other_modes_are_the_datasets(tmp_path: Path, vision: Any) -> None:

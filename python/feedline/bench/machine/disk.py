@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from feedline.machine.disks import read_past_cache
+
 LARGE, SMALL = 1 << 20, 4096
 _MOST_FILES, _MOST_LOOKED_AT = 256, 4096
 _AT_ONCE = 4  # large reads
@@ -55,7 +57,7 @@ class Disk:
         def read(which: int) -> None:
             with mmap.mmap(-1, LARGE) as buffer:
                 for path, offset in shares[which]:
-                    sizes[which] += _read(path, buffer, offset)
+                    sizes[which] += read_past_cache(path, buffer, offset)
 
         begin = time.perf_counter()
         threads = [threading.Thread(target=read, args=(which,)) for which in range(_AT_ONCE)]
@@ -71,7 +73,7 @@ class Disk:
         offset = self._draw.randrange(max(size // SMALL, 1)) * SMALL
         with mmap.mmap(-1, SMALL) as buffer:
             begin = time.perf_counter()
-            _read(path, buffer, offset)
+            read_past_cache(path, buffer, offset)
             return 1000 * (time.perf_counter() - begin)
 
 
@@ -87,11 +89,3 @@ def _files(source: Path) -> Iterator[tuple[str, int]]:
                 yield path, os.stat(path).st_size
             except OSError:
                 continue
-
-
-def _read(path: str, buffer: mmap.mmap, offset: int) -> int:
-    file = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
-    try:
-        return os.preadv(file, [buffer], offset)
-    finally:
-        os.close(file)

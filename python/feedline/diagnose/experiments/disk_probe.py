@@ -10,13 +10,13 @@ from __future__ import annotations
 import errno
 import itertools
 import mmap
-import os
 import random
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from feedline.machine.disks import read_past_cache
 from feedline.watching.experiments import DiskProbe
 from feedline.watching.intervals import interval, rate_interval
 
@@ -71,7 +71,7 @@ def _together(pieces: Sequence[tuple[str, int]], seconds: float) -> list[tuple[f
         try:
             with mmap.mmap(-1, _LARGE) as buffer:
                 for path, offset in itertools.cycle(share):
-                    size = _read(path, buffer, offset)
+                    size = read_past_cache(path, buffer, offset)
                     reads.append((time.perf_counter(), float(size)))
                     if reads[-1][0] > until:
                         return
@@ -90,14 +90,6 @@ def _together(pieces: Sequence[tuple[str, int]], seconds: float) -> list[tuple[f
     return sorted(reads)
 
 
-def _read(path: str, buffer: mmap.mmap, offset: int) -> int:
-    file = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
-    try:
-        return os.preadv(file, [buffer], offset)
-    finally:
-        os.close(file)
-
-
 def _one_by_one(files: Sequence[Mapping[str, Any]], seconds: float) -> list[float]:
     """Milliseconds of single small reads at random places, opening included."""
     places = random.Random(2)
@@ -108,6 +100,6 @@ def _one_by_one(files: Sequence[Mapping[str, Any]], seconds: float) -> list[floa
             file = places.choice(files)
             offset = places.randrange(max(file["bytes"] // _SMALL, 1)) * _SMALL
             begin = time.perf_counter()
-            _read(file["path"], buffer, offset)
+            read_past_cache(file["path"], buffer, offset)
             times.append(1000 * (time.perf_counter() - begin))
     return times
