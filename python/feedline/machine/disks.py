@@ -58,7 +58,7 @@ class DiskWatch:
 
 
 def read_past_cache(path: str, buffer: mmap.mmap, offset: int) -> int:
-    """Bytes read into `buffer` from the device, opening included. Raises OSError, EINVAL where all goes by the cache."""
+    """Bytes that are read into `buffer` from the device. Raises OSError: EINVAL where all reads go by the cache."""
     file = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
     try:
         return os.preadv(file, [buffer], offset)
