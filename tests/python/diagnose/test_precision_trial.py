@@ -20,7 +20,7 @@ from feedline.watching.recordings import Recording
 torch = pytest.importorskip("torch", reason="torch, whose autocast is forced, is not installed")
 
 SCRIPT = """
-import json, sys, torch
+import json, sys, time, torch
 model = torch.nn.Linear(64, 64)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 seen = set()
@@ -39,6 +39,7 @@ for batch in torch.utils.data.DataLoader(Samples(), batch_size=4):
     out.float().mean().backward()
     optimizer.step()
     optimizer.zero_grad()
+    time.sleep(0.02)  # steps that take less are told together, and then there are too few to measure
 seen.add(("after", str(model(batch).dtype)))
 with open(sys.argv[1], "a") as file:
     file.write(json.dumps(sorted(seen)) + "\\n")

@@ -20,6 +20,14 @@ def test_what_is_wrong_is_named_first(code: str, host: Host, tmp_path: Path) -> 
     assert all(finding.evidence and finding.fix for finding in seen.findings)
 
 
+@pytest.mark.parametrize(("files", "codes"), [(1500, ["small_files", "network_storage"]), (300, ["network_storage"])])
+def test_a_folder_too_slow_to_be_counted_is_named(monkeypatch, files, codes, tmp_path: Path) -> None:
+    monkeypatch.setattr("feedline.doctor.source._measured", lambda *_arguments: (files, files * 110_000, False))
+    seen = examined(PLANTED["photos on NFS"][1].but(source_files={}), tmp_path)
+    assert [finding.code for finding in seen.findings] == codes
+    assert seen.findings[0].evidence[0].startswith(f"more than {files:,} files" if len(codes) > 1 else "")
+
+
 @pytest.mark.parametrize("host", SOUND.values(), ids=SOUND)
 def test_nothing_is_said_of_a_sound_machine(host: Host, tmp_path: Path) -> None:
     assert [(finding.code, finding.evidence) for finding in examined(host, tmp_path).findings] == []

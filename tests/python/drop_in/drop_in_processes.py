@@ -40,11 +40,15 @@ def alive(pid: int) -> bool:
         return False
 
 
-def until(condition: Callable[[], Any], what: str = "") -> None:
-    """Returns when `condition` is true; fails where that takes longer than anything but a hang."""
+def until(condition: Callable[[], Any], what: str | Callable[[], str] = "") -> None:
+    """Returns when `condition` is true; fails where that takes longer than anything but a hang.
+
+    `what` it waits for, or who says it at the end.
+    """
     deadline = time.monotonic() + HANG_S
     while not condition():
-        assert time.monotonic() < deadline, f"it never came to this: {what or condition}"
+        if time.monotonic() > deadline:
+            raise AssertionError(f"it never came to this: {(what() if callable(what) else what) or condition}")
         time.sleep(0.005)
 
 

@@ -9,6 +9,7 @@ from ...findings import Threshold
 from ..case import STORAGE, Case, Cause, Found, gb, page
 
 MANY = Threshold(10_000, "files: fewer are cached by the first epoch")
+SOME = Threshold(1_000, "files seen while looking took too long: where that is slow, opening them is")
 SMALL = Threshold(1 * 2**20, "bytes: larger ones take longer to read than to open")
 
 
@@ -16,7 +17,8 @@ def _judge(case: Case) -> Iterator[Found]:
     source = case.source
     if source is None or source.files is None or source.file_bytes is None or source.mount is None:
         return
-    if source.files > MANY and source.file_bytes < SMALL and source.kind in ("network", "disk"):
+    many = source.files > (MANY if source.whole else SOME)
+    if many and source.file_bytes < SMALL and source.kind in ("network", "disk"):
         more = "" if source.whole else "more than "
         yield Found("warning", (f"{more}{source.files:,} files of {gb(source.file_bytes)} on {source.mount.kind}",))
 
