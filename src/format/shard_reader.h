@@ -37,13 +37,22 @@ Result<ShardFile> locate_shard(std::shared_ptr<const storage::Storage> storage, 
 // The bytes of a shard, once somebody reads them. Thread-safe.
 class ShardReader {
  public:
-  explicit ShardReader(ShardFile file) : file_(std::move(file)) {}
+  // is_checked: see is_checked().
+  explicit ShardReader(ShardFile file, bool is_checked = true) : file_(std::move(file)), is_checked_(is_checked) {}
 
   const std::string& name() const { return file_.name; }
   const ShardFile& file() const { return file_; }
   // Its object; no path where that is in another storage than this one, as the plain copy of a compressed shard.
   StoredShard stored_in(const storage::Storage& storage) const {
     return file_.storage.get() == &storage ? StoredShard{file_.path, file_.version} : StoredShard{};
+  }
+  // Was somebody asked, since its index was made, whether the object is still that one? What is read of it is of its
+  // index's version or an error, in any case.
+  bool is_checked() const { return is_checked_.load(std::memory_order_relaxed); }
+  void note_checked() const { is_checked_.store(true, std::memory_order_relaxed); }
+  // A reader that asks where the shard is stored, past any copy of it.
+  Result<std::unique_ptr<storage::Reader>> stored_reader() const {
+    return file_.storage->open_stored(file_.path, file_.version);
   }
   // The file, opened now unless it is open. kStorage: it is not the one any more that was indexed.
   struct Opened {
@@ -62,6 +71,7 @@ class ShardReader {
 
  private:
   const ShardFile file_;
+  mutable std::atomic<bool> is_checked_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const storage::Reader>
       reader_;                            // guarded by mutex_; stays though it has changed: some read it

@@ -37,6 +37,12 @@ class BlobServer(http.server.ThreadingHTTPServer):
             "AZURE_ALLOW_HTTP": "true",
         }
 
+    @property
+    def connection(self) -> str:
+        """What adlfs finds it by."""
+        found = self.environment
+        return "BlobEndpoint={AZURE_STORAGE_ENDPOINT};SharedAccessSignature={AZURE_STORAGE_SAS_TOKEN}".format(**found)
+
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -89,9 +95,10 @@ def _listing(blobs: dict[str, bytes], container: str, asked: dict[str, str]) -> 
         key = name.removeprefix(container + "/")
         if not name.startswith(container + "/") or not key.startswith(front):
             continue
-        folder = key[len(front) :].partition(cut)[0] if cut and cut in key[len(front) :] else ""
-        if folder:
-            entries[front + folder + "/"] = f"<BlobPrefix><Name>{escape(front + folder)}/</Name></BlobPrefix>"
+        rest = key[len(front) :]
+        if cut and cut in rest:
+            folder = front + rest.partition(cut)[0] + cut
+            entries[folder] = f"<BlobPrefix><Name>{escape(folder)}</Name></BlobPrefix>"
             continue
         entries[key] = (
             f"<Blob><Name>{escape(key)}</Name><Properties><Last-Modified>{_DATE}</Last-Modified>"

@@ -70,20 +70,28 @@ def file_of(
     per_page: int = 4,
     codec: int = 0,
     pack: Callable[[bytes], bytes] | None = None,
+    indexed: bool = False,
 ) -> bytes:
-    """Columns of bytes, text and integers, any of which may be None."""
+    """Columns of bytes, text and integers, any of which may be None. indexed: with an OffsetIndex for each chunk."""
     out, groups = b"PAR1", []
+    indexes: list[tuple[dict[int, Any], bytes]] = []
     kinds = {name: next((type(row[name]) for row in rows if row[name] is not None), bytes) for name in rows[0]}
     for begin in range(0, len(rows), per_group):
         group, chunks = rows[begin : begin + per_group], []
         for name, kind in kinds.items():
-            at = len(out)
+            at, pages = len(out), []
             for page in range(0, len(group), per_page):
-                out += _page([row[name] for row in group[page : page + per_page]], pack)
+                stored_page = _page([row[name] for row in group[page : page + per_page]], pack)
+                pages.append({1: len(out), 2: (len(stored_page),), 3: page})
+                out += stored_page
             stored = _INT64 if kind is int else _BYTES
             described = {1: (stored,), 2: [(0,)], 3: [name], 4: (codec,), 5: len(group), 6: 0, 7: len(out) - at, 9: at}
             chunks.append({2: 0, 3: described})
+            indexes.append((chunks[-1], compact({1: pages})))
         groups.append({1: chunks, 2: 0, 3: len(group)})
+    for chunk, index in indexes if indexed else []:
+        chunk |= {4: len(out), 5: (len(index),)}
+        out += index
     schema: list[dict[int, Any]] = [{4: "schema", 5: (len(kinds),)}]
     for name, kind in kinds.items():
         leaf = {1: (_INT64 if kind is int else _BYTES,), 3: (1,), 4: name}

@@ -164,6 +164,33 @@ Result<ArrowChunk> ArrowChunk::load(const storage::Reader& reader, const ArrowAr
   return chunk;
 }
 
+void ArrowChunk::add_ranges(const ArrowArray& array, std::span<const std::size_t> path,
+                            std::vector<ByteRange>& ranges) {
+  const auto add = [&](const ArrowArray& of, std::size_t buffer) {
+    if (buffer < of.buffers.size() && of.buffers[buffer].bytes > 0)
+      ranges.push_back({of.buffers[buffer].offset, of.buffers[buffer].bytes});
+  };
+  const ArrowArray* at = &array;
+  const auto add_mask = [&] {
+    if (at->nulls > 0) add(*at, 0);
+  };
+  for (const std::size_t child : path) {
+    add_mask();
+    at = &at->children[child];
+  }
+  add_mask();
+  if (at->field->dictionary) return add(*at, 1);
+  bool is_inside = false;
+  for (; is_list(at->field->layout); is_inside = true) {
+    if (at->field->layout != ArrowLayout::kFixedList) add(*at, 1);
+    at = &at->children.front();
+    add_mask();
+  }
+  const bool is_binary = at->field->layout == ArrowLayout::kBinary || at->field->layout == ArrowLayout::kLargeBinary;
+  const bool is_number = at->field->layout == ArrowLayout::kFixed && at->field->dtype.has_value() && !is_inside;
+  if (is_binary || is_number) add(*at, 1);
+}
+
 std::unexpected<Error> ArrowChunk::damaged(const std::string& how) const {
   auto error = data_error(how, "format");
   error.error().where.offset = data_.offset;

@@ -8,6 +8,7 @@
 
 #include "feedline/error.h"
 #include "format/arrow/arrow_buffers.h"
+#include "format/opening_reader.h"
 #include "format/tables/column.h"
 #include "storage/reader.h"
 
@@ -22,6 +23,9 @@ class ArrowChunk {
   static Result<ArrowChunk> load(const storage::Reader& reader, const ArrowArray& array,
                                  std::span<const std::size_t> path, ArrowCodec codec, bool whole,
                                  std::shared_ptr<const ArrowChunk> values);
+
+  // Adds what load() reads, without `whole`, as far as the metadata says it.
+  static void add_ranges(const ArrowArray& array, std::span<const std::size_t> path, std::vector<ByteRange>& ranges);
 
   std::uint64_t rows() const { return rows_; }
   bool has_nulls() const { return !masks_.empty() || values_ || is_nothing_; }

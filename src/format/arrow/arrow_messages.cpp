@@ -8,6 +8,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
+
+#include "format/opening_reader.h"
 
 namespace feedline::format {
 namespace {
@@ -161,6 +164,22 @@ Result<ArrowMessages> read_stream(const storage::Reader& reader, std::uint64_t b
   }
 }
 
+// The metadata of all messages that a footer names, which ends at `end`.
+std::vector<ByteRange> blocks_in(const FlatTable& root, std::uint64_t end) {
+  constexpr std::size_t kBytesAt = sizeof(std::int64_t);
+  std::vector<ByteRange> ranges;
+  for (const std::size_t kind : {footer::kDictionaries, footer::kBatches}) {
+    const FlatVector blocks = root.vector(kind, footer::kBlockBytes);
+    for (std::uint64_t i = 0; i < blocks.size; ++i) {
+      const auto offset = blocks.load<std::int64_t>(i);
+      const auto bytes = blocks.load<std::int32_t>(i, kBytesAt);
+      if (offset < 0 || bytes < 0 || std::cmp_greater(offset, end)) continue;
+      ranges.push_back({static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(bytes)});
+    }
+  }
+  return ranges;
+}
+
 Result<ArrowMessages> read_file(const storage::Reader& reader, std::uint64_t bytes) {
   constexpr std::uint64_t kEndBytes = 4 + kMagic.size();
   if (bytes < kFrontBytes + kEndBytes) return damaged(0, "it is too short");
@@ -176,6 +195,7 @@ Result<ArrowMessages> read_file(const storage::Reader& reader, std::uint64_t byt
   FlatBuffer buffer(footer);
   const FlatTable root = FlatTable::root(buffer);
   FEEDLINE_TRY(ArrowSchema schema, read_arrow_schema(root.table(footer::kSchema), buffer));
+  bring_together(reader, [&] { return blocks_in(root, footer_at); });
   MessageList list(std::move(schema));
   MessageReader messages(reader, bytes);
   for (const std::size_t kind : {footer::kDictionaries, footer::kBatches}) {

@@ -12,11 +12,12 @@ namespace feedline::format {
 Result<std::unique_ptr<ColumnTable>> ArrowTable::open(const ShardFile& file, const storage::Reader& reader,
                                                       std::shared_ptr<BlockCache> cache) {
   FEEDLINE_TRY(auto messages, read_arrow_messages(reader, file.version.bytes));
-  return std::unique_ptr<ColumnTable>(new ArrowTable(file, std::move(messages), std::move(cache)));
+  return std::unique_ptr<ColumnTable>(
+      new ArrowTable(file, is_checked_by(reader), std::move(messages), std::move(cache)));
 }
 
-ArrowTable::ArrowTable(ShardFile file, ArrowMessages messages, std::shared_ptr<BlockCache> cache)
-    : ColumnTable(std::move(file)), messages_(std::move(messages)), cache_(std::move(cache)) {
+ArrowTable::ArrowTable(ShardFile file, bool is_checked, ArrowMessages messages, std::shared_ptr<BlockCache> cache)
+    : ColumnTable(std::move(file), is_checked), messages_(std::move(messages)), cache_(std::move(cache)) {
   for (const ArrowColumn& column : messages_.schema.columns) types_.push_back(column.type);
   std::uint64_t end = 0;
   for (const ArrowBatch& batch : messages_.batches) ends_.push_back(end += batch.rows);
@@ -59,7 +60,21 @@ Result<void> ArrowTable::load(const storage::Reader& reader, const std::vector<s
   return {};
 }
 
+// What load() reads of all batches, which load() says what is wrong with.
+std::vector<ByteRange> ArrowTable::ranges_of(const std::vector<std::size_t>& columns) const {
+  std::vector<ByteRange> ranges;
+  for (const ArrowBatch& batch : messages_.batches) {
+    const auto body = read_arrow_body(*batch.message, messages_.schema.fields);
+    for (std::size_t slot = 0; body && slot < columns.size(); ++slot) {
+      const ArrowColumn& column = messages_.schema.columns[columns[slot]];
+      ArrowChunk::add_ranges(body->arrays[column.path.front()], std::span(column.path).subspan(1), ranges);
+    }
+  }
+  return ranges;
+}
+
 Result<void> ArrowTable::choose(const storage::Reader& reader, const std::vector<std::size_t>& columns) {
+  bring_together(reader, [&] { return ranges_of(columns); });
   slots_.resize(columns.size());
   Values values;
   for (const ArrowBatch& batch : messages_.batches) FEEDLINE_CHECK_OK(load(reader, columns, batch, values));

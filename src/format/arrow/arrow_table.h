@@ -40,7 +40,8 @@ class ArrowTable final : public ColumnTable {
     std::uint64_t row;  // in the batch
   };
 
-  ArrowTable(ShardFile file, ArrowMessages messages, std::shared_ptr<BlockCache> cache);
+  ArrowTable(ShardFile file, bool is_checked, ArrowMessages messages, std::shared_ptr<BlockCache> cache);
+  std::vector<ByteRange> ranges_of(const std::vector<std::size_t>& columns) const;
   Result<void> load(const storage::Reader& reader, const std::vector<std::size_t>& columns, const ArrowBatch& batch,
                     Values& values);
   Result<std::shared_ptr<const ArrowChunk>> values_of(const storage::Reader& reader, std::size_t column,

@@ -5,6 +5,9 @@
 #include <limits>
 #include <string>
 
+#include "format/opening_reader.h"
+#include "storage/version.h"
+
 namespace feedline::format {
 namespace {
 
@@ -48,24 +51,48 @@ Result<std::vector<std::uint32_t>> read_sample_table(const storage::Reader& read
   return table;
 }
 
-Result<const ColumnShard::Located*> ColumnShard::located(const std::shared_ptr<const storage::Storage>& storage,
-                                                         cache::Notes* notes) const {
-  if (const Located* located = if_located()) return located;
-  const std::lock_guard lock(mutex_);
-  if (located_) return located_.get();
-  FEEDLINE_TRY(ShardFile file, plan_.locate(storage, notes));
+// Under mutex_.
+Result<const ColumnShard::Located*> ColumnShard::take(ShardFile file, const storage::Reader& reader,
+                                                      bool is_checked) const {
   if (plan_.plain_bytes && file.version.bytes != *plan_.plain_bytes)
     return damaged("it has " + std::to_string(file.version.bytes) + " bytes, and the index says " +
                        std::to_string(*plan_.plain_bytes),
                    file.version.bytes);
+  FEEDLINE_TRY(auto table, read_sample_table(reader, plan_.samples, file.version.bytes, plan_.ends_with_last_sample));
+  located_ = std::make_unique<Located>(std::move(file), std::move(table), is_checked);
+  ready_.store(located_.get(), std::memory_order_release);
+  return located_.get();
+}
+
+Result<const ColumnShard::Located*> ColumnShard::located(const std::shared_ptr<const storage::Storage>& storage,
+                                                         cache::Notes* notes, const ShardPartsStore* store) const {
+  if (const Located* located = if_located()) return located;
+  const std::lock_guard lock(mutex_);
+  if (located_) return located_.get();
+  FEEDLINE_TRY(ShardFile file, plan_.locate(storage, notes));
   std::shared_ptr<const storage::Reader> reader = std::move(file.reader);
   if (!reader) {
     FEEDLINE_TRY(reader, file.storage->open_version(file.path, storage::Access::kRead, file.version));
   }
-  FEEDLINE_TRY(auto table, read_sample_table(*reader, plan_.samples, file.version.bytes, plan_.ends_with_last_sample));
-  located_ = std::make_unique<Located>(std::move(file), std::move(table));
-  ready_.store(located_.get(), std::memory_order_release);
-  return located_.get();
+  if (store == nullptr || file.path != plan_.stored_path) return take(std::move(file), *reader, true);
+  const OpeningReader opening(storage, std::move(reader), file.version, {}, true);
+  FEEDLINE_TRY(const Located* located, take(std::move(file), opening, true));
+  FEEDLINE_CHECK_OK(opening.keep(*store));
+  return located;
+}
+
+Result<bool> ColumnShard::locate_by_kept(const std::shared_ptr<const storage::Storage>& storage,
+                                         const ShardPartsStore& store) const {
+  if (!plan_.stored_path) return false;
+  auto kept = store.at_hand(*storage, *plan_.stored_path);
+  if (!kept) return false;
+  const storage::Version version = kept->version();
+  FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader,
+               storage->open_version(*plan_.stored_path, storage::Access::kRead, version));
+  const OpeningReader opening(storage, std::move(reader), version, std::move(kept), false);
+  const std::lock_guard lock(mutex_);
+  if (!take({*plan_.stored_path, *plan_.stored_path, storage, version}, opening, false)) return false;
+  return true;
 }
 
 Result<std::span<const std::byte>> read_sample(const std::shared_ptr<const storage::Reader>& reader,

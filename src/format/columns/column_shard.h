@@ -21,6 +21,7 @@
 
 #include "feedline/error.h"
 #include "format/columns/planned_shard.h"
+#include "format/shard_parts.h"
 #include "format/shard_reader.h"
 #include "memory/record.h"
 
@@ -42,7 +43,8 @@ class ColumnShard {
   };
   class Located {
    public:
-    Located(ShardFile file, std::vector<std::uint32_t> ends) : reader(std::move(file)), ends_(std::move(ends)) {}
+    Located(ShardFile file, std::vector<std::uint32_t> ends, bool is_checked = true)
+        : reader(std::move(file), is_checked), ends_(std::move(ends)) {}
     Place place(std::uint64_t sample) const {
       return {ends_[sample], std::uint64_t{ends_[sample + 1]} - ends_[sample]};
     }
@@ -51,8 +53,14 @@ class ColumnShard {
    private:
     std::vector<std::uint32_t> ends_;
   };
-  // kData, kStorage: there is none, or it is damaged; asked for again it is looked at anew.
-  Result<const Located*> located(const std::shared_ptr<const storage::Storage>& storage, cache::Notes* notes) const;
+  // kData, kStorage: there is none, or it is damaged; asked for again it is looked at anew. store: where its table is
+  // kept for locate_by_kept(), of a shard that is stored as it is.
+  Result<const Located*> located(const std::shared_ptr<const storage::Storage>& storage, cache::Notes* notes,
+                                 const ShardPartsStore* store = nullptr) const;
+  // Behind a network, without asking whether it is still the shard that its table was kept of. false: none was kept,
+  // or it does not fit the index.
+  Result<bool> locate_by_kept(const std::shared_ptr<const storage::Storage>& storage,
+                              const ShardPartsStore& store) const;
   // Without waiting for anything; nullptr: not yet.
   const Located* if_located() const { return ready_.load(std::memory_order_acquire); }
   void notice_change() const {
@@ -60,6 +68,8 @@ class ColumnShard {
   }
 
  private:
+  Result<const Located*> take(ShardFile file, const storage::Reader& reader, bool is_checked) const;
+
   const PlannedShard plan_;
   mutable std::mutex mutex_;
   mutable std::unique_ptr<Located> located_;  // guarded by mutex_ until it is there

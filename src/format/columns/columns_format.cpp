@@ -9,6 +9,9 @@
 #include "format/columns/column_files.h"
 #include "format/each_shard.h"
 #include "format/record_keys.h"
+#include "format/shard_parts.h"
+#include "format/unchecked_shard.h"
+#include "storage/version.h"
 
 namespace feedline::format {
 namespace {
@@ -57,8 +60,14 @@ ColumnsFormat::ColumnsFormat(std::string source, PlannedDataset dataset, OpenOpt
 
 // Whoever fetches ahead asks where samples lie, and must not wait for a network then.
 Result<void> ColumnsFormat::locate_all() const {
-  const auto located = [this](std::size_t i) -> Result<bool> {
-    auto shard = shards_[i]->located(options_.storage, options_.notes.get());
+  const ShardPartsStore store(options_.index_directory, options_.notes);
+  const bool asks = options_.listing_age.count() == 0;
+  const auto located = [&](std::size_t i) -> Result<bool> {
+    if (!asks) {
+      FEEDLINE_TRY(const bool is_located, shards_[i]->locate_by_kept(options_.storage, store));
+      if (is_located) return true;
+    }
+    auto shard = shards_[i]->located(options_.storage, options_.notes.get(), &store);
     if (shard) return true;
     if (shard.error().where.shard.empty()) shard.error().where.shard = shards_[i]->plan().name;
     return std::unexpected(std::move(shard).error());
@@ -111,9 +120,25 @@ void ColumnsFormat::notice_changes() const {
   for (const auto& shard : shards_) shard->notice_change();
 }
 
+std::vector<std::unique_ptr<const UncheckedObject>> ColumnsFormat::unchecked() const {
+  std::vector<std::unique_ptr<const UncheckedObject>> all;
+  for (const auto& shard : shards_)
+    if (const auto* located = shard->if_located(); located != nullptr && !located->reader.is_checked())
+      all.push_back(std::make_unique<const UncheckedShard>(
+          source_, located->reader, [this, &shard = *shard](const Error& error) { doubt(shard, error); }));
+  return all;
+}
+
+void ColumnsFormat::doubt(const ColumnShard& shard, const Error& error) const {
+  const auto& path = shard.plan().stored_path;
+  if (path && options_.storage->is_remote() && storage::is_of_change(error))
+    ShardPartsStore(options_.index_directory).forget(*options_.storage, *path);
+}
+
 Result<Inspection> ColumnsFormat::inspect() const { return format::inspect(source_, options_); }
 
 std::unexpected<Error> ColumnsFormat::at(std::uint64_t index, Error error) const {
+  doubt(*place_of(index).shard, error);
   Where place = known_place(index);
   place.stage = std::move(error.where.stage);
   if (error.where.offset) place.offset = error.where.offset;

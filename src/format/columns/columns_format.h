@@ -47,6 +47,7 @@ class ColumnsFormat final : public RecordFormat {
   std::vector<std::uint64_t> shard_ends() const override { return ends_; }
   Where where(std::uint64_t index) const override;
   void notice_changes() const override;
+  std::vector<std::unique_ptr<const UncheckedObject>> unchecked() const override;
   std::uint64_t fingerprint() const override { return fingerprint_; }
   Result<Inspection> inspect() const override;
 
@@ -63,6 +64,8 @@ class ColumnsFormat final : public RecordFormat {
 
   ColumnsFormat(std::string source, PlannedDataset dataset, OpenOptions options, std::vector<ColumnChoice> fields);
   Result<void> locate_all() const;
+  // Where an error says that the object behind a network is another one by now: its table is not to be trusted again.
+  void doubt(const ColumnShard& shard, const Error& error) const;
   std::uint64_t compute_fingerprint() const;
   Place place_of(std::uint64_t index) const;
   Where known_place(std::uint64_t index) const;  // without looking for its shard

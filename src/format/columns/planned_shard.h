@@ -24,6 +24,9 @@ struct PlannedShard {
   // Where its plain bytes are: looked for when a sample of it is first read; behind a network, when the dataset is
   // opened.
   std::function<Result<ShardFile>(std::shared_ptr<const storage::Storage> storage, cache::Notes* notes)> locate;
+  // Where its plain bytes are if they are stored as they are, which what was kept of that object says; none: they have
+  // to be looked for.
+  std::optional<std::string> stored_path = {};
   // Compares what is stored with the checksums that the index has of it, all of it; none: it has none.
   std::function<Result<void>(const storage::Storage& storage, Findings& findings)> check = nullptr;
 };

@@ -76,6 +76,7 @@ PlannedShard plan_of(const std::string& folder, const LitChunk& chunk) {
   shard.name = folder + "/" + chunk.name;
   shard.samples = chunk.samples;
   shard.ends_with_last_sample = false;  // rows as Arrow may follow
+  if (!chunk.name.contains(".zstd")) shard.stored_path = shard.name;
   shard.locate = [path = shard.name, samples = chunk.samples](std::shared_ptr<const storage::Storage> storage,
                                                               cache::Notes* notes) {
     return locate(path, samples, std::move(storage), notes);

@@ -31,7 +31,7 @@ Result<void> add(const std::string& source, const storage::Storage& storage, Pla
   if (dataset.columns.empty()) dataset.columns = index->columns;
   if (dataset.columns != index->columns)
     return located(data_error("it has other columns than the first dataset of the list", "format").error());
-  std::ranges::move(plan_shards(place.folder, std::move(index->shards)), std::back_inserter(dataset.shards));
+  std::ranges::move(plan_shards(place.folder, storage, std::move(index->shards)), std::back_inserter(dataset.shards));
   return {};
 }
 

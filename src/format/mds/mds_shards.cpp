@@ -148,7 +148,8 @@ Result<void> check(const MdsShard& shard, const std::string& folder, const stora
 
 }  // namespace
 
-std::vector<PlannedShard> plan_shards(const std::string& folder, std::vector<MdsShard> shards) {
+std::vector<PlannedShard> plan_shards(const std::string& folder, const storage::Storage& stored_in,
+                                      std::vector<MdsShard> shards) {
   std::vector<PlannedShard> planned;
   planned.reserve(shards.size());
   for (MdsShard& one : shards) {
@@ -157,6 +158,7 @@ std::vector<PlannedShard> plan_shards(const std::string& folder, std::vector<Mds
     plan.name = folder + "/" + (shard->zip ? shard->zip->name : shard->raw.name);
     plan.samples = shard->samples;
     plan.plain_bytes = shard->raw.bytes;
+    if (!shard->zip) plan.stored_path = stored_in.below(folder, shard->raw.name);
     plan.locate = [shard, folder](std::shared_ptr<const storage::Storage> storage, cache::Notes* notes) {
       return locate(*shard, folder, std::move(storage), notes);
     };

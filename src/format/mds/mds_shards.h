@@ -13,6 +13,7 @@
 namespace feedline::format {
 
 // folder: of the index.
-std::vector<PlannedShard> plan_shards(const std::string& folder, std::vector<MdsShard> shards);
+std::vector<PlannedShard> plan_shards(const std::string& folder, const storage::Storage& stored_in,
+                                      std::vector<MdsShard> shards);
 
 }  // namespace feedline::format

@@ -149,9 +149,8 @@ std::optional<ParquetMetadata> parse_parquet_metadata(std::span<const std::byte>
 }
 
 Result<ParquetMetadata> read_parquet_metadata(const storage::Reader& reader, std::uint64_t bytes) {
-  constexpr std::uint64_t kUsual = 64 << 10;  // of a footer, that it comes with the first read
   if (bytes < kMagic.size() + kEndBytes) return damaged(0, "it is too short for a Parquet file");
-  std::vector<std::byte> end(std::min(bytes, kUsual));
+  std::vector<std::byte> end(kEndBytes);  // behind a network the usual footer comes with it (opening_reader.h)
   FEEDLINE_TRY(std::size_t got, reader.read_at(bytes - end.size(), end));
   if (got < end.size()) return storage_error("the file became shorter while it was opened", 0);
   const char* const magic = reinterpret_cast<const char*>(end.data()) + end.size() - kMagic.size();

@@ -43,12 +43,12 @@ Result<std::unique_ptr<ColumnTable>> ParquetTable::open(const ShardFile& file, c
   FEEDLINE_TRY(auto metadata, read_parquet_metadata(reader, file.version.bytes));
   FEEDLINE_TRY(auto columns, read_parquet_schema(metadata));
   return std::unique_ptr<ColumnTable>(
-      new ParquetTable(file, std::move(metadata), std::move(columns), std::move(cache)));
+      new ParquetTable(file, is_checked_by(reader), std::move(metadata), std::move(columns), std::move(cache)));
 }
 
-ParquetTable::ParquetTable(ShardFile file, ParquetMetadata metadata, std::vector<ParquetColumn> columns,
-                           std::shared_ptr<BlockCache> cache)
-    : ColumnTable(std::move(file)),
+ParquetTable::ParquetTable(ShardFile file, bool is_checked, ParquetMetadata metadata,
+                           std::vector<ParquetColumn> columns, std::shared_ptr<BlockCache> cache)
+    : ColumnTable(std::move(file), is_checked),
       metadata_(std::move(metadata)),
       columns_(std::move(columns)),
       cache_(std::move(cache)) {
@@ -57,7 +57,21 @@ ParquetTable::ParquetTable(ShardFile file, ParquetMetadata metadata, std::vector
   for (const ParquetRowGroup& group : metadata_.groups) ends_.push_back(end += static_cast<std::uint64_t>(group.rows));
 }
 
+// Where the indexes of these columns' pages lie, in all row groups; of files that have them.
+std::vector<ByteRange> ParquetTable::page_indexes(const std::vector<std::size_t>& columns) const {
+  std::vector<ByteRange> ranges;
+  for (const std::size_t chosen : columns)
+    for (const ParquetRowGroup& group : metadata_.groups) {
+      const ParquetColumnChunk& chunk = group.columns[columns_[chosen].leaf];
+      if (chunk.index_offset > 0 && chunk.index_bytes > 0)
+        ranges.push_back(
+            {static_cast<std::uint64_t>(chunk.index_offset), static_cast<std::uint64_t>(chunk.index_bytes)});
+    }
+  return ranges;
+}
+
 Result<void> ParquetTable::choose(const storage::Reader& reader, const std::vector<std::size_t>& columns) {
+  bring_together(reader, [&] { return page_indexes(columns); });
   for (const std::size_t chosen : columns) {
     Slot slot{.column = columns_[chosen], .groups = {}};
     for (const ParquetRowGroup& group : metadata_.groups) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "format/opening_reader.h"
 #include "format/parquet/page_index.h"
 #include "format/parquet/parquet_metadata.h"
 #include "format/parquet/parquet_schema.h"
@@ -41,8 +42,9 @@ class ParquetTable final : public ColumnTable {
     std::uint64_t row;  // in the page
   };
 
-  ParquetTable(ShardFile file, ParquetMetadata metadata, std::vector<ParquetColumn> columns,
+  ParquetTable(ShardFile file, bool is_checked, ParquetMetadata metadata, std::vector<ParquetColumn> columns,
                std::shared_ptr<BlockCache> cache);
+  std::vector<ByteRange> page_indexes(const std::vector<std::size_t>& columns) const;
   Place place_of(std::uint64_t row, const Slot& slot) const;
   Result<std::shared_ptr<const PageRows>> page_of(const storage::Reader& reader, const Slot& slot, std::size_t group,
                                                   std::size_t page) const;

@@ -7,10 +7,14 @@
 #include "base/check.h"
 #include "format/checksum.h"
 #include "format/each_shard.h"
+#include "format/opening_reader.h"
 #include "format/record_keys.h"
+#include "format/shard_parts.h"
 #include "format/tables/cell_reader.h"
 #include "format/tables/fetched_reader.h"
 #include "format/tables/tables_inspection.h"
+#include "format/unchecked_shard.h"
+#include "storage/version.h"
 
 namespace feedline::format {
 namespace {
@@ -45,6 +49,58 @@ Result<std::unique_ptr<ColumnTable>> open_table(const TableKind& kind, std::shar
   return table;
 }
 
+namespace {
+
+// A table, and what it is read by until its columns are chosen; nullptr: it is on this machine.
+struct Opened {
+  std::unique_ptr<ColumnTable> table;
+  std::unique_ptr<const OpeningReader> opening;
+};
+
+// How all tables of a dataset are opened.
+struct Opening {
+  const TableKind& kind;
+  const std::shared_ptr<const storage::Storage>& storage;
+  const ShardPartsStore& store;
+  bool asks = true;  // for the version of each, whatever its storage
+};
+
+Result<Opened> open_so(const Opening& how, const std::string& name, bool asks) {
+  FEEDLINE_TRY(auto opening, OpeningReader::open(how.storage, name, how.store, asks));
+  FEEDLINE_TRY(const storage::Version version, opening->version());
+  FEEDLINE_TRY(auto table, how.kind.open(ShardFile{name, name, how.storage, version}, *opening));
+  opening->let_go();
+  return Opened{std::move(table), std::move(opening)};
+}
+
+Result<Opened> open_one(const Opening& how, const std::string& name) {
+  if (!how.storage->is_remote()) {
+    FEEDLINE_TRY(auto table, open_table(how.kind, how.storage, name));
+    return Opened{std::move(table), nullptr};
+  }
+  auto opened = open_so(how, name, how.asks);
+  if (!opened && !how.asks && storage::is_of_change(opened.error())) {
+    how.store.forget(*how.storage, name);
+    opened = open_so(how, name, true);
+  }
+  if (!opened && opened.error().where.shard.empty()) opened.error().where.shard = name;
+  return opened;
+}
+
+Result<void> choose_columns_of(const Opened& opened, const std::vector<std::size_t>& columns,
+                               const ShardPartsStore& store) {
+  if (opened.opening) {
+    FEEDLINE_CHECK_OK(opened.table->choose(*opened.opening, columns));
+    return opened.opening->keep(store);
+  }
+  FEEDLINE_TRY(const auto reader, opened.table->reader());
+  FEEDLINE_CHECK_OK(opened.table->choose(*reader.reader, columns));
+  opened.table->close();  // there may be thousands of them
+  return {};
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const RecordFormat>> TablesFormat::open(TableKind kind, const std::string& source,
                                                                const std::vector<std::string>& names,
                                                                const OpenOptions& options) {
@@ -53,29 +109,28 @@ Result<std::shared_ptr<const RecordFormat>> TablesFormat::open(TableKind kind, c
     return std::unexpected(std::move(error));
   };
   const std::size_t side_by_side = shards_side_by_side(options.storage->is_remote());
-  auto tables = each_shard<std::unique_ptr<ColumnTable>>(
-      names.size(), [&](std::size_t i) { return open_table(kind, options.storage, names[i]); }, side_by_side);
+  const ShardPartsStore store(options.index_directory, options.notes);
+  const Opening how{kind, options.storage, store, options.listing_age.count() == 0};
+  auto tables = each_shard<Opened>(
+      names.size(), [&](std::size_t i) { return open_one(how, names[i]); }, side_by_side);
   if (!tables) return located(std::move(tables).error());
-  auto choices = pick_columns(options.fields, tables->front()->columns());
+  auto choices = pick_columns(options.fields, tables->front().table->columns());
   if (!choices) return located(std::move(choices).error());
   const auto choose_in = [&](std::size_t i) -> Result<bool> {
-    ColumnTable& table = *(*tables)[i];
-    const auto choose = [&]() -> Result<void> {
-      FEEDLINE_TRY(const auto columns, find_columns(*choices, table.columns()));
-      FEEDLINE_TRY(const auto opened, table.reader());
-      FEEDLINE_CHECK_OK(table.choose(*opened.reader, columns));
-      return {};
-    };
-    auto done = choose();
-    table.close();  // there may be thousands of them
-    if (done) return true;
-    if (done.error().where.shard.empty()) done.error().where.shard = table.name();
+    Opened& opened = (*tables)[i];
+    const auto columns = find_columns(*choices, opened.table->columns());
+    auto done = columns ? choose_columns_of(opened, *columns, store) : std::unexpected(columns.error());
+    if (done) return opened.opening.reset(), true;
+    if (opened.opening && storage::is_of_change(done.error())) store.forget(*options.storage, names[i]);
+    if (done.error().where.shard.empty()) done.error().where.shard = opened.table->name();
     return std::unexpected(std::move(done).error());
   };
   if (auto done = each_shard<bool>(names.size(), choose_in, side_by_side); !done)
     return located(std::move(done).error());
+  Tables chosen;
+  for (Opened& opened : *tables) chosen.push_back(std::move(opened.table));
   std::shared_ptr<TablesFormat> format(
-      new TablesFormat(std::move(kind), source, options, std::move(*tables), std::move(*choices)));
+      new TablesFormat(std::move(kind), source, options, std::move(chosen), std::move(*choices)));
   if (auto taken = format->take_samples(); !taken) return located(std::move(taken).error());
   if (format->size() > 0) return format;
   return located(config_error(format->left_out_ > 0 ? "missing=\"skip\" leaves no sample: each lacks one of the fields"
@@ -212,9 +267,20 @@ void TablesFormat::notice_changes() const {
   for (const auto& table : tables_) table->notice_change();
 }
 
+std::vector<std::unique_ptr<const UncheckedObject>> TablesFormat::unchecked() const {
+  return unchecked_shards<ColumnTable>(source_, tables_,
+                                       [this](const ColumnTable& table, const Error& error) { doubt(table, error); });
+}
+
+void TablesFormat::doubt(const ColumnTable& table, const Error& error) const {
+  if (options_.storage->is_remote() && storage::is_of_change(error))
+    ShardPartsStore(options_.index_directory).forget(*options_.storage, table.file().path);
+}
+
 Result<Inspection> TablesFormat::inspect() const { return format::inspect(source_, options_); }
 
 std::unexpected<Error> TablesFormat::at(std::uint64_t index, Error error) const {
+  doubt(*place_of(index).table, error);
   Where place = where(index);
   place.stage = error.where.stage.empty() ? "format" : std::move(error.where.stage);
   if (error.where.offset) place.offset = error.where.offset;

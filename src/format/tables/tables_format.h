@@ -54,6 +54,7 @@ class TablesFormat final : public RecordFormat {
   std::string summary() const override;
   Where where(std::uint64_t index) const override;
   void notice_changes() const override;
+  std::vector<std::unique_ptr<const UncheckedObject>> unchecked() const override;
   std::uint64_t fingerprint() const override { return fingerprint_; }
   Result<Inspection> inspect() const override;
 
@@ -80,6 +81,9 @@ class TablesFormat final : public RecordFormat {
     bool are_blocks_at_hand = true;
   };
   std::optional<Ranges> ranges_of(const Place& place) const;
+  // Where an error says that the object behind a network is another one by now: what was kept of it is not to be
+  // trusted again.
+  void doubt(const ColumnTable& table, const Error& error) const;
   // `error` with the sample's place, as far as it does not name one itself.
   std::unexpected<Error> at(std::uint64_t index, Error error) const;
 

@@ -10,15 +10,6 @@
 namespace feedline::format {
 namespace {
 
-// The shard by its kept index alone; nullopt: there is none, or what is known of the object contradicts it.
-std::optional<ShardIndex> index_at_hand(const storage::Storage& storage, const std::string& name,
-                                        const Shard::Opening& opening) {
-  if (opening.asks || !storage.holds_versions()) return {};
-  auto index = opening.indexes.load_unchecked(storage, name);
-  if (index && !storage.check_known(name, index->version())) return {};
-  return index;
-}
-
 // first: a reader that has the file's beginning, where there is one.
 Result<ShardIndex> scan_and_keep(const ShardFile& file, const storage::Reader* first, const Shard::Opening& opening) {
   struct Turn {
@@ -47,7 +38,7 @@ Result<ShardFile> locate_tar(std::shared_ptr<const storage::Storage> storage, co
 
 Result<std::unique_ptr<Shard>> Shard::open(std::shared_ptr<const storage::Storage> storage, const std::string& name,
                                            const Opening& opening) {
-  if (auto kept = index_at_hand(*storage, name, opening)) {
+  if (auto kept = opening.asks ? std::nullopt : opening.indexes.at_hand(*storage, name)) {
     const storage::Version version = kept->version();
     return std::unique_ptr<Shard>(new Shard({name, name, std::move(storage), version}, std::move(*kept), false));
   }
@@ -61,6 +52,6 @@ Result<std::unique_ptr<Shard>> Shard::open(std::shared_ptr<const storage::Storag
 }
 
 Shard::Shard(ShardFile file, ShardIndex index, bool is_checked)
-    : ShardReader(std::move(file)), index_(std::move(index)), is_checked_(is_checked) {}
+    : ShardReader(std::move(file), is_checked), index_(std::move(index)) {}
 
 }  // namespace feedline::format

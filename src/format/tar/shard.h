@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -38,14 +37,6 @@ class Shard : public ShardReader {
                                              const Opening& opening);
 
   const ShardIndex& index() const { return index_; }
-  // Was somebody asked, since its index was made, whether the object is still that one? What is read of it is of its
-  // index's version or an error, in any case.
-  bool is_checked() const { return is_checked_.load(std::memory_order_relaxed); }
-  void note_checked() const { is_checked_.store(true, std::memory_order_relaxed); }
-  // A reader that asks where the shard is stored, past any copy of it.
-  Result<std::unique_ptr<storage::Reader>> stored_reader() const {
-    return file().storage->open_stored(file().path, file().version);
-  }
   // It is another one by now: the next who opens it makes an index anew.
   void forget_index(const IndexStore& indexes) const { indexes.forget(*file().storage, file().path); }
   void choose_fields(const std::vector<FieldChoice>& fields) { finder_.emplace(index_, fields); }
@@ -57,7 +48,6 @@ class Shard : public ShardReader {
 
   const ShardIndex index_;
   std::optional<FieldFinder> finder_;
-  mutable std::atomic<bool> is_checked_;
 };
 
 }  // namespace feedline::format

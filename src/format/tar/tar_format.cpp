@@ -12,6 +12,7 @@
 #include "format/field_kind.h"
 #include "format/index_store.h"
 #include "format/tar/tar_members.h"
+#include "format/unchecked_shard.h"
 
 namespace feedline::format {
 namespace {
@@ -165,38 +166,9 @@ void TarFormat::notice_changes() const {
   for (const auto& shard : shards_) shard->notice_change();
 }
 
-class TarFormat::UncheckedShard final : public UncheckedObject {
- public:
-  UncheckedShard(const TarFormat& format, const Shard& shard) : format_(format), shard_(shard) {}
-
-  Result<storage::Piece> piece() const override {
-    FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader, shard_.stored_reader());
-    return storage::Piece{std::move(reader), {}, 0, 1, {}};
-  }
-  Result<void> note(Result<void> came) const override {
-    if (came) {
-      shard_.note_checked();
-      return came;
-    }
-    Error& error = came.error();
-    format_.doubt(shard_, error);
-    if (!storage::is_of_change(error))
-      error.what = "cannot ask whether the shard has changed since it was indexed: " + error.what;
-    error.where.dataset = format_.source_;
-    error.where.shard = shard_.name();
-    return came;
-  }
-
- private:
-  const TarFormat& format_;
-  const Shard& shard_;
-};
-
 std::vector<std::unique_ptr<const UncheckedObject>> TarFormat::unchecked() const {
-  std::vector<std::unique_ptr<const UncheckedObject>> all;
-  for (const auto& shard : shards_)
-    if (!shard->is_checked()) all.push_back(std::make_unique<const UncheckedShard>(*this, *shard));
-  return all;
+  return unchecked_shards<Shard>(source_, shards_,
+                                 [this](const Shard& shard, const Error& error) { doubt(shard, error); });
 }
 
 void TarFormat::doubt(const Shard& shard, const Error& error) const {

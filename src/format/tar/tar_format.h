@@ -57,7 +57,6 @@ class TarFormat final : public RecordFormat {
   Result<void> find_members(const Place& place, std::span<ShardIndex::Member> members) const;
   Result<void> read_sample(const Place& place, memory::Record& record) const;
   Result<SampleFiles> read_files(const Place& place) const;
-  class UncheckedShard;
   // Where the error says that the shard is another one, its index is forgotten.
   void doubt(const Shard& shard, const Error& error) const;
   // `error` with the sample's place, as far as it does not name one itself.

@@ -19,7 +19,7 @@
 namespace feedline::format {
 
 // What its file is; another format number with every change of its layout, drawn in record_index.cpp.
-inline constexpr cache::FrameKind kRecordIndex{0x78'64'69'72'66'74'64'66, 1};  // "fdtfridx"
+inline constexpr cache::FrameKind kRecordIndex{0x78'64'69'72'66'74'64'66, 2};  // "fdtfridx"
 
 // Immutable; any thread may read.
 class RecordIndex {
@@ -32,9 +32,11 @@ class RecordIndex {
   // Requires: as ends_fit() has them.
   static RecordIndex build(std::span<const std::uint64_t> ends, const storage::ObjectStat& shard);
   // Takes an index file's bytes, all of `buffer`'s first `bytes`. nullopt unless it is whole, undamaged, of a shard of
-  // exactly this version, and all it says lies inside that shard.
+  // exactly this version (nullopt: whichever it says), and all it says lies inside that shard.
   static std::optional<RecordIndex> parse(memory::ByteBuffer buffer, std::size_t bytes,
-                                          const storage::ObjectStat& shard);
+                                          const std::optional<storage::ObjectStat>& shard);
+
+  const storage::ObjectStat& version() const { return version_; }  // of the shard that it is of
 
   std::uint64_t records() const { return ends_.size(); }
   // Requires: record < records().
@@ -48,11 +50,11 @@ class RecordIndex {
  private:
   RecordIndex() = default;
   bool find_sections();
-  bool is_consistent(const storage::ObjectStat& shard) const;
+  bool is_consistent() const;
 
   memory::ByteBuffer buffer_;
   std::span<std::byte> file_;
-  std::uint64_t shard_bytes_ = 0, shard_stamp_ = 0;
+  storage::ObjectStat version_;
   std::span<const std::uint64_t> ends_;
 };
 

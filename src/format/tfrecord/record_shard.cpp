@@ -68,13 +68,18 @@ Result<ShardFile> locate_records(std::shared_ptr<const storage::Storage> storage
 }
 
 Result<std::unique_ptr<RecordShard>> RecordShard::open(std::shared_ptr<const storage::Storage> storage,
-                                                       const std::string& name, const RecordIndexStore& indexes,
-                                                       Scans& scans) {
+                                                       const std::string& name, const Opening& opening) {
+  const RecordIndexStore& indexes = opening.indexes;
+  if (auto kept = opening.asks ? std::nullopt : indexes.at_hand(*storage, name)) {
+    const storage::Version version = kept->version();
+    return std::unique_ptr<RecordShard>(
+        new RecordShard({name, name, std::move(storage), version}, std::move(*kept), {}, false));
+  }
   FEEDLINE_TRY(ShardFile file, locate_records(storage, name, indexes.notes()));
   file.reader.reset();
   if (auto kept = indexes.load(*file.storage, file.path, file.version))
     return std::unique_ptr<RecordShard>(new RecordShard(std::move(file), std::move(*kept), {}));
-  FEEDLINE_TRY(Indexed made, make_index(*storage, file, indexes, scans));
+  FEEDLINE_TRY(Indexed made, make_index(*storage, file, indexes, opening.scans));
   return std::unique_ptr<RecordShard>(new RecordShard(std::move(file), std::move(made.index), std::move(made.foreign)));
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "format/each_shard.h"
@@ -30,6 +31,35 @@ Result<void> each_record(const RecordShard& shard, Take&& take) {
   return {};
 }
 
+// The same of the first `most` records, whose bytes come by one read where they are not many: each would be a request,
+// one after the other, where the shard lies behind a network. The number of those that were taken.
+template <typename Take>
+Result<std::uint64_t> each_of_first(const RecordShard& shard, std::uint64_t most, Take&& take) {
+  constexpr std::uint64_t kAtOnce = std::uint64_t{8} << 20;
+  const std::uint64_t count = std::min(shard.index().records(), most);
+  const std::uint64_t bytes = count == 0 ? 0 : shard.index().ends()[count - 1];
+  std::uint64_t taken = 0;
+  const auto take_one = [&](const Result<Bytes>& data) { return take(data), ++taken < count; };
+  if (bytes > kAtOnce) {
+    FEEDLINE_CHECK_OK(each_record(shard, [&](std::uint64_t, const Result<Bytes>& data) { return take_one(data); }));
+    return taken;
+  }
+  if (count == 0) return taken;
+  FEEDLINE_TRY(const auto opened, shard.reader());
+  memory::ByteBuffer buffer;
+  const auto room = buffer.resize(static_cast<std::size_t>(bytes));
+  FEEDLINE_TRY(const std::size_t got, opened.reader->read_at(0, room));
+  if (got < room.size())
+    return storage_error("the file ends at byte " + std::to_string(got) + ", inside a record: it became shorter", 0);
+  for (bool goes_on = true; goes_on;) {
+    const RecordIndex::Place place = shard.index().place(taken);
+    goes_on = take_one(shard.data_of(
+        taken, room.subspan(static_cast<std::size_t>(place.offset), static_cast<std::size_t>(place.bytes))));
+  }
+  shard.close();  // it is read later or never
+  return taken;
+}
+
 // Of the first records: as many as show whether a feature has always one value.
 Result<FeatureSurvey> survey_first(const RecordShards& shards) {
   constexpr std::uint64_t kLookedAt = 32;
@@ -38,12 +68,12 @@ Result<FeatureSurvey> survey_first(const RecordShards& shards) {
   std::uint64_t looked_at = 0;
   for (const auto& shard : shards) {
     if (looked_at >= kLookedAt) break;
-    const auto take = [&](std::uint64_t, const Result<Bytes>& data) {
+    const auto take = [&](const Result<Bytes>& data) {
       if (!data && !damage) damage = data.error();
       if (data) survey.add(*data);
-      return ++looked_at < kLookedAt;
     };
-    if (auto read = each_record(*shard, take); !read) return std::unexpected(std::move(read).error());
+    FEEDLINE_TRY(const std::uint64_t taken, each_of_first(*shard, kLookedAt - looked_at, take));
+    looked_at += taken;
     if (damage && damage->where.shard.empty()) damage->where.shard = shard->name();
   }
   if (survey.records() > 0) return survey;

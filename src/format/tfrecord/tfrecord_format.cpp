@@ -12,6 +12,7 @@
 #include "format/tfrecord/feature_files.h"
 #include "format/tfrecord/record_frame.h"
 #include "format/tfrecord/record_survey.h"
+#include "format/unchecked_shard.h"
 
 namespace feedline::format {
 namespace {
@@ -46,8 +47,9 @@ Result<std::shared_ptr<const RecordFormat>> TfrecordFormat::open(const std::stri
   };
   const RecordIndexStore indexes(options.index_directory, options.notes);
   RecordShard::Scans scans(scans_at_once());
+  const RecordShard::Opening opening{indexes, scans, options.listing_age.count() == 0};
   const auto open_one = [&](std::size_t i) {
-    auto shard = RecordShard::open(options.storage, names[i], indexes, scans);
+    auto shard = RecordShard::open(options.storage, names[i], opening);
     if (!shard && shard.error().where.shard.empty()) shard.error().where.shard = names[i];
     return shard;
   };
@@ -137,6 +139,16 @@ std::vector<StoredShard> TfrecordFormat::stored_shards() const {
   return stored;
 }
 
+std::vector<std::unique_ptr<const UncheckedObject>> TfrecordFormat::unchecked() const {
+  return unchecked_shards<RecordShard>(source_, shards_,
+                                       [this](const RecordShard& shard, const Error& error) { doubt(shard, error); });
+}
+
+void TfrecordFormat::doubt(const RecordShard& shard, const Error& error) const {
+  if (options_.storage->is_remote() && storage::is_of_change(error))
+    shard.forget_index(RecordIndexStore(options_.index_directory, nullptr));
+}
+
 void TfrecordFormat::notice_changes() const {
   for (const auto& shard : shards_) shard->notice_change();
 }
@@ -144,6 +156,7 @@ void TfrecordFormat::notice_changes() const {
 Result<Inspection> TfrecordFormat::inspect() const { return format::inspect(source_, options_); }
 
 std::unexpected<Error> TfrecordFormat::at(std::uint64_t index, Error error) const {
+  doubt(*place_of(index).shard, error);
   Where place = where(index);
   place.stage = std::move(error.where.stage);
   if (error.where.offset) place.offset = error.where.offset;

@@ -39,6 +39,7 @@ class TfrecordFormat final : public RecordFormat {
   std::string summary() const override;
   Where where(std::uint64_t index) const override;
   void notice_changes() const override;
+  std::vector<std::unique_ptr<const UncheckedObject>> unchecked() const override;
   std::uint64_t fingerprint() const override { return fingerprint_; }
   Result<Inspection> inspect() const override;
 
@@ -56,6 +57,8 @@ class TfrecordFormat final : public RecordFormat {
   Place place_of(std::uint64_t index) const;
   Result<std::span<const std::byte>> fetch(const Place& place, memory::Record& record) const;
   Result<void> accept_data(std::span<const std::byte> data, memory::Record& record) const;
+  // Where an error says that the object behind a network is another one by now: the index is not to be trusted again.
+  void doubt(const RecordShard& shard, const Error& error) const;
   // `error` with the sample's place, as far as it does not name one itself.
   std::unexpected<Error> at(std::uint64_t index, Error error) const;
 

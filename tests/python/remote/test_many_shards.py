@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_tfrecords import example, record
 from range_server import RangeServer, serving
 from running_processes import HANG_S
 
@@ -166,6 +167,42 @@ def test_whether_a_shard_changed_is_asked_past_its_copy_and_in_mixtures(
         with pytest.raises(feedline.StorageError, match="changed between index and read"):
             _labels(feedline.mix([feedline.open(shards / "000.tar", fields=("cls",)), opened()]))
         assert _labels(opened()) == [3] * 4, "its index is of the other one now"
+
+
+def test_tfrecords_are_opened_by_their_indexes_too(server: RangeServer, shards: Path) -> None:
+    """But for the first records, which say what fields there are: one request for all of them."""
+    names = [f"{i:03d}.tfrecord" for i in range(_FEW)]
+
+    def written(i: int, kind: int) -> bytes:
+        return b"".join(record(example({"kind": kind, "shard": i})) for _ in range(40))
+
+    def opened(**options: Any) -> feedline.Dataset:
+        return feedline.open(server.url(f"{{000..{_FEW - 1:03d}}}.tfrecord"), fields=("kind", "shard"), **options)
+
+    def kinds(dataset: feedline.Dataset, **options: Any) -> list[int]:
+        with dataset.loader(100, output="numpy", num_workers=2, **options) as loader:
+            return [int(kind) for batch in loader for kind in batch.kind]
+
+    for i, name in enumerate(names):
+        (shards / name).write_bytes(written(i, 3))
+    before = opened()
+    dataset, warm = _requests_of(server, opened)
+    assert [path for path, _ in warm] == ["/000.tfrecord"]
+    assert (dataset.fingerprint, len(dataset)) == (before.fingerprint, 40 * _FEW)
+    got, first = _requests_of(server, lambda: kinds(dataset))
+    assert got == [3] * 40 * _FEW
+    assert Counter(path for path, asked in first if asked == "bytes=0-0") == {f"/{name}": 1 for name in names}
+    _, asked = _requests_of(server, lambda: opened(listing_age=0))
+    assert {path for path, _ in asked} == {f"/{name}" for name in names}
+    (shards / names[51]).write_bytes(written(51, 5))
+    with pytest.raises(feedline.StorageError, match="changed between index and read") as it:
+        kinds(opened(), rank=0, world_size=_FEW)  # which reads nothing of it
+    assert it.value.shard == server.url(names[51])
+    after, again = _requests_of(server, opened)
+    asked_for = {path for path, _ in again}
+    assert {path for path in asked_for if path.endswith(".tfrecord")} == {"/000.tfrecord", f"/{names[51]}"}
+    assert all(path.startswith(("/000.", "/051.")) for path in asked_for), "it alone is indexed anew"
+    assert Counter(kinds(after)) == {3: 40 * (_FEW - 1), 5: 40}
 
 
 def test_a_server_that_is_gone_is_missed_by_reads_alone(shards: Path, server: RangeServer) -> None:

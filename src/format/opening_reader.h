@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A shard behind a network while it is opened: few requests, and none where what they brought was kept.
+//
+//   read_at() ──► what was kept (shard_parts.h) ──► what came meanwhile ──► a request, for somewhat more than was asked
+//                                                                           for: see kTail, kNear
+//   bring()   ──► many requests side by side
+//
+// What was read is kept by keep(): another opening of the same fields then asks nobody.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "feedline/error.h"
+#include "format/shard_parts.h"
+#include "storage/reader.h"
+#include "storage/storage.h"
+
+namespace feedline::format {
+
+struct ByteRange {
+  std::uint64_t offset = 0, bytes = 0;
+};
+
+// Thread-safe.
+class OpeningReader final : public storage::Reader {
+ public:
+  // With the last of a shard come so many bytes before it, a footer's.
+  static constexpr std::uint64_t kTail = std::uint64_t{64} << 10U;
+  // Whoever goes from header to header by smaller steps than this gets several of them by a request; by larger ones
+  // each is a request of its own, as what lies between is not wanted.
+  static constexpr std::uint64_t kNear = std::uint64_t{1} << 20U;
+
+  // Of a storage that holds reads to a version nobody is asked where parts are kept, unless `asks`.
+  static Result<std::unique_ptr<OpeningReader>> open(std::shared_ptr<const storage::Storage> storage,
+                                                     const std::string& path, const ShardPartsStore& store, bool asks);
+  OpeningReader(std::shared_ptr<const storage::Storage> storage, std::shared_ptr<const storage::Reader> reader,
+                const storage::Version& version, std::optional<ShardParts> kept, bool is_checked);
+
+  // Was the storage asked whether the object is that version?
+  bool is_checked() const { return is_checked_; }
+  // Has all of these side by side, as far as that is possible: whoever reads them then finds them, or says why not.
+  void bring(std::vector<ByteRange> ranges) const;
+  // Keeps what was read since open(), unless it is so much that it is no description of a shard.
+  Result<void> keep(const ShardPartsStore& store) const;
+  void let_go() const;  // of what came with what was asked for: the opening goes on later
+
+  Result<storage::ObjectStat> stat() const override { return version_; }
+  Result<storage::ObjectStat> version() const override { return version_; }
+  Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) const override;
+  Result<std::optional<std::span<const std::byte>>> view(std::uint64_t, std::size_t) const override {
+    return std::nullopt;
+  }
+  const std::string& name() const override { return reader_->name(); }
+
+ private:
+  using Bytes = std::span<const std::byte>;
+  // Under mutex_.
+  std::optional<Bytes> at_hand(std::uint64_t offset, std::size_t count) const;
+  Result<void> fill_window(std::uint64_t offset, std::uint64_t count) const;
+  std::optional<ShardParts> joined() const;
+
+  const std::shared_ptr<const storage::Storage> storage_;
+  const std::shared_ptr<const storage::Reader> reader_;
+  const storage::Version version_;
+  const std::optional<ShardParts> kept_;
+  const bool is_checked_;
+  mutable std::mutex mutex_;
+  // guarded by mutex_
+  mutable std::map<std::uint64_t, std::vector<std::byte>> taken_;  // what was read, by its offset
+  mutable std::vector<std::byte> window_;
+  mutable std::uint64_t window_begin_ = 0;
+  mutable std::uint64_t last_ = 0;  // where the last read began
+};
+
+// bring(), where it is one of these: for who reads a shard of any storage. `ranges` makes the list, where it is wanted.
+template <typename Ranges>
+void bring_together(const storage::Reader& reader, Ranges&& ranges) {
+  if (const auto* opening = dynamic_cast<const OpeningReader*>(&reader)) opening->bring(ranges());
+}
+
+// As ShardReader wants to know it of a shard that was opened by this reader.
+inline bool is_checked_by(const storage::Reader& reader) {
+  const auto* opening = dynamic_cast<const OpeningReader*>(&reader);
+  return opening == nullptr || opening->is_checked();
+}
+
+}  // namespace feedline::format

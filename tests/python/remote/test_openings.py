@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What opening datasets of tables asks of a server: few requests a shard, and none where what they brought was kept,
+which is then asked about while the first epoch runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import made_arrow
+import made_litdata
+import made_mds
+import made_parquet
+import pytest
+from range_server import RangeServer, serving
+
+import feedline
+
+_SHARDS, _EACH = 4, 200
+_KINDS = ("mds", "litdata", "parquet", "arrow")
+# Of a shard. A stream of Arrow says where its batches are in front of each, and offsets stand in each of its 4.
+_MOST_REQUESTS = {"mds": 2, "litdata": 2, "parquet": 3, "arrow": 3 + 4}
+
+
+def _rows(shift: int) -> list[dict[str, Any]]:
+    return [{"n": i + shift, "blob": bytes([i % 256]) * 3000, "text": f"text {i}"} for i in range(_SHARDS * _EACH)]
+
+
+def _shares(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    return [rows[at : at + _EACH] for at in range(0, len(rows), _EACH)]
+
+
+def _write(root: Path, kind: str, shift: int = 0) -> list[str]:
+    """The names of shards."""
+    if kind == "mds":
+        columns = {"n": "int", "blob": "bytes", "text": "str"}
+        made_mds.write(root, columns, _rows(shift), _SHARDS)
+        return [f"shard.{i:05d}.mds" for i in range(_SHARDS)]
+    if kind == "litdata":
+        made_litdata.write(root, {"n": "int", "blob": "bytes", "text": "str"}, _rows(shift), _SHARDS)
+        return [f"chunk-0-{i}.bin" for i in range(_SHARDS)]
+    names = [f"{i:03d}.{kind}" for i in range(_SHARDS)]
+    for name, share in zip(names, _shares(_rows(shift)), strict=True):
+        if kind == "arrow":
+            data = made_arrow.stream(share, per_batch=50)
+        else:
+            data = made_parquet.file_of(share, per_group=100, per_page=20, indexed=True)
+        (root / name).write_bytes(data)
+    return names
+
+
+@pytest.fixture(params=_KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def names(tmp_path: Path, kind: str) -> list[str]:
+    (tmp_path / "data").mkdir()
+    return _write(tmp_path / "data", kind)
+
+
+@pytest.fixture
+def server(names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RangeServer]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with serving(tmp_path / "data") as running:
+        yield running
+
+
+def _source(server: RangeServer, kind: str) -> str:
+    if kind in ("mds", "litdata"):
+        return server.url("index.json")
+    return server.url(f"{{000..{_SHARDS - 1:03d}}}.{kind}")
+
+
+def _open(server: RangeServer, kind: str, fields: tuple[str, ...] = ("n", "blob"), **options: Any) -> feedline.Dataset:
+    return feedline.open(_source(server, kind), fields=fields, format=kind, **options)
+
+
+def _requests_of(server: RangeServer, run: Callable[[], Any]) -> tuple[Any, list[tuple[str, str]]]:
+    before = len(server.requests)
+    result = run()
+    return result, server.requests[before:]
+
+
+def _numbers(dataset: feedline.Dataset, **options: Any) -> list[int]:
+    with dataset.loader(50, output="numpy", num_workers=2, **options) as loader:
+        return [int(number) for batch in loader for number in batch.n]
+
+
+def _shards_of(requests: list[tuple[str, str]]) -> Counter[str]:
+    return Counter(path.lstrip("/") for path, _ in requests if not path.endswith("index.json"))
+
+
+def test_a_shard_is_opened_by_few_requests_and_by_none_once_these_are_kept(
+    server: RangeServer, kind: str, names: list[str]
+) -> None:
+    dataset, cold = _requests_of(server, lambda: _open(server, kind))
+    assert set(_shards_of(cold)) == set(names)
+    assert max(_shards_of(cold).values()) <= _MOST_REQUESTS[kind]
+    again, warm = _requests_of(server, lambda: _open(server, kind))
+    assert not _shards_of(warm)
+    assert (again.fingerprint, len(again)) == (dataset.fingerprint, _SHARDS * _EACH)
+    numbers, first = _requests_of(server, lambda: _numbers(again))
+    assert numbers == list(range(_SHARDS * _EACH)) == _numbers(dataset)
+    assert Counter(path.lstrip("/") for path, asked in first if asked == "bytes=0-0") == dict.fromkeys(names, 1)
+    _, second = _requests_of(server, lambda: _numbers(again))
+    assert not [path for path, asked in second if asked == "bytes=0-0"], "all are known"
+    _, asking = _requests_of(server, lambda: _open(server, kind, listing_age=0))
+    assert set(_shards_of(asking)) == set(names)
+
+
+def test_other_fields_are_read_of_what_was_kept_and_the_rest(server: RangeServer, kind: str) -> None:
+    expected = [row["text"] for row in _rows(0)]
+    _open(server, kind)
+    dataset = _open(server, kind, ("n", "text"))
+    assert [dataset[i].text for i in range(0, len(dataset), 37)] == expected[::37]
+    _, warm = _requests_of(server, lambda: (_open(server, kind, ("n", "text")), _open(server, kind)))
+    assert not _shards_of(warm), "what both have read is kept together"
+
+
+def test_a_changed_shard_is_never_other_data_and_is_read_anew(
+    server: RangeServer, kind: str, names: list[str], tmp_path: Path
+) -> None:
+    _open(server, kind)
+    (tmp_path / "other").mkdir()
+    _write(tmp_path / "other", kind, shift=5000)
+    (tmp_path / "data" / names[3]).write_bytes((tmp_path / "other" / names[3]).read_bytes())
+    stale = _open(server, kind)
+    with pytest.raises(feedline.StorageError, match="changed between index and read") as it:
+        _numbers(stale, rank=0, world_size=_SHARDS * _EACH // 50)  # which reads nothing of it
+    assert it.value.shard == server.url(names[3])
+    after, again = _requests_of(server, lambda: _open(server, kind))
+    assert set(_shards_of(again)) == {names[3]}
+    numbers = _numbers(after)
+    assert numbers[3 * _EACH : 4 * _EACH] == list(range(5000 + 3 * _EACH, 5000 + 4 * _EACH))
+    assert numbers[: 3 * _EACH] == list(range(3 * _EACH))
+
+
+def test_a_sample_of_a_changed_shard_says_so_and_the_next_opening_knows(
+    server: RangeServer, kind: str, names: list[str], tmp_path: Path
+) -> None:
+    _open(server, kind)
+    (tmp_path / "other").mkdir()
+    _write(tmp_path / "other", kind, shift=5000)
+    (tmp_path / "data" / names[0]).write_bytes((tmp_path / "other" / names[0]).read_bytes())
+    stale = _open(server, kind)
+    with pytest.raises(feedline.StorageError, match="changed between index and read"):
+        stale[7]
+    assert int(_open(server, kind)[7].n) == 5007
+
+
+def test_what_is_kept_and_damaged_is_made_anew(
+    server: RangeServer, kind: str, names: list[str], tmp_path: Path
+) -> None:
+    _open(server, kind)
+    kept = sorted((tmp_path / "cache").rglob("*.feedline-index"))
+    assert len(kept) == len(names)
+    for file in kept:
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2] ^= 1
+        file.write_bytes(data)
+    dataset, again = _requests_of(server, lambda: _open(server, kind))
+    assert set(_shards_of(again)) == set(names)
+    assert _numbers(dataset) == list(range(_SHARDS * _EACH))
