@@ -26,6 +26,7 @@ _MOST_ROWS = 20
 @click.argument("output", type=parameters.OUTPUT_PLACE)
 @parameters.source_format(*parameters.PACKED_FORMATS)
 @parameters.fields
+@parameters.annotated
 @click.option(
     "--shard-size", show_default="1GB, MDS 64MiB", metavar="BYTES", help="Let no shard get larger: 500MB, 5G, 1GiB."
 )
@@ -70,6 +71,8 @@ def pack(
     output: str,
     format_: str | None,
     fields: str | None,
+    split: str | None,
+    image_folder: str | None,
     shard_size: str | None,
     samples_per_shard: int | None,
     shuffle: bool,
@@ -110,10 +113,11 @@ def pack(
             or on_error != "raise"
         ):
             raise click.UsageError(
-                "--raw writes one file of all samples: it goes with --format, --fields, --spool, --num-workers and "
+                "--raw writes one file of all samples: it goes with --format, --fields, --split, --image-folder, --spool, --num-workers and "
                 "--json only"
             )
-        return _pack_pixels(source, output, format_, fields, raw, spool, num_workers, as_json)
+        said: dict[str, Any] = {"format": format_, "fields": fields, "split": split, "images": image_folder}
+        return _pack_pixels(source, output, said, raw, spool, num_workers, as_json)
     if Path(output).is_file():
         raise click.UsageError(f"OUTPUT {output!r} is a file; shards go into a folder")
     if shard_size is not None and samples_per_shard is not None:
@@ -124,6 +128,8 @@ def pack(
     plan: dict[str, Any] = {
         "format": format_,
         "fields": fields,
+        "split": split,
+        "images": image_folder,
         "shard_bytes": shard_size,
         "samples_per_shard": samples_per_shard,
         "shuffle": shuffle,
@@ -159,14 +165,13 @@ def pack(
 def _pack_pixels(
     source: str,
     output: str,
-    format_: str | None,
-    fields: str | None,
+    said: dict[str, Any],
     size: int,
     spool: Path | None,
     num_workers: int | Literal["auto"],
     as_json: bool,
 ) -> int:
-    dataset = feedline.open(source, format=format_, fields=fields)
+    dataset = feedline.open(source, **said)
     total = len(dataset)
     with progress(None, "packing") as bar:
         packed = feedline.pack_pixels(

@@ -277,6 +277,9 @@ def shard_count(
     compression: str | None = None,
     hashes: Sequence[str] | None = None,
     keep_keys: bool = False,
+    images: str | os.PathLike[str] | None = None,
+    split: str | None = None,
+    crowd: str | None = None,
 ) -> int:
     """How many shards :func:`pack` would write, for ``shard_range``. Looks at sizes alone, and reads no sample.
 
@@ -285,7 +288,8 @@ def shard_count(
     """
     limits, settings = _wanted_shards(to, shard_bytes, samples_per_shard, compression, hashes, keep_keys)
     threads = host_limits.usable_cpus() if num_workers == "auto" else num_workers
-    packed_source, wanted = _opened(source, format, fields, limits, shuffle, seed, transcoders, settings, keep_keys)
+    named = with_settings(format, annotations_of("pack", images, split, crowd))
+    packed_source, wanted = _opened(source, named, fields, limits, shuffle, seed, transcoders, settings, keep_keys)
     return len(_ends(packed_source, wanted, threads))
 
 
