@@ -24,6 +24,8 @@ pytest.importorskip("rich", reason="the command line is not installed")
 from fields.made_fields import npy
 
 import feedline
+from feedline import packing
+from feedline.data import stored_images
 
 COMMAND = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
 
@@ -259,3 +261,21 @@ def test_a_split_and_a_folder_of_images_are_said(tmp_path: Path) -> None:
     assert json.loads(run("verify", voc, "--split", "train", "--json").stdout)["samples"] == 9
     assert json.loads(run("inspect", coco, "--image-folder", elsewhere, "--json").stdout)["samples"] == 5
     assert json.loads(run("verify", coco, "--image-folder", elsewhere, "--json").stdout)["samples"] == 5
+    packed = ("pack", coco, tmp_path / "out", "--image-folder", elsewhere, "--to", "mds", "--samples-per-shard", "2")
+    assert json.loads(run(*packed, "--json").stdout)["shards"] == 3
+    assert packing.shard_count(coco, images=elsewhere, samples_per_shard=2, to="mds") == 3
+    found = feedline.open(tmp_path / "out", fields=("image", "boxes:boxes", "labels")).collate("list")
+    original = feedline.open(coco, images=elsewhere).collate("list")
+    assert sum(len(sample.boxes) for sample in original) > 0
+    for i in range(5):
+        assert found[i].boxes.tolist() == original[i].boxes.tolist()
+        assert found[i].labels.tolist() == original[i].labels.tolist()
+
+
+def test_images_of_a_split_and_a_folder_are_looked_at(tmp_path: Path) -> None:
+    voc = made_annotations.voc(tmp_path / "voc", 12)
+    coco = made_annotations.coco(tmp_path / "coco", 5)
+    elsewhere = (tmp_path / "coco/train2017").rename(tmp_path / "elsewhere")
+    for source, said, looked_at in ((voc, {"split": "val"}, 3), (coco, {"images": str(elsewhere)}, 5)):
+        seen = stored_images.look(str(source), None, None, **said)
+        assert seen is not None and seen.looked_at == looked_at

@@ -54,6 +54,47 @@ def wanted(count: int) -> list[tuple[int, str]]:
     return [(i, f"text {i} " * (600 * (i % 2) + 1)) for i in range(count)]
 
 
+def test_a_function_of_the_keys_says_which_samples_there_are_and_in_which_order(tmp_path: Path) -> None:
+    names = [f"{'train' if i % 3 else 'val'}_{i:02d}" for i in range(20)]
+    entries = {f"{name}.txt".encode(): name.encode() for name in names}
+    entries |= {f"{name}.cls".encode(): str(i).encode() for i, name in enumerate(names)}
+    dataset = feedline.open(made_lmdb.write(tmp_path / "x.lmdb", entries), fields=("text={key}.txt", "n={key}.cls"))
+    asked: list[list[str]] = []
+
+    def latest_first(keys: list[str]) -> list[str]:
+        asked.append(keys)
+        return sorted((key for key in keys if key.startswith("val_")), key=lambda key: -int(key[4:]))
+
+    chosen = dataset.subset(keys=latest_first)
+    assert asked == [sorted(names)]
+    assert [chosen.key(i) for i in range(len(chosen))] == [f"val_{i:02d}" for i in (18, 15, 12, 9, 6, 3, 0)]
+    assert [(chosen[i].text, int(chosen[i].n)) for i in range(7)] == [
+        (f"val_{i:02d}", i) for i in (18, 15, 12, 9, 6, 3, 0)
+    ]
+    listed = dataset.subset(keys=["train_01", "val_00", "train_01"])
+    assert [int(listed[i].n) for i in range(3)] == [1, 0, 1]
+    for keys, said in (
+        (["val_0"], "no sample is called 'val_0'; there is 'val_0[0-9]'"),
+        ([b"val_00"], "a key must be text"),
+        ("val_00", "names of samples, or a function"),
+        (lambda keys: None, "names of samples, or a function"),
+        ([], "at least one|no sample"),
+    ):
+        with pytest.raises(feedline.ConfigError, match=said):
+            dataset.subset(keys=keys)  # type: ignore[arg-type]
+    for arguments in ({}, {"indices": [1], "keys": ["val_00"]}):
+        with pytest.raises(feedline.ConfigError, match="give indices or keys"):
+            dataset.subset(**arguments)  # type: ignore[arg-type]
+
+
+def test_a_key_that_two_samples_have_is_refused(tmp_path: Path) -> None:
+    both = [made_lmdb.write(tmp_path / name, {b"a.txt": b"1", name.encode() + b".txt": b"2"}) for name in ("b", "c")]
+    dataset = feedline.open([str(path) for path in both], fields="text={key}.txt")
+    with pytest.raises(feedline.ConfigError, match="several samples are called 'a'"):
+        dataset.subset(keys=["b", "a"])
+    assert dataset.subset(keys=["c", "b"]).key(0) == "c"
+
+
 def test_gives_the_batches_of_the_same_photos_in_a_folder(folder: Path, database: Path) -> None:
     expected = training(feedline.open(folder))
     dataset = training(feedline.open(database))

@@ -60,7 +60,7 @@ def inspect(
     """
     said: dict[str, Any] = {"format": format_, "fields": fields, "split": split, "images": image_folder}
     found = feedline.inspect(source, **said)
-    images_seen = stored_images.look(source, format_, fields) if found.samples else None
+    images_seen = stored_images.look(source, format_, fields, image_folder, split) if found.samples else None
     findings = inspection.findings_of(found) + (images_seen.findings() if images_seen else [])
     storage = places.findings_of_source(source)
     sheet: dict[str, Any] | None = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline pack``: a dataset written again as tar shards."""
+"""``feedline pack``: a dataset written again as shards: tars, or MDS."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 _MOST_ROWS = 20
 
 
-@click.command(short_help="Write a dataset again as tar shards.")
+@click.command(short_help="Write a dataset again as shards.")
 @click.argument("source")
 @click.argument("output", type=parameters.OUTPUT_PLACE)
 @parameters.source_format(*parameters.PACKED_FORMATS)
 @parameters.fields
-@click.option("--shard-size", show_default="1GB", metavar="BYTES", help="Let no shard get larger: 500MB, 5G, 1GiB.")
+@parameters.annotated
+@click.option(
+    "--shard-size", show_default="1GB, MDS 64MiB", metavar="BYTES", help="Let no shard get larger: 500MB, 5G, 1GiB."
+)
 @click.option("--samples-per-shard", type=click.IntRange(1), metavar="N", help="Fill shards with so many instead.")
 @click.option("--shuffle", is_flag=True, help="Pack in a random order.")
 @click.option("--seed", default=0, type=click.IntRange(0), metavar="N", help="With --shuffle: seed of the order.")
@@ -40,6 +43,12 @@ _MOST_ROWS = 20
 @click.option(
     "--raw", metavar="N", type=click.IntRange(0), help="Write pixels instead, with a smaller edge of N; 0: as stored."
 )
+@click.option("--to", type=click.Choice(["tar", "mds"]), default="tar", help="Write tars, or MosaicML streaming's MDS.")
+@click.option("--compression", metavar="NAME[:LEVEL]", help="With --to mds: zstd, gz or bz2.")
+@click.option(
+    "--hashes", metavar="NAMES", show_default="sha256", help="With --to mds: checksums in the index: sha1,xxh64."
+)
+@click.option("--keep-keys", is_flag=True, help="With --to mds: keep the samples' keys in a column __key__.")
 @click.option("--check", is_flag=True, help="Decode every image, so that no damaged one is packed.")
 @click.option(
     "--on-error",
@@ -62,12 +71,18 @@ def pack(
     output: str,
     format_: str | None,
     fields: str | None,
+    split: str | None,
+    image_folder: str | None,
     shard_size: str | None,
     samples_per_shard: int | None,
     shuffle: bool,
     seed: int,
     restart_interval: int | Literal["auto"] | None,
     raw: int | None,
+    to: Literal["tar", "mds"],
+    compression: str | None,
+    hashes: str | None,
+    keep_keys: bool,
     check: bool,
     on_error: str,
     shard_range: tuple[int, int] | None,
@@ -76,13 +91,14 @@ def pack(
     num_workers: int | Literal["auto"],
     as_json: bool,
 ) -> int:
-    """Write SOURCE as tar shards into OUTPUT: a folder, or s3://bucket/prefix.
+    """Write SOURCE as shards into OUTPUT: a folder, or s3://bucket/prefix.
 
     SOURCE is what `feedline inspect` takes, but arrays and pixels: a folder of class folders, tars
     ("shards/{000..146}.tar"), TFRecord, Arrow or Parquet files, MDS, LitData, LMDB, a table; with --fields a folder
     with a file for each field of a sample, too. All files of a sample are packed, all features of a record, and of
     Arrow and Parquet files the columns that fields take. Interrupted, the same command goes on where it was. Shards
-    have WebDataset's layout; feedline-pack.json beside them says what they hold. Exit status 1: samples were skipped;
+    have WebDataset's layout, or are those of MDS with --to mds, where all samples have the columns of the first one;
+    feedline-pack.json beside them says what they hold. Exit status 1: samples were skipped;
     3: one cannot be read or is damaged, or OUTPUT cannot be written.
 
     With --raw every image is decoded, and OUTPUT is one file with its 8-bit pixels, which is read without decoding.
@@ -93,15 +109,17 @@ def pack(
         if (
             any((shard_size, samples_per_shard, shuffle, shard_range, count, check))
             or restart_interval is not None
+            or to != "tar"
             or on_error != "raise"
         ):
             raise click.UsageError(
-                "--raw writes one file of all samples: it goes with --format, --fields, --spool, --num-workers and "
+                "--raw writes one file of all samples: it goes with --format, --fields, --split, --image-folder, --spool, --num-workers and "
                 "--json only"
             )
-        return _pack_pixels(source, output, format_, fields, raw, spool, num_workers, as_json)
+        said: dict[str, Any] = {"format": format_, "fields": fields, "split": split, "images": image_folder}
+        return _pack_pixels(source, output, said, raw, spool, num_workers, as_json)
     if Path(output).is_file():
-        raise click.UsageError(f"OUTPUT {output!r} is a file; tar shards go into a folder")
+        raise click.UsageError(f"OUTPUT {output!r} is a file; shards go into a folder")
     if shard_size is not None and samples_per_shard is not None:
         raise click.UsageError("give --shard-size or --samples-per-shard, not both")
     transcoders: list[packing.Transcoder] = [packing.Check()] if check else []
@@ -110,11 +128,17 @@ def pack(
     plan: dict[str, Any] = {
         "format": format_,
         "fields": fields,
+        "split": split,
+        "images": image_folder,
         "shard_bytes": shard_size,
         "samples_per_shard": samples_per_shard,
         "shuffle": shuffle,
         "seed": seed,
         "transcoders": transcoders,
+        "to": to,
+        "compression": compression,
+        "hashes": None if hashes is None else [name.strip() for name in hashes.split(",") if name.strip()],
+        "keep_keys": keep_keys,
     }
     if count:
         shards = packing.shard_count(source, **plan, num_workers=num_workers)
@@ -141,14 +165,13 @@ def pack(
 def _pack_pixels(
     source: str,
     output: str,
-    format_: str | None,
-    fields: str | None,
+    said: dict[str, Any],
     size: int,
     spool: Path | None,
     num_workers: int | Literal["auto"],
     as_json: bool,
 ) -> int:
-    dataset = feedline.open(source, format=format_, fields=fields)
+    dataset = feedline.open(source, **said)
     total = len(dataset)
     with progress(None, "packing") as bar:
         packed = feedline.pack_pixels(

@@ -17,7 +17,7 @@ _VERBS = {
     "demo": "See Feedline at work in a minute, on made-up photos or yours.",
     "inspect": "What a source holds, and what a reader would drop.",
     "bench": "How fast a source loads here, and where the time goes.",
-    "pack": "Write a dataset again as tar shards.",
+    "pack": "Write a dataset again as shards.",
     "merge-index": "Put ranges of packed shards together.",
     "index": "Write the listing of a folder, for HTTP, or an index that other programs read.",
     "verify": "Prove that a dataset is whole.",

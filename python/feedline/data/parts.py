@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 from .. import _engine
@@ -14,7 +16,10 @@ from ..errors import ConfigError
 from . import arguments
 
 _LABELS = ("label", "labels", "cls", "target", "targets", "y")  # what by_class=True looks for, in this order
+_NEAR = 10_000  # keys among which one is looked for that may have been meant
 _ROUNDING = 1e-9  # of fractions that are to sum to 1
+
+KeyFunction = Callable[[list[str]], Iterable[str]]
 
 
 class Parts:
@@ -60,19 +65,31 @@ class Parts:
         classes = _classes(self._engine, by_class)
         return tuple(self._with(part) for part in _engine.split(self._engine, counts, number, classes))
 
-    def subset(self, indices: Iterable[Any]) -> Self:
-        """The samples at ``indices``, in their order: ``dataset.subset(range(1000))``.
+    def subset(self, indices: Iterable[Any] | None = None, *, keys: KeyFunction | Iterable[str] | None = None) -> Self:
+        """The samples at ``indices``, or called ``keys``, in their order: ``dataset.subset(range(1000))``.
+
+        ::
+
+            dataset.subset(keys=["apple/000.jpg", "crow/003.jpg"])
+            dataset.subset(keys=lambda keys: sorted(keys, key=by_hash))      # another order
+            dataset.subset(keys=lambda keys: [k for k in keys if k.startswith("val_")])
 
         A sample may come several times. It has the operations so far, and draws by its index in the subset. Where the
         indexes ascend, it has the shards of the dataset that they lie in, for ``shuffle="shards"``.
 
         Args:
             indices: integers, negative ones from the end; or a boolean for each sample, as NumPy has masks.
+            keys: names of samples as :meth:`key` gives them; or a function that is called once, here, with those of
+                all samples, in the dataset's order, and gives the ones that are wanted.
 
         Raises:
-            ConfigError: none, one that is out of range, no integer; a mixture, or a dataset with a cache.
+            ConfigError: none, one that is out of range, no integer; a key that no sample has, or several have; a
+                mixture, or a dataset with a cache.
         """
-        return self._with(_engine.subset(self._engine, _positions(indices, len(self._engine))))
+        if (indices is None) == (keys is None):
+            raise ConfigError("subset: give indices or keys")
+        positions = _called(self._engine, keys) if keys is not None else _positions(indices, len(self._engine))
+        return self._with(_engine.subset(self._engine, positions))
 
 
 def _counts(parts: Sequence[Any], size: int) -> list[int]:
@@ -124,7 +141,29 @@ def _label(engine: EngineDataset) -> str:
     raise ConfigError(f"split: which of the fields {', '.join(names)} is the class? by_class=NAME says so")
 
 
-def _positions(indices: Iterable[Any], size: int) -> list[int]:
+def _called(engine: EngineDataset, keys: KeyFunction | Iterable[str]) -> list[int]:
+    """The samples of these keys."""
+    own = [engine.key(i) for i in range(len(engine))]
+    wanted = keys(own.copy()) if callable(keys) else keys
+    if isinstance(wanted, str | bytes) or not isinstance(wanted, Iterable):
+        raise ConfigError(f"subset: keys must be names of samples, or a function that gives some, not {wanted!r}")
+    places = {key: i for i, key in enumerate(own)}
+    shared = {key for key, count in Counter(own).items() if count > 1} if len(places) < len(own) else set()
+    positions = []
+    for key in wanted:
+        if not isinstance(key, str):
+            raise ConfigError(f"subset: a key must be text, as Dataset.key() gives it, not {key!r}")
+        if key not in places:
+            near = difflib.get_close_matches(key, own[:_NEAR], 1)
+            hint = f"; there is {near[0]!r}" if near else ""
+            raise ConfigError(f"subset: no sample is called {key!r}{hint}")
+        if key in shared:
+            raise ConfigError(f"subset: several samples are called {key!r}; choose them by indices")
+        positions.append(places[key])
+    return positions
+
+
+def _positions(indices: Any, size: int) -> list[int]:
     if isinstance(indices, str | bytes) or not isinstance(indices, Iterable):
         raise ConfigError(f"subset: indices must be integers, not {indices!r}")
     given = list(indices.tolist()) if hasattr(indices, "tolist") else list(indices)

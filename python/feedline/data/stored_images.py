@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from collections import Counter
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from .. import _engine
 from ..errors import ConfigError, DataError, StorageError
 from ..findings import Entry, Finding
-from .sources import engine_source
+from .sources import annotations_of, engine_source
 
 _MOST = 200  # images; the header of one is a read
 _MOST_REMOTE = 32  # where a read is a request of the whole image
@@ -87,28 +88,37 @@ def entries() -> list[Entry]:
     ]
 
 
-def look(source: str, format: str | None, fields: str | None) -> StoredImages | None:
+def look(
+    source: str, format: str | None, fields: str | None, images: str | None = None, split: str | None = None
+) -> StoredImages | None:
     """Some images of a source, spread over it; None where it does not open, or holds no encoded images.
+
+    The arguments are those of :func:`feedline.open`.
 
     Reads whole images, and writes nothing beside the source.
     """
     seen = StoredImages()
-    try:
-        shards, word, specs, _, missing, commands = engine_source(source, format, fields, None, "skip")
-        names = shards.split("::")  # braces of one are not taken apart yet
-        stored = _engine.StoredSource(shards)
-        if not stored.is_remote:
-            names = [os.fsdecode(name) for name in stored.names]
-        chosen = [names[i] for i in _spread(len(names), _MOST_SHARDS)]
-        most = _MOST_REMOTE if stored.is_remote else _MOST
-        with tempfile.TemporaryDirectory(prefix="feedline-inspect-") as index:
-            for name in chosen:
-                dataset = _engine.open(name, word, specs, index, missing, commands)
-                for i in _spread(len(dataset), most // len(chosen)):
-                    seen.add(dataset.encoded(i))
-    except (ConfigError, DataError, StorageError):
-        return seen if seen.looked_at else None
+    with contextlib.suppress(ConfigError, DataError, StorageError):
+        _look_at_some(source, format, fields, annotations_of("inspect", images, split, None), seen)
     return seen if seen.looked_at else None
+
+
+def _look_at_some(source: str, format: str | None, fields: str | None, said: str, seen: StoredImages) -> None:
+    shards, word, specs, _, missing, commands = engine_source(source, format, fields, None, "skip", annotations=said)
+    names = shards.split("::")  # braces of one are not taken apart yet
+    stored = _engine.StoredSource(shards)
+    if not stored.is_remote:
+        names = [os.fsdecode(name) for name in stored.names]
+    chosen = [names[i] for i in _spread(len(names), _MOST_SHARDS)]
+    most = _MOST_REMOTE if stored.is_remote else _MOST
+    with tempfile.TemporaryDirectory(prefix="feedline-inspect-") as index:
+        for name in chosen:
+            try:
+                dataset = _engine.open(name, word, specs, index, missing, commands)
+            except ConfigError:  # of formats whose samples lack nothing
+                dataset = _engine.open(name, word, specs, index, "error", commands)
+            for i in _spread(len(dataset), most // len(chosen)):
+                seen.add(dataset.encoded(i))
 
 
 def _spread(count: int, most: int) -> list[int]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets written again as tar shards: what ``feedline pack`` does."""
+"""Datasets written again as shards, tars or MDS: what ``feedline pack`` does."""
 
 from .merging import Merged, merge_index
 from .packer import Report, pack, shard_count

@@ -48,6 +48,7 @@ class Shard:
     rewritten: int  # of those, the ones that a transcoder changed
     bytes_before: int  # of the files, as they were
     bytes_after: int
+    entry: dict[str, Any] | None = None  # of MDS: what index.json says of it
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,9 @@ class Manifest:
         for absent in ("part", "marks"):
             if not content[absent]:
                 del content[absent]
+        for shard in content["shards"]:
+            if shard["entry"] is None:
+                del shard["entry"]
         place.write(name, (json.dumps(content, indent=1) + "\n").encode())
 
     @staticmethod

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ..data import arguments
 from ..errors import ConfigError, DataError
+from .layouts import index_of_all, name_of_shard, pattern_of
 from .manifest import NAME, UNFINISHED_NAME, Manifest, Part, part_in
 from .places import Place, place_of
 
@@ -57,6 +58,7 @@ def merge_index(place: str | os.PathLike[str]) -> Merged:
         stored.verify(part.shards, part.marks)
         merged.shards += part.shards
         merged.skipped += part.skipped
+    index_of_all(stored, merged)
     merged.save(stored, NAME)
     for name, _ in parts:
         stored.remove(name)
@@ -109,7 +111,7 @@ def _check_complete(place: Place, parts: list[tuple[str, Manifest]]) -> None:
                 f"shards; run feedline pack with --shard-range {part.first}:{part.end} again"
             )
         for number, shard in enumerate(manifest.shards, part.first):
-            if shard.name != f"{number:06d}.tar" or shard.first != position:
+            if shard.name != name_of_shard(manifest.arguments, number) or shard.first != position:
                 raise DataError(f"merge-index: {name} does not fit: {shard.name} begins with sample {shard.first:,}")
             position = shard.end
         expected = end
@@ -138,7 +140,6 @@ def _part(manifest: Manifest) -> Part:
 
 
 def _told(place: Place, whole: Manifest, ranges: int) -> Merged:
-    last = len(whole.shards) - 1
-    name = "000000.tar" if last <= 0 else f"{{000000..{last:06d}}}.tar"
+    pattern = pattern_of(place, whole.arguments, whole.shards)
     samples = sum(shard.samples for shard in whole.shards)
-    return Merged(place.shown, len(whole.shards), samples, len(whole.skipped), ranges, f"{place.shown}/{name}")
+    return Merged(place.shown, len(whole.shards), samples, len(whole.skipped), ranges, pattern)

@@ -17,18 +17,20 @@ from ..data.sources import annotations_of, warn_of_merged_folders, with_settings
 from ..errors import ConfigError, DataError, StorageError
 from ..machine import limits as host_limits
 from ..machine.storage import local_path
+from .layouts import Layout, MdsLayout, ShardWriter, TarLayout, pattern_of
 from .manifest import NAME, UNFINISHED_NAME, Manifest, Part, Shard, Skipped, part_in, part_name
-from .names import CLASS_NAMES_MEMBER, FolderKeys, class_names_text, text
+from .mds_columns import Columns, Content
+from .mds_shard import DEFAULT_SHARD_BYTES, MdsSettings
+from .names import text
 from .places import Place, place_of
-from .plan import ends_by_bytes, ends_by_samples, in_threads, quick_member_bytes
-from .shard_file import ShardFile, member_bytes
+from .plan import ends_by_bytes, ends_by_samples, in_threads
 from .transcoders import Check, Transcoder
 
-_DEFAULT_SHARD_BYTES = 1_000_000_000
+_DEFAULT_SHARD_BYTES = {"tar": 1_000_000_000, "mds": DEFAULT_SHARD_BYTES}
 _SMALLEST_BARE_BYTES = 1_000_000  # a smaller number without its unit, as text, was hardly meant in bytes
-_OF_FILES = ("folder", "coco", "voc", "yolo")  # whose samples are called as their images are
 _ORDER_CHUNK = 1 << 16  # positions of the order that are asked for at a time
 _AHEAD_PER_THREAD = 4  # samples that are read before the shard's writer wants them
+_MOST_UNREADABLE = 1000  # samples that are tried before the columns of a dataset are given up
 
 
 class Report(NamedTuple):
@@ -49,29 +51,28 @@ class Report(NamedTuple):
 
 @dataclass(frozen=True)
 class _Packed:
-    """A sample as its members; or why there is none."""
+    """What a shard takes of a sample; or why there is none."""
 
     position: int
     key: str
-    members: list[tuple[str, bytes]]
+    content: Content
     files: int = 0
     rewritten: int = 0
     bytes_before: int = 0
     bytes_after: int = 0
     error: Exception | None = None
 
-    def bytes(self) -> int:
-        return sum(member_bytes(name, len(content)) for name, content in self.members)
-
 
 class _Source:
     """The samples of a dataset, in the order in which they are packed. Used by several threads at once."""
 
-    def __init__(self, dataset: _engine.Dataset, transcoders: Sequence[Transcoder], shuffle: bool, seed: int) -> None:
+    def __init__(
+        self, dataset: _engine.Dataset, layout: Layout, transcoders: Sequence[Transcoder], shuffle: bool, seed: int
+    ) -> None:
         self.dataset = self._dataset = dataset
+        self.layout = layout
         self.keeps_sizes = all(isinstance(transcoder, Check) for transcoder in transcoders)
         self._transcoders = transcoders
-        self._folder_keys = FolderKeys(dataset) if dataset.format in _OF_FILES else None
         self._shuffle, self._seed = shuffle, seed
 
     def __len__(self) -> int:
@@ -102,37 +103,50 @@ class _Source:
 
     def _read(self, position: int, index: int) -> _Packed:
         stored_key, label, files = self._dataset.files(index)
-        key = self._key(stored_key, files[0][0])
-        packed = _Packed(position, key, [])
-        for stored_extension, content in files:
-            extension, kept = text(stored_extension).lower(), content
-            try:
-                for transcoder in self._transcoders:
-                    extension, kept = transcoder(extension, kept)
-            except DataError as error:
-                raise DataError(f"{error} (sample {key}.{extension})", key=key, stage=error.stage) from None
-            packed.members.append((f"{key}.{extension}", kept))
-            packed = replace(
-                packed,
-                files=packed.files + 1,
-                rewritten=packed.rewritten + (kept != content),
-                bytes_before=packed.bytes_before + len(content),
-                bytes_after=packed.bytes_after + len(kept),
-            )
-        if label is not None:
-            packed.members.append((f"{key}.cls", str(label).encode()))
-        return packed
+        key = self.layout.key(stored_key, files[0][0])
+        kept = _transcoded(key, files, self._transcoders)
+        return _Packed(
+            position,
+            key,
+            self.layout.content(key, label, kept),
+            files=len(files),
+            rewritten=sum(content != stored for (_, content), (_, stored) in zip(kept, files, strict=True)),
+            bytes_before=sum(len(stored) for _, stored in files),
+            bytes_after=sum(len(content) for _, content in kept),
+        )
 
-    def member_bytes(self, index: int) -> int:
+    def planned_bytes(self, index: int) -> int:
         """What the sample takes of a shard, as it is stored."""
         stored_key, label, files = self._dataset.file_sizes(index)
-        key = self._key(stored_key, files[0][0])
-        taken = sum(quick_member_bytes(f"{key}.{text(extension).lower()}", size) for extension, size in files)
-        return taken if label is None else taken + quick_member_bytes(f"{key}.cls", len(str(label)))
+        key = self.layout.key(stored_key, files[0][0])
+        return self.layout.planned(key, label, [(text(extension).lower(), size) for extension, size in files])
 
-    def _key(self, stored: bytes, extension: bytes) -> str:
-        key = text(stored)
-        return key if self._folder_keys is None else self._folder_keys.key(key, text(extension))
+
+def _transcoded(key: str, files: Sequence[tuple[bytes, bytes]], transcoders: Sequence[Transcoder]) -> Content:
+    """The files of a sample, with their extensions, behind all transcoders."""
+    kept = []
+    for stored_extension, content in files:
+        extension = text(stored_extension).lower()
+        try:
+            for transcoder in transcoders:
+                extension, content = transcoder(extension, content)
+        except DataError as error:
+            raise DataError(f"{error} (sample {key}.{extension})", key=key, stage=error.stage) from None
+        kept.append((extension, content))
+    return kept
+
+
+def _columns_of(dataset: _engine.Dataset, transcoders: Sequence[Transcoder], with_key: bool) -> Columns:
+    """Those of the first sample that can be read. Raises what it raises where none can."""
+    first: Exception | None = None
+    for index in range(min(len(dataset), _MOST_UNREADABLE)):
+        try:
+            stored_key, label, files = dataset.files(index)
+            return Columns.of_sample(label, _transcoded(text(stored_key), files, transcoders), with_key)
+        except (DataError, StorageError) as error:
+            first = first or error
+    assert first is not None
+    raise first
 
 
 def pack(
@@ -148,6 +162,10 @@ def pack(
     transcoders: Sequence[Transcoder] = (),
     on_error: Literal["raise", "skip"] = "raise",
     num_workers: int | Literal["auto"] = "auto",
+    to: Literal["tar", "mds"] = "tar",
+    compression: str | None = None,
+    hashes: Sequence[str] | None = None,
+    keep_keys: bool = False,
     jobs: int | None = None,
     shard_range: tuple[int, int] | None = None,
     spool: str | os.PathLike[str] | None = None,
@@ -156,7 +174,7 @@ def pack(
     split: str | None = None,
     crowd: str | None = None,
 ) -> Report:
-    """Writes a dataset as tar shards in WebDataset's layout.
+    """Writes a dataset as tar shards in WebDataset's layout, or as MDS.
 
     The shards' bytes depend on the arguments and the samples alone. A call that was interrupted, even by a power cut,
     is continued by another one with the same arguments; ``on_error`` and ``num_workers`` may differ.
@@ -172,19 +190,24 @@ def pack(
         fields: as of :func:`feedline.open`: the patterns of a folder; of tars that are not images and labels any field
             that their samples have.
         shard_bytes: the size that no shard exceeds, but one with a single sample; also as text, such as ``"500 MB"``,
-            which needs its unit below a million. 1 GB by default.
+            which needs its unit below a million. 1 GB by default; of MDS 64 MiB, before compression.
         samples_per_shard: a number of samples for each shard instead.
         shuffle: in a random order that depends on ``seed`` alone.
         transcoders: what happens to each file, one after the other.
         on_error: what a sample that cannot be read, or is found damaged, means. ``"skip"`` leaves it out and lists it.
         num_workers: threads; ``"auto"`` takes one per usable CPU.
+        to: ``"tar"``, or ``"mds"``: MosaicML streaming's dataset of version 2. The first sample says which columns all
+            have; one with others is an error of that sample.
+        compression: of MDS: ``"zstd"``, ``"gz"`` or ``"bz2"``, with a level as in ``"zstd:7"`` or without one.
+        hashes: of MDS: checksums of shards in the index, by the names of hashlib and xxhash; ``["sha256"]`` by default.
+        keep_keys: of MDS: a column ``__key__`` with the samples' keys, which MDS has no place for.
         jobs: another name of ``num_workers``.
         shard_range: ``(a, b)``: only the shards a to b-1 of those that :func:`shard_count` counts, for one of many
             workers; :func:`merge_index` makes one dataset of all ranges.
         spool: for a bucket: a local folder where two shards at a time wait; by default that for temporary files.
         progress: called as ``progress(done, total)`` in samples.
         images, split, crowd: of annotated images, as of :func:`feedline.open`. Each number of the fields becomes a
-            ``.npy`` member; masks that are drawn of outlines cannot be packed.
+            ``.npy`` member, of MDS a column; masks that are drawn of outlines cannot be packed.
 
     Raises:
         ConfigError: other arguments than those that packing was begun with, or a folder that holds something else.
@@ -194,7 +217,7 @@ def pack(
     """
     if on_error not in ("raise", "skip"):
         raise ConfigError(f'pack: on_error must be "raise" or "skip", not {on_error!r}')
-    limits = _limits(shard_bytes, samples_per_shard)
+    limits, settings = _wanted_shards(to, shard_bytes, samples_per_shard, compression, hashes, keep_keys)
     arguments.flag("pack", "shuffle", shuffle)
     arguments.integer("pack", "seed", seed, low=0, high=2**64 - 1)
     if jobs is not None:
@@ -206,7 +229,7 @@ def pack(
         _check_is_ours(place)  # before the source is opened, which may take long
     threads = host_limits.usable_cpus() if num_workers == "auto" else num_workers
     named = with_settings(format, annotations_of("pack", images, split, crowd))
-    packed_source, wanted = _opened(source, named, fields, limits, shuffle, seed, transcoders)
+    packed_source, wanted = _opened(source, named, fields, limits, shuffle, seed, transcoders, settings, keep_keys)
     dataset = packed_source.dataset
     folder = Path(place.shown)
     root = Path(local_path(os.fspath(source)))
@@ -232,7 +255,7 @@ def pack(
         place.verify(manifest.shards, manifest.marks)
         done = len(manifest.shards)
         if was_begun:  # of the two that may have been under way
-            place.clear([f"{work.number + done + ahead:06d}.tar" for ahead in (0, 1)])
+            place.clear([packed_source.layout.shard_name(work.number + done + ahead) for ahead in (0, 1)])
         if not manifest.complete:
             tell = progress or (lambda done, total: None)
             _write_shards(packed_source, place, shards, own, manifest, work, on_error, threads, tell)
@@ -250,15 +273,23 @@ def shard_count(
     seed: int = 0,
     transcoders: Sequence[Transcoder] = (),
     num_workers: int | Literal["auto"] = "auto",
+    to: Literal["tar", "mds"] = "tar",
+    compression: str | None = None,
+    hashes: Sequence[str] | None = None,
+    keep_keys: bool = False,
+    images: str | os.PathLike[str] | None = None,
+    split: str | None = None,
+    crowd: str | None = None,
 ) -> int:
     """How many shards :func:`pack` would write, for ``shard_range``. Looks at sizes alone, and reads no sample.
 
     Raises ConfigError where the sizes are only known once the samples are coded: with ``shard_bytes`` and restart
-    markers.
+    markers, or arrays in MDS.
     """
-    limits = _limits(shard_bytes, samples_per_shard)
+    limits, settings = _wanted_shards(to, shard_bytes, samples_per_shard, compression, hashes, keep_keys)
     threads = host_limits.usable_cpus() if num_workers == "auto" else num_workers
-    packed_source, wanted = _opened(source, format, fields, limits, shuffle, seed, transcoders)
+    named = with_settings(format, annotations_of("pack", images, split, crowd))
+    packed_source, wanted = _opened(source, named, fields, limits, shuffle, seed, transcoders, settings, keep_keys)
     return len(_ends(packed_source, wanted, threads))
 
 
@@ -281,9 +312,14 @@ def _opened(
     shuffle: bool,
     seed: int,
     transcoders: Sequence[Transcoder],
+    settings: MdsSettings | None,
+    with_key: bool,
 ) -> tuple[_Source, dict[str, Any]]:
     dataset = _engine.open(os.fspath(source), format or "", arguments.field_specs("pack", fields), "", listing_age_s=0)
     warn_of_merged_folders("pack", dataset, callers=2)
+    layout: Layout = TarLayout(dataset)
+    if settings is not None:
+        layout = MdsLayout(_columns_of(dataset, transcoders, with_key), settings)
     wanted: dict[str, Any] = {
         "fingerprint": f"{dataset.fingerprint:016x}",
         "samples": len(dataset),
@@ -291,8 +327,9 @@ def _opened(
         "seed": seed if shuffle else None,
         "transcoders": [transcoder.description for transcoder in transcoders],
         **limits,
+        **layout.arguments,
     }
-    return _Source(dataset, transcoders, shuffle, seed), wanted
+    return _Source(dataset, layout, transcoders, shuffle, seed), wanted
 
 
 def _ends(source: _Source, wanted: dict[str, Any], threads: int) -> list[int]:
@@ -303,10 +340,9 @@ def _ends(source: _Source, wanted: dict[str, Any], threads: int) -> list[int]:
             "pack: a range of shards by size takes sizes that are known before, and restart markers change them; give "
             "samples_per_shard (--samples-per-shard)"
         )
-    classes = source.dataset.classes
-    front = member_bytes(CLASS_NAMES_MEMBER, len(class_names_text(classes))) if classes else 0
     indices = (index for _, index in source.order(0, len(source)))
-    return ends_by_bytes(in_threads(source.member_bytes, indices, threads), wanted["shard_bytes"], front)
+    sizes = in_threads(source.planned_bytes, indices, threads)
+    return ends_by_bytes(sizes, wanted["shard_bytes"], source.layout.front())
 
 
 def _work_of(source: _Source, wanted: dict[str, Any], shard_range: tuple[int, int], threads: int) -> _Work:
@@ -362,7 +398,28 @@ def _of_whole(whole: Manifest, place: Place, work: _Work) -> Report:
     return _report(whole, place, len(whole.shards))
 
 
-def _limits(shard_bytes: int | str | None, samples_per_shard: int | None) -> dict[str, int | None]:
+def _wanted_shards(
+    to: str,
+    shard_bytes: int | str | None,
+    samples_per_shard: int | None,
+    compression: str | None,
+    hashes: Sequence[str] | None,
+    keep_keys: bool,
+) -> tuple[dict[str, int | None], MdsSettings | None]:
+    """How large shards get, and of MDS how they are stored."""
+    if to not in _DEFAULT_SHARD_BYTES:
+        raise ConfigError(f'pack: to must be "tar" or "mds", not {to!r}')
+    limits = _limits(shard_bytes, samples_per_shard, _DEFAULT_SHARD_BYTES[to])
+    arguments.flag("pack", "keep_keys", keep_keys)
+    if to == "mds":
+        sums = ("sha256",) if hashes is None else hashes
+        return limits, MdsSettings.checked(compression, sums, limits["shard_bytes"])
+    if compression is not None or hashes is not None or keep_keys:
+        raise ConfigError('pack: compression, hashes and keep_keys are of MDS: give to="mds" (--to mds)')
+    return limits, None
+
+
+def _limits(shard_bytes: int | str | None, samples_per_shard: int | None, default: int) -> dict[str, int | None]:
     if shard_bytes is not None and samples_per_shard is not None:
         raise ConfigError("pack: give shard_bytes or samples_per_shard, not both")
     if samples_per_shard is not None:
@@ -370,7 +427,7 @@ def _limits(shard_bytes: int | str | None, samples_per_shard: int | None) -> dic
             "shard_bytes": None,
             "samples_per_shard": arguments.integer("pack", "samples_per_shard", samples_per_shard, 1),
         }
-    size = _DEFAULT_SHARD_BYTES if shard_bytes is None else arguments.byte_count("pack", "shard_bytes", shard_bytes)
+    size = default if shard_bytes is None else arguments.byte_count("pack", "shard_bytes", shard_bytes)
     if isinstance(shard_bytes, str) and shard_bytes.strip().isdecimal() and size < _SMALLEST_BARE_BYTES:
         raise ConfigError(
             f'pack: a shard size of "{size}" is {size} bytes, a shard for nearly every sample; write the unit: '
@@ -390,7 +447,7 @@ def _write_shards(
     threads: int,
     progress: Callable[[int, int], None],
 ) -> None:
-    writer = _Writer(place, folder, own, manifest, work)
+    writer = _Writer(source.layout, place, folder, own, manifest, work)
     first, total = manifest.end(work.first), work.end - work.first
     progress(first - work.first, total)
     try:
@@ -433,15 +490,15 @@ def _in_order(source: _Source, first: int, end: int, threads: int) -> Iterator[_
 class _Writer:
     """Fills one shard after the other. One is in the manifest once it is where it stays, and so are those before it."""
 
-    def __init__(self, place: Place, folder: Path, own: str, manifest: Manifest, work: _Work) -> None:
-        self._place, self._folder, self._own = place, folder, own
+    def __init__(self, layout: Layout, place: Place, folder: Path, own: str, manifest: Manifest, work: _Work) -> None:
+        self._layout, self._place, self._folder, self._own = layout, place, folder, own
         self._manifest = manifest
         self._work = work
         self._number = work.number + len(manifest.shards)
         self._first = manifest.end(work.first)
-        self._file: ShardFile | None = None
+        self._file: ShardWriter | None = None
         self._keys: set[str] = set()
-        self._extension = ""  # of a member of the shard
+        self._last: Content = []  # of the shard
         self._now = Shard("", 0, 0, 0, 0, "", 0, 0, 0, 0)
         self._skipped: list[Skipped] = []  # since the last shard, which the manifest does not have yet
         self._sent: tuple[Future[str], Shard, list[Skipped]] | None = None
@@ -452,24 +509,22 @@ class _Writer:
 
     def add(self, packed: _Packed) -> None:
         limit = self._manifest.arguments["shard_bytes"] if self._work.ends is None else None
-        if self._file is not None and limit is not None and self._file.bytes + packed.bytes() > limit:
+        taken = self._layout.taken(packed.content)
+        if self._file is not None and limit is not None and self._file.bytes + taken > limit:
             self._close_shard(packed.position)
         if self._file is None:
-            self._file = ShardFile(self._folder / f"{self._number:06d}.tar")
+            self._file = self._layout.begin(self._folder / self._layout.shard_name(self._number))
             self._now = Shard(self._file.path.name, self._first, self._first, 0, 0, "", 0, 0, 0, 0)
             self._keys.clear()
-            if self._manifest.classes:
-                self._file.add(CLASS_NAMES_MEMBER, class_names_text(self._manifest.classes))
-        if packed.key in self._keys:
+        if self._layout.keys_differ and packed.key in self._keys:
             raise DataError(
                 f"pack: two samples with the key '{packed.key}' would stand in one shard; give them different keys, or "
                 "pack the tars they come from into folders of their own",
                 key=packed.key,
             )
         self._keys.add(packed.key)
-        self._extension = packed.members[0][0].removeprefix(f"{packed.key}.")
-        for name, content in packed.members:
-            self._file.add(name, content)
+        self._last = packed.content
+        self._file.take(packed.content)
         self._now = replace(
             self._now,
             samples=self._now.samples + 1,
@@ -489,6 +544,8 @@ class _Writer:
         self._settle()
         self._manifest.skipped += self._skipped
         self._manifest.complete = True
+        if self._work.part is None:
+            self._layout.complete(self._place, self._manifest)
         if self._own != UNFINISHED_NAME:
             self._manifest.save(self._place, self._own)
             return
@@ -519,9 +576,9 @@ class _Writer:
         self._file = None
         if self._place.is_remote:
             os.utime(file.path, ns=(1, 1))  # the index has it, and is the same whenever it is made
-        _engine.open(str(file.path), "tar", [f"{self._extension}:bytes"], "")  # which leaves an index beside the shard
+        self._layout.finished(file.path, self._last)
         self._settle()
-        finished = replace(self._now, end=end, bytes=file.bytes, sha256=digest)
+        finished = replace(self._now, end=end, bytes=file.bytes, sha256=digest, entry=file.entry)
         self._sent = (self._place.keep(file.path), finished, self._skipped)
         self._skipped = []
         self._number, self._first = self._number + 1, end
@@ -546,8 +603,6 @@ def _report(manifest: Manifest, place: Place, found: int) -> Report:
     def total(name: str) -> int:
         return sum(getattr(shard, name) for shard in manifest.shards)
 
-    names = [shard.name.removesuffix(".tar") for shard in manifest.shards] or ["000000"]
-    name = f"{names[0]}.tar" if len(names) == 1 else f"{{{names[0]}..{names[-1]}}}.tar"
     return Report(
         output=place.shown,
         samples=total("samples"),
@@ -559,5 +614,5 @@ def _report(manifest: Manifest, place: Place, found: int) -> Report:
         bytes_before=total("bytes_before"),
         bytes_after=total("bytes_after"),
         skipped=list(manifest.skipped),
-        pattern=f"{place.shown}/{name}" if place.is_remote else str(Path(place.shown) / name),
+        pattern=pattern_of(place, manifest.arguments, manifest.shards),
     )

@@ -12,7 +12,6 @@ from itertools import islice
 
 from .shard_file import member_bytes
 
-_END_BYTES = 1024  # of an archive
 _NAME_BYTES = 100  # of a header; longer ones take further blocks
 _AT_A_TIME = 4096
 
@@ -25,7 +24,7 @@ def ends_by_samples(samples: int, samples_per_shard: int) -> list[int]:
 def ends_by_bytes(sizes: Iterable[int], most: int, front: int) -> list[int]:
     """The same where no shard takes more than `most` bytes, but one with a single sample.
 
-    `sizes`: what each sample's members take, in packed order; `front`: what each shard begins with.
+    `sizes`: what each sample's members take, in packed order; `front`: what a shard takes without any.
     """
     ends: list[int] = []
     now, position = 0, 0
@@ -33,7 +32,7 @@ def ends_by_bytes(sizes: Iterable[int], most: int, front: int) -> list[int]:
         if now and now + size > most:
             ends.append(position - 1)
             now = 0
-        now = (now or _END_BYTES + front) + size
+        now = (now or front) + size
     return [*ends, position] if position else []
 
 

@@ -47,7 +47,8 @@ ColumnsFormat::ColumnsFormat(std::string source, PlannedDataset dataset, OpenOpt
       options_(std::move(options)),
       of_samples_(dataset.of_samples),
       stems_(key_stems_of(dataset.shards)),
-      reader_(std::move(dataset.columns), std::move(fields), dataset.is_one_value) {
+      reader_(std::move(dataset.columns), std::move(fields), dataset.is_one_value),
+      classes_(std::move(dataset.classes)) {
   std::uint64_t end = 0;
   for (PlannedShard& shard : dataset.shards) {
     ends_.push_back(end += shard.samples);

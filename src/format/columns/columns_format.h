@@ -21,6 +21,7 @@ struct PlannedDataset {
   Columns columns;
   std::vector<PlannedShard> shards;
   std::optional<Compression> of_samples = {};  // each sample is compressed by itself
+  std::vector<std::string> classes = {};       // label -> name; empty: a sample knows its label alone
   bool is_one_value = false;                   // a sample is the value of the one column, without a size in front
 };
 
@@ -86,7 +87,7 @@ class ColumnsFormat final : public RecordFormat {
   const ColumnReader reader_;
   std::vector<std::uint64_t> ends_;  // samples of the shards up to and with this one
   std::vector<FieldDescription> fields_;
-  const std::vector<std::string> classes_;  // none: a sample knows its label alone
+  const std::vector<std::string> classes_;
   std::uint64_t fingerprint_ = 0;
 };
 

@@ -154,6 +154,7 @@ Result<MdsIndex> parse_mds_index(std::string_view text) {
   };
   const bool done = json.object([&](const std::string& key) {
     if (key == "version") return put(version, json.integer());
+    if (key == "classes" && json.peek() == Type::kArray) return read_texts(json, index.classes);
     if (key != "shards") return json.skip().has_value();
     return json.array([&] {
       shard = {};

@@ -42,6 +42,7 @@ struct MdsShard {
 struct MdsIndex {
   Columns columns;
   std::vector<MdsShard> shards;
+  std::vector<std::string> classes = {};  // names of the labels, which feedline pack writes; others do not have them
 };
 
 // kData: it is damaged, of another version or kind of shards, or its shards have different columns; says which.

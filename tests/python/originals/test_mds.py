@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import made_data
 import numpy as np
 import pytest
 
 import feedline
+from feedline import packing
 
 Original = Callable[..., Any]
 
@@ -44,3 +47,26 @@ def test_datasets_of_streaming_read_as_it_reads_them(
             )  # fmt: skip
         findings = feedline.inspect(tmp_path / "out" / name).findings
         assert {finding.code for finding in findings if finding.severity != "note"} == set(), name
+
+
+@pytest.mark.parametrize("compression", [None, "gz", "bz2", "zstd:7"])
+def test_streaming_reads_what_pack_writes(original: Original, tmp_path: Path, compression: str | None) -> None:
+    photos = [made_data.encoded(made_data.photo(i, 40 + i, 30), "PNG") for i in range(9)]
+    boxes = [np.arange(4 * i, dtype="float32").reshape(i, 4) for i in range(9)]
+    members: list[tuple[str, bytes]] = []
+    for i, photo in enumerate(photos):
+        stored = io.BytesIO()
+        np.save(stored, boxes[i])
+        sample = {"png": photo, "cls": b"%d" % i, "json": b'{"i": [1, null]}', "txt": "größe".encode(), "bin": photo}
+        members += [(f"a/{i}.{end}", data) for end, data in {**sample, "boxes.npy": stored.getvalue()}.items()]
+    made_data.write_tar(tmp_path / "in.tar", members)
+    packing.pack(
+        tmp_path / "in.tar", tmp_path / "out", to="mds", samples_per_shard=4, compression=compression, keep_keys=True
+    )
+    rows = original("streaming", "read_mds.py", tmp_path / "out")
+    assert [row["__key__"] for row in rows] == [f"a/{i}" for i in range(9)]
+    for i, row in enumerate(rows):
+        assert (row["label"], row["json"], row["txt"], row["bin"]) == (i, {"i": [1, None]}, "größe", photos[i].hex())
+        assert row["boxes"] == ["float32", [i, 4], boxes[i].tobytes().hex()]
+        pixels = feedline.decode_image(photos[i])
+        assert row["image"] == ["uint8", list(pixels.shape), pixels.tobytes().hex()]

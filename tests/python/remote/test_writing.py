@@ -130,6 +130,19 @@ def test_a_bucket_gets_what_a_folder_gets(bucket: Bucket, folder: Path, tmp_path
     assert digests[0] == digests[1] and digests[0]
 
 
+def test_mds_in_a_bucket_is_what_it_is_in_a_folder(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
+    options = ("--to", "mds", "--compression", "gz", "--samples-per-shard", "6")
+    packing.pack(folder, tmp_path / "local", to="mds", compression="gz", samples_per_shard=6)
+    said = bucket.run("pack", folder, "s3://data/mds", *options).stdout
+    assert 'feedline.open("s3://data/mds/index.json")' in said
+    stored = bucket.contents("mds")
+    assert sorted(stored) == sorted(path.name for path in (tmp_path / "local").iterdir())
+    for name, content in stored.items():
+        if name != "feedline-pack.json":
+            assert content == (tmp_path / "local" / name).read_bytes(), name
+    assert bucket.left_behind() == []
+
+
 def test_large_shards_go_up_in_parts(bucket: Bucket, large: Path, tmp_path: Path) -> None:
     arguments = ("--fields", "bin", "--samples-per-shard", "2")
     expected = local(large, tmp_path / "local", *arguments)
