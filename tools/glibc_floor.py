@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of a wheel's libraries that load where glibc is 2.28: glibc_floor.py WHEEL FOLDER.
+"""Copies of a wheel's libraries that load where glibc is 2.28: glibc_floor.py WHEEL FOLDER [SYSTEM].
 
 A distribution's library asks for the functions of the glibc that it was linked with: `pow` of 2.29, `pthread_create` of
 2.34. glibc keeps both under their first version as well, with the same behaviour: a copy of the library asks for that.
 Of a library that asks for anything else after 2.28, nothing is copied, and an error names it. `auditwheel repair` takes
-the copies where LD_LIBRARY_PATH leads to FOLDER.
+the copies where its search for libraries begins with FOLDER. SYSTEM: as in bundle_notices.py.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from bundle_notices import needed_libraries
 from elftools.elf.elffile import ELFFile
 
 FLOOR = (2, 28)
-FIRST = b"GLIBC_2.2.5"  # on x86-64
-KEPT = {"exp", "log", "pow", "pthread_create", "pthread_detach", "pthread_join"}  # which glibc has under FIRST, too
+FIRST = {"EM_X86_64": b"GLIBC_2.2.5", "EM_AARCH64": b"GLIBC_2.17"}  # what each processor's glibc began with
+KEPT = {"exp", "log", "pow", "pthread_create", "pthread_detach", "pthread_join"}  # which that one has, too
 AUXILIARY = "<IHHII"  # Elf64_Vernaux: hash, flags, other, name, next
 
 
@@ -68,32 +68,34 @@ def lowered(path: Path) -> bytes | None:
         later = list(later_versions(elf))
         if not later:
             return None
+        first = FIRST[elf.header.e_machine]
         strings = elf.get_section_by_name(".dynstr").data()
-        name = strings.find(b"\0" + FIRST + b"\0") + 1
+        name = strings.find(b"\0" + first + b"\0") + 1
         if name == 0:
-            raise SystemExit(f"glibc_floor.py: {path.name} asks for nothing of {FIRST.decode()}")
+            raise SystemExit(f"glibc_floor.py: {path.name} asks for nothing of {first.decode()}")
         content = bytearray(path.read_bytes())
         for at, number, version in later:
             unknown = asked_under(elf, number) - KEPT
             if unknown:
                 raise SystemExit(f"glibc_floor.py: {path.name} asks for {', '.join(sorted(unknown))} of {version}")
             _, flags, other, _, following = struct.unpack_from(AUXILIARY, content, at)
-            struct.pack_into(AUXILIARY, content, at, elf_hash(FIRST), flags, other, name, following)
+            struct.pack_into(AUXILIARY, content, at, elf_hash(first), flags, other, name, following)
         return bytes(content)
 
 
-def main(wheel: Path, folder: Path) -> None:
+def main(wheel: Path, folder: Path, system: Path | None = None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory() as unpacked:
         modules = [name for name in archive.namelist() if ".so" in Path(name).suffixes]
-        libraries = {path for name in modules for path in needed_libraries(Path(archive.extract(name, unpacked)))}
+        extracted = [Path(archive.extract(name, unpacked)) for name in modules]
+        libraries = {path for module in extracted for path in needed_libraries(module, system)}
         for path in sorted(libraries):
             content = lowered(path)
             if content is not None:
                 (folder / path.name).write_bytes(content)
                 (folder / path.name).chmod(0o755)
-                print(f"{path.name}: asks for {FIRST.decode()} in place of what came after {'.'.join(map(str, FLOOR))}")
+                print(f"{path.name}: asks for glibc's first version in place of what came after {'.'.join(map(str, FLOOR))}")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(*map(Path, sys.argv[1:]))

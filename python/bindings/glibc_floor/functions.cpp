@@ -3,7 +3,8 @@
 //
 // Linked into the module and hidden in it: calls of the engine, and of the libraries inside the module, come here
 // first.
-// `.symver` binds a name of ours to the version that every glibc of x86-64 has kept since 2.2.5 (2.12).
+// `.symver` binds a name of ours to the version that every glibc of x86-64 has kept since 2.2.5 (2.12), and that of
+// aarch64 since its first, 2.17.
 // Owns nothing; every function may be called from any thread.
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -17,7 +18,11 @@
 #include <atomic>
 #include <cmath>
 
+#if defined(__x86_64__)
 #define FLOOR_OF(name, version) __asm__(".symver floor_" #name "," #name "@GLIBC_" #version)
+#else
+#define FLOOR_OF(name, version) __asm__(".symver floor_" #name "," #name "@GLIBC_2.17")
+#endif
 
 extern "C" {
 
@@ -86,7 +91,7 @@ int pthread_sigmask(int how, const sigset_t* __restrict set, sigset_t* __restric
 
 pid_t gettid() noexcept { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
-// x86-64's struct stat is the kernel's own.
+// On both processors struct stat is the kernel's own.
 int fstatat(int folder, const char* __restrict path, struct stat* __restrict found, int flags) noexcept {
   return static_cast<int>(syscall(SYS_newfstatat, folder, path, found, flags));
 }

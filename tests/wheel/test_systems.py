@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wheels on other systems, installed there with their own pip: `tools/test --systems`.
+
+FEEDLINE_SYSTEMS names the folder with their roots (`tools/systems` makes them), FEEDLINE_WHEELS one with wheels.
+Entering a system takes root. Not run without the two.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+SYSTEMS = os.environ.get("FEEDLINE_SYSTEMS")
+WHEELS = os.environ.get("FEEDLINE_WHEELS")
+PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux2014_x86_64")
+PLACE = Path("/opt/feedline-test")
+
+# Prints how many samples an epoch of each source has, and a digest of it: it draws, decodes, resizes, changes colours
+# and normalizes, in two threads.
+EPOCH = """
+import hashlib, sys
+import feedline
+for source in sys.argv[1:]:
+    data = feedline.open(source).random_resized_crop(64).color_jitter(0.4, 0.4, 0.4, 0.1)
+    data = data.normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD)
+    digest = hashlib.sha256()
+    with data.loader(8, shuffle=True, seed=0, output="numpy", num_workers=2) as loader:
+        for batch in loader:
+            digest.update(batch.image.tobytes() + batch.label.tobytes())
+    print(loader.stats()["samples"], digest.hexdigest())
+"""
+# /proc, /sys and /dev are there for this one process and what it starts
+ENTER = """
+mount -t proc proc "$0/proc" && mount --rbind /sys "$0/sys" && mount --rbind /dev "$0/dev" &&
+exec chroot "$0" env -i HOME=/root LANG=C.UTF-8 PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin "$@"
+"""
+
+pytestmark = pytest.mark.skipif(
+    SYSTEMS is None or WHEELS is None or os.geteuid() != 0, reason="root runs it by tools/test --systems"
+)
+
+
+def roots() -> list[str]:
+    """Those that were set up: of another processor's, packages are unpacked alone."""
+    return sorted(path.parents[1].name for path in Path(SYSTEMS or "/nowhere").glob("*/etc/passwd"))
+
+
+class System(NamedTuple):
+    root: Path
+    version: str  # of its Python: 3.13
+
+    def run(self, *command: str | Path) -> str:
+        words = ["unshare", "--mount", "sh", "-c", ENTER, str(self.root), *map(str, command)]
+        done = subprocess.run(words, capture_output=True, text=True, cwd="/")
+        assert done.returncode == 0, (command, done.returncode, done.stdout[-2000:], done.stderr[-4000:])
+        return done.stdout
+
+    def feedline(self, *arguments: str) -> str:
+        return self.run(PLACE / "venv/bin/feedline", *arguments)
+
+
+def wheel_for(version: str) -> Path:
+    tag = "cp311-cp311" if version == "3.11" else "cp312-abi3"
+    found = sorted(Path(WHEELS or "/nowhere").glob(f"feedline-*-{tag}-*x86_64.whl"))
+    if not found:
+        pytest.skip(f"no wheel for Python {version} in {WHEELS}")
+    return found[-1]
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with 24 photos in class folders, and a tar of the same."""
+    from feedline.demo import pictures
+
+    folder = tmp_path_factory.mktemp("photos")
+    pictures.make(folder / "photos", 24)
+    with tarfile.open(folder / "photos.tar", "w") as tar:
+        for number, path in enumerate(sorted((folder / "photos").glob("*/*"))):
+            tar.add(path, f"{number:04}{path.suffix}")
+            label = folder / "label.cls"
+            label.write_text(str(number % 3))
+            tar.add(label, f"{number:04}.cls")
+    return folder
+
+
+@pytest.fixture(scope="module", params=roots())
+def system(request: pytest.FixtureRequest, photos: Path) -> Iterator[System]:
+    """A system with the wheel in an environment of its own, made by its own venv and pip, without a network."""
+    root = Path(SYSTEMS or "/nowhere") / request.param
+    inside = root / PLACE.relative_to("/")
+    shutil.rmtree(inside, ignore_errors=True)
+    inside.mkdir(parents=True)
+    found = System(root, "")
+    found = System(root, found.run("python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])").strip())
+    wheel = wheel_for(found.version)
+    options = [word for name in PLATFORMS for word in ("--platform", name)]
+    download = [sys.executable, "-m", "pip", "download", "-q", "--only-binary=:all:", "-d", str(inside / "wheels")]
+    subprocess.run([*download, *options, "--python-version", found.version, str(wheel)], check=True)
+    for name in ("photos", "photos.tar"):
+        (shutil.copytree if (photos / name).is_dir() else shutil.copy)(photos / name, inside / name)
+    found.run("python3", "-m", "venv", PLACE / "venv")
+    install = ("-m", "pip", "install", "-q", "--no-compile", "--no-index", "--find-links", PLACE / "wheels", "feedline")
+    found.run(PLACE / "venv/bin/python", *install)
+    yield found
+    shutil.rmtree(inside, ignore_errors=True)
+
+
+def test_the_same_batches_come_out_of_folders_and_tars(system: System, photos: Path) -> None:
+    sources = ("photos", "photos.tar")
+    there = system.run(PLACE / "venv/bin/python", "-c", EPOCH, *(PLACE / name for name in sources))
+    words = [sys.executable, "-c", EPOCH, *(str(photos / name) for name in sources)]
+    here = subprocess.run(words, check=True, capture_output=True, text=True, cwd="/").stdout
+    assert there == here and [line.split()[0] for line in there.splitlines()] == ["24", "24"]
+
+
+def test_the_demo_runs(system: System) -> None:
+    """It makes photos, splits them, and goes on where it stopped, with the same batches: or it exits with 3."""
+    found = json.loads(system.feedline("demo", "--images", "40", "--seconds", "0.2", "--json"))
+    assert found["samples"] == 40 and found["feedline"]["images"] > 0 and found["resumed"]["batches"] > 0, found
+
+
+def test_doctor_looks_at_the_machine(system: System) -> None:
+    script = f"{PLACE}/venv/bin/feedline doctor --json; test $? -le 1"
+    found = json.loads(system.run("sh", "-c", script))
+    assert found["machine"]["cpus"]["online"] == os.cpu_count() and found["machine"]["memory"]["physical"] > 0, found
