@@ -348,9 +348,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
 
     def stats(self) -> Statistics:
         """Of the epoch that was begun last: ``batches`` delivered, and ``wait_s``, how long ``next()`` waited for
-        workers (None without any: nobody measures it). ``bad_samples`` of all epochs. ``bytes_held``: of the memory
-        that workers write batches to, what tensors of yours, and batches on their way to you, occupy now; 0 once the
-        workers have ended.
+        workers or native threads (None without any: nobody measures it). ``bad_samples`` of all epochs.
+        ``bytes_held``: of the memory that workers write batches to, what tensors of yours, and batches on their way to
+        you, occupy now; 0 once the workers have ended.
 
         ``controller``: with ``num_workers="auto"`` and native threads, as of :meth:`Loader.stats`; else None.
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -103,6 +104,15 @@ class NativeIterator(SingleIterator):
             self._drawn_batches += 1
 
     def __next__(self) -> Any:
+        if self._is_alone:
+            return self._next()
+        course, began_s = self._course, time.monotonic()
+        try:
+            return self._next()
+        finally:
+            course.wait_s = (course.wait_s or 0.0) + time.monotonic() - began_s
+
+    def _next(self) -> Any:
         if torch.autograd._profiler_enabled():
             return super().__next__()  # with torch's name for it in the profile, which takes 4 microseconds
         data = self._next_data()

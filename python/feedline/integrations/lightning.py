@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lightning: loaders are told which epoch begins."""
+"""Lightning: loaders are told which epoch begins, and their numbers go to the trainer's loggers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import importlib
 from typing import Any
 
 from ..drop_in.data_loader import DataLoader
+from .meter import Meter, feedline_loader
 
 try:
     _lightning = importlib.import_module("lightning.pytorch")
@@ -35,6 +36,43 @@ class FollowEpochs(_Callback):  # type: ignore[misc]
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         """Before the epoch's first batch is taken."""
         _follow(trainer)
+
+
+class LogLoaderStats(_Callback):  # type: ignore[misc]
+    """A callback that gives the trainer's loggers what :class:`Meter` says of the training loaders.
+
+    At the steps of ``log_every_n_steps``, on every rank's own loader; loggers decide which rank writes. Of several
+    loaders the names begin with ``data/0/``, ``data/1/`` and so on.
+    """
+
+    def __init__(self, prefix: str = "data/") -> None:
+        """`prefix`: comes before every name."""
+        super().__init__()
+        self._prefix = prefix
+        self._meters: dict[int, tuple[Any, Meter]] = {}  # by place, with the loader that it is of
+
+    def on_train_batch_end(self, trainer: Any, *batch: Any) -> None:
+        """Where the trainer logs."""
+        if not trainer._logger_connector.should_update_logs:
+            return
+        numbers: dict[str, float] = {}
+        for meter in self._meters_of(trainer):
+            numbers |= meter()
+        for logger in trainer.loggers if numbers else ():
+            logger.log_metrics(numbers, step=trainer.fit_loop.epoch_loop._batches_that_stepped)
+
+    def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """Rates begin here, and not at the first step that is logged."""
+        self._meters_of(trainer)
+
+    def _meters_of(self, trainer: Any) -> list[Meter]:
+        combined = trainer.fit_loop._combined_loader
+        loaders = [feedline_loader(loader) for loader in (combined.flattened if combined is not None else [])]
+        for place, loader in enumerate(loaders):
+            if loader is not None and (place not in self._meters or self._meters[place][0] is not loader):
+                prefix = f"{self._prefix}{place}/" if len(loaders) > 1 else self._prefix
+                self._meters[place] = (loader, Meter(loader, prefix))
+        return [self._meters[place][1] for place, loader in enumerate(loaders) if loader is not None]
 
 
 def _follow(trainer: Any) -> None:

@@ -291,7 +291,7 @@ class Loader:
         return html_table.section(title, *shown, html_table.folded("plan", self.explain()))
 
     def _next(self) -> tuple[Any, ...] | None:
-        if self._output in (Output.TORCH, Output.TV_TENSORS) and _torch_profiles():
+        if _torch_profiles():
             profiler = sys.modules["torch.autograd.profiler"]
             with profiler.record_function("feedline.Loader.__next__"):
                 return self._next_batch()

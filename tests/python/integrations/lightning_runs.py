@@ -44,10 +44,8 @@ class Regression(lightning.LightningModule):
 
 
 def trainer(**more: Any) -> lightning.Trainer:
-    return lightning.Trainer(
-        accelerator="cpu", max_epochs=2, logger=False, enable_checkpointing=False, enable_progress_bar=False,
-        enable_model_summary=False, num_sanity_val_steps=0, **more,
-    )  # fmt: skip
+    options = {"max_epochs": 2, "logger": False, "enable_checkpointing": False, "num_sanity_val_steps": 0, **more}
+    return lightning.Trainer(accelerator="cpu", enable_progress_bar=False, enable_model_summary=False, **options)
 
 
 def run(loader_class: Any, ranks: int, **more: Any) -> dict[str, Any]:

@@ -106,3 +106,24 @@ def test_trainer_resumes_from_a_checkpoint_to_the_same_losses(stock, request, tm
     folder, *expected = stock()
     request.getfixturevalue("ours_everywhere")
     assert [*train(tmp_path, resume=str(folder / "checkpoint-4"))[:2]] == expected
+
+
+def test_what_it_logs_has_the_loaders_numbers_beside_the_loss(tmp_path):
+    from feedline.integrations import transformers as ours
+
+    log, told = Trainer.log, []
+
+    class Tracker(transformers.TrainerCallback):
+        def on_log(self, arguments, state, control, logs=None, **more):
+            told.append(dict(logs))
+
+    arguments = TrainingArguments(
+        output_dir=str(tmp_path), use_cpu=True, report_to=[], num_train_epochs=1, per_device_train_batch_size=8,
+        logging_steps=2, save_strategy="no", dataloader_num_workers=1, disable_tqdm=True,
+    )  # fmt: skip
+    with ours.install(stats=True), ours.install(stats=True):
+        Trainer(tiny_model(), arguments, train_dataset=Sentences(), callbacks=[Tracker()]).train()
+    rows = [row for row in told if "loss" in row]
+    assert [row["data/batches"] for row in rows] == sorted(row["data/batches"] for row in rows) and len(rows) == 3
+    assert all(row["data/batches_per_s"] > 0 and 0 <= row["data/wait_share"] <= 1 for row in rows)
+    assert Trainer.log is log

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers of a loader for whatever logs a training run: flat, with names that stay."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ..loader.statistics import Statistics
+
+
+class Meter:
+    """What a loader did, as one flat dict of numbers each time it is called.
+
+    ::
+
+        meter = Meter(loader)
+        for step, batch in enumerate(loader):
+            ...
+            if step % 50 == 0:
+                wandb.log(meter(), step)                 # or mlflow.log_metrics, accelerator.log, an ignite logger
+
+    Called by the thread that iterates. It starts nothing and reads counters alone.
+    """
+
+    def __init__(self, loader: Any, prefix: str = "data/") -> None:
+        """`loader`: :class:`feedline.DataLoader`, :class:`feedline.Loader`, or what Accelerate makes of the first.
+
+        `prefix`: comes before every name.
+
+        Raises:
+            TypeError: the loader is none of these.
+        """
+        ours = feedline_loader(loader)
+        if ours is None:
+            raise TypeError(f"Meter: {type(loader).__qualname__} is not a loader of Feedline's")
+        self._loader, self._prefix = ours, prefix
+        self._before = self._totals()
+        self._at_s = time.monotonic()
+
+    def __call__(self) -> dict[str, float]:
+        """The numbers of now.
+
+        ``epoch``; ``batches`` delivered, ``wait_s`` in seconds that ``next()`` waited, both of the epoch for a
+        DataLoader and of all epochs for a Loader; ``bad_samples`` of all epochs; ``held_bytes``. Since the call
+        before, or since the meter was made: ``batches_per_s``, and ``wait_share``, from 0 to 1. In the first call of an
+        epoch these two leave out what was still the epoch before. ``wait_s`` and ``wait_share`` are missing where
+        nobody measures them: a DataLoader that reads in this very thread.
+        """
+        now_s, now = time.monotonic(), self._totals()
+        before, passed_s = self._before, max(now_s - self._at_s, 1e-9)
+        self._before, self._at_s = now, now_s
+        if now["batches"] < before["batches"] or (now["epoch"] != before["epoch"] and not self._is_lifelong()):
+            before = {}
+        shown = dict(now)
+        shown["batches_per_s"] = (now["batches"] - before.get("batches", 0.0)) / passed_s
+        if "wait_s" in now:
+            waited_s = now["wait_s"] - before.get("wait_s", 0.0)
+            shown["wait_share"] = min(1.0, max(0.0, waited_s / passed_s))
+        return {self._prefix + name: value for name, value in shown.items()}
+
+    def _is_lifelong(self) -> bool:
+        """Whether the loader counts over all its epochs."""
+        return not hasattr(self._loader, "_course")
+
+    def _totals(self) -> dict[str, float]:
+        stats = self._loader.stats()
+        found = {name: stats.get(name) for name in ("batches", "bad_samples", "wait_s")}
+        found["epoch"] = stats.get("epoch", getattr(self._loader, "epoch", None))
+        found["held_bytes"] = stats.get("bytes_held", stats.get("held_bytes"))
+        if "stages" in stats:
+            found["wait_s"] = stats["stages"]["consumer"]["starved_s"]
+        return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def feedline_loader(loader: Any) -> Any:
+    """`loader`, or the one that Accelerate has wrapped; None: it is not Feedline's."""
+    for found in (loader, getattr(loader, "base_dataloader", None)):
+        stats = getattr(found, "stats", None)
+        if callable(stats) and isinstance(stats(), Statistics):
+            return found
+    return None
