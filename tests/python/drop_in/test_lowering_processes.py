@@ -75,14 +75,16 @@ def test_threads_go_with_the_loader(dataset):
 
 def test_many_epochs_that_are_broken_off_leave_nothing_behind(dataset):
     list(DataLoader(dataset, 21))
-    loader = DataLoader(dataset, 4, num_workers=2)
-    list(loader)
+    gc.collect()
     seen, before = [], threads()
+    loader = DataLoader(dataset, 4, num_workers=2)
     for _ in range(200):
         for batch in loader:
             assert len(batch[1]) == 4
             break
         seen.append(resident_bytes())
+    del loader, batch  # which keeps its threads from epoch to epoch, and may have come to more of them
+    gc.collect()
     wait_for_threads(before)
     # The heap of each new thread keeps some; a batch of each epoch would be 300 MB.
     assert min(seen[-10:]) - min(seen[10:20]) < 120 << 20
