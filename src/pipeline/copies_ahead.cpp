@@ -44,8 +44,11 @@ std::unique_ptr<CopiesAhead> CopiesAhead::make(const format::RecordFormat& forma
   for (std::size_t i = 0; i < shards.size(); ++i)
     if (!shards[i].path.empty()) numbers.emplace(storage->identity(shards[i].path), i);
   if (numbers.empty()) return nullptr;
-  // what threads may still have in hand of the batch before the latest one
-  const std::uint64_t slack = plan.batch_size * plan.world_size;
+  // What threads may still have in hand of the batch before the latest one. Of several ranks, whose users get their
+  // batches together, one may read what this one had ready when its user asked for it: where a copy has gone by then,
+  // the shard is fetched a second time.
+  const std::uint64_t batches = plan.world_size == 1 ? 1 : 1 + std::max(plan.slots, plan.most_slots);
+  const std::uint64_t slack = batches * plan.batch_size * plan.world_size;
   auto place =
       std::make_shared<Place>(ShardTimetable(plan, std::move(ends), slack), std::move(shards), std::move(numbers));
   return std::unique_ptr<CopiesAhead>(new CopiesAhead(std::move(storage), std::move(place), plan.order.shard_window));

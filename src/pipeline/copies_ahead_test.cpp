@@ -258,10 +258,10 @@ TEST_F(CopiesAheadTest, RanksShareWhatIsThereAndEachShardIsFetchedOnceForAll) {
 }
 
 // Into a cache of a third of the dataset nothing comes twice in an epoch, however many ranks want it; and what there
-// was room for is there in the next one. With a window of two shards a rank that is behind may ask for one again.
+// was room for is there in the next one.
 TEST_F(CopiesAheadTest, RanksWithACacheThatIsTooSmallFetchNoShardTwiceInAnEpoch) {
   constexpr std::uint64_t kGlances = std::uint64_t{4} * kShards * 1024;
-  for (const auto& order : {options(false, 0), options(true, 1)}) {
+  for (const auto& order : {options(false, 0), options(true, 1), options(true, 2)}) {
     ranks_.clear();
     for (std::uint64_t number = 0; number < 4; ++number) {
       const std::uint64_t bytes = epoch_of_ranks(order, 4, room(kShards / 3), number);
@@ -269,6 +269,42 @@ TEST_F(CopiesAheadTest, RanksWithACacheThatIsTooSmallFetchNoShardTwiceInAnEpoch)
       const bool finds_copies = number > 0 && !order.shuffle;
       EXPECT_LE(bytes, finds_copies ? dataset_bytes() * 85 / 100 : dataset_bytes() + kGlances) << "epoch " << number;
     }
+  }
+}
+
+// One of four ranks, which reads ahead of its user and has let go of what it read: the others may be no farther than
+// their users, and have opened nothing yet.
+TEST_F(CopiesAheadTest, WhatARankBehindMayStillReadMakesNoRoom) {
+  constexpr std::uint64_t kRoom = 6;  // of batches of all ranks, each of two shards
+  auto of_rank = options(true, 2);
+  of_rank.world_size = 4;
+  const auto kept = pipeline(of_rank, room(2 * kRoom));
+  PipelinePlan plan = kept->plan();
+  plan.slots = plan.most_slots = 8;
+  auto opened = cache::NodeCache::open(folder_.path("of a rank"), room(2 * kRoom));
+  ASSERT_TRUE(opened);
+  format::OpenOptions through;
+  const auto storage = std::make_shared<cache::CachedStorage>(std::make_shared<CountedStorage>(traffic_), *opened);
+  through.storage = storage;
+  const auto format = format::TarFormat::open("shards", shards_, through);
+  ASSERT_TRUE(format);
+  const auto ahead = CopiesAhead::make(**format, plan);
+  ASSERT_TRUE(ahead);
+  const auto whole = std::make_shared<const plan::Plan>(whole_epoch(plan));
+  std::vector<std::uint64_t> ends;
+  for (std::uint64_t i = 1; i <= kShards; ++i) ends.push_back(i * kEach);
+  const auto uses = plan::make_order(plan.order, 0)->shard_uses(ends);
+  cache::Stop stop;
+  for (std::uint64_t batch = 0; batch < whole->batches(); ++batch) {
+    ahead->reached({.epoch = 0, .plan = &whole, .batch = batch});
+    for (std::size_t shard = 0; shard < uses.size(); ++shard)
+      if (uses[shard].first == whole->begin_of(batch)) {
+        const auto brought = storage->bring(shards_[shard], *storage::local_storage()->stat(shards_[shard]), stop);
+        ASSERT_TRUE(brought);
+        const bool finds_room = batch < kRoom || batch > plan.slots + 1;
+        EXPECT_EQ(brought->has_value(), finds_room) << "batch " << batch;
+      }
+    EXPECT_EQ((*opened)->counts().removed > 0, batch > plan.slots + 1) << "batch " << batch;
   }
 }
 

@@ -27,6 +27,8 @@ ShardTimetable::Uses ShardTimetable::uses_of(std::uint64_t epoch) const {
 
 void ShardTimetable::go_to(std::uint64_t epoch, const plan::Plan& plan, std::uint64_t batch) {
   if (epoch != now_.epoch) {
+    const bool goes_on = epoch == now_.epoch + 1 && position_ > 0;
+    before_ = goes_on ? std::move(now_.shards) : std::vector<ShardUse>();
     now_ = epoch == next_.epoch ? std::exchange(next_, {}) : uses_of(epoch);
     next_ = uses_of(epoch + 1);
   }
@@ -34,15 +36,26 @@ void ShardTimetable::go_to(std::uint64_t epoch, const plan::Plan& plan, std::uin
   position_ = plan.begin_of(batch);
 }
 
+// Nobody was at a place before the one that the plan begins with.
+bool ShardTimetable::may_be_read_behind(std::size_t shard) const {
+  const ShardUse use = now_.shards[shard];
+  if (position_ >= use.end && use.end > std::max(use.first, batches_begin_) && position_ - use.end < slack_)
+    return true;
+  if (before_.empty()) return false;
+  const ShardUse past = before_[shard];
+  return past.end > past.first && size_ - past.end + position_ < slack_;
+}
+
 std::uint64_t ShardTimetable::until(std::size_t shard) const {
   const ShardUse now = now_.shards[shard], next = next_.shards[shard];
+  if (may_be_read_behind(shard)) return 0;
   if (position_ < now.end) return now.first - std::min(now.first, position_);
   return next.first < next.end ? size_ - position_ + next.first : kNever;
 }
 
 bool ShardTimetable::is_past(std::size_t shard) const {
   const ShardUse now = now_.shards[shard];
-  return until(shard) > 0 && (now.end <= now.first || position_ >= now.end + slack_ || position_ < now.first);
+  return !may_be_read_behind(shard) && (position_ >= now.end || position_ < now.first);
 }
 
 // A rank has `batch_size` positions of each global batch in a row, unless the ranks take turns.
@@ -87,6 +100,8 @@ std::uint64_t ShardTimetable::next_change() const {
     consider(use.end);
     consider(use.end + slack_);
   }
+  for (const ShardUse& use : before_)
+    if (use.end + slack_ > size_) consider(use.end + slack_ - size_);
   return next;
 }
 

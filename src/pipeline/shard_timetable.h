@@ -20,8 +20,8 @@ class ShardTimetable {
  public:
   static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
-  // shard_ends: samples up to and with each shard. slack: samples that may still be read
-  // behind the latest one.
+  // shard_ends: samples up to and with each shard. slack: samples that may still be read behind the latest one, here or
+  // by ranks that are behind this one.
   ShardTimetable(const PipelinePlan& plan, std::vector<std::uint64_t> shard_ends, std::uint64_t slack);
 
   // Batch `batch` of this plan is read, in this epoch. Of the shards a plan is the same whatever of it was delivered.
@@ -29,8 +29,8 @@ class ShardTimetable {
 
   // Is any shard read from for less than the whole epoch?
   bool walks() const { return walks_; }
-  // Samples that are read until shard is needed, in this epoch or the next one; 0: it is being read from; kNever: in
-  // neither.
+  // Samples that are read until shard is needed, in this epoch or the next one; 0: it is being read from, also by who
+  // lags behind; kNever: in neither.
   std::uint64_t until(std::size_t shard) const;
   // Was it needed in this epoch, and is not any more, also by who lags behind?
   bool is_past(std::size_t shard) const;
@@ -49,6 +49,7 @@ class ShardTimetable {
     std::vector<std::size_t> by_first;  // shards that are used, in the order in which they are
   };
   Uses uses_of(std::uint64_t epoch) const;
+  bool may_be_read_behind(std::size_t shard) const;
   bool has_rows_in(const plan::ShardUse& use, std::uint64_t batches_begin) const;
 
   const PipelinePlan& plan_;
@@ -56,8 +57,9 @@ class ShardTimetable {
   std::uint64_t slack_;
   std::uint64_t size_ = 0;  // positions of an epoch
   Uses now_, next_;
-  std::uint64_t position_ = 0;       // where the batch begins that is read
-  std::uint64_t batches_begin_ = 0;  // where the first batch of the plan begins
+  std::vector<plan::ShardUse> before_;  // of the epoch that was read until then; empty: none was
+  std::uint64_t position_ = 0;          // where the batch begins that is read
+  std::uint64_t batches_begin_ = 0;     // where the first batch of the plan begins
   bool walks_ = false;
 };
 

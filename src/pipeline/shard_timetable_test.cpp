@@ -73,9 +73,11 @@ TEST(ShardTimetable, WantsWhatIsReadAndThenWhatComesNextOverTheBorderOfEpochs) {
   timetable.go_to(0, whole, 5);  // position 20
   EXPECT_EQ(timetable.wanted(1, true), (Shards{1, 2}));
   EXPECT_FALSE(timetable.is_past(0)) << "some may still read of it";
+  EXPECT_EQ(timetable.until(0), 0u);
   EXPECT_EQ(timetable.next_change(), 24u);
   timetable.go_to(0, whole, 6);
   EXPECT_TRUE(timetable.is_past(0));
+  EXPECT_EQ(timetable.until(0), 40u);
   EXPECT_FALSE(timetable.is_past(1));
   timetable.go_to(0, whole, 15);
   EXPECT_EQ(timetable.wanted(2, true), (Shards{3, 0, 1}));
@@ -84,7 +86,23 @@ TEST(ShardTimetable, WantsWhatIsReadAndThenWhatComesNextOverTheBorderOfEpochs) {
   EXPECT_EQ(timetable.until(0), 4u);
   timetable.go_to(1, whole, 0);
   EXPECT_EQ(timetable.until(0), 0u);
-  EXPECT_EQ(timetable.until(3), 48u);
+  EXPECT_EQ(timetable.until(3), 0u) << "who is behind is in the epoch before";
+  EXPECT_EQ(timetable.next_change(), 8u);
+  timetable.go_to(1, whole, 2);
+  EXPECT_EQ(timetable.until(3), 40u);
+  EXPECT_TRUE(timetable.is_past(3)) << "and it is read from its first sample on again";
+}
+
+TEST(ShardTimetable, BehindThePlaceThatAnEpochIsResumedAtNobodyReads) {
+  const std::vector<std::uint64_t> ends{16, 32, 48, 64};
+  PipelinePlan plan = plan_of(ends, false, 0);
+  ShardTimetable timetable(plan, ends, 100);
+  const EpochStart start{.epoch = 5, .position = 20, .delivered = {}, .left_out = 0};
+  timetable.go_to(5, plan::Plan(plan::make_order(plan.order, 5), cut_of(plan, start)), 4);  // position 36
+  EXPECT_TRUE(timetable.is_past(0));
+  EXPECT_FALSE(timetable.is_past(1));
+  EXPECT_EQ(timetable.until(0), 28u);
+  EXPECT_EQ(timetable.until(1), 0u);
 }
 
 // A rank fetches the shards that it has samples of, and no others: all of these for each rank, and each of them for
