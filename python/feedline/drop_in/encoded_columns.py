@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands for a function of `IterableDataset.map` whose images come encoded: the engine makes what it can of them."""
+"""What stands for a function of `IterableDataset.map` whose images come encoded, with what the engine makes of them."""
 
 from __future__ import annotations
 
