@@ -137,11 +137,13 @@ feedline_original() { # LIST DIRECTORY
   [ "$(cat "$2/.requirements" 2>/dev/null)" != "$wanted" ] || return 0
   # shellcheck disable=SC2046  # a list of words
   feedline_say "installing into ${2#"$FEEDLINE_ROOT"/}:" $(feedline_names "$1")
-  feedline_step "venv of $name" "$FEEDLINE_VENV/bin/python" -m venv --clear "$2" || return 1
+  # the pip of .venv installs there: one of its own would take longer than some of these libraries
+  feedline_step "venv of $name" "$FEEDLINE_VENV/bin/python" -m venv --clear --without-pip "$2" || return 1
+  local pip=("$FEEDLINE_VENV/bin/python" -m pip --python "$2/bin/python" install --no-compile)
   if feedline_names "$1" | grep -q '^torch=='; then
-    "$2/bin/python" -m pip install --quiet "$(feedline_names "$1" | grep '^torch==')+cpu" >/dev/null 2>&1 || true
+    "${pip[@]}" --quiet "$(feedline_names "$1" | grep '^torch==')+cpu" >/dev/null 2>&1 || true
   fi
-  feedline_step "pip install of $name" "$2/bin/python" -m pip install -r "$1" || return 1
+  feedline_step "pip install of $name" "${pip[@]}" -r "$1" || return 1
   echo "$wanted" >"$2/.requirements"
 }
 

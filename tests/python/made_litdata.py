@@ -55,15 +55,21 @@ def write(
     return folder
 
 
-def tokens(folder: Path, documents: Sequence[np.ndarray[Any, Any]], dtype_number: int = 17) -> Path:
-    """One chunk for TokensLoader: documents without sizes in front."""
+def tokens(
+    folder: Path, documents: Sequence[np.ndarray[Any, Any]], dtype_number: int = 17, chunks: int = 1, **config: Any
+) -> Path:
+    """Chunks for TokensLoader: documents without sizes in front."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "chunk-0-0.bin").write_bytes(chunk([document.tobytes() for document in documents]))
-    dim = sum(map(len, documents))
-    entry = {"chunk_bytes": 0, "chunk_size": len(documents), "dim": dim, "filename": "chunk-0-0.bin"}
-    config = {"data_format": [f"no_header_tensor:{dtype_number}"], "data_spec": json.dumps([1, _LEAF])}
-    config |= {"compression": None, "encryption": None, "item_loader": "TokensLoader"}  # type: ignore[dict-item]
-    (folder / "index.json").write_text(json.dumps({"chunks": [entry], "config": config, "updated_at": "0"}))
+    entries = []
+    for number in range(chunks):
+        share = documents[number * len(documents) // chunks : (number + 1) * len(documents) // chunks]
+        content, name = chunk([document.tobytes() for document in share]), f"chunk-0-{number}.bin"
+        (folder / name).write_bytes(content)
+        dim = sum(map(len, share))
+        entries.append({"chunk_bytes": len(content), "chunk_size": len(share), "dim": dim, "filename": name})
+    settings = {"data_format": [f"no_header_tensor:{dtype_number}"], "data_spec": json.dumps([1, _LEAF])}
+    settings |= {"compression": None, "encryption": None, "item_loader": "TokensLoader"} | config  # type: ignore[dict-item]
+    (folder / "index.json").write_text(json.dumps({"chunks": entries, "config": settings, "updated_at": "0"}))
     return folder
 
 

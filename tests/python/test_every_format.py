@@ -69,7 +69,7 @@ PHOTOS: dict[str, Callable[[Path, Path], Any]] = {
     "voc": _annotated(made_annotations.voc, "JPEGImages"),
     "yolo": _annotated(made_annotations.yolo, "images/train"),
 }
-ARRAYS = ("npy", "npz", "tokens of litdata")
+OTHERS = ("npy", "npz", "tokens of litdata", "windows of litdata", "tokens", "pixels")  # which hold no damaged photo
 ANNOTATED = ("coco", "voc", "yolo")
 
 
@@ -91,6 +91,11 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, feedline.Data
     documents = [np.arange(10 * i, 10 * i + 7, dtype=np.int64) for i in range(COUNT)]
     made["npy"], made["npz"] = feedline.open(root / "x.npy"), feedline.open(root / "x.npz")
     made["tokens of litdata"] = feedline.open(made_litdata.tokens(root / "tokens", documents))
+    made["windows of litdata"] = made["tokens of litdata"].windows(5, stride=7)
+    np.concatenate(documents).tofile(root / "train.bin")
+    made["tokens"] = feedline.tokens(root / "train.bin", window=6, stride=7, dtype="int64")
+    feedline.pack_pixels(feedline.open(folder).resize((12, 14)), root / "x.pixels")
+    made["pixels"] = opened("pixels", root / "x.pixels")
     return made
 
 
@@ -109,7 +114,7 @@ def run(dataset: feedline.Dataset, batch_size: int, state: Any = None, **options
         return [(loader.last_samples, b"".join(map(content, batch))) for batch in loader]
 
 
-@pytest.mark.parametrize("name", [*PHOTOS, *ARRAYS])
+@pytest.mark.parametrize("name", [*PHOTOS, *OTHERS])
 def test_order_threads_ranks_and_resume(sources: dict[str, feedline.Dataset], name: str) -> None:
     dataset = sources[name]
     assert len(dataset) == COUNT

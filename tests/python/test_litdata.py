@@ -64,6 +64,69 @@ def test_tokens_are_documents(tmp_path: Path) -> None:
     assert [row.tolist() for row in batch.tokens] == [[0, 1, 2], [10, 11, 12, 13, 14]]
 
 
+def blocks_of(documents: list[np.ndarray[Any, Any]], chunks: int, block: int) -> list[list[int]]:
+    """The items of LitData's TokensLoader, by what it does: whole blocks of each chunk, across documents."""
+    blocks = []
+    for number in range(chunks):
+        share = documents[number * len(documents) // chunks : (number + 1) * len(documents) // chunks]
+        line = np.concatenate(share).tolist()
+        blocks += [line[i * block : (i + 1) * block] for i in range(len(line) // block)]
+    return blocks
+
+
+@pytest.mark.parametrize(("dtype", "number"), [("int64", 18), ("uint16", 20), ("int32", 16), ("uint8", 11)])
+def test_windows_of_tokens_are_the_items_of_its_loader(tmp_path: Path, dtype: str, number: int) -> None:
+    documents = [(np.arange(n) * 3 + n).astype(dtype) for n in (7, 1, 30, 12, 4, 55, 9, 2)]
+    source = made_litdata.tokens(tmp_path / "t", documents, number, chunks=3)
+    opened = feedline.open(source)
+    for block in (2, 5, 16, 40):
+        wanted = blocks_of(documents, 3, block)
+        dataset = opened.windows(block - 1, stride=block, memory=0)
+        assert len(dataset) == len(wanted)
+        assert [[*one.x.tolist(), int(one.y[-1])] for one in dataset] == wanted, block
+        assert all(one.y.tolist() == block[1:] for one, block in zip(dataset, wanted, strict=True))
+    loader = opened.windows(4, stride=5, output_dtype="int32").loader(6, shuffle=True, seed=1, output="numpy")
+    seen = [[*x.tolist(), int(y[-1])] for batch in loader for x, y in zip(batch.x, batch.y, strict=True)]
+    assert sorted(seen) == sorted(blocks_of(documents, 3, 5))
+    also = feedline.tokens([source / "index.json", source], window=4, stride=5, dtype=dtype)
+    assert len(also) == 2 * len(seen)
+
+
+def test_windows_of_what_has_none_are_refused(tmp_path: Path, photos: Path) -> None:
+    documents = [np.arange(20), np.arange(30)]
+    source = made_litdata.tokens(tmp_path / "t", documents, 18, chunks=2)
+    opened = feedline.open(source)
+    refused = [
+        (lambda: feedline.open(photos).windows(3), "is no index of tokens"),
+        (lambda: opened.map(np.sort, fields="tokens").windows(3), "cut windows first"),
+        (lambda: opened.subset([0]).windows(3), "a part of a dataset"),
+        (lambda: opened.windows(3, dtype="int32"), "dtype is the dataset's own"),
+        (lambda: feedline.tokens(source, window=3, dtype="uint16"), "holds int64, not uint16"),
+        (lambda: opened.windows(300), "301 tokens"),
+        (
+            lambda: feedline.tokens(made_litdata.tokens(tmp_path / "f", documents, 1), window=3),
+            "no tokens that are read",
+        ),
+        (
+            lambda: feedline.tokens(made_litdata.tokens(tmp_path / "z", documents, 18, compression="zstd"), window=3),
+            "have a compression, zstd",
+        ),
+    ]
+    for call, words in refused:
+        with pytest.raises(feedline.ConfigError, match=words):
+            call()
+    path = source / "chunk-0-1.bin"
+    content = path.read_bytes()
+    for damaged in (content[:-8], content + bytes(8), b"\x02" + content[1:], b""):
+        path.write_bytes(damaged)
+        with pytest.raises(feedline.DataError, match="chunk of 1 documents of 240 bytes behind 12") as raised:
+            opened.windows(3)
+        assert raised.value.shard == str(path)
+    path.unlink()
+    with pytest.raises(feedline.StorageError, match=r"chunk-0-1\.bin: No such file"):
+        opened.windows(3)
+
+
 def test_encrypted_datasets_are_refused(tmp_path: Path) -> None:
     source = made_litdata.write(tmp_path / "x", {"a": "int"}, [{"a": 1}], encryption={"algorithm": "fernet"})
     with pytest.raises(feedline.ConfigError, match="the dataset is encrypted"):

@@ -215,6 +215,27 @@ class Dataset(Targets, Augmentations, Parts):
         chain = mapping.added(self._chain, fn, fields, processes, seeded, behind)
         return Dataset(_engine.map(self._engine, chain), self._origin, chain)
 
+    def windows(self, window: int, **options: Any) -> Dataset:
+        """Windows of fixed length of a dataset of tokens (LitData's, for its TokensLoader), across its documents.
+
+        ``x`` is ``window`` tokens and ``y`` the same one token later, as :func:`feedline.tokens` gives them. The items
+        of ``TokensLoader(block_size=B)`` are ``windows(B - 1, stride=B)``: ``x`` is ``item[:-1]``, ``y`` ``item[1:]``.
+        A chunk's last tokens that fill no window are not used.
+
+        Args:
+            window: tokens of a sample.
+            options: those of :func:`feedline.tokens`, but ``source`` and ``dtype``.
+
+        Raises:
+            ConfigError: not such a dataset, one with operations, a part of one, or on another machine; and as
+                :func:`feedline.tokens`.
+            DataError: a chunk has another size than the index says.
+            StorageError: a chunk cannot be opened.
+        """
+        from .sequences import windows_of
+
+        return windows_of(self, window, options)
+
     # ---- what it is ----
 
     def __len__(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 from .. import _engine
 from ..errors import ConfigError, StorageError
-from . import arguments, rows
+from . import arguments, rows, token_chunks
 from .dataset import Dataset
 
 _Path = str | os.PathLike[str]
@@ -79,10 +79,11 @@ def tokens(
     """Windows of token files: ``x`` is ``window`` tokens, ``y`` the same one token later.
 
     Args:
-        source: files of token numbers one behind the other, raw or ``.npy``. Windows are read as they are needed.
+        source: files of token numbers one behind the other, raw or ``.npy``, or folders of LitData's chunks of tokens
+            (with ``index.json``). Windows are read as they are needed.
         window: tokens of a sample.
         dtype: of raw files: ``"uint8"``, ``"int16"``, ``"uint16"``, ``"int32"``, ``"uint32"`` or ``"int64"``,
-            little-endian. A ``.npy`` file says itself.
+            little-endian. A ``.npy`` file and LitData's index say themselves.
         stride: tokens from the start of a window to that of the next; None is ``window``. 1 makes every position the
             start of a sample.
         output_dtype: of x and y, ``"int64"`` or ``"int32"``.
@@ -120,9 +121,8 @@ def tokens(
     if check and vocabulary is None:
         raise ConfigError("tokens: check=True needs the vocabulary, the number of different tokens")
     paths = [source] if isinstance(source, str | os.PathLike) else list(source)
-    found = [
-        _token_file(os.fspath(path), None if dtype is None else arguments.array_dtype(where, dtype)) for path in paths
-    ]
+    wanted = None if dtype is None else arguments.array_dtype(where, dtype)
+    found = [file for path in paths for file in _token_files(os.fspath(path), wanted)]
     stored = {name for _, _, name in found}
     if len(stored) > 1:
         raise ConfigError(f"tokens: the files have different dtypes: {', '.join(sorted(stored))}")
@@ -137,6 +137,28 @@ def tokens(
         memory=None if memory is None else arguments.integer(where, "memory", memory, low=0, high=_BIG),
     )
     return Dataset(engine, ("::".join(path for path, _, _ in found), "tokens", [], "", "error", False))
+
+
+def windows_of(dataset: Dataset, window: int, options: dict[str, Any]) -> Dataset:
+    """What :meth:`Dataset.windows` gives."""
+    from ..machine import storage  # with pathlib and urllib
+
+    sources = storage.local_path(dataset.source).split("::")
+    if dataset.format != "litdata":
+        raise ConfigError(
+            f"windows: {dataset.source} is {dataset.format}, and windows are of tokens in LitData's chunks"
+        )
+    if dataset.operations:
+        raise ConfigError(f"windows: {dataset.operations[0]} comes before: cut windows first")
+    remote = next((source for source in sources if "://" in source), None)
+    if remote is not None:
+        raise ConfigError(f"windows: {remote} is on another machine, and tokens are read from files of this one")
+    if len(dataset) != sum(token_chunks.documents_of("windows", source) for source in sources):
+        raise ConfigError("windows: this is a part of a dataset: cut windows first, and split them")
+    wrong = next((name for name in ("source", "dtype") if name in options), None)
+    if wrong is not None:
+        raise ConfigError(f"windows: {wrong} is the dataset's own")
+    return tokens(sources, window=window, **options)
 
 
 def _documents(
@@ -163,16 +185,20 @@ def _documents(
     }
 
 
-def _token_file(path: str, dtype: str | None) -> tuple[str, int, str]:
-    """Path, bytes before the first token, and dtype."""
-    if not path.endswith(".npy"):
-        if dtype is None:
-            raise ConfigError(f"tokens: {path} does not say what its tokens are: give dtype, such as dtype='uint16'")
-        return path, 0, dtype
-    offset, stored = _npy_header(path)
-    if dtype is not None and dtype != stored:
-        raise ConfigError(f"tokens: {path} holds {stored}, not {dtype}")
-    return path, offset, stored
+def _token_files(path: str, dtype: str | None) -> list[tuple[str, int, str]]:
+    """Path, bytes before the first token, and dtype: of one file, or of the chunks of a folder."""
+    if path.endswith(".npy"):
+        found = [(path, *_npy_header(path))]
+    elif token_chunks.is_one(path):
+        found = token_chunks.files_of("tokens", path)
+    elif dtype is None:
+        raise ConfigError(f"tokens: {path} does not say what its tokens are: give dtype, such as dtype='uint16'")
+    else:
+        return [(path, 0, dtype)]
+    for file, _, stored in found:
+        if dtype is not None and dtype != stored:
+            raise ConfigError(f"tokens: {file} holds {stored}, not {dtype}")
+    return found
 
 
 def _npy_header(path: str) -> tuple[int, str]:

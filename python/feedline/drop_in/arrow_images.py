@@ -69,12 +69,12 @@ class ImageTable:
         others = sorted({column for _, column in self.names if column is not None})
         # datasets' own code makes the values of the other columns
         self._others = leaf.with_format(None).select_columns(others) if others else None
-        converts = self.function.converts or _converts(self.function.transform)
-        self._decides_mode = converts or feature.mode is not None
-        self.mode = feature.mode or ("RGB" if converts else self._mode_of_first())
+        is_rgb = self.function.converts or converts(self.function.transform)
+        self._decides_mode = is_rgb or feature.mode is not None
+        self.mode = feature.mode or ("RGB" if is_rgb else self._mode_of_first())
         if self.mode not in _CHANNELS:
             raise ValueError(f"its images are {self.mode or 'neither RGB nor L'}, which the engine does not decode to")
-        if converts and self.mode != "RGB":
+        if is_rgb and self.mode != "RGB":
             raise ValueError(f"its images are {self.mode}, and converted to RGB then")
         self.dataset = self._dataset(sources.GivenFiles("images"))
 
@@ -166,7 +166,7 @@ def _known_function(leaf: Any) -> tuple[OfImages, list[str]]:
     return function, columns
 
 
-def _converts(transform: Any) -> bool:
+def converts(transform: Any) -> bool:
     """Whether the first of the transforms makes RGB images of any other."""
     members = transforms.members_of(transform)
     return bool(members) and transforms.name_of(members[0]) in _FROM_ANY and transforms.is_known(members[0])

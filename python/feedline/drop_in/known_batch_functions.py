@@ -34,6 +34,7 @@ class OfImages:
         made: the name of what the transform gives.
         others: (name in a sample, column) of other columns; None: all of the batch's keep their names.
         keeps_images: the images themselves are in a sample too.
+        stacks: what it makes of the images of a batch is one tensor.
     """
 
     transform: Any
@@ -42,6 +43,7 @@ class OfImages:
     made: str
     others: tuple[tuple[str, str], ...] | None
     keeps_images: bool
+    stacks: bool = False
 
     def names(self, columns: Sequence[str]) -> list[tuple[str, str | None]]:
         """(name, column) of a sample's values in order; of what the transform made the column is None."""
@@ -54,12 +56,12 @@ class OfImages:
         return [(name, None if name == self.made else column) for name, column in self.others]
 
 
-def of_images(function: Any) -> OfImages | None:
-    """None: it is another function."""
+def of_images(function: Any, batched: bool = True) -> OfImages | None:
+    """None: it is another function. `batched`: it is called with columns of many images, else with one sample."""
     read = known_functions.read(function)
     if read is None:
         return None
-    for template in _templates():
+    for template in _templates(batched):
         found = read.values_and_words(template.function, (_TRANSFORM,), _WORDS)
         if found is None:
             continue
@@ -71,7 +73,9 @@ def of_images(function: Any) -> OfImages | None:
                 return None
         elif not template.keeps_images and words[_MADE] == words[_IMAGE]:
             return None  # which takes away what it has made
-        return OfImages(transform, words[_IMAGE], template.converts, words[_MADE], others, template.keeps_images)
+        return OfImages(
+            transform, words[_IMAGE], template.converts, words[_MADE], others, template.keeps_images, template.stacks
+        )
     return None
 
 
@@ -85,18 +89,19 @@ class _Template:
     converts: bool
     names: tuple[tuple[str, str], ...] | None
     keeps_images: bool
+    stacks: bool
 
 
 @functools.cache
-def _templates() -> tuple[_Template, ...]:
+def _templates(batched: bool) -> tuple[_Template, ...]:
     made = []
-    for before, listed, converts in _LISTS:
-        for stacked in (listed, f"torch.stack({listed})"):
+    for before, given, converts in _LISTS if batched else _SINGLES:
+        for stacks in (False, True) if batched else (False,):
             for body, names, keeps in _BODIES:
-                text = "def function(batch):\n" + before + body.format(stacked)
+                text = "def function(batch):\n" + before + body.format(f"torch.stack({given})" if stacks else given)
                 within: dict[str, Any] = {"T": _TRANSFORM, "torch": torch}
                 exec(text, within)
-                made.append(_Template(within["function"], converts, names, keeps))
+                made.append(_Template(within["function"], converts, names, keeps, stacks))
     return tuple(made)
 
 
@@ -110,6 +115,11 @@ _LISTS = (
         "images",
         True,
     ),
+)
+_SINGLES = (
+    ("", f'T(batch["{_IMAGE}"].convert("RGB"))', True),
+    ("", f'T(batch["{_IMAGE}"])', False),
+    (f'    image = batch["{_IMAGE}"].convert("RGB")\n    image = T(image)\n', "image", True),
 )
 _BODIES = (
     (f'    batch["{_MADE}"] = {{}}\n    return batch\n', None, True),

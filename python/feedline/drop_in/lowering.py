@@ -28,6 +28,7 @@ from ..machine import limits
 from . import (
     annotated_datasets,
     arrow_images,
+    arrow_streams,
     encoded_fields,
     image_arrays,
     known_batch_functions,
@@ -39,6 +40,7 @@ from . import (
     transforms,
 )
 from .arrow_prefix import ArrowPrefix
+from .arrow_streams import ArrowStream
 from .course import Course
 from .native_prefix import NativeCrops, NativePrefix
 from .orders import is_unique
@@ -145,7 +147,8 @@ def plan_lowering(settings: Settings, course: Course) -> Plan:
             remote_shards.refuse(settings.dataset.pipeline, blocked, settings.lower == "require")
         return _reason(settings, blocked)
     if settings.iterable:
-        return _plan_webdataset(settings)
+        is_arrow = arrow_streams.is_one(settings.dataset)
+        return _plan_arrow_stream(settings) if is_arrow else _plan_webdataset(settings)
     leaves = sources.leaves(settings.dataset)
     if all(sources.is_image_folder(leaf) for leaf in leaves):
         return _plan_images(settings, course, leaves)
@@ -175,7 +178,8 @@ def missed(plan: Plan) -> list[Stage]:
 
 def _blocked(settings: Settings) -> str:
     """What keeps every part in Python, whatever the dataset is."""
-    if settings.iterable and not native_webdataset.is_pipeline(settings.dataset):
+    known = native_webdataset.is_pipeline(settings.dataset) or arrow_streams.is_one(settings.dataset)
+    if settings.iterable and not known:
         return "an IterableDataset gives its samples itself"
     if settings.num_workers and settings.worker_init_fn is not None:
         return "worker_init_fn may change the dataset of each worker"
@@ -447,6 +451,29 @@ def _prefix_arrow_images(settings: Settings, table: arrow_images.ImageTable, why
     stages.append(_collate_stage(settings, why))
     known = (*chain.known, *(name for run in runs if run.chain for name in run.chain.known))
     return PrefixPlan(stages, known, ArrowPrefix)
+
+
+def _plan_arrow_stream(settings: Settings) -> Plan:
+    found = arrow_streams.find(settings.dataset)
+    if isinstance(found, str):
+        return _reason(settings, found)
+    chain = found.chain()
+    runs = transforms.runs_of(chain, sources.GivenFiles("images").dataset)
+    if not chain.known:
+        return _reason(settings, chain.why)
+    follow_pillow()
+    where = _where(settings)
+    native = f"{NATIVE}, within each worker" if settings.num_workers else f"{NATIVE}, in this process"
+    stages = [
+        Stage("order", type(settings.dataset).__qualname__, where, "shards, splits and shuffles are datasets'"),
+        Stage("read", "tables", where, "datasets', with images left encoded"),
+        Stage("decode", f"column {found.function.image!r}", native, "where Arrow has it; what is no image by datasets"),
+    ]
+    stages += _known_stages(chain, native, _DRAWN_IN_WORKERS)
+    stages += _rest_stages(runs, where, native)
+    stages.append(_collate_stage(settings, "samples are made one by one"))
+    known = (*chain.known, *(name for run in runs if run.chain for name in run.chain.known))
+    return PrefixPlan(stages, known, ArrowStream)
 
 
 # -- our own datasets

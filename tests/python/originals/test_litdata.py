@@ -22,6 +22,7 @@ def test_datasets_of_litdata_read_as_it_reads_them(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     written = original("litdata", "write_litdata.py", tmp_path / "out")
+    blocks = {name: written.pop(name) for name in list(written) if name.startswith("blocks")}
     assert list(written) == ["plain", "chunk", "batch", "frames", "sample"]
     for name, rows in written.items():
         specs = ["whole", "real", "yes", "text", "raw", "n=meta/n", "name=meta/name"]
@@ -41,3 +42,8 @@ def test_datasets_of_litdata_read_as_it_reads_them(
                 assert [value.dtype.name, list(value.shape), value.tobytes().hex()] == row[field], (name, i, field)
     tokens = feedline.open(tmp_path / "out" / "tokens").collate("list", fields="tokens")
     assert [tokens[i].tokens.tolist() for i in range(10)] == [[7 * k for k in range(i + 3)] for i in range(10)]
+    assert len(blocks) == 3
+    for name, wanted in blocks.items():
+        windows = feedline.open(tmp_path / "out" / name).windows(16, stride=17)
+        assert len(wanted) > 20
+        assert [[*one.x.tolist(), int(one.y[-1])] for one in windows] == wanted, name

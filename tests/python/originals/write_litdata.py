@@ -79,4 +79,12 @@ for i in range(10):
     writer[i] = torch.arange(i + 3) * 7
 writer.done()
 writer.merge()
+for number, dtype in enumerate((torch.int64, torch.int32, torch.uint16)):
+    writer = BinaryWriter(f"{folder}/blocks-{number}", chunk_size=100, item_loader=TokensLoader())
+    for _ in range(23):
+        writer[_] = torch.from_numpy(draw.integers(0, 30_000, draw.integers(1, 60))).to(dtype)
+    writer.done()
+    writer.merge()
+    blocks = StreamingDataset(f"{folder}/blocks-{number}", item_loader=TokensLoader(block_size=17), shuffle=False)
+    wanted[f"blocks-{number}"] = [block.tolist() for block in blocks]
 print(json.dumps(wanted))
