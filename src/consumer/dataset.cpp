@@ -27,10 +27,19 @@ struct Dataset::Impl {
   std::shared_ptr<const pipeline::ViewPoint> views = nullptr;
 
   Result<void> check() const { return pipeline::check_operations(source, operations, cache, map.get(), views.get()); }
+  // What is kept on a device is for loaders alone: a sample on the host is made without it, and is the same.
   Result<std::shared_ptr<const pipeline::Recipe>> recipe(std::optional<DType> dtype, Layout layout,
                                                          bool leaves_elements = false) const {
-    return pipeline::make_recipe(source, operations, dtype, layout, cache, collations, map.get(), views.get(),
-                                 leaves_elements);
+    return recipe_with(cache && !pipeline::is_on_device(*cache) ? cache : std::nullopt, dtype, layout, leaves_elements);
+  }
+  // For batches on that device.
+  Result<std::shared_ptr<const pipeline::Recipe>> loader_recipe(std::optional<DType> dtype, Layout layout,
+                                                                device::Device& device) const {
+    if (!cache || !pipeline::is_on_device(*cache))
+      return opened_recipe(dtype, layout, pipeline::makes_elements(device));
+    FEEDLINE_CHECK_OK(recipe(dtype, layout));  // what else is wrong is told before memory is taken there
+    FEEDLINE_TRY(const pipeline::CachePoint there, pipeline::cache_on(device, *cache, source));
+    return recipe_with(there, dtype, layout, true);
   }
   // For reading samples.
   Result<std::shared_ptr<const pipeline::Recipe>> opened_recipe(std::optional<DType> dtype, Layout layout,
@@ -38,6 +47,14 @@ struct Dataset::Impl {
     FEEDLINE_TRY(auto made, recipe(dtype, layout, leaves_elements));
     if (cache) FEEDLINE_CHECK_OK(pipeline::open_cache(*cache));
     return made;
+  }
+
+ private:
+  Result<std::shared_ptr<const pipeline::Recipe>> recipe_with(const std::optional<pipeline::CachePoint>& kept,
+                                                              std::optional<DType> dtype, Layout layout,
+                                                              bool leaves_elements) const {
+    return pipeline::make_recipe(source, operations, dtype, layout, kept, collations, map.get(), views.get(),
+                                 leaves_elements);
   }
 };
 
@@ -268,7 +285,7 @@ Result<DecodeLimit> Dataset::measure_decode(std::uint64_t images, int threads, s
 Result<Loader> Dataset::loader(const LoaderOptions& options) const {
   return guarded([&]() -> Result<Loader> {
     FEEDLINE_TRY(auto device, pipeline::device_of(options.cuda_device));
-    FEEDLINE_TRY(auto recipe, impl_->opened_recipe(options.dtype, options.layout, pipeline::makes_elements(*device)));
+    FEEDLINE_TRY(auto recipe, impl_->loader_recipe(options.dtype, options.layout, *device));
     FEEDLINE_TRY(auto plan, pipeline::plan_pipeline(*recipe, options));
     FEEDLINE_TRY(auto own, pipeline::of_loader(std::move(recipe)));
     return Loader(std::make_unique<Loader::Impl>(std::move(own), options, std::move(plan), std::move(device)));
@@ -278,7 +295,7 @@ Result<Loader> Dataset::loader(const LoaderOptions& options) const {
 Result<Loader> Dataset::given_loader(const GivenOptions& options) const {
   return guarded([&]() -> Result<Loader> {
     FEEDLINE_TRY(auto device, pipeline::device_of(options.cuda_device));
-    FEEDLINE_TRY(auto recipe, impl_->opened_recipe(options.dtype, options.layout, pipeline::makes_elements(*device)));
+    FEEDLINE_TRY(auto recipe, impl_->loader_recipe(options.dtype, options.layout, *device));
     FEEDLINE_TRY(auto plan, pipeline::plan_given(*recipe, options));
     FEEDLINE_TRY(auto own, pipeline::of_loader(std::move(recipe)));
     return Loader(std::make_unique<Loader::Impl>(std::move(own), pipeline::shared_options(options), std::move(plan),

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "device/finish.h"
+#include "device/kept_images.h"
 #include "feedline/device.h"
 #include "feedline/error.h"
 #include "memory/allocator.h"
@@ -43,6 +44,9 @@ class Device {
   // As begin(), for a batch of which elements are made there. What is returned begins with these, and what was filled
   // lies behind them, as it is. Requires: makes_elements().
   virtual Result<Begun> begin_making(std::shared_ptr<memory::Lease> filled, const Finish& finish);
+  // Room for images of so many bytes in all, held from now on. kConfig: the device has none of its own, or has not so
+  // much; the message has the numbers.
+  virtual Result<std::shared_ptr<KeptImages>> keep_images(std::uint64_t bytes);
 };
 
 std::shared_ptr<Device> host_device();

@@ -179,6 +179,83 @@ TEST_P(DeviceContract, MakesFloatsOfBytes) {
   EXPECT_EQ(std::memcmp(found.data() + kMade, filled.data(), kFilled), 0) << "what was filled lies behind it";
 }
 
+// By another loader of the same device than the one that kept them, and after it has gone.
+TEST_P(DeviceContract, MakesRowsOfKeptImages) {
+  if (device_->is_host()) {
+    EXPECT_EQ(device_->keep_images(100).error().code, ErrorCode::kConfig);
+    return;
+  }
+  if (!device_->makes_elements()) GTEST_SKIP() << device_->explain();
+  constexpr int kWidth = 11, kHeight = 6, kImages = 40, kRows = 9;
+  constexpr std::size_t kStride = 128, kRow = 7 * 5 * 3, kMade = 1024;
+  const auto byte_of = [](int image, std::size_t i) {
+    return static_cast<std::byte>((static_cast<std::size_t>(image) * 41 + i * 7) % 251);
+  };
+  auto images = device_->keep_images(kImages * 256);
+  ASSERT_TRUE(images) << images.error().message();
+  EXPECT_GE((*images)->bytes(), kImages * 256u);
+  std::vector<std::uint64_t> addresses;
+  for (int image = 0; image < kImages; ++image) {
+    std::vector<std::byte> pixels(kWidth * kHeight * 3);
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = byte_of(image, i);
+    const auto address = (*images)->keep(pixels);
+    ASSERT_TRUE(address) << address.error().message();
+    addresses.push_back(*address);
+  }
+  EXPECT_TRUE((*images)->keep(std::vector<std::byte>(20'000))) << "more than was foreseen";
+  const auto other = GetParam().make();
+  ASSERT_TRUE(other->makes_elements());
+  auto lease = memory::Lease::take(other->allocator(), kRows * kStride);
+  ASSERT_TRUE(lease);
+  for (std::size_t row = 0; row < kRows; ++row) {
+    cuda::KeptRow kept{.pixels = row == 4 ? 0 : addresses[row * 5 % kImages - (row == 8)],
+                       .stride = kWidth * 3,
+                       .left = static_cast<std::int32_t>(row % 4),
+                       .top = 1,
+                       .width = 7,
+                       .height = 5,
+                       .shift_x = -1,
+                       .shift_y = 1,
+                       .flags = row % 2 == 0 ? cuda::KeptRow::kMirrored : 0u,
+                       .border = static_cast<std::uint32_t>(row % 4),
+                       .fill = 0x030201};
+    std::memcpy((*lease)->data() + row * kStride, &kept, sizeof kept);
+  }
+  const std::vector<std::byte> filled((*lease)->data(), (*lease)->data() + kRows * kStride);
+  const Finish finish{.made_bytes = kMade,
+                      .images = {{.of_kept = Finish::Images::OfKept{0, kStride, kRows},
+                                  .to = 0,
+                                  .rows = kRows,
+                                  .size = {5, 7},
+                                  .layout = Layout::kNhwc,
+                                  .dtype = DType::kUint8}},
+                      .scratch_bytes = kRows * kRow,
+                      .kept = *images};
+  auto begun = other->begin_making(std::move(*lease), finish);
+  ASSERT_TRUE(begun) << begun.error().message();
+  const std::vector<std::byte> found = arrived(*begun);
+  images = std::unexpected(Error{});
+
+  std::vector<std::uint8_t> pixels(kWidth * kHeight * 3), expected(kRow);
+  for (std::size_t row = 0; row < kRows; ++row) {
+    alignas(8) std::byte one[kStride];
+    std::memcpy(one, filled.data() + row * kStride, kStride);
+    auto& kept = *reinterpret_cast<cuda::KeptRow*>(one);
+    const auto image = static_cast<int>(row * 5 % kImages) - (row == 8);
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(byte_of(image, i));
+    if (kept.pixels != 0) kept.pixels = reinterpret_cast<std::uintptr_t>(pixels.data());
+    cuda::run_on_cpu(cuda::KeptJob{.in = reinterpret_cast<const std::uint8_t*>(one),
+                                   .in_stride = kStride,
+                                   .out = expected.data(),
+                                   .out_stride = kRow,
+                                   .rows = 1,
+                                   .width = 7,
+                                   .height = 5,
+                                   .channels = 3});
+    ASSERT_EQ(std::memcmp(found.data() + row * kRow, expected.data(), kRow), 0) << "row " << row;
+  }
+}
+
 TEST_P(DeviceContract, LeasesOutliveTheDevice) {
   auto lease = memory::Lease::take(device_->allocator(), 1 << 20);
   ASSERT_TRUE(lease);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <string>
 #include <utility>
 
 #include "base/check.h"
@@ -26,6 +27,10 @@ class HostDevice final : public Device {
 
 Result<Begun> Device::begin_making(std::shared_ptr<memory::Lease> /*filled*/, const Finish& /*finish*/) {
   FEEDLINE_CHECK(!"a device that makes no elements");
+}
+
+Result<std::shared_ptr<KeptImages>> Device::keep_images(std::uint64_t /*bytes*/) {
+  return config_error("the device \"" + std::string(name()) + "\" has no memory of its own to keep images in");
 }
 
 std::shared_ptr<Device> host_device() { return std::make_shared<HostDevice>(); }

@@ -9,6 +9,7 @@
 #include "batch/batch_layout.h"
 #include "pipeline/batch_mix.h"
 #include "pipeline/finishing.h"
+#include "pipeline/pixel_cache.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -115,8 +116,10 @@ Result<void> BatchMemory::begin(Slot& slot) const {
 Result<device::Begun> BatchMemory::begin_arrays(Slot& slot) const {
   if (!plan_.finishing) return device_->begin(std::move(slot.lease));
   slot.delivered = plan_.finishing->delivered(*slot.layout);
-  const device::Finish finish = plan_.finishing->finish(*slot.layout, slot.lease->data(),
-                                                        slot.rows - slot.prepared->used_up, slot.prepared->mixed);
+  for (const BadEntry& bad : slot.failures) plan_.finishing->clear_row(*slot.layout, slot.lease->data(), bad.row);
+  device::Finish finish = plan_.finishing->finish(*slot.layout, slot.lease->data(), slot.rows - slot.prepared->used_up,
+                                                  slot.rows, slot.prepared->mixed);
+  if (recipe_.cache) finish.kept = recipe_.cache->device_images();
   return device_->begin_making(std::move(slot.lease), finish);
 }
 

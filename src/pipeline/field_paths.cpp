@@ -10,6 +10,8 @@
 #include "decode/text/json.h"
 #include "decode/text/utf8.h"
 #include "pipeline/array_path.h"
+#include "pipeline/device_rows.h"
+#include "pipeline/kept_pixels_path.h"
 #include "pipeline/mapping.h"
 #include "pipeline/mask_path.h"
 #include "pipeline/mask_stack_path.h"
@@ -82,7 +84,29 @@ transform::Chain::Elements elements_of(const FieldStages& stages, BatchForm form
   return are_left ? transform::Chain::Elements::kLeft : transform::Chain::Elements::kMade;
 }
 
+Made make_kept_path(const Field& field, const FieldStages& stages, BatchForm form) {
+  if (form != BatchForm::kDense)
+    return config_error("cache(\"device\"): '" + field.name +
+                        "' stands in lists, which a GPU does not make; leave out collate, or use cache(\"memory\")");
+  const auto operations = transform::operations_for(stages.operations, field.name);
+  const std::size_t first = stages.cache->position;
+  const auto behind = std::span(operations).subspan(first);
+  FEEDLINE_CHECK_OK(check_kept_operations(behind));
+  FEEDLINE_TRY(auto rest,
+               transform::Chain::compile_rest(operations, first, stages.dtype, stages.layout,
+                                              transform::Chain::OutputSize::kFixed, transform::Chain::Elements::kLeft));
+  const auto left = rest->left();
+  const Shape& shape = rest->output().shape;
+  const bool is_planar = !left && stages.layout == Layout::kNchw;
+  const Size size =
+      left ? left->size : Size{static_cast<int>(shape[is_planar ? 1 : 0]), static_cast<int>(shape[is_planar ? 2 : 1])};
+  const bool needs_size = std::ranges::any_of(operations, &transform::draws_by_size);
+  return std::make_shared<const KeptPixelsPath>(field.name, stages.cache->pixels->preparation(), std::move(rest),
+                                                stages.layout, kept_row_bytes(behind, size), needs_size);
+}
+
 Made make_pixels_path(const Field& field, const FieldStages& stages, BatchForm form) {
+  if (stages.cache != nullptr && stages.cache->pixels->is_on_device()) return make_kept_path(field, stages, form);
   const auto operations = transform::operations_for(stages.operations, field.name);
   const auto size =
       form == BatchForm::kList ? transform::Chain::OutputSize::kAny : transform::Chain::OutputSize::kFixed;

@@ -14,6 +14,7 @@
 #include "memory/pixels.h"
 #include "memory/planes.h"
 #include "transform/aligned_vector.h"
+#include "transform/axis_table.h"
 #include "transform/chain.h"
 #include "transform/label_chain.h"
 #include "transform/target_chain.h"
@@ -27,6 +28,7 @@ struct ImageScratch {
   memory::Planes planes;
   transform::Drawing drawing;
   transform::Workspace workspace;
+  transform::AxisTable columns, rows;  // of a resize that a device does
 };
 
 // What a thread makes the views of an image with, beside ImageScratch, whose drawing is that of what they share.

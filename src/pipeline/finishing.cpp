@@ -8,6 +8,7 @@
 #include "batch/batch_layout.h"
 #include "device/cuda/kernels/pixel_job.h"
 #include "memory/allocator.h"
+#include "pipeline/device_rows.h"
 #include "pipeline/recipe.h"
 #include "transform/chain.h"
 #include "transform/mixup.h"
@@ -20,9 +21,17 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + kAlign - 1) / kAlign * kAlign;
 }
 
+// Says a row how it is made of a kept image, where others are images themselves?
+bool is_of_kept(const FieldSpec& filled) { return filled.array.shape.dims() == 1; }
+
+std::size_t image_bytes(const transform::LeftElements& left) {
+  return static_cast<std::size_t>(left.size.width * left.size.height * left.channels);
+}
+
 // Stacked views are several images a row.
 std::uint64_t images_of_row(const FieldSpec& filled, const transform::LeftElements& left) {
-  return filled.array.bytes() / static_cast<std::size_t>(left.size.width * left.size.height * left.channels);
+  if (is_of_kept(filled)) return 1;
+  return filled.array.bytes() / image_bytes(left);
 }
 
 device::cuda::MixedRow on_the_device(const transform::RowMix& row) {
@@ -80,8 +89,16 @@ std::size_t Finishing::extra_bytes(std::uint64_t rows) const {
   return tables_bytes() + (mixes_ ? aligned(rows * sizeof(device::cuda::MixedRow)) : 0);
 }
 
+void Finishing::clear_row(const batch::BatchLayout& filled, std::byte* data, std::uint64_t row) const {
+  for (std::size_t i = 0; i < left_.size(); ++i) {
+    const FieldSpec& field = filled.schema()[i];
+    if (!left_[i] || !is_of_kept(field)) continue;
+    clear_kept_row({data + filled.offset_of(i) + row * field.array.bytes(), field.array.bytes()});
+  }
+}
+
 device::Finish Finishing::finish(const batch::BatchLayout& filled, std::byte* data, std::uint64_t rows,
-                                 std::span<const transform::RowMix> mixed) const {
+                                 std::uint64_t filled_rows, std::span<const transform::RowMix> mixed) const {
   const auto after = delivered(filled);
   device::Finish finish{.made_bytes = after->made_bytes(), .images = {}};
   std::size_t at = filled.fields_bytes();
@@ -98,10 +115,14 @@ device::Finish Finishing::finish(const batch::BatchLayout& filled, std::byte* da
   for (std::size_t i = 0; i < left_.size(); ++i) {
     if (!left_[i]) continue;
     const transform::LeftElements& left = *left_[i];
-    std::memcpy(data + at, left.tables.data(), left.tables.size());
-    finish.images.push_back({.from = filled.offset_of(i),
+    const FieldSpec& field = filled.schema()[i];
+    std::optional<device::Finish::Images::OfKept> of_kept;
+    if (is_of_kept(field)) of_kept = {filled.offset_of(i), field.array.bytes(), filled_rows};
+    if (!left.tables.empty()) std::memcpy(data + at, left.tables.data(), left.tables.size());
+    finish.images.push_back({.from = of_kept ? finish.scratch_bytes : filled.offset_of(i),
+                             .of_kept = of_kept,
                              .to = after->offset_of(i),
-                             .rows = rows * images_of_row(filled.schema()[i], left),
+                             .rows = rows * images_of_row(field, left),
                              .size = left.size,
                              .channels = left.channels,
                              .layout = left.layout,
@@ -109,6 +130,7 @@ device::Finish Finishing::finish(const batch::BatchLayout& filled, std::byte* da
                              .tables = at,
                              .mixed = mixed_at});
     at += aligned(left.tables.size());
+    if (of_kept) finish.scratch_bytes += aligned(filled_rows * image_bytes(left));
   }
   return finish;
 }

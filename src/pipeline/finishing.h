@@ -41,10 +41,12 @@ class Finishing {
   std::size_t extra_bytes(std::uint64_t rows) const;
   // Is the field's content made by the device?
   bool makes(std::size_t field) const { return field < left_.size() && left_[field] != nullptr; }
-  // Writes what the device reads behind the fields at `data`, and says what is to be done. rows: that come out. mixed:
-  // of each of them; empty: nothing is mixed.
+  // A row of which the device is to make nothing, as its sample could not be had.
+  void clear_row(const batch::BatchLayout& filled, std::byte* data, std::uint64_t row) const;
+  // Writes what the device reads behind the fields at `data`, and says what is to be done. rows: that come out, of so
+  // many that were filled. mixed: of each of them; empty: nothing is mixed.
   device::Finish finish(const batch::BatchLayout& filled, std::byte* data, std::uint64_t rows,
-                        std::span<const transform::RowMix> mixed) const;
+                        std::uint64_t filled_rows, std::span<const transform::RowMix> mixed) const;
 
  private:
   using Left = std::vector<std::shared_ptr<const transform::LeftElements>>;

@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/check.h"
 #include "base/cpus.h"
+#include "device/device.h"
 #include "format/pixels/pixel_file.h"
 #include "format/source_list.h"
 #include "storage/registry.h"
@@ -19,6 +21,13 @@ constexpr std::uint64_t kMemoryShare = 2;
 std::string rounded(std::uint64_t bytes) {
   return bytes < (1u << 20) ? std::to_string((bytes + (1u << 9)) >> 10) + " KiB"
                             : std::to_string((bytes + (1u << 19)) >> 20) + " MiB";
+}
+
+// What a device says of images that it cannot take, for those who asked for it.
+Error unkept(Error error) {
+  error.what = "cache(\"device\"): " + error.what +
+               "; put a resize to a smaller size before the cache, free memory of the GPU, or use cache(\"memory\")";
+  return error;
 }
 
 // Files that are named one by one while they are read have no fingerprint to know them by again.
@@ -56,16 +65,12 @@ Result<void> check_file(const std::string& path) {
 Result<std::shared_ptr<PixelCache>> PixelCache::make(const std::string& where, std::uint64_t budget,
                                                      const std::string& dataset, const format::RecordFormat& format,
                                                      std::uint64_t fingerprint, std::span<const Operation> operations) {
-  if (where == "device")
-    return config_error(
-        "cache: \"device\" would keep the pixels on a GPU, and this version fills batches on the CPU only; use "
-        "\"memory\" or a path");
-  if (where.empty()) return config_error("cache: where must be \"memory\" or the path of a file");
+  if (where.empty()) return config_error("cache: where must be \"memory\", \"device\" or the path of a file");
   if (!has_fixed_samples(format))
     return config_error("cache: \"" + dataset +
                         "\" gets its files while it is read; open a folder, tars or TFRecord files to cache");
   FEEDLINE_TRY(auto preparation, transform::Preparation::compile(operations));
-  if (where != "memory") FEEDLINE_CHECK_OK(check_file(where));
+  if (where != "memory" && where != "device") FEEDLINE_CHECK_OK(check_file(where));
   format::PixelContents contents{fingerprint,     format.size(),    preparation->description(),
                                  format.fields(), format.classes(), place_of(dataset)};
   return std::shared_ptr<PixelCache>(new PixelCache(where, budget, std::move(contents), std::move(preparation)));
@@ -80,7 +85,7 @@ PixelCache::PixelCache(std::string where, std::uint64_t budget, format::PixelCon
 
 Result<void> PixelCache::open() {
   const std::lock_guard lock(mutex_);
-  if (store_ != nullptr) return {};
+  if (store_ != nullptr || is_on_device()) return {};
   if (in_memory()) {
     FEEDLINE_TRY(memory_, format::PixelMemory::join(contents_, budget_));
     store_ = &memory_->store();
@@ -99,12 +104,52 @@ void PixelCache::keep(std::uint64_t sample, std::span<const std::byte> record) {
   else if (*added && !in_memory())
     kept = format::finish_pixel_file(*store_, where_);
   if (kept) return;
+  Error error = std::move(kept).error();
+  error.what = "the cache cannot keep more pixels: " + error.what +
+               "; make room, or give cache a budget or another path: what is there is used again";
+  fail(std::move(error));
+}
+
+void PixelCache::fail(Error error) {
   const std::lock_guard lock(mutex_);
   if (failure_) return;
-  failure_ = std::move(kept).error();
-  failure_->what = "the cache cannot keep more pixels: " + failure_->what +
-                   "; make room, or give cache a budget or another path: what is there is used again";
+  failure_ = std::move(error);
   failed_.store(true, std::memory_order_release);
+}
+
+Result<std::shared_ptr<PixelCache>> PixelCache::on(device::Device& device, const format::RecordFormat& records) {
+  FEEDLINE_CHECK(is_on_device());
+  if (device.is_host())
+    return config_error(
+        "cache(\"device\") keeps images on a GPU, and this loader's batches stay on the host: give loader() "
+        "device=\"cuda\", or use cache(\"memory\")");
+  if (!device.makes_elements())
+    return config_error("cache(\"device\"): no kernel runs on this GPU (" + device.explain() +
+                        "); use cache(\"memory\")");
+  const std::lock_guard lock(mutex_);
+  const auto found = devices_.find(device.name());
+  if (found != devices_.end()) return found->second;
+  FEEDLINE_TRY(const std::uint64_t bytes, DevicePixels::bytes_needed(records, *preparation_));
+  if (budget_ > 0 && bytes > budget_)
+    return config_error("cache(\"device\"): the decoded images need " + rounded(bytes) + " and its budget is " +
+                        rounded(budget_) +
+                        "; put a resize to a smaller size before the cache, give it more, or use cache(\"memory\")");
+  auto images = device.keep_images(bytes);
+  if (!images) return std::unexpected(unkept(std::move(images).error()));
+  std::shared_ptr<PixelCache> cache(new PixelCache(where_, budget_, contents_, preparation_));
+  cache->on_device_ = std::make_unique<DevicePixels>(std::move(*images), contents_.samples);
+  cache->device_ = device.name();
+  devices_.emplace(cache->device_, cache);
+  return cache;
+}
+
+Result<void> PixelCache::keep_on_device(std::uint64_t sample, memory::Record& record) {
+  auto kept = on_device_->keep(sample, contents_.fields, record);
+  if (!kept) {
+    kept.error() = unkept(std::move(kept).error());
+    fail(kept.error());
+  }
+  return kept;
 }
 
 std::optional<Error> PixelCache::failure() const {
@@ -116,6 +161,10 @@ std::optional<Error> PixelCache::failure() const {
 CacheStats PixelCache::stats() const {
   const std::lock_guard lock(mutex_);
   CacheStats stats{where_, contents_.samples, 0, 0, budget_, false};
+  if (on_device_) {
+    stats.present = on_device_->present();
+    stats.bytes = on_device_->bytes();
+  }
   if (store_ == nullptr) return stats;
   stats.present = store_->present();
   stats.bytes = store_->bytes();
@@ -125,6 +174,10 @@ CacheStats PixelCache::stats() const {
 
 std::string PixelCache::explain() const {
   const CacheStats now = stats();
+  if (on_device_)
+    return "cache on " + device_ + ": " + std::to_string(now.present) + " of " + std::to_string(now.samples) +
+           " samples kept, " + rounded(now.bytes) + " of " + rounded(on_device_->images()->bytes()) +
+           " taken there; what is above is done once, by the CPU, what is below for every batch";
   std::string text = "cache in " + (in_memory() ? where_ : "'" + where_ + "'") + ": " + std::to_string(now.present) +
                      " of " + std::to_string(now.samples) + " samples kept, " + rounded(now.bytes);
   if (now.budget_bytes > 0) text += " of at most " + rounded(now.budget_bytes);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "format/format.h"
+#include "pipeline/device_rows.h"
 #include "pipeline/field_paths.h"
 #include "pipeline/mapping.h"
 #include "pipeline/pixel_cache.h"
@@ -156,6 +157,15 @@ Result<void> check_views(const std::vector<Operation>& operations, const ViewPoi
   return {};
 }
 
+// Is all that follows a cache on a device done there?
+Result<void> check_kept(const std::vector<Operation>& operations, const CachePoint& cache, const MapPoint* map,
+                        const ViewPoint* views) {
+  if (map != nullptr)
+    return config_error("cache(\"device\"): a function of map takes what is on the host; use cache(\"memory\")");
+  if (views != nullptr) return config_error("cache(\"device\"): views are not made on a GPU; use cache(\"memory\")");
+  return check_kept_operations(std::span(operations).subspan(cache.position));
+}
+
 // ---- the stages of make_recipe(), each of which knows what those before it have put there ----
 
 void take_source(Recipe& recipe, const Source& source) {
@@ -251,6 +261,13 @@ Result<CachePoint> make_cache_point(const std::string& where, std::uint64_t budg
 
 Result<void> open_cache(const CachePoint& cache) { return cache.pixels->open(); }
 
+bool is_on_device(const CachePoint& cache) { return cache.pixels->is_on_device(); }
+
+Result<CachePoint> cache_on(device::Device& device, const CachePoint& cache, const Source& source) {
+  FEEDLINE_TRY(auto pixels, cache.pixels->on(device, *format::records_of(source.format())));
+  return CachePoint{std::move(pixels), cache.where, cache.position};
+}
+
 Result<Collation> make_collation(BatchForm form, std::vector<std::string> names, const Source& source,
                                  const MapPoint* map, const ViewPoint* views) {
   const auto records = format::records_of(source.format());
@@ -300,6 +317,7 @@ Result<void> check_operations(const Source& source, const std::vector<Operation>
   for (std::size_t i = cache ? cache->position : operations.size(); i < operations.size(); ++i)
     if (std::holds_alternative<op::Decode>(operations[i]))
       return config_error("decode: must be the first operation; the cache before it keeps decoded pixels");
+  if (cache && cache->pixels->is_on_device()) FEEDLINE_CHECK_OK(check_kept(operations, *cache, map, views));
   for (std::size_t i = cache ? cache->position : operations.size(); i < operations.size(); ++i)
     if (std::holds_alternative<op::Boxes>(operations[i]))
       return config_error("boxes: the cache before it keeps boxes that are moved already; put it before cache");
@@ -392,6 +410,8 @@ std::vector<std::string> explain_images(const Recipe& recipe) {
     behind = explain_fields(recipe);
   else if (recipe.images > 0)
     behind = recipe.paths[recipe.image_field]->explain();
+  else if (recipe.cache && recipe.cache->is_on_device())
+    for (const auto& path : recipe.paths) std::ranges::move(path->explain(), std::back_inserter(behind));
   std::ranges::move(behind, std::back_inserter(lines));
   return lines;
 }

@@ -22,6 +22,9 @@ class RecordFormat;
 class RowFormat;
 }  // namespace feedline::format
 
+namespace feedline::device {
+class Device;
+}
 namespace feedline::transform {
 struct LeftElements;
 }
@@ -49,6 +52,10 @@ Result<CachePoint> make_cache_point(const std::string& where, std::uint64_t budg
                                     const std::vector<Operation>& operations);
 // Finds or makes the place where the pixels are; again: does nothing.
 Result<void> open_cache(const CachePoint& cache);
+// Is it "device", which loaders alone have? Then what they make is made with cache_on().
+bool is_on_device(const CachePoint& cache);
+// kConfig: see PixelCache::on.
+Result<CachePoint> cache_on(device::Device& device, const CachePoint& cache, const Source& source);
 
 // How rows of some fields stand in a batch, where it is not by their kind.
 struct Collation {

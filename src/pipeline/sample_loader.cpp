@@ -67,6 +67,8 @@ Result<bool> SampleLoader::fetch(const Job& job) {
       return true;
     }
   }
+  if (cache != nullptr && cache->is_on_device() && !cache->is_open_for_more())
+    return std::unexpected(*cache->failure());  // nothing can be made of it on the host
   FEEDLINE_CHECK_OK(read(job.index, job.place));
   meter_.count(Stage::kStorage, started, record_.bytes_read);
   // with a full cache the whole chain is quicker, which decodes only what it needs
@@ -83,8 +85,9 @@ Result<void> SampleLoader::prepare(const Job& job) {
   if (recipe_->images > 0) FEEDLINE_CHECK_OK(keep_field(recipe_->image_field, job, work));
   for (const std::size_t field : recipe_->others) FEEDLINE_CHECK_OK(keep_field(field, job, work));
   const auto record = kept_.finish();
-  recipe_->cache->keep(job.index, record);
-  return format::read_record(record, recipe_->format->fields(), record_);
+  if (!recipe_->cache->is_on_device()) recipe_->cache->keep(job.index, record);
+  FEEDLINE_CHECK_OK(format::read_record(record, recipe_->format->fields(), record_));
+  return recipe_->cache->is_on_device() ? recipe_->cache->keep_on_device(job.index, record_) : Result<void>();
 }
 
 Result<void> SampleLoader::keep_field(std::size_t field, const Job& job, FieldWork& work) {

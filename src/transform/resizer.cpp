@@ -10,6 +10,12 @@
 namespace feedline::transform {
 namespace {
 
+void grow(AlignedVector<std::uint8_t>& bytes, std::size_t needed) {
+  if (bytes.size() < needed) bytes.resize(needed);
+}
+
+}  // namespace
+
 // Which pass comes first shows in the pixels, because each rounds to 8 bits. torch is always horizontally first. Pillow
 // 13 (its pull request 9549) goes vertically first where that drops more than twice as many rows as columns. The rule
 // was read off Pillow 13.0.0: it decides 8,298 of 8,298 random resizes whose two orders differ. Pillow 12 (from 12.2
@@ -22,12 +28,6 @@ bool is_vertical_first(const ResizeStep& step) {
   if (followed_pillow() == 13) return fewer_rows > 0 && fewer_rows > 2 * fewer_columns;
   return followed_pillow() == 12 && fewer_rows > 0 && step.in.height > 100 * std::int64_t{step.in.width};
 }
-
-void grow(AlignedVector<std::uint8_t>& bytes, std::size_t needed) {
-  if (bytes.size() < needed) bytes.resize(needed);
-}
-
-}  // namespace
 
 void Resizer::begin(const ResizeStep& step, memory::PixelView in, const Kernels& kernels) {
   columns_.compute(columns_of(step), step.left);

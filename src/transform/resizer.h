@@ -15,6 +15,9 @@
 
 namespace feedline::transform {
 
+// Which of the two passes comes first, and is rounded to 8 bits.
+bool is_vertical_first(const ResizeStep& step);
+
 // A thread keeps one and reuses it. Not for several threads at once.
 class Resizer {
  public:

@@ -35,6 +35,8 @@
 #define FEEDLINE_ROLLED
 #include "src/device/cuda/kernels/pixel_kernels-inl.h"
 
+#include "src/device/cuda/kernels/kept_rows-inl.h"
+
 namespace {
 
 namespace kernels = feedline::device::cuda;
@@ -49,7 +51,7 @@ struct Event {
   std::uint64_t asked = 0, done = 0;  // numbers of its records: it is past where the last one is done
 };
 struct Work {
-  enum Kind { kCopy, kRecord, kWait, kExpect, kKernel } kind = kRecord;
+  enum Kind { kCopy, kRecord, kWait, kExpect, kKernel, kKeptRows } kind = kRecord;
   std::uint64_t to = 0;
   const char* from = nullptr;
   std::size_t bytes = 0;
@@ -59,6 +61,7 @@ struct Work {
   std::uint64_t number = 0;
   kernels::PixelJob job = {};
   int element = 0;  // of the kernel
+  kernels::KeptJob kept = {};
   unsigned blocks = 0;
 };
 struct Stream {
@@ -189,8 +192,37 @@ void run_kernel(const Work& work) {
   if (work.element == 3) run_grid<kernels::Bfloats>(job, work.blocks);
 }
 
+// Addresses of images are in the rows: a copy of these has what the fake sees.
+void run_kept_rows(const Work& work) {
+  kernels::KeptJob job = work.kept;
+  const char* const rows = seen_at(reinterpret_cast<std::uint64_t>(job.in), job.rows * job.in_stride);
+  char* const out = seen_at(reinterpret_cast<std::uint64_t>(job.out), job.rows * job.out_stride);
+  if (rows == nullptr || out == nullptr) return violation("a kernel was given memory that is not there");
+  std::vector<std::uint64_t> copied((job.rows * job.in_stride + 7) / 8);
+  char* const bytes = reinterpret_cast<char*>(copied.data());
+  std::memcpy(bytes, rows, job.rows * job.in_stride);
+  for (std::uint64_t i = 0; i < job.rows; ++i) {
+    auto& row = *reinterpret_cast<kernels::KeptRow*>(bytes + i * job.in_stride);
+    if (row.pixels == 0) continue;
+    const std::uint64_t lines = static_cast<std::uint64_t>(row.top) + static_cast<std::uint64_t>(row.height);
+    const char* const image = seen_at(row.pixels, lines * row.stride);
+    if (image == nullptr) return violation("a kernel was given an image that is not there");
+    for (const auto& stream : world().streams)
+      for (const Work& other : stream->work)
+        if (other.kind == Work::kCopy && other.to < row.pixels + lines * row.stride &&
+            row.pixels < other.to + other.bytes)
+          violation("a kernel reads an image that a copy is still to write");
+    row.pixels = reinterpret_cast<std::uint64_t>(image);
+  }
+  job.in = reinterpret_cast<const std::uint8_t*>(bytes);
+  job.out = reinterpret_cast<std::uint8_t*>(out);
+  for (unsigned block = 0; block < work.blocks; ++block)
+    for (unsigned thread = 0; thread < kernels::kThreads; ++thread) kernels::fill_kept(job, block, thread);
+}
+
 void run(const Work& work) {
   if (work.kind == Work::kKernel) run_kernel(work);
+  if (work.kind == Work::kKeptRows) run_kept_rows(work);
   if (work.kind == Work::kRecord) work.event->done = std::max(work.event->done, work.number);
   if (work.kind == Work::kCopy) {
     char* to = seen_at(work.to, work.bytes);
@@ -650,9 +682,9 @@ int cuModuleUnload(void* module) {
 int cuModuleGetFunction(void** function, void* module, const char* name) {
   ENTER_CONTEXT();
   constexpr const char* kNames[] = {"feedline_pixels_uint8", "feedline_pixels_float32", "feedline_pixels_float16",
-                                    "feedline_pixels_bfloat16"};
+                                    "feedline_pixels_bfloat16", "feedline_kept_rows"};
   if (reinterpret_cast<std::uintptr_t>(module) != 0x7000) return kInvalidHandle;
-  for (std::uintptr_t i = 0; i < 4; ++i)
+  for (std::uintptr_t i = 0; i < 5; ++i)
     if (std::strcmp(name, kNames[i]) == 0) *function = reinterpret_cast<void*>(0x7100 + i);
   return *function == nullptr ? kNotFound : kSuccess;
 }
@@ -662,13 +694,14 @@ int cuLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned
   ENTER_CONTEXT();
   Stream* stream = stream_of(handle);
   const auto number = reinterpret_cast<std::uintptr_t>(function);
-  if (stream == nullptr || stream->device != stack.back() || number < 0x7100 || number >= 0x7104) {
+  if (stream == nullptr || stream->device != stack.back() || number < 0x7100 || number >= 0x7105) {
     violation("a kernel that is none, or on no stream of the context's device");
     return kInvalidHandle;
   }
   if (threads != kernels::kThreads) violation("a kernel with a block of another size than it was written for");
-  Work work{.kind = Work::kKernel};
-  std::memcpy(&work.job, arguments[0], sizeof work.job);
+  Work work{.kind = number == 0x7104 ? Work::kKeptRows : Work::kKernel};
+  if (work.kind == Work::kKernel) std::memcpy(&work.job, arguments[0], sizeof work.job);
+  if (work.kind == Work::kKeptRows) std::memcpy(&work.kept, arguments[0], sizeof work.kept);
   work.element = static_cast<int>(number - 0x7100);
   work.blocks = blocks;
   give(*stream, std::move(work));

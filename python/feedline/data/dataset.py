@@ -69,20 +69,25 @@ class Dataset(Targets, Augmentations, Parts):
         Args:
             where: ``"memory"``: one copy for all processes of this user on this machine that keep the same pixels,
                 freed with the last of them. Or the path of a file, ``PATH.filling`` until every sample is in it, which
-                other processes and later runs go on with, and which :func:`open` reads as a dataset of its own.
+                other processes and later runs go on with, and which :func:`open` reads as a dataset of its own. Or
+                ``"device"``: the images in the memory of the loader's GPU, all of them, where crops, one resize,
+                borders, flips, ``normalize`` and ``to_dtype`` behind it are done there. Freed with the dataset and its
+                loaders; samples of the dataset itself are made on the host, without it.
             budget: bytes, or text such as ``"8 GiB"``, that the pixels may take; what does not fit is decoded in every
-                epoch. By default half of the memory that this process may use, and of a file what the disk has.
+                epoch. By default half of the memory that this process may use, and of a file what the disk has. Of
+                ``"device"`` the dataset must fit, by default into what the GPU has free.
 
         Raises:
             ConfigError: a random operation, ``normalize`` or ``to_dtype`` before it; samples that are arrays or tokens;
-                a second cache; ``"device"``, which this version does not have; a file in a folder that does not exist,
-                or a URL. And, at ``loader()`` or the first sample: the file holds other pixels.
+                a second cache; a file in a folder that does not exist, or a URL; an operation behind ``"device"`` that
+                is not done on a GPU. And, at ``loader()`` or the first sample: the file holds other pixels; the loader
+                of ``"device"`` has no GPU, or one without room for all images.
             DataError: there as well: the file is damaged.
             StorageError: there as well: the file cannot be written.
         """
         name = "cache"
         if not isinstance(where, str | os.PathLike):
-            raise ConfigError(f'{name}: where must be "memory" or a path, not {where!r}')
+            raise ConfigError(f'{name}: where must be "memory", "device" or a path, not {where!r}')
         place = os.fspath(where)
         if not isinstance(place, str):
             raise ConfigError(f'{name}: where must be "memory" or a path as text, not {where!r}')

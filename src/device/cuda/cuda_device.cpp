@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "device/cuda/copy_stream.h"
 #include "device/cuda/device_memory.h"
+#include "device/cuda/image_store.h"
 #include "device/cuda/pinned_allocator.h"
 #include "device/cuda/pixel_kernels.h"
 
@@ -87,16 +88,26 @@ Element element_of(DType dtype) {
   }
 }
 
-// filled: where what was filled lies on the GPU, behind what is made.
-PixelJob job_of(const Finish::Images& images, std::byte* made, const std::byte* filled) {
-  const auto pixels = static_cast<std::uint64_t>(images.size.width) * static_cast<std::uint64_t>(images.size.height);
+// Where the parts of a batch lie on the GPU, one behind the other.
+struct Parts {
+  std::byte* made;
+  std::byte* filled;   // as it was copied
+  std::byte* scratch;  // rows that are made of kept images
+};
+
+std::uint64_t row_bytes(const Finish::Images& images) {
+  return static_cast<std::uint64_t>(images.size.width) * static_cast<std::uint64_t>(images.size.height) *
+         static_cast<std::uint64_t>(images.channels);
+}
+
+PixelJob job_of(const Finish::Images& images, const Parts& parts) {
   PixelJob job{};
-  job.in = reinterpret_cast<const std::uint8_t*>(filled + images.from);
-  job.in_stride = pixels * static_cast<std::uint64_t>(images.channels);
-  job.out = made + images.to;
+  job.in = reinterpret_cast<const std::uint8_t*>((images.of_kept ? parts.scratch : parts.filled) + images.from);
+  job.in_stride = row_bytes(images);
+  job.out = parts.made + images.to;
   job.out_stride = job.in_stride * size_of(element_of(images.dtype));
-  job.tables = filled + images.tables;
-  if (images.mixed) job.mixed = reinterpret_cast<const MixedRow*>(filled + *images.mixed);
+  if (images.dtype != DType::kUint8) job.tables = parts.filled + images.tables;
+  if (images.mixed) job.mixed = reinterpret_cast<const MixedRow*>(parts.filled + *images.mixed);
   job.rows = static_cast<std::uint32_t>(images.rows);
   job.width = static_cast<std::uint32_t>(images.size.width);
   job.height = static_cast<std::uint32_t>(images.size.height);
@@ -104,6 +115,29 @@ PixelJob job_of(const Finish::Images& images, std::byte* made, const std::byte* 
   job.planar = images.layout == Layout::kNchw;
   return job;
 }
+
+// Requires: images.of_kept.
+KeptJob kept_job_of(const Finish::Images& images, const Parts& parts) {
+  return {.in = reinterpret_cast<const std::uint8_t*>(parts.filled + images.of_kept->from),
+          .in_stride = images.of_kept->stride,
+          .out = reinterpret_cast<std::uint8_t*>(parts.scratch + images.from),
+          .out_stride = row_bytes(images),
+          .rows = static_cast<std::uint32_t>(images.of_kept->rows),
+          .width = static_cast<std::uint32_t>(images.size.width),
+          .height = static_cast<std::uint32_t>(images.size.height),
+          .channels = static_cast<std::uint32_t>(images.channels)};
+}
+
+Result<void> check_jobs(const Finish::Images& images, const Parts& parts) {
+  if (images.of_kept) FEEDLINE_CHECK_OK(check_job(kept_job_of(images, parts)));
+  return check_job(job_of(images, parts), element_of(images.dtype));
+}
+
+// What must be there until a batch is made.
+struct Needed {
+  std::shared_ptr<const PixelKernels> kernels;
+  std::shared_ptr<const KeptImages> kept;
+};
 
 class CudaDevice final : public Device {
  public:
@@ -128,6 +162,10 @@ class CudaDevice final : public Device {
   }
   bool makes_elements() override;
   Result<Begun> begin_making(std::shared_ptr<memory::Lease> filled, const Finish& finish) override;
+  Result<std::shared_ptr<KeptImages>> keep_images(std::uint64_t bytes) override {
+    FEEDLINE_TRY(auto store, ImageStore::make(context_, bytes));
+    return store;
+  }
 
  private:
   const std::shared_ptr<const Context> context_;
@@ -154,16 +192,22 @@ bool CudaDevice::makes_elements() {
 
 Result<Begun> CudaDevice::begin_making(std::shared_ptr<memory::Lease> filled, const Finish& finish) {
   FEEDLINE_CHECK(kernels_ != nullptr);
-  FEEDLINE_TRY(auto made, memory::Lease::take(memory_, finish.made_bytes + filled->bytes()));
+  const auto* const store = dynamic_cast<const ImageStore*>(finish.kept.get());
+  FEEDLINE_CHECK((store == nullptr) == (finish.kept == nullptr) && (store == nullptr || store->is_of(*context_)));
+  FEEDLINE_TRY(auto made, memory::Lease::take(memory_, finish.made_bytes + filled->bytes() + finish.scratch_bytes));
   std::byte* const arrived = made->data() + finish.made_bytes;
-  for (const Finish::Images& images : finish.images)
-    FEEDLINE_CHECK_OK(check_job(job_of(images, made->data(), arrived), element_of(images.dtype)));
+  const Parts parts{made->data(), arrived, arrived + filled->bytes()};
+  for (const Finish::Images& images : finish.images) FEEDLINE_CHECK_OK(check_jobs(images, parts));
   const auto launch = [&](StreamHandle stream) -> Result<void> {
-    for (const Finish::Images& images : finish.images)
-      FEEDLINE_CHECK_OK(kernels_->launch(job_of(images, made->data(), arrived), element_of(images.dtype), stream));
+    if (store != nullptr) FEEDLINE_CHECK_OK(store->let_wait(stream));
+    for (const Finish::Images& images : finish.images) {
+      if (images.of_kept) FEEDLINE_CHECK_OK(kernels_->launch(kept_job_of(images, parts), stream));
+      FEEDLINE_CHECK_OK(kernels_->launch(job_of(images, parts), element_of(images.dtype), stream));
+    }
     return {};
   };
-  FEEDLINE_TRY(auto end, stream_->copy(std::move(filled), arrived, {launch, kernels_}));
+  auto needs = std::make_shared<const Needed>(kernels_, finish.kept);
+  FEEDLINE_TRY(auto end, stream_->copy(std::move(filled), arrived, {launch, std::move(needs)}));
   return Begun{std::move(made), std::make_shared<Arrival>(std::move(end), memory_)};
 }
 

@@ -11,6 +11,7 @@
 
 #include "device/cuda/driver_calls.h"
 #include "device/cuda/fake_driver.h"
+#include "device/cuda/kernels/pixel_job.h"
 #include "device/cuda/pinned_allocator.h"
 
 namespace feedline::device::cuda {
@@ -22,11 +23,32 @@ constexpr int kBatches = 8;
 // Bytes of bytes, so that all of what comes out has one value.
 const Finish kFinish{kBytes, {{.rows = 2, .size = {64, 64}, .channels = 1, .dtype = DType::kUint8, .tables = 0}}};
 
+// A batch that is made of an image which the GPU keeps.
+Result<Begun> make_of_kept(Device& device, const std::shared_ptr<KeptImages>& images, int value) {
+  const std::vector<std::byte> pixels(64 * 64, static_cast<std::byte>(value));
+  FEEDLINE_TRY(const std::uint64_t address, images->keep(pixels));
+  FEEDLINE_TRY(auto lease, memory::Lease::take(device.allocator(), kBytes));
+  std::memset(lease->data(), value, kBytes);
+  const KeptRow row{.pixels = address, .stride = 64, .width = 64, .height = 64};
+  for (std::size_t i = 0; i < 2; ++i) std::memcpy(lease->data() + i * 128, &row, sizeof row);
+  // what is filled with `value` is all but the rows, which nobody looks at
+  const Finish finish{.made_bytes = kBytes,
+                      .images = {{.of_kept = Finish::Images::OfKept{0, 128, 2},
+                                  .rows = 2,
+                                  .size = {64, 64},
+                                  .channels = 1,
+                                  .dtype = DType::kUint8}},
+                      .scratch_bytes = kBytes,
+                      .kept = images};
+  return device.begin_making(std::move(lease), finish);
+}
+
 // What a loader does with a device: all of it, or what went wrong.
 Result<void> run(const FakeDriver& fake) {
   FEEDLINE_TRY(auto device, cuda_device(0));
   if (!device->makes_elements()) return config_error(device->explain());
   FEEDLINE_CHECK_OK(device->allocator()->prepare(kBytes, 2));
+  FEEDLINE_TRY(const auto images, device->keep_images(kBatches * 4096));
   void* const consumer = fake.stream(0);
   std::vector<Begun> held;
   for (int i = 0; i < kBatches; ++i) {
@@ -38,6 +60,9 @@ Result<void> run(const FakeDriver& fake) {
     FEEDLINE_TRY(auto made, device->begin_making(std::move(other), kFinish));
     FEEDLINE_CHECK_OK(made.ready->let_wait(reinterpret_cast<std::uintptr_t>(consumer)));
     fake.expect_all(consumer, made, i);
+    FEEDLINE_TRY(auto of_kept, make_of_kept(*device, images, i));
+    FEEDLINE_CHECK_OK(of_kept.ready->let_wait(reinterpret_cast<std::uintptr_t>(consumer)));
+    fake.expect(consumer, reinterpret_cast<std::uint64_t>(of_kept.memory->data()), kBytes, i);
     FEEDLINE_TRY(auto late, memory::Lease::take(device->late_allocator(), 100));
     FEEDLINE_CHECK_OK(begun.ready->let_wait(reinterpret_cast<std::uintptr_t>(consumer)));
     fake.expect_all(consumer, begun, i);

@@ -50,16 +50,25 @@ Result<void> PixelKernels::find_functions() {
     FEEDLINE_CHECK_OK(context_->call("cuModuleGetFunction", context_->calls().module_function,
                                      &functions_[static_cast<std::size_t>(element)], module_,
                                      launch_of(job, element).entry));
-  return {};
+  return context_->call("cuModuleGetFunction", context_->calls().module_function, &kept_rows_, module_,
+                        launch_of(KeptJob{.rows = 1, .width = 1, .height = 1, .channels = 1}).entry);
+}
+
+Result<void> PixelKernels::launch(FunctionHandle function, const Launch& launch, void* job, StreamHandle stream) const {
+  void* arguments[] = {job};
+  return context_->driver().check(
+      "cuLaunchKernel",
+      context_->calls().launch(function, launch.blocks, 1, 1, launch.threads, 1, 1, 0, stream, arguments, nullptr));
 }
 
 Result<void> PixelKernels::launch(const PixelJob& job, Element element, StreamHandle stream) const {
-  const Launch launch = launch_of(job, element);
   PixelJob argument = job;
-  void* arguments[] = {&argument};
-  return context_->driver().check(
-      "cuLaunchKernel", context_->calls().launch(functions_[static_cast<std::size_t>(element)], launch.blocks, 1, 1,
-                                                 launch.threads, 1, 1, 0, stream, arguments, nullptr));
+  return launch(functions_[static_cast<std::size_t>(element)], launch_of(job, element), &argument, stream);
+}
+
+Result<void> PixelKernels::launch(const KeptJob& job, StreamHandle stream) const {
+  KeptJob argument = job;
+  return launch(kept_rows_, launch_of(job), &argument, stream);
 }
 
 }  // namespace feedline::device::cuda

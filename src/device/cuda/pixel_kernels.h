@@ -24,17 +24,20 @@ class PixelKernels {
   const std::string& image() const { return image_; }  // "sm_90"
   // Behind what the stream was given, where the context is the thread's. Requires: check_job().
   Result<void> launch(const PixelJob& job, Element element, StreamHandle stream) const;
+  Result<void> launch(const KeptJob& job, StreamHandle stream) const;
 
  private:
   explicit PixelKernels(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
   Result<void> load_image();
   Result<void> find_functions();
   Result<int> capability(int attribute) const;
+  Result<void> launch(FunctionHandle function, const Launch& launch, void* job, StreamHandle stream) const;
 
   const std::shared_ptr<const Context> context_;
   std::string image_;
   ModuleHandle module_ = nullptr;
   std::array<FunctionHandle, 4> functions_{};  // by Element
+  FunctionHandle kept_rows_ = nullptr;
 };
 
 }  // namespace feedline::device::cuda

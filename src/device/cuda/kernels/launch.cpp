@@ -8,6 +8,8 @@
 #define FEEDLINE_ROLLED
 #include "device/cuda/kernels/pixel_kernels-inl.h"
 
+#include "device/cuda/kernels/kept_rows-inl.h"
+
 namespace feedline::device::cuda {
 namespace {
 
@@ -20,6 +22,9 @@ std::uint64_t blocks_of(const PixelJob& job) {
   const std::uint64_t units = job.planar ? elements_of(job) / job.channels : elements_of(job);
   return job.rows * ((units + kShare - 1) / kShare);
 }
+
+std::uint64_t bytes_of(const KeptJob& job) { return std::uint64_t{job.width} * job.height * job.channels; }
+std::uint64_t blocks_of(const KeptJob& job) { return job.rows * ((bytes_of(job) + kShare - 1) / kShare); }
 
 template <typename Kind>
 void run(const PixelJob& job) {
@@ -68,6 +73,28 @@ Launch launch_of(const PixelJob& job, Element element) {
   if (element == Element::kFloat16) entry = "feedline_pixels_float16";
   if (element == Element::kBfloat16) entry = "feedline_pixels_bfloat16";
   return {entry, static_cast<std::uint32_t>(blocks_of(job)), kThreads};
+}
+
+Result<void> check_job(const KeptJob& job) {
+  if (job.channels < 1 || job.channels > kMostChannels)
+    return refuse(std::to_string(job.channels) + " channels; there can be 1 to " + std::to_string(kMostChannels));
+  if (job.rows == 0 || job.width == 0 || job.height == 0) return refuse("there is no pixel");
+  if (std::uint64_t{job.width} * job.height > kMostElements || bytes_of(job) > kMostElements)
+    return refuse("an image of over 2^31 - 1 values");
+  if (blocks_of(job) > kMostBlocks) return refuse("a batch of over 2^31 - 1 blocks");
+  if (job.in_stride < sizeof(KeptRow) || job.in_stride % alignof(KeptRow) != 0 || job.out_stride < bytes_of(job))
+    return refuse("rows lie over each other");
+  return {};
+}
+
+Launch launch_of(const KeptJob& job) {
+  return {"feedline_kept_rows", static_cast<std::uint32_t>(blocks_of(job)), kThreads};
+}
+
+void run_on_cpu(const KeptJob& job) {
+  const auto blocks = static_cast<std::uint32_t>(blocks_of(job));
+  for (std::uint32_t block = 0; block < blocks; ++block)
+    for (std::uint32_t thread = 0; thread < kThreads; ++thread) fill_kept(job, block, thread);
 }
 
 void run_on_cpu(const PixelJob& job, Element element) {

@@ -25,6 +25,11 @@ struct Launch {
 // The job is the kernel's one argument. Requires: check_job().
 Launch launch_of(const PixelJob& job, Element element);
 
+// The same of rows that are made of kept images. What stands behind a KeptRow is not looked at.
+Result<void> check_job(const KeptJob& job);
+Launch launch_of(const KeptJob& job);
+void run_on_cpu(const KeptJob& job);
+
 // The job's rows, on this thread. Requires: check_job(), and all its pointers are the host's.
 void run_on_cpu(const PixelJob& job, Element element);
 

@@ -66,6 +66,37 @@ struct PixelJob {
   std::uint32_t reserved;
 };
 
+// What a row of bytes is made of: an image that is kept on the device, whole, as rows of its channels without gaps.
+// Behind it stand, where it is resized, the weights of each column of the output and then of each row:
+//   int32 first, used, then `taps` of them, of which the first `used` count
+// in the fixed point of kKeptBits. Positions count from (left, top).
+struct KeptRow {
+  enum Flag : std::uint32_t {
+    kResized = 1,
+    kVerticalFirst = 2,  // which of the two passes of a resize is rounded to bytes
+    kMirrored = 4,       // left to right, what comes out
+    kFlipped = 8,        // upside down
+  };
+  // Of what lies outside of the region, as Pillow's and numpy's borders. In the order of PaddingMode.
+  enum Border : std::uint32_t { kConstant, kEdge, kReflect, kSymmetric };
+  std::uint64_t pixels;                   // address of the image; 0: there is none, and the row is black
+  std::uint32_t stride;                   // bytes from one of its lines to the next
+  std::int32_t left, top, width, height;  // the region of it that is used
+  std::int32_t shift_x, shift_y;          // place in the region of the output's first pixel, where it is not resized
+  std::uint32_t flags, border;
+  std::uint32_t fill;  // of kConstant: a byte for each channel, the first one lowest
+  std::uint32_t column_taps, row_taps;
+};
+
+struct KeptJob {
+  const std::uint8_t* in;  // a KeptRow for each row, and what stands behind it
+  std::uint64_t in_stride;
+  std::uint8_t* out;  // rows of (height, width, channels)
+  std::uint64_t out_stride;
+  std::uint32_t rows, width, height, channels;
+};
+
+inline constexpr int kKeptBits = 22;
 inline constexpr unsigned kMostChannels = 4;
 inline constexpr unsigned kThreads = 256;  // of a block
 inline constexpr unsigned kShare = 4096;   // pixels (elements where not planar) of a block: a table is fetched for many

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Images that stay on a GPU.
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "device/cuda/context.h"
+#include "device/cuda/copy_stream.h"
+#include "device/cuda/pinned_allocator.h"
+#include "device/kept_images.h"
+
+namespace feedline::device::cuda {
+
+// Copies go on a stream of the store's own, for all loaders of the GPU.
+class ImageStore final : public KeptImages {
+ public:
+  // Takes the memory at once. kConfig: there is not so much; the message has the numbers and says what to do.
+  static Result<std::shared_ptr<ImageStore>> make(std::shared_ptr<const Context> context, std::uint64_t bytes);
+  ~ImageStore() override;
+
+  Result<std::uint64_t> keep(std::span<const std::byte> pixels) override;
+  std::uint64_t bytes() const override { return bytes_.load(std::memory_order_relaxed); }
+  // What the stream is given from now on finds all images that were kept until now.
+  Result<void> let_wait(StreamHandle stream) const;
+  bool is_of(const Context& context) const { return context.index() == context_->index(); }
+
+ private:
+  ImageStore(std::shared_ptr<const Context> context, std::shared_ptr<CopyStream> stream);
+  Result<void> grow(std::uint64_t bytes);
+
+  const std::shared_ptr<const Context> context_;
+  const std::shared_ptr<CopyStream> stream_;
+  const std::shared_ptr<PinnedAllocator> pinned_;
+  std::atomic<std::uint64_t> bytes_ = 0;  // of all blocks
+  mutable std::mutex mutex_;
+  std::vector<DeviceAddress> blocks_;
+  DeviceAddress next_ = 0;             // of the last block: where the next image goes
+  std::uint64_t left_ = 0;             // behind that
+  std::shared_ptr<const Event> last_;  // of the last copy; nullptr: there was none
+};
+
+}  // namespace feedline::device::cuda

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The kernel that makes rows of bytes out of images that are kept on the device: cropped, with borders, or resized, and
+// mirrored. Whole numbers alone, with weights that the engine computed, so it gives the engine's bytes. Compiled as
+// pixel_kernels-inl.h is, and behind it.
+
+#ifndef FEEDLINE_DEVICE_CUDA_KERNELS_KEPT_ROWS_INL_H_
+#define FEEDLINE_DEVICE_CUDA_KERNELS_KEPT_ROWS_INL_H_
+
+namespace feedline::device::cuda {
+
+FEEDLINE_DEVICE inline std::int32_t remainder_of(std::int32_t i, std::int32_t period) {
+  const std::int32_t rest = i % period;
+  return rest < 0 ? rest + period : rest;
+}
+
+// Place in the region of position `i` along an axis of `size` pixels; -1: the fill.
+FEEDLINE_DEVICE inline std::int32_t border_place(std::int32_t i, std::int32_t size, std::uint32_t border) {
+  if (i >= 0 && i < size) return i;
+  if (border == KeptRow::kEdge) return i < 0 ? 0 : size - 1;
+  if (border == KeptRow::kReflect) {
+    if (size == 1) return 0;
+    const std::int32_t place = remainder_of(i, 2 * (size - 1));
+    return place < size ? place : 2 * (size - 1) - place;
+  }
+  if (border == KeptRow::kSymmetric) {
+    const std::int32_t place = remainder_of(i, 2 * size);
+    return place < size ? place : 2 * size - 1 - place;
+  }
+  return -1;
+}
+
+FEEDLINE_DEVICE inline std::int32_t to_byte(std::int32_t sum) {
+  const std::int32_t value = sum >> kKeptBits;
+  return value < 0 ? 0 : value > 255 ? 255 : value;
+}
+
+// A channel of a pixel of the region.
+FEEDLINE_DEVICE inline std::int32_t kept_byte(const KeptRow& row, const KeptJob& job, std::int32_t x, std::int32_t y,
+                                              std::uint32_t channel) {
+  const auto* const line =
+      reinterpret_cast<const std::uint8_t*>(row.pixels) + static_cast<std::uint64_t>(row.top + y) * row.stride;
+  return line[static_cast<std::uint64_t>(row.left + x) * job.channels + channel];
+}
+
+FEEDLINE_DEVICE inline std::uint8_t copied(const KeptRow& row, const KeptJob& job, const Place& at) {
+  const std::int32_t x = border_place(static_cast<std::int32_t>(at.x) + row.shift_x, row.width, row.border);
+  const std::int32_t y = border_place(static_cast<std::int32_t>(at.y) + row.shift_y, row.height, row.border);
+  if (x < 0 || y < 0) return static_cast<std::uint8_t>(row.fill >> (8 * at.channel));
+  return static_cast<std::uint8_t>(kept_byte(row, job, x, y, at.channel));
+}
+
+// Both passes at once: a sum of one direction is a byte, and goes into the sum of the other.
+FEEDLINE_DEVICE inline std::uint8_t resized(const KeptRow& row, const KeptJob& job, const Place& at) {
+  const auto* const tables = reinterpret_cast<const std::int32_t*>(&row + 1);
+  const std::int32_t* const column = tables + at.x * (2 + row.column_taps);
+  const std::int32_t* const line =
+      tables + static_cast<std::uint64_t>(job.width) * (2 + row.column_taps) + at.y * (2 + row.row_taps);
+  const bool vertical_first = (row.flags & KeptRow::kVerticalFirst) != 0;
+  const std::int32_t* const outer = vertical_first ? column : line;
+  const std::int32_t* const inner = vertical_first ? line : column;
+  std::int32_t sum = 1 << (kKeptBits - 1);
+  FEEDLINE_ROLLED for (std::int32_t i = 0; i < outer[1]; ++i) {
+    std::int32_t part = 1 << (kKeptBits - 1);
+    FEEDLINE_ROLLED for (std::int32_t j = 0; j < inner[1]; ++j) {
+      const std::int32_t x = column[0] + (vertical_first ? i : j), y = line[0] + (vertical_first ? j : i);
+      part += kept_byte(row, job, x, y, at.channel) * inner[2 + j];
+    }
+    sum += to_byte(part) * outer[2 + i];
+  }
+  return static_cast<std::uint8_t>(to_byte(sum));
+}
+
+// Neighbouring threads make neighbouring bytes.
+FEEDLINE_DEVICE inline void fill_kept(const KeptJob& job, std::uint32_t block, std::uint32_t thread) {
+  const std::uint32_t bytes = job.width * job.height * job.channels, shares = (bytes + kShare - 1) / kShare;
+  const std::uint32_t number = block / shares, first = (block % shares) * kShare;
+  const std::uint32_t last = bytes - first < kShare ? bytes : first + kShare;
+  const KeptRow& row = *reinterpret_cast<const KeptRow*>(job.in + number * job.in_stride);
+  std::uint8_t* const out = job.out + number * job.out_stride;
+  FEEDLINE_ROLLED for (std::uint32_t i = first + thread; i < last; i += kThreads) {
+    const std::uint32_t pixel = i / job.channels;
+    Place at{pixel % job.width, pixel / job.width, i % job.channels};
+    if (row.flags & KeptRow::kMirrored) at.x = job.width - 1 - at.x;
+    if (row.flags & KeptRow::kFlipped) at.y = job.height - 1 - at.y;
+    out[i] = row.pixels == 0                        ? std::uint8_t{0}
+             : (row.flags & KeptRow::kResized) != 0 ? resized(row, job, at)
+                                                    : copied(row, job, at);
+  }
+}
+
+}  // namespace feedline::device::cuda
+
+#endif  // include guard

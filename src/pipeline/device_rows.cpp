@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/device_rows.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <variant>
+
+#include "base/check.h"
+#include "device/cuda/kernels/pixel_job.h"
+#include "memory/allocator.h"
+#include "transform/resizer.h"
+#include "transform/steps.h"
+
+namespace feedline::pipeline {
+namespace {
+
+using device::cuda::KeptRow;
+using transform::AxisTable;
+
+static_assert(KeptRow::kConstant == static_cast<int>(PaddingMode::kConstant) &&
+              KeptRow::kEdge == static_cast<int>(PaddingMode::kEdge) &&
+              KeptRow::kReflect == static_cast<int>(PaddingMode::kReflect) &&
+              KeptRow::kSymmetric == static_cast<int>(PaddingMode::kSymmetric));
+static_assert(device::cuda::kKeptBits == transform::kWeightBits);
+
+// For each column and row of the output there is room for the place and number of its weights and for so many of them:
+// bilinear from 15 times the size.
+constexpr int kMostTaps = 32;
+
+template <typename... Ops>
+bool is_any_of(const Operation& operation) {
+  return (std::holds_alternative<Ops>(operation) || ...);
+}
+
+bool resizes(const Operation& operation) { return is_any_of<op::Resize, op::RandomResizedCrop>(operation); }
+
+bool pads(const Operation& operation) {
+  const auto* const crop = std::get_if<op::RandomCrop>(&operation);
+  const auto is_some = [](const Padding& p) { return p.left != 0 || p.top != 0 || p.right != 0 || p.bottom != 0; };
+  return is_any_of<op::Pad>(operation) || (crop != nullptr && is_some(crop->padding));
+}
+
+bool flips(const Operation& operation) {
+  return is_any_of<op::RandomHorizontalFlip, op::RandomVerticalFlip>(operation);
+}
+
+bool is_done_there(const Operation& operation) {
+  return resizes(operation) || flips(operation) ||
+         is_any_of<op::Pad, op::RandomCrop, op::CenterCrop, op::CornerCrop, op::TrimBorder, op::Normalize, op::ToDtype,
+                   op::Skipped>(operation);
+}
+
+std::uint64_t table_bytes(const AxisTable& table) {
+  return static_cast<std::uint64_t>(table.count()) * static_cast<std::uint64_t>(2 + table.taps()) *
+         sizeof(std::int32_t);
+}
+
+std::byte* write_table(const AxisTable& table, std::byte* to) {
+  const auto bytes = static_cast<std::size_t>(table.taps()) * sizeof(std::int32_t);
+  for (int i = 0; i < table.count(); ++i) {
+    const std::int32_t head[] = {table.first(i), table.used(i)};
+    std::memcpy(to, head, sizeof head);
+    std::memcpy(to + sizeof head, table.weights(i), bytes);
+    to += sizeof head + bytes;
+  }
+  return to;
+}
+
+void take_border(const transform::PadStep& pad, KeptRow& row) {
+  row.shift_x = pad.window.left - pad.padding.left;
+  row.shift_y = pad.window.top - pad.padding.top;
+  row.border = static_cast<std::uint32_t>(pad.mode);
+  for (std::size_t c = 0; c < pad.fill.size(); ++c) row.fill |= std::uint32_t{pad.fill[c]} << (8 * c);
+}
+
+// With the tables of the weights.
+Result<void> take_resize(const transform::ResizeStep& resize, AxisTable& columns, AxisTable& rows, std::size_t room,
+                         KeptRow& row) {
+  columns.compute(transform::columns_of(resize), resize.left);
+  rows.compute(transform::rows_of(resize), resize.top);
+  if (sizeof row + table_bytes(columns) + table_bytes(rows) > room)
+    return data_error("a resize from " + std::to_string(resize.in.height) + " x " + std::to_string(resize.in.width) +
+                          " to " + std::to_string(resize.out.height) + " x " + std::to_string(resize.out.width) +
+                          " weighs more pixels than cache(\"device\") has room for (" + std::to_string(kMostTaps) +
+                          " a direction); put a resize before the cache, or use cache(\"memory\")",
+                      "transform");
+  row.column_taps = static_cast<std::uint32_t>(columns.taps());
+  row.row_taps = static_cast<std::uint32_t>(rows.taps());
+  row.flags |= KeptRow::kResized | (transform::is_vertical_first(resize) ? KeptRow::kVerticalFirst : 0u);
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_kept_operations(std::span<const Operation> operations) {
+  const Operation* resize = nullptr;
+  const Operation* mover = nullptr;  // a flip or a border, which a resize cannot follow there
+  const Operation* border = nullptr;
+  for (const Operation& operation : operations) {
+    const std::string name(name_of(operation));
+    const auto refuse = [&name](const std::string& why) {
+      return config_error("cache(\"device\"): " + name + " behind it " + why + ", or use cache(\"memory\")");
+    };
+    if (!is_done_there(operation))
+      return refuse("is not done on a GPU: put it before the cache where it is not random");
+    const auto* const crop = std::get_if<op::RandomCrop>(&operation);
+    if (crop != nullptr && crop->pad_if_needed)
+      return refuse("with pad_if_needed is not done on a GPU: put a resize or a pad before the cache");
+    if (resizes(operation) && (resize != nullptr || mover != nullptr))
+      return refuse("follows " + std::string(name_of(resize != nullptr ? *resize : *mover)) +
+                    ", and a GPU resizes once, before all but crops: change their order");
+    if (pads(operation) && (resize != nullptr || border != nullptr))
+      return refuse("follows " + std::string(name_of(resize != nullptr ? *resize : *border)) +
+                    ", and a GPU adds one border, to an image that is not resized there: put one of them before it");
+    if (resizes(operation)) resize = &operation;
+    if (pads(operation)) border = &operation;
+    if (pads(operation) || flips(operation)) mover = &operation;
+  }
+  return {};
+}
+
+std::size_t kept_row_bytes(std::span<const Operation> operations, Size size) {
+  constexpr std::size_t kAlign = memory::Allocator::kAlignment;
+  std::size_t bytes = sizeof(KeptRow);
+  if (std::ranges::any_of(operations, &resizes))
+    bytes += static_cast<std::size_t>(size.width + size.height) * (2 + kMostTaps) * sizeof(std::int32_t);
+  return (bytes + kAlign - 1) / kAlign * kAlign;
+}
+
+Result<void> write_kept_row(const transform::Drawing& drawing, const memory::PixelView& kept, AxisTable& columns,
+                            AxisTable& rows, std::span<std::byte> row) {
+  const transform::Drawing::Steps& steps = *drawing.steps;
+  const Box& region = drawing.region;
+  KeptRow made{.pixels = reinterpret_cast<std::uintptr_t>(kept.data),
+               .stride = static_cast<std::uint32_t>(kept.stride),
+               .left = region.left,
+               .top = region.top,
+               .width = region.width,
+               .height = region.height};
+  made.flags = (steps.flip_x ? KeptRow::kMirrored : 0u) | (steps.flip_y ? KeptRow::kFlipped : 0u);
+  const auto* const resize = steps.list.empty() ? nullptr : std::get_if<transform::ResizeStep>(&steps.list.front());
+  const auto* const pad = steps.list.empty() ? nullptr : std::get_if<transform::PadStep>(&steps.list.front());
+  FEEDLINE_CHECK(steps.erasures.empty());
+  // of what is accepted, only a crop that is larger than the image adds a border to another step
+  if (steps.list.size() > 1)
+    return data_error(
+        "the image is smaller than a crop behind cache(\"device\"), which has a border already or is "
+        "resized; put a resize before the cache, or use cache(\"memory\")",
+        "transform");
+  FEEDLINE_CHECK(steps.list.empty() || resize != nullptr || pad != nullptr);
+  if (pad != nullptr) take_border(*pad, made);
+  if (resize != nullptr) FEEDLINE_CHECK_OK(take_resize(*resize, columns, rows, row.size(), made));
+  std::memcpy(row.data(), &made, sizeof made);
+  if (resize != nullptr) write_table(rows, write_table(columns, row.data() + sizeof made));
+  return {};
+}
+
+void clear_kept_row(std::span<std::byte> row) {
+  const KeptRow none{};
+  std::memcpy(row.data(), &none, sizeof none);
+}
+
+}  // namespace feedline::pipeline

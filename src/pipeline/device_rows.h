@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Rows that say how a device makes them of an image that it keeps: what was drawn on the host, with the host's weights,
+// in the words of device/cuda/kernels/pixel_job.h.
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "feedline/error.h"
+#include "feedline/operation.h"
+#include "memory/pixels.h"
+#include "transform/axis_table.h"
+#include "transform/chain.h"
+
+namespace feedline::pipeline {
+
+// kConfig: one of these operations, which stand behind a cache on a device, is not done there: it is named.
+Result<void> check_kept_operations(std::span<const Operation> operations);
+
+// Of a row, where these operations give an image of that size.
+std::size_t kept_row_bytes(std::span<const Operation> operations, Size size);
+
+// Writes a row. kept: an image of the device, where its `data` is an address. columns, rows: scratch. All or nothing is
+// written. kData: the image is too small for a crop, or too large for the room that there is for weights.
+// Requires: the drawing is of operations that were checked; the row is of kept_row_bytes().
+Result<void> write_kept_row(const transform::Drawing& drawing, const memory::PixelView& kept,
+                            transform::AxisTable& columns, transform::AxisTable& rows, std::span<std::byte> row);
+// A row of which nothing is made: it comes out black.
+void clear_kept_row(std::span<std::byte> row);
+
+}  // namespace feedline::pipeline

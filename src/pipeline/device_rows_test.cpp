@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Rows that a device makes of images that it keeps, by the kernel on the CPU, against the engine's own path: byte for
+// byte, with the same drawing.
+
+#include "pipeline/device_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "device/cuda/kernels/launch.h"
+#include "transform/chain.h"
+
+namespace feedline::pipeline {
+namespace {
+
+namespace cuda = device::cuda;
+using Operations = std::vector<Operation>;
+
+struct Image {
+  Size size;
+  int channels;
+  std::vector<std::uint8_t> pixels;
+  memory::PixelView view() const {
+    return {pixels.data(), size.width, size.height, channels, static_cast<std::size_t>(size.width * channels)};
+  }
+};
+
+Image image_of(Size size, int channels, std::mt19937& random) {
+  Image image{size, channels, {}};
+  image.pixels.resize(static_cast<std::size_t>(size.width * size.height * channels));
+  // of both extremes, whose sums are cut off where weights are negative
+  for (std::uint8_t& pixel : image.pixels) {
+    const auto value = static_cast<std::uint8_t>(random());
+    pixel = size.width % 2 == 0 ? value : value > 127 ? 255 : 0;
+  }
+  return image;
+}
+
+struct Case {
+  const char* name;
+  Operations operations;
+  Size least{1, 1};  // of the images
+};
+
+op::RandomCrop bordered(PaddingMode mode) {
+  return {.size = {13, 11}, .padding = {5, 2, 3, 4}, .fill = {7, 80, 201}, .padding_mode = mode};
+}
+
+const std::vector<Case> kCases = {
+    {"resize", {op::Resize{.size = {17, 23}}}},
+    {"bicubic", {op::Resize{.size = {17, 23}, .interpolation = Interpolation::kBicubic}}},
+    {"lanczos", {op::Resize{.size = {17, 23}, .interpolation = Interpolation::kLanczos}}},
+    {"box", {op::Resize{.size = {17, 23}, .interpolation = Interpolation::kBox}}},
+    {"nearest", {op::Resize{.size = {17, 23}, .interpolation = Interpolation::kNearest}}},
+    {"torchs", {op::Resize{.size = {17, 23}, .interpolation = Interpolation::kTorchBicubic}}},
+    {"short side and crop", {op::Resize{.size = {24, 0}}, op::CenterCrop{.size = {20, 20}}}},
+    {"random resized crop",
+     {op::RandomResizedCrop{.size = {19, 16}}, op::RandomHorizontalFlip{}, op::RandomVerticalFlip{}}},
+    {"drawn filter", {op::RandomResizedCrop{.size = {19, 16}, .interpolation = Interpolation::kRandom}}},
+    {"crop", {op::RandomCrop{.size = {13, 11}}, op::RandomHorizontalFlip{}}, {13, 11}},
+    {"crop, resize, crop",
+     {op::RandomCrop{.size = {15, 14}}, op::Resize{.size = {30, 33}}, op::RandomCrop{.size = {13, 11}},
+      op::RandomHorizontalFlip{}},
+     {15, 14}},
+    {"constant border", {bordered(PaddingMode::kConstant), op::RandomHorizontalFlip{}}, {8, 8}},
+    {"edge", {op::RandomVerticalFlip{}, bordered(PaddingMode::kEdge)}, {8, 8}},
+    {"reflected", {bordered(PaddingMode::kReflect), op::RandomHorizontalFlip{}}, {8, 8}},
+    {"symmetric", {bordered(PaddingMode::kSymmetric), op::RandomHorizontalFlip{}}, {8, 8}},
+    {"wide border",
+     {op::Pad{.padding = {40, 30, 20, 10}, .padding_mode = PaddingMode::kReflect}, op::RandomCrop{.size = {13, 11}}}},
+    {"smaller than its crop", {op::CenterCrop{.size = {40, 41}, .fill = {1, 2, 3}}, op::RandomHorizontalFlip{}}},
+};
+
+class DeviceRows : public testing::TestWithParam<Case> {};
+
+TEST_P(DeviceRows, AreThoseOfTheEngine) {
+  const auto& [name, operations, least] = GetParam();
+  ASSERT_TRUE(check_kept_operations(operations)) << check_kept_operations(operations).error().message();
+  std::mt19937 random(1);
+  const auto number = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+  transform::Workspace workspace;
+  transform::AxisTable columns, rows;
+  for (int turn = 0; turn < 60; ++turn) {
+    const int channels = turn % 3 == 0 ? 1 : 3;
+    Operations all{op::Decode{.mode = channels == 1 ? ColorMode::kL : ColorMode::kRgb}};
+    all.insert(all.end(), operations.begin(), operations.end());
+    const auto chain = transform::Chain::compile_rest(all, 1, std::nullopt, Layout::kNhwc);
+    ASSERT_TRUE(chain) << chain.error().message();
+    const Shape& shape = (*chain)->output().shape;
+    const Size out{static_cast<int>(shape[0]), static_cast<int>(shape[1])};
+    const Image image = image_of({number(least.height, 90), number(least.width, 90)}, channels, random);
+    transform::Drawing drawing;
+    ASSERT_TRUE((*chain)->draw(image.size, {3, 0, static_cast<std::uint64_t>(turn)}, drawing));
+
+    std::vector<std::byte> expected((*chain)->output().bytes());
+    memory::PixelView needed = image.view();
+    needed.data = needed.row(drawing.region.top) + drawing.region.left * channels;
+    needed.width = drawing.region.width, needed.height = drawing.region.height;
+    ASSERT_TRUE((*chain)->apply(drawing, needed, workspace, {expected.data(), (*chain)->output()}));
+
+    std::vector<std::uint64_t> row(kept_row_bytes(operations, out) / 8 * 2);  // the second: nothing is kept
+    const std::span bytes = std::as_writable_bytes(std::span(row));
+    const auto written = write_kept_row(drawing, image.view(), columns, rows, bytes.first(bytes.size() / 2));
+    ASSERT_TRUE(written) << written.error().message();
+    clear_kept_row(bytes.subspan(bytes.size() / 2));
+    std::vector<std::uint8_t> found(2 * expected.size(), 9);
+    const cuda::KeptJob job{.in = reinterpret_cast<const std::uint8_t*>(row.data()),
+                            .in_stride = bytes.size() / 2,
+                            .out = found.data(),
+                            .out_stride = expected.size(),
+                            .rows = 2,
+                            .width = static_cast<std::uint32_t>(out.width),
+                            .height = static_cast<std::uint32_t>(out.height),
+                            .channels = static_cast<std::uint32_t>(channels)};
+    ASSERT_TRUE(cuda::check_job(job));
+    cuda::run_on_cpu(job);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_EQ(found[i], static_cast<std::uint8_t>(expected[i]))
+          << name << ", byte " << i << " of an image of " << image.size.height << " x " << image.size.width;
+      ASSERT_EQ(found[expected.size() + i], 0) << "a row of nothing is black";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Operations, DeviceRows, testing::ValuesIn(kCases), [](const auto& tested) {
+  std::string name = tested.param.name;
+  std::erase_if(name, [](char c) { return c == ' ' || c == ','; });
+  return name;
+});
+
+TEST(DeviceRowsRefuse, WhatADeviceDoesNot) {
+  const auto words = [](const Operations& operations) {
+    const auto checked = check_kept_operations(operations);
+    return checked ? std::string("accepted") : checked.error().message();
+  };
+  const op::Resize resize{.size = {8, 8}};
+  const op::RandomCrop border = bordered(PaddingMode::kConstant);
+  EXPECT_NE(words({op::ColorJitter{}}).find("color_jitter behind it is not done on a GPU"), std::string::npos);
+  EXPECT_NE(words({op::RandomErasing{}}).find("random_erasing behind it"), std::string::npos);
+  EXPECT_NE(words({op::RandomCrop{.size = {8, 8}, .pad_if_needed = true}}).find("pad_if_needed"), std::string::npos);
+  EXPECT_NE(words({resize, resize}).find("follows resize"), std::string::npos);
+  EXPECT_NE(words({op::RandomHorizontalFlip{}, resize}).find("follows random_horizontal_flip"), std::string::npos);
+  EXPECT_NE(words({border, resize}).find("follows random_crop"), std::string::npos);
+  EXPECT_NE(words({resize, border}).find("follows resize"), std::string::npos);
+  EXPECT_NE(words({border, op::Pad{}}).find("follows random_crop"), std::string::npos);
+  EXPECT_EQ(words({op::RandomCrop{.size = {8, 8}}, resize, op::CenterCrop{.size = {4, 4}}, op::Normalize{}}),
+            "accepted");
+}
+
+TEST(DeviceRowsRefuse, WeightsThatDoNotFit) {
+  const Operations operations{op::Resize{.size = {4, 4}}};
+  const auto chain = transform::Chain::compile_rest(operations, 0, std::nullopt, Layout::kNhwc);
+  ASSERT_TRUE(chain);
+  transform::AxisTable columns, rows;
+  std::vector<std::byte> row(kept_row_bytes(operations, {4, 4}), std::byte{5});
+  const std::vector<std::byte> before = row;
+  const auto written = [&](Size size) {
+    transform::Drawing drawing;
+    EXPECT_TRUE((*chain)->draw(size, {}, drawing));
+    const std::vector<std::uint8_t> pixels(static_cast<std::size_t>(size.width * size.height * 3));
+    return write_kept_row(drawing,
+                          {pixels.data(), size.width, size.height, 3, static_cast<std::size_t>(size.width * 3)},
+                          columns, rows, row);
+  };
+  const auto refused = written({90, 90});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kData);
+  EXPECT_NE(refused.error().message().find("from 90 x 90 to 4 x 4"), std::string::npos);
+  EXPECT_EQ(row, before) << "nothing is written by half";
+  EXPECT_TRUE(written({60, 60}));
+}
+
+TEST(DeviceRowsRefuse, ASecondBorderThatOnlyAnImageShows) {
+  const Operations operations{op::Resize{.size = {20, 0}}, op::CenterCrop{.size = {24, 24}}};
+  ASSERT_TRUE(check_kept_operations(operations));
+  const auto chain = transform::Chain::compile_rest(operations, 0, std::nullopt, Layout::kNhwc);
+  ASSERT_TRUE(chain);
+  transform::Drawing drawing;
+  ASSERT_TRUE((*chain)->draw({50, 60}, {}, drawing));
+  transform::AxisTable columns, rows;
+  std::vector<std::byte> row(kept_row_bytes(operations, {24, 24}));
+  const auto written = write_kept_row(drawing, {}, columns, rows, row);
+  ASSERT_FALSE(written);
+  EXPECT_NE(written.error().message().find("smaller than a crop"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace feedline::pipeline
