@@ -4,7 +4,7 @@
 
 bundle_notices.py WHEEL [SYSTEM]: asks the distribution which package each library comes from and stores that package's
 copyright file in the wheel's licence folder. To run before `auditwheel repair`, which lists the new files in RECORD.
-SYSTEM is the root of another system, as tools/systems makes them: a wheel for another processor has its libraries there.
+SYSTEM is the root of a system that tools/systems made: a wheel for another processor has its libraries there.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ def main(wheel: Path, system: Path | None = None) -> None:
                 libraries |= needed_libraries(Path(archive.extract(name, folder)), system)
         # the C++ library's, which is linked into the module
         for package in sorted({"libstdc++6"} | {package_of(library, system) for library in libraries}):
-            archive.write((system or Path("/")) / f"usr/share/doc/{package}/copyright", f"{licences}bundled/{package}.txt")
+            archive.write(
+                (system or Path("/")) / f"usr/share/doc/{package}/copyright", f"{licences}bundled/{package}.txt"
+            )
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ def main(wheel: Path, folder: Path, system: Path | None = None) -> None:
             if content is not None:
                 (folder / path.name).write_bytes(content)
                 (folder / path.name).chmod(0o755)
-                print(f"{path.name}: asks for glibc's first version in place of what came after {'.'.join(map(str, FLOOR))}")
+                print(f"{path.name}: asks for glibc's first version in place of later ones")
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ Fault = Callable[[int, str], str]  # number of the request, its path -> "", "503
 class RangeServer(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, root: Path) -> None:
-        super().__init__(("127.0.0.1", 0), functools.partial(_Handler, self))
+    def __init__(self, root: Path, address: tuple[str, int] = ("127.0.0.1", 0)) -> None:
+        super().__init__(address, functools.partial(_Handler, self))
         self.root = root
         self.requests: list[tuple[str, str]] = []  # path and range
         self.fault: Fault = lambda number, path: ""
