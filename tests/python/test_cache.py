@@ -177,7 +177,7 @@ MISTAKES = {
     "to_dtype after cache": lambda d: d.to_dtype("float32").cache(),
     "one in this chain already": lambda d: d.cache().resize(9).cache(),
     "decode: must be the first": lambda d: d.cache().decode("L"),
-    'must be "memory" or': lambda d: d.cache(3),
+    'must be "memory", "device" or': lambda d: d.cache(3),
     "budget must be": lambda d: d.cache(budget=0),
     "give one to the mixture": lambda d: feedline.mix([d.cache(), d.cache()]),
 }
