@@ -34,8 +34,13 @@ HWY_INLINE Sum dot(Word pairs, Sum sum) {
   const Word factors =
       hn::BitCast(Words(), hn::Set(d, (kX & 0xFFFF) | static_cast<int>(static_cast<unsigned>(kY) << 16)));
   Sum odd = hn::Zero(d);
+#if HWY_ARCH_X86  // adds where `sum` has its lanes
   const Sum even = hn::ReorderWidenMulAccumulate(d, pairs, factors, sum, odd);
   return hn::RearrangeToOddPlusEven(even, odd);
+#else  // NEON adds elsewhere, until the sums are rearranged
+  const Sum even = hn::ReorderWidenMulAccumulate(d, pairs, factors, hn::Zero(d), odd);
+  return hn::Add(sum, hn::RearrangeToOddPlusEven(even, odd));
+#endif
 }
 
 // The low or the high half of each block's lanes, of `a` and `b` in turn.
