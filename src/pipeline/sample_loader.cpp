@@ -72,7 +72,7 @@ Result<bool> SampleLoader::fetch(const Job& job) {
   FEEDLINE_CHECK_OK(read(job.index, job.place));
   meter_.count(Stage::kStorage, started, record_.bytes_read);
   // with a full cache the whole chain is quicker, which decodes only what it needs
-  if (cache == nullptr || !cache->is_open_for_more()) return false;
+  if (cache == nullptr || (!cache->is_on_device() && !cache->is_open_for_more())) return false;
   FEEDLINE_CHECK_OK(prepare(job));
   return true;
 }
