@@ -101,6 +101,29 @@ def test_dalis_index_leads_to_every_file(shards: list[Path]) -> None:
             assert found == [(member.name, tar.extractfile(member).read()) for member in tar if member.isreg()]  # type: ignore[union-attr]
 
 
+def test_dalis_index_is_read_in_place_of_a_scan_and_compared(shards: list[Path]) -> None:
+    for path in shards[0].parent.glob("*.feedline-index"):
+        path.unlink()
+    run(pattern(shards), "--as", "dali")
+    for path in shards[0].parent.glob("*.feedline-index"):
+        path.unlink()
+    dataset = feedline.open(pattern(shards))
+    assert f"{len(shards)} shards by DALI's indexes beside them: no scan" in dataset.explain()
+    assert not list(shards[0].parent.glob("*.feedline-index"))
+    by_index = [(dataset.key(i), dataset.encoded(i)) for i in range(len(dataset))]
+    state = dataset.fingerprint
+    assert feedline.inspect(pattern(shards)).findings == []
+    indexes = [shard.with_suffix(".idx") for shard in shards]
+    texts = [index.read_text() for index in indexes]
+    for index, text in zip(indexes, texts[1:] + texts[:1], strict=True):
+        index.write_text(text)
+    assert {found.code for found in feedline.inspect(pattern(shards)).findings} == {"foreign_index"}
+    scanned = feedline.open(pattern(shards))
+    assert f"the index '{indexes[0]}' is not of this shard, and is not used: " in scanned.explain()
+    assert [(scanned.key(i), scanned.encoded(i)) for i in range(len(scanned))] == by_index
+    assert scanned.fingerprint == state
+
+
 def test_energons_index_cuts_a_shard_between_samples(shards: list[Path], tmp_path: Path) -> None:
     run(pattern(shards), "--as", "energon")
     for shard in shards:

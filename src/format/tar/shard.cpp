@@ -5,13 +5,30 @@
 
 #include "format/class_names.h"
 #include "format/plain_copy.h"
+#include "format/tar/listed_members.h"
 #include "format/tar/shard_scan.h"
 
 namespace feedline::format {
 namespace {
 
+struct Indexed {
+  ShardIndex index;
+  std::string listed_by = {};
+};
+
+// By the index of another program, where there is one that fits; storage: what has the shard under its name.
+std::optional<Indexed> index_beside(const storage::Storage& storage, const ShardFile& file,
+                                    const storage::Reader& reader, const Shard::Opening& opening) {
+  ListedIndex listed = find_listed_index(storage, file, reader);
+  for (const std::string& why : listed.not_fitting)
+    if (opening.indexes.notes() != nullptr) opening.indexes.notes()->add(why);
+  if (!listed.index) return {};
+  return Indexed{std::move(*listed.index), std::move(listed.path)};
+}
+
 // first: a reader that has the file's beginning, where there is one.
-Result<ShardIndex> scan_and_keep(const ShardFile& file, const storage::Reader* first, const Shard::Opening& opening) {
+Result<Indexed> make_index(const storage::Storage& storage, const ShardFile& file, const storage::Reader* first,
+                           const Shard::Opening& opening) {
   struct Turn {
     explicit Turn(Shard::Scans& all) : scans(all) { scans.acquire(); }
     ~Turn() { scans.release(); }
@@ -19,6 +36,7 @@ Result<ShardIndex> scan_and_keep(const ShardFile& file, const storage::Reader* f
   };
   const Turn turn(opening.scans);
   FEEDLINE_TRY(const auto reader, file.storage->open_version(file.path, storage::Access::kRead, file.version));
+  if (auto beside = index_beside(storage, file, *reader, opening)) return std::move(*beside);
   FEEDLINE_TRY(auto class_names, stored_class_names(first ? *first : *reader));
   Findings findings;
   FEEDLINE_TRY(ShardScan scan, scan_shard(*reader, file.version, file.name, findings, std::move(class_names)));
@@ -26,7 +44,7 @@ Result<ShardIndex> scan_and_keep(const ShardFile& file, const storage::Reader* f
   FEEDLINE_TRY(const auto stat, reader->version());
   FEEDLINE_CHECK_OK(storage::check_version(file.name, file.version, stat));  // written to while it was scanned
   FEEDLINE_CHECK_OK(opening.indexes.save(*file.storage, file.path, scan.index));
-  return std::move(scan.index);
+  return Indexed{std::move(scan.index)};
 }
 
 }  // namespace
@@ -42,16 +60,15 @@ Result<std::unique_ptr<Shard>> Shard::open(std::shared_ptr<const storage::Storag
     const storage::Version version = kept->version();
     return std::unique_ptr<Shard>(new Shard({name, name, std::move(storage), version}, std::move(*kept), false));
   }
-  FEEDLINE_TRY(ShardFile file, locate_tar(std::move(storage), name, opening.indexes.notes()));
+  FEEDLINE_TRY(ShardFile file, locate_tar(storage, name, opening.indexes.notes()));
   const auto first = std::exchange(file.reader, nullptr);
-  auto index = opening.indexes.load(*file.storage, file.path, file.version);
-  if (!index) {
-    FEEDLINE_TRY(index, scan_and_keep(file, first.get(), opening));
-  }
-  return std::unique_ptr<Shard>(new Shard(std::move(file), std::move(*index), true));
+  if (auto kept = opening.indexes.load(*file.storage, file.path, file.version))
+    return std::unique_ptr<Shard>(new Shard(std::move(file), std::move(*kept), true));
+  FEEDLINE_TRY(Indexed made, make_index(*storage, file, first.get(), opening));
+  return std::unique_ptr<Shard>(new Shard(std::move(file), std::move(made.index), true, std::move(made.listed_by)));
 }
 
-Shard::Shard(ShardFile file, ShardIndex index, bool is_checked)
-    : ShardReader(std::move(file), is_checked), index_(std::move(index)) {}
+Shard::Shard(ShardFile file, ShardIndex index, bool is_checked, std::string listed_by)
+    : ShardReader(std::move(file), is_checked), index_(std::move(index)), listed_by_(std::move(listed_by)) {}
 
 }  // namespace feedline::format

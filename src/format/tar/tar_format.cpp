@@ -11,6 +11,7 @@
 #include "format/each_shard.h"
 #include "format/field_kind.h"
 #include "format/index_store.h"
+#include "format/tar/listed_members.h"
 #include "format/tar/tar_members.h"
 #include "format/unchecked_shard.h"
 
@@ -101,8 +102,12 @@ void TarFormat::take_samples() {
 }
 
 std::string TarFormat::summary() const {
-  if (left_out_ == 0) return {};
-  return std::to_string(left_out_) + " samples left out, as they lack a field";
+  const auto listed = std::ranges::count_if(shards_, [](const auto& shard) { return !shard->listed_by().empty(); });
+  std::string lines;
+  if (listed > 0) lines = std::to_string(listed) + " shards by DALI's indexes beside them: no scan";
+  if (left_out_ == 0) return lines;
+  if (!lines.empty()) lines += "\n";
+  return lines + std::to_string(left_out_) + " samples left out, as they lack a field";
 }
 
 // Not the shards' paths: a copy of the dataset elsewhere is the same dataset.
@@ -216,6 +221,7 @@ Result<SampleFiles> TarFormat::read_files(const Place& place) const {
   SampleFiles sample{std::string(index.key(place.sample)), std::nullopt, {}};
   if (members.empty()) return sample;
   FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.shard));
+  if (front(place) > 0) FEEDLINE_CHECK_OK(check_headers(place, members, *reader));
   memory::Record record;
   record.most_bytes = memory::usual_sample_limit();
   std::vector<Bytes> payloads(members.size());
@@ -241,11 +247,35 @@ Result<void> TarFormat::find_members(const Place& place, std::span<Member> membe
   return {};
 }
 
+Result<void> TarFormat::check_header(const Place& place, const Member& member, TarBlock block) const {
+  const ShardIndex& index = place.shard->index();
+  const std::string why = differs(block, index.key(place.sample), index.extension(member.extension), member.bytes);
+  if (why.empty()) return {};
+  auto error = data_error("the index '" + place.shard->listed_by() + "' is not of this shard: " + why +
+                              "; without the index the shard is looked through anew",
+                          "format");
+  error.error().where.offset = member.offset - kBlockBytes;
+  return error;
+}
+
+Result<void> TarFormat::check_headers(const Place& place, std::span<const Member> members,
+                                      const storage::Reader& reader) const {
+  std::array<std::byte, kBlockBytes> block;
+  for (const Member& member : members) {
+    if (member.extension == kAbsent) continue;
+    FEEDLINE_TRY(const std::size_t got, reader.read_at(member.offset - kBlockBytes, block));
+    if (got < block.size()) return storage_error("the file ends before a member: it became shorter", 0);
+    FEEDLINE_CHECK_OK(check_header(place, member, block));
+  }
+  return {};
+}
+
 Result<void> TarFormat::read_sample(const Place& place, memory::Record& record) const {
   record.pin.reset();
   ShortList<Member> members(fields_.size());
   FEEDLINE_CHECK_OK(find_members(place, members.all()));
   FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.shard));
+  if (front(place) > 0) FEEDLINE_CHECK_OK(check_headers(place, members.all(), *reader));
   ShortList<Bytes> payloads(fields_.size());
   FEEDLINE_CHECK_OK(fetch_members(reader, members.all(), record, payloads.all()));
   return accept_members(members.all(), payloads.all(), record);
@@ -259,7 +289,8 @@ Result<void> TarFormat::find_pieces(std::uint64_t index, std::vector<storage::Pi
   if (!range.is_dense()) return {};
   FEEDLINE_TRY(auto reader, open_shards_.reader(*place.shard));
   if (const auto view = reader->view(range.begin, 0); view && *view) return {};
-  pieces.push_back({std::move(reader), {}, range.begin, range.end - range.begin});
+  const std::uint64_t begin = range.begin - front(place);
+  pieces.push_back({std::move(reader), {}, begin, range.end - begin});
   return {};
 }
 
@@ -268,12 +299,18 @@ Result<void> TarFormat::accept(std::uint64_t index, std::span<const std::span<co
   record.pin.reset();
   const Bytes bytes = pieces.front();
   ShortList<Member> members(fields_.size());
-  if (auto found = find_members(place_of(index), members.all()); !found) return at(index, std::move(found).error());
-  const std::uint64_t begin = range_of(members.all()).begin;
+  const Place place = place_of(index);
+  if (auto found = find_members(place, members.all()); !found) return at(index, std::move(found).error());
+  const std::uint64_t begin = range_of(members.all()).begin - front(place);
   ShortList<Bytes> payloads(fields_.size());
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     const Member& member = members.all()[i];
     FEEDLINE_CHECK(member.offset - begin + member.bytes <= bytes.size());
+    if (front(place) > 0 && member.extension != kAbsent)
+      if (auto same =
+              check_header(place, member, bytes.subspan(member.offset - kBlockBytes - begin).first<kBlockBytes>());
+          !same)
+        return at(index, std::move(same).error());
     payloads.all()[i] = bytes.subspan(member.offset - begin, member.bytes);
   }
   if (auto accepted = accept_members(members.all(), payloads.all(), record); !accepted)

@@ -55,6 +55,11 @@ class TarFormat final : public RecordFormat {
   std::uint64_t compute_fingerprint(const std::vector<FieldChoice>& fields) const;
   // The member of each field, or kAbsent. An error: the sample lacks one that it must have, or it is empty.
   Result<void> find_members(const Place& place, std::span<ShardIndex::Member> members) const;
+  // Of a shard that another program indexed: are these members where it says? front(): what stands before each.
+  static std::uint64_t front(const Place& place) { return place.shard->listed_by().empty() ? 0 : kBlockBytes; }
+  Result<void> check_header(const Place& place, const ShardIndex::Member& member, TarBlock block) const;
+  Result<void> check_headers(const Place& place, std::span<const ShardIndex::Member> members,
+                             const storage::Reader& reader) const;
   Result<void> read_sample(const Place& place, memory::Record& record) const;
   Result<SampleFiles> read_files(const Place& place) const;
   // Where the error says that the shard is another one, its index is forgotten.

@@ -11,6 +11,7 @@
 #include "format/field_kind.h"
 #include "format/finding.h"
 #include "format/tar/field_choice.h"
+#include "format/tar/listed_members.h"
 #include "format/tar/shard.h"
 #include "format/tar/shard_scan.h"
 
@@ -70,6 +71,8 @@ Looked look(const OpenOptions& options, const std::vector<FieldChoice>& fields, 
   if (scan->index.samples() == 0 && !looked.findings.first_error())
     looked.findings.add({"no_samples", Severity::kWarning, name, "", {}, "the tar file holds no samples"});
   looked.scan = std::move(*scan);
+  if (!looked.findings.first_error())
+    compare_listed_indexes(*options.storage, *file, looked.scan->index, looked.findings);
   if (auto read = look_at_labels(**reader, fields, name, looked); !read) give_up(read.error());
   if (auto names = stored_class_names(**reader)) looked.class_names = std::move(*names);
   return looked;

@@ -13,12 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import made_data
 import pytest
 from made_tfrecords import example, record
 from range_server import RangeServer, serving
 from running_processes import HANG_S
 
 import feedline
+from feedline.packing import foreign_indexes
 
 _SHARDS = 1000
 _AT_ONCE = 8  # that must be under way together: 32 are allowed
@@ -99,6 +101,26 @@ def test_opening_takes_few_requests_a_shard_side_by_side_and_none_where_the_inde
     asking, asked_again = _requests_of(server, lambda: _open(server, _SHARDS, listing_age=0))
     assert Counter(path for path, _ in asked_again) == dict.fromkeys(asked, 1), "the version that the index is of"
     assert asking.fingerprint == dataset.fingerprint
+
+
+def test_an_index_of_dali_takes_the_place_of_a_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    members = [(f"{i:05d}.{end}", data) for i in range(1200) for end, data in (("bin", bytes(20_000)), ("cls", b"7"))]
+    (tmp_path / "served").mkdir()
+    made_data.write_tar(tmp_path / "served/x.tar", members)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    asked = {}
+    with serving(tmp_path / "served") as server:
+        for with_index in (False, True):
+            if with_index:
+                foreign_indexes.write(str(tmp_path / "served/x.tar"), "dali")
+            server.requests.clear()
+            dataset = feedline.open(server.url("x.tar"), fields=("bin", "cls"), index=tmp_path / str(with_index))
+            spans = [span.removeprefix("bytes=").split("-") for path, span in server.requests if path == "/x.tar"]
+            asked[with_index] = sum(int(end) + 1 - int(begin) for begin, end in spans)
+            assert ("by DALI's indexes" in dataset.explain()) == with_index
+            with dataset.loader(400, output="numpy", seed=0) as loader:
+                assert [batch.cls.tolist() for batch in loader] == [[7] * 400] * 3
+    assert asked[True] < 300_000 < 20_000_000 < asked[False], "bytes of the shard that opening takes"
 
 
 def test_the_first_epoch_asks_once_for_each_shard_that_was_not_asked_for(server: RangeServer) -> None:
