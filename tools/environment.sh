@@ -6,6 +6,7 @@
 #   feedline_venv [NAME...]       .venv in the checkout with tools/requirements/NAME.txt
 #   feedline_torch [demand]       torch into .venv: its CPU build where one is at hand; `demand`: any build
 #   feedline_original LIST DIR    an environment of its own in DIR with what LIST names
+#   feedline_beside LIST DIR      the same, with all that .venv has behind it, Feedline and torch among it
 #   feedline_build [tests]        compiles and installs the package into .venv; `tests`: C++ tests and example too
 #   feedline_repair WHEEL DIR [SYSTEM]  a self-contained copy of WHEEL in DIR
 #   feedline_ctest ARGUMENT...    C++ tests side by side; those that fail beside others once more, alone
@@ -144,6 +145,20 @@ feedline_original() { # LIST DIRECTORY
     "${pip[@]}" --quiet "$(feedline_names "$1" | grep '^torch==')+cpu" >/dev/null 2>&1 || true
   fi
   feedline_step "pip install of $name" "${pip[@]}" -r "$1" || return 1
+  echo "$wanted" >"$2/.requirements"
+}
+
+feedline_beside() { # LIST DIRECTORY
+  local wanted name
+  name=$(basename "$2")
+  wanted=$(sha256sum <"$1")
+  [ "$(cat "$2/.requirements" 2>/dev/null)" != "$wanted" ] || return 0
+  # shellcheck disable=SC2046  # a list of words
+  feedline_say "installing into ${2#"$FEEDLINE_ROOT"/}, beside .venv:" $(feedline_names "$1")
+  feedline_step "venv of $name" "$FEEDLINE_VENV/bin/python" -m venv --clear "$2" || return 1
+  "$FEEDLINE_VENV/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+    >"$("$2/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth"
+  feedline_step "pip install of $name" "$2/bin/python" -m pip install --constraint "$FEEDLINE_VENV/torch_constraint.txt" -r "$1" || return 1
   echo "$wanted" >"$2/.requirements"
 }
 

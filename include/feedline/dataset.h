@@ -172,11 +172,13 @@ class Dataset {
   // Keeps the 8-bit pixels that the operations so far give, from the first time that a sample is read, and does only
   // the operations behind it in every epoch. What comes out, and what is drawn, is what it would be without.
   // where: "memory" (one copy for all processes of this user on this machine that keep the same, freed with the last
-  // of them), or the path of a file (PATH.filling until every sample is in it), which later runs use, and open() reads.
+  // of them), the path of a file (PATH.filling until every sample is in it), which later runs use, and open() reads, or
+  // "device": the loader's GPU, where what is behind the cache is done then.
   // budget: bytes; samples over it are read and decoded in every epoch. 0: half of the memory that this process may
-  // use; of a file, no limit.
+  // use; of a file, no limit; of a device, on which all samples must fit, what is free there.
   // kConfig: a random operation before it, one that gives other than 8-bit pixels, samples that are arrays, a second
-  // cache, "device", which this version does not have. What stands at the path is looked at by loader() and sample().
+  // cache, an operation behind "device" that is not done there. What stands at the path is looked at by loader() and
+  // sample().
   Result<Dataset> cache(const std::string& where, std::uint64_t budget = 0) const;
   // How rows of these fields stand in a batch: kDense is arrays of one shape, kPadded is arrays whose first extent may
   // differ, kList anything. No fields: all that can. Text, bytes and JSON are lists without it, all else is dense; the

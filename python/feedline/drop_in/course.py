@@ -16,6 +16,7 @@ from ..errors import ConfigError
 from ..loader.loader import BadSample
 from . import fetch, state
 from .choices import Choice
+from .counted_streams import CountedStream, counted_stream
 from .sampler_epochs import SamplerEpochs
 from .settings import Settings
 
@@ -30,6 +31,7 @@ class Course:
         epoch: the one that begins next, or is being begun.
         cursor: of the epoch that was begun last.
         pending: the state that the next epoch goes on from.
+        counted: of the epoch that was begun last, where its stream goes on by a number of samples.
         settings: the loader's, as they were when the epoch began or an attribute of it was set last.
         latest: the iterator that was made last.
         running: iterators in the middle of an epoch.
@@ -49,6 +51,7 @@ class Course:
         self.epoch = 0
         self.cursor: state.Cursor | None = None
         self.pending: dict[str, Any] | None = None
+        self.counted: CountedStream | None = None
         self.settings: Settings | None = None  # until an epoch begins
         self.latest: weakref.ref[Any] | None = None
         self.running: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -67,7 +70,7 @@ class Course:
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: everything but iterators, which belong to this one."""
-        return {**self.__dict__, "settings": None, "latest": None, "running": None}
+        return {**self.__dict__, "settings": None, "counted": None, "latest": None, "running": None}
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         self.__dict__.update(attributes, running=weakref.WeakSet())
@@ -93,6 +96,9 @@ class Course:
         else:
             self._sampler_epochs.advance(state.samplers_of(order))
         settings.seed_order(self.epoch)
+        self.counted = counted_stream(settings)
+        if self.counted is not None:
+            self.counted.begin(self.epoch, self.pending)
 
     def open(self, settings: Settings) -> tuple[state.Cursor, dict[str, Any] | None]:
         """For an iterator that begins: where it stands, and the state that it goes on from, if any."""
@@ -160,6 +166,8 @@ class Course:
         """The epoch to tell persistent workers' datasets. Fresh workers have a fresh copy and need none."""
         if (self.fresh_workers and not next_epoch) or not callable(getattr(dataset, "set_epoch", None)):
             return None
+        if self.counted is not None:
+            return self.counted.epoch_to_tell(self.epoch - 1)
         for name in ("epoch", "_epoch"):
             value = None if next_epoch else getattr(dataset, name, None)
             if value is not None:
@@ -186,12 +194,19 @@ class Course:
             iterator.await_states()
             cursor = iterator.state_cursor()
         own = self._unread_state(settings) if cursor is None else cursor.own_state()
+        counted = self._counted_part(cursor)
         if cursor is not None and not cursor.finished:
-            return state.to_json(cursor, settings, own)
+            return state.to_json(cursor, settings, own) | counted
         lives_on = cursor is not None and settings.persistent_workers and iterator is not None
         epoch = self.epoch if cursor is None else cursor.epoch + 1
         base_seed = cursor.base_seed if cursor is not None and lives_on else None
-        return state.of_next_epoch(cursor, epoch, settings, own, base_seed)
+        return state.of_next_epoch(cursor, epoch, settings, own, base_seed) | counted
+
+    def _counted_part(self, cursor: state.Cursor | None) -> dict[str, Any]:
+        """What a stream that goes on by a number of samples says of itself, once an epoch has begun."""
+        if cursor is None or self.counted is None:
+            return {}
+        return {"counted": self.counted.state(cursor.delivered, next_epoch=cursor.finished)}
 
     def _unread_state(self, settings: Settings) -> dict[str, Any] | None:
         """Of a map-style dataset that this process will read, before it has. An iterator's begins with iter()."""

@@ -193,8 +193,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._sampler_ended = False
         again = self._order_to_read_again()
         if self._dataset_kind == ITERABLE and self._cursor.delivered:
-            assert self._resume is not None  # or nothing of this epoch was delivered
-            cycle_from = (self._resume["last_worker"] + 1) % self._num_workers
+            cycle_from = self._first_worker_behind()
         elif self._cursor.delivered:
             cycle_from = self._cursor.delivered % self._num_workers
         cycle = itertools.chain(range(cycle_from, self._num_workers), itertools.cycle(range(self._num_workers)))
@@ -204,6 +203,14 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 self._crew.send(worker, 0, EPOCH, self._epoch_start(worker, again))
         for _ in range(self._prefetch_factor * self._num_workers):
             self._try_put_index()
+
+    def _first_worker_behind(self) -> int:
+        """Of a stream that is gone on with: whose batch comes first."""
+        resume, counted = self._resume, self._course.counted
+        assert resume is not None  # or nothing of this epoch was delivered
+        if counted is not None and (counted.begins_anew or resume["num_workers"] != self._num_workers):
+            return 0
+        return int(resume["last_worker"] + 1) % self._num_workers
 
     def _has_one_reader(self) -> bool:
         """With central_batching: others would give the same samples again.
@@ -240,7 +247,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         dataset_epoch = self._course.dataset_epoch(settings.dataset)
         start = EpochStart(self._cursor.epoch, self._shared_seed, dataset_epoch, batch_size=settings.batch_size)
         start.mark = self._mark if worker in self._unknown else None
-        if self._resume is not None and self._resume.get("workers"):
+        if self._resume is not None and self._resume.get("workers") and not self._is_counted():
             taken = self._resume["workers"][worker]
             start.state, start.since, start.ended = taken["state"], taken["since"], taken.get("ended", False)
             if not start.ended:
@@ -255,6 +262,10 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 )
         start.again = again.get(worker, [])
         return start
+
+    def _is_counted(self) -> bool:
+        """Whether the stream itself passes over what was delivered before."""
+        return self._resume is not None and "counted" in self._resume and self._course.counted is not None
 
     def _order_to_read_again(self) -> dict[int, list[Any]]:
         """By worker: the batches that a map-style dataset with a state had read since it was asked for that."""

@@ -35,7 +35,8 @@ class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
         if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
             torch.utils.data.graph_settings.apply_sharding(self._dataset, self._world_size, self._rank)
         resume = (self._resume or {}).get("workers")
-        resume = resume[0] if resume else None
+        is_counted = self._course.counted is not None and "counted" in (self._resume or {})
+        resume = resume[0] if resume and not is_counted else None
         dataset_state = (resume or {}).get("state")
         if dataset_state is not None and dataset_state.get("dataset") is not None:
             self._dataset.load_state_dict(dataset_state["dataset"])

@@ -336,7 +336,7 @@ def check(state: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
         )
     workers = state.get("workers", ())
     within = state["delivered"] or any(w["state"] is not None and not w.get("ended") for w in workers)
-    if kind == "iterable" and within and state["num_workers"] != settings.num_workers:
+    if kind == "iterable" and within and state["num_workers"] != settings.num_workers and "counted" not in state:
         raise ConfigError(
             f"load_state_dict: an iterable dataset has its position in each worker; the state has "
             f"{state['num_workers']} worker(s) and this loader {settings.num_workers}. Resume with the same "

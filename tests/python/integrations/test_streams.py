@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streaming datasets of others under the drop-in: as with torch's loader or their own, and gone on with from states.
+
+MosaicML's and LitData's need environments of their own (build/streams), which the whole of `tools/test --integrations`
+makes.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+WORKERS = ("0", "2", "persistent")
+_HANG_S = 600
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """`found(KIND)`: what stream_runs.py tells of it, run once."""
+    made = {}
+
+    def runs(kind):
+        if kind not in made:
+            made[kind] = _run(kind, tmp_path_factory.mktemp(kind))
+        return made[kind]
+
+    return runs
+
+
+def _run(kind, folder):
+    python = Path(os.environ.get("FEEDLINE_STREAMS", "/nowhere"), kind, "bin", "python")
+    if not python.exists():
+        if importlib.util.find_spec(kind) is None:
+            pytest.skip(f"{kind} is not installed; the whole of tools/test --integrations does that")
+        python = Path(sys.executable)
+    script = Path(__file__).with_name("stream_runs.py")
+    done = subprocess.run(
+        [str(python), str(script), kind, str(folder / "data")], capture_output=True, text=True, timeout=_HANG_S
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def flat(epoch):
+    return [sample for batch in epoch for sample in batch]
+
+
+@pytest.mark.parametrize("kind", ["streaming", "litdata"])
+def test_what_comes_is_what_their_own_loader_gives_epoch_by_epoch(found, kind):
+    for workers in WORKERS:
+        runs = found(kind)[workers]
+        assert runs["feedline"]["epochs"] == runs["own"]["epochs"], workers
+        assert len({str(epoch) for epoch in runs["feedline"]["epochs"]}) == 3  # each is shuffled anew
+        assert set(flat(runs["feedline"]["epochs"][2])) == set(range(61))
+
+
+@pytest.mark.parametrize("kind", ["streaming", "datasets", "webdataset"])
+def test_what_comes_is_what_torchs_loader_gives(found, kind):
+    for workers in WORKERS:
+        runs = found(kind)[workers]
+        assert runs["feedline"]["epochs"] == runs["torch"]["epochs"], workers
+        assert set(flat(runs["feedline"]["epochs"][2])) == set(range(61))
+
+
+@pytest.mark.parametrize("kind", ["streaming", "litdata"])
+def test_a_state_goes_on_in_any_epoch_and_behind_its_end(found, kind):
+    for workers in WORKERS:
+        runs = found(kind)[workers]["feedline"]
+        for place in ("first", "within", "end"):
+            assert runs[place]["loaded"] == runs[place]["going_on"], (workers, place)
+        assert 0 < len(flat(runs["within"]["loaded"][0])) < 61
+
+
+@pytest.mark.parametrize("kind", ["streaming", "litdata"])
+def test_a_state_goes_on_as_one_of_their_own_loader(found, kind):
+    for workers in WORKERS:
+        runs = found(kind)[workers]
+        assert runs["feedline"]["within"] == runs["own"]["within"], workers
+
+
+@pytest.mark.parametrize("kind", ["streaming", "litdata"])
+def test_another_number_of_workers_goes_on_with_what_is_left(found, kind):
+    for workers in ("2", "persistent"):
+        place = found(kind)[workers]["feedline"]["other_workers"]
+        assert sorted(flat(place["loaded"][0])) == sorted(flat(place["going_on"][0]))
+        assert set(flat(place["loaded"][1])) == set(range(61))
+
+
+def test_webdatasets_pipelines_go_on_where_workers_begin_with_the_epoch(found):
+    runs = found("webdataset")
+    assert runs["2"]["feedline"]["within"]["loaded"] == runs["2"]["feedline"]["within"]["going_on"]
+    for workers in WORKERS:  # their count of epochs is nobody's to set: the first one alone
+        place = runs[workers]["feedline"]["first"]
+        assert place["loaded"][0] == place["going_on"][0], workers
+
+
+def test_tables_of_hugging_face_go_on_within_the_epoch(found):
+    runs = found("datasets")
+    for place in ("first", "within", "end"):
+        assert runs["2"]["feedline"][place]["loaded"] == runs["2"]["feedline"][place]["going_on"], place
+    for workers in WORKERS:
+        place = runs[workers]["feedline"]["within"]
+        assert place["loaded"][0] == place["going_on"][0], workers
