@@ -10,6 +10,7 @@
 #include "format/format.h"
 #include "format/tar/field_choice.h"
 #include "format/tar/shard.h"
+#include "format/tar/tar_header.h"
 
 namespace feedline::format {
 
