@@ -18,7 +18,7 @@ std::unique_ptr<cuda::FakeDriver> fake;
 DeviceUnderTest faked(bool held, const char* file) {
   return {.make =
               [held, file] {
-                fake = std::make_unique<cuda::FakeDriver>(2, cuda::kFakeBytes, 12'060, file);
+                if (!fake) fake = std::make_unique<cuda::FakeDriver>(2, cuda::kFakeBytes, 12'060, file);
                 fake->hold(held);
                 return *cuda_device(1);
               },
