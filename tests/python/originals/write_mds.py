@@ -5,6 +5,7 @@ import io
 import json
 import sys
 from decimal import Decimal
+from importlib.machinery import ModuleSpec
 from unittest import mock
 
 import numpy as np
@@ -12,7 +13,7 @@ from PIL import Image
 
 # torchvision's wheel does not load beside torch's CPU build; streaming takes base classes of it that are not used here
 for name in ("torchvision", "torchvision.datasets", "torchvision.transforms", "torchvision.transforms.functional"):
-    sys.modules[name] = mock.MagicMock(VisionDataset=object, CIFAR10=object)
+    sys.modules[name] = mock.MagicMock(VisionDataset=object, CIFAR10=object, __spec__=ModuleSpec(name, None))
 
 from streaming import MDSWriter, StreamingDataset  # noqa: E402
 from streaming.base.hashing import get_hashes  # noqa: E402
