@@ -132,19 +132,20 @@ feedline_venv() {
 # An environment of its own for a library that would not bear others beside it. Where torch is asked for, that is the
 # CPU build if one is at hand.
 feedline_original() { # LIST DIRECTORY
-  local wanted name
+  local wanted name links uv=("$FEEDLINE_VENV/bin/uv" --native-tls pip install --python "$2/bin/python")
   name=$(basename "$2")
   wanted=$(sha256sum <"$1")
   [ "$(cat "$2/.requirements" 2>/dev/null)" != "$wanted" ] || return 0
   # shellcheck disable=SC2046  # a list of words
   feedline_say "installing into ${2#"$FEEDLINE_ROOT"/}:" $(feedline_names "$1")
-  # the pip of .venv installs there: one of its own would take longer than some of these libraries
-  feedline_step "venv of $name" "$FEEDLINE_VENV/bin/python" -m venv --clear --without-pip "$2" || return 1
-  local pip=("$FEEDLINE_VENV/bin/python" -m pip --python "$2/bin/python" install --no-compile)
+  # uv, of tools/requirements/test.txt: seconds, where venv with a pip of its own takes minutes on a busy machine
+  feedline_step "venv of $name" "$FEEDLINE_VENV/bin/uv" venv --clear --python "$FEEDLINE_VENV/bin/python" "$2" || return 1
+  links=$(feedline_pip config get global.find-links 2>/dev/null || true) # which uv does not read
+  [ -z "$links" ] || uv+=(--find-links "$links")
   if feedline_names "$1" | grep -q '^torch=='; then
-    "${pip[@]}" --quiet "$(feedline_names "$1" | grep '^torch==')+cpu" >/dev/null 2>&1 || true
+    "${uv[@]}" --quiet "$(feedline_names "$1" | grep '^torch==')+cpu" >/dev/null 2>&1 || true
   fi
-  feedline_step "pip install of $name" "${pip[@]}" -r "$1" || return 1
+  feedline_step "install of $name" "${uv[@]}" -r "$1" || return 1
   echo "$wanted" >"$2/.requirements"
 }
 
