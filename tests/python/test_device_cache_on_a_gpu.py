@@ -82,6 +82,10 @@ def test_memory_is_taken_once_and_given_back(photos: Path) -> None:
 
 
 def test_what_does_not_fit_is_refused_with_the_numbers(photos: Path) -> None:
-    dataset = feedline.open(photos).resize((30_000, 30_000)).cache("device").random_crop(96)
+    dataset = feedline.open(photos).resize((4_000, 4_000)).cache("device").random_crop(96)
+    free, _ = torch.cuda.mem_get_info()
+    held = torch.empty(free - (2 << 30), dtype=torch.uint8, device="cuda")  # the images are 4.3 GiB
     with pytest.raises(feedline.ConfigError, match=r'need \d+\.\d\d GiB and .* free.*cache\("memory"\)'):
         dataset.loader(16, device="cuda")
+    del held
+    torch.cuda.empty_cache()
