@@ -31,6 +31,8 @@ Names = dict[str, Any]
 # by document, and the beginning of a block: why it does not run here, and where it does
 NOT_RUN = {
     ("device.md", "loader = train."): "a GPU; tests/python/test_gpu.py",
+    ("device.md", "train = feedline.open("): "a GPU; tests/python/test_device_cache.py",
+    ("drop-in.md", "from feedline.integrations.meter"): "a tracker; tests/python/integrations/test_meter.py",
     ("drop-in.md", "import feedline.integrations"): "frameworks; tests/python/integrations",
     ("drop-in.md", "data = wds."): "webdataset; tests/python/drop_in/test_lowering_webdataset_fields.py",
     ("findings.md", "# SPDX"): "a file of its own; tests/python/findings/test_an_added_cause.py",
