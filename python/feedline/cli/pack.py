@@ -113,8 +113,8 @@ def pack(
             or on_error != "raise"
         ):
             raise click.UsageError(
-                "--raw writes one file of all samples: it goes with --format, --fields, --split, --image-folder, --spool, "
-                "--num-workers and --json only"
+                "--raw writes one file of all samples: it goes with --format, --fields, --split, --image-folder, "
+                "--spool, --num-workers and --json only"
             )
         said: dict[str, Any] = {"format": format_, "fields": fields, "split": split, "images": image_folder}
         return _pack_pixels(source, output, said, raw, spool, num_workers, as_json)
