@@ -62,8 +62,8 @@ class GuardedLoader {
   Loader loader_;
   std::mutex mutex_;
   std::atomic<bool> closing_ = false;
-  std::atomic<pid_t> started_in_ = 0;  // process whose threads fill the batches; 0: none yet
-  std::uint64_t taken_ = 0;            // errors that take_errors() has handed out
+  std::atomic<pid_t> started_in_ = 0;     // process whose threads fill the batches; 0: none yet
+  std::uint64_t taken_ = 0;               // errors that take_errors() has handed out
   std::atomic<bool> has_errors_ = false;  // written under mutex_
 };
 
