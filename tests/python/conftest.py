@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -17,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 pytest.importorskip("feedline", reason="the package is not installed")
 pytest.importorskip("PIL", reason="Pillow, which makes the images, is not installed")
 
+import made_cuda
 import made_data
 import PIL
 
@@ -49,6 +51,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tars(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """The same photos in three tars, in the same order."""
     return made_data.make_tars(folder, tmp_path_factory.mktemp("tars"), shards=3)
+
+
+@pytest.fixture(scope="session")
+def cuda_driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The stand-in of CUDA's driver: a library, which takes seconds to compile."""
+    return made_cuda.build(tmp_path_factory.mktemp("cuda"))
+
+
+@pytest.fixture
+def gpu(cuda_driver: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[made_cuda.Gpu]:
+    """GPUs of the stand-in, which must have kept all rules and have nothing left at the end."""
+    monkeypatch.setenv("FEEDLINE_CUDA_DRIVER", str(cuda_driver))
+    fake = made_cuda.Gpu(cuda_driver)
+    yield fake
+    gc.collect()
+    fake.hold(False)
+    assert fake.broken_rules == ""
+    for what in ("memory", "contexts", "streams", "events", "pinned"):
+        assert fake.count(what) == 0 or fake.was_lost, what  # of a lost GPU nothing can be given back
 
 
 @pytest.fixture

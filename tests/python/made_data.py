@@ -39,6 +39,19 @@ def make_folder(root: Path, per_class: int = 7) -> Path:
     return root
 
 
+def make_uneven_folder(root: Path, count: int) -> Path:
+    """Photos in three classes, no two of one size, from 320 x 240 on."""
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    for number in range(count):
+        folder = root / f"class{number % 3}"
+        folder.mkdir(parents=True, exist_ok=True)
+        picture = Image.fromarray(rng.integers(0, 255, (12, 16, 3), np.uint8)).resize((320 + number, 240 + 2 * number))
+        picture.save(folder / f"{number:03}.jpg", quality=90)
+    return root
+
+
 def make_tars(folder: Path, root: Path, shards: int = 1) -> list[Path]:
     """The files of `folder` in its order, spread over `shards` tars with a .cls member beside each image."""
     root.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +18,6 @@ import feedline
 
 STATISTICS = (feedline.IMAGENET_MEAN, feedline.IMAGENET_STD)
 Batches = list[list[Any]]
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made_cuda.build(tmp_path_factory.mktemp("cuda"))
-
-
-@pytest.fixture
-def gpu(built: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[made_cuda.Gpu]:
-    monkeypatch.setenv("FEEDLINE_CUDA_DRIVER", str(built))
-    fake = made_cuda.Gpu(built)
-    yield fake
-    gc.collect()
-    fake.hold(False)
-    assert fake.broken_rules == ""
-    for what in ("memory", "contexts", "streams", "events", "pinned"):
-        assert fake.count(what) == 0, what
 
 
 def on_host(dataset: feedline.Dataset, options: dict[str, Any], epochs: int = 2) -> Batches:

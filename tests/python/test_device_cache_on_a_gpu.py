@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import made_data
 import pytest
 
 import feedline
@@ -22,15 +22,7 @@ STATISTICS = (feedline.IMAGENET_MEAN, feedline.IMAGENET_STD)
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    image = pytest.importorskip("PIL.Image")
-    folder = tmp_path_factory.mktemp("photos")
-    rng = np.random.default_rng(0)
-    for number in range(96):
-        (folder / f"class{number % 3}").mkdir(exist_ok=True)
-        small = rng.integers(0, 255, (12, 16, 3), np.uint8)
-        picture = image.fromarray(small).resize((320 + number, 240 + 2 * number))
-        picture.save(folder / f"class{number % 3}" / f"{number:03}.jpg", quality=90)
-    return folder
+    return made_data.make_uneven_folder(tmp_path_factory.mktemp("photos"), 96)
 
 
 def cropped(dataset: feedline.Dataset) -> feedline.Dataset:

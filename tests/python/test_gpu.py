@@ -7,7 +7,6 @@ import gc
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +18,6 @@ import feedline
 
 STREAM_IS_THE_DEFAULT, NO_STREAM = 1, -1
 IN_HOST_MEMORY, ON_A_GPU = 1, 2  # DLPack's kinds of devices
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made_cuda.build(tmp_path_factory.mktemp("cuda"))
-
-
-@pytest.fixture
-def gpu(built: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[made_cuda.Gpu]:
-    monkeypatch.setenv("FEEDLINE_CUDA_DRIVER", str(built))
-    fake = made_cuda.Gpu(built)
-    yield fake
-    gc.collect()
-    fake.hold(False)
-    assert fake.broken_rules == ""
-    for what in ("memory", "contexts", "streams", "events", "pinned"):
-        assert fake.count(what) == 0 or fake.was_lost, what  # of a lost GPU nothing can be given back
 
 
 @pytest.fixture
@@ -305,13 +287,13 @@ def test_a_process_that_was_forked(gpu: made_cuda.Gpu, numbers: feedline.Dataset
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_exit_with_batches_in_hand(built: Path) -> None:
+def test_exit_with_batches_in_hand(cuda_driver: Path) -> None:
     program = (
         "import feedline, numpy as np\n"
         "loader = feedline.arrays(y=np.arange(40)).loader(8, device='cuda', output='dlpack')\n"
         "held = [(batch, batch.y.__dlpack__(stream=1)) for batch in loader]\n"
         "more = iter(loader); next(more)\n"
     )
-    environment = {**os.environ, "FEEDLINE_CUDA_DRIVER": str(built)}
+    environment = {**os.environ, "FEEDLINE_CUDA_DRIVER": str(cuda_driver)}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")

@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import made_data
 import numpy as np
 import pytest
 
@@ -37,15 +38,7 @@ def wide() -> feedline.Dataset:
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    image = pytest.importorskip("PIL.Image")
-    folder = tmp_path_factory.mktemp("photos")
-    rng = np.random.default_rng(0)
-    for number in range(48):
-        (folder / f"class{number % 3}").mkdir(exist_ok=True)
-        small = rng.integers(0, 255, (12, 16, 3), np.uint8)
-        picture = image.fromarray(small).resize((320 + number, 240 + number))
-        picture.save(folder / f"class{number % 3}" / f"{number:03}.jpg", quality=90)
-    return folder
+    return made_data.make_uneven_folder(tmp_path_factory.mktemp("photos"), 48)
 
 
 def augmented(folder: Path) -> feedline.Dataset:

@@ -5,18 +5,10 @@ import io
 import json
 import sys
 from decimal import Decimal
-from importlib.machinery import ModuleSpec
-from unittest import mock
 
 import numpy as np
 from PIL import Image
-
-# torchvision's wheel does not load beside torch's CPU build; streaming takes base classes of it that are not used here
-for name in ("torchvision", "torchvision.datasets", "torchvision.transforms", "torchvision.transforms.functional"):
-    sys.modules[name] = mock.MagicMock(VisionDataset=object, CIFAR10=object, __spec__=ModuleSpec(name, None))
-
-from streaming import MDSWriter, StreamingDataset  # noqa: E402
-from streaming.base.hashing import get_hashes  # noqa: E402
+from streaming_here import MDSWriter, StreamingDataset, get_hashes, shown
 
 folder, draw = sys.argv[1], np.random.default_rng(7)
 SCALARS = ["uint8", "uint16", "uint32", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
@@ -72,16 +64,6 @@ def sample(i, number):
         "jpegs": [image(4), image(5)],
         "array": [jpeg()],
     }
-
-
-def shown(value):
-    if isinstance(value, np.ndarray):
-        return [value.dtype.name, list(value.shape), value.tobytes().hex()]
-    if isinstance(value, Image.Image):
-        return shown(np.asarray(value))
-    if isinstance(value, bytes):
-        return value.hex()
-    return value.item() if isinstance(value, np.generic) else str(value) if isinstance(value, Decimal) else value
 
 
 hashes = sorted(name for name in get_hashes() if not name.startswith("sha512_"))
