@@ -3,6 +3,7 @@
 
 import io
 import pathlib
+import struct
 import tarfile
 
 FORMATS = {"ustar": tarfile.USTAR_FORMAT, "gnu": tarfile.GNU_FORMAT, "pax": tarfile.PAX_FORMAT}
@@ -41,6 +42,11 @@ def main() -> None:
     seeds["empty.tar"] = bytes(1024)
     for name, content in seeds.items():
         (folder / name).write_bytes(content)
+    beside = folder.parent / "beside_tar"
+    beside.mkdir(exist_ok=True)
+    (beside / "dali_1.1.idx").write_text("v1.1 2\njpg 512 3 cls 1536 1\njpg 2560 5 cls 3584 1\n")
+    (beside / "dali_1.2.idx").write_text("v1.2 2\njpg 512 3 a/1.jpg cls 1536 1 a/1.cls\njpg 2560 5 2.jpg\n")
+    (beside / "energon.idx").write_bytes(struct.pack("<3Q", 0, 2048, 4096))
 
 
 if __name__ == "__main__":
