@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is packed: the samples of a dataset in their order, as a shard takes them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import _engine
+from ..data import arguments
+from ..data.sources import warn_of_merged_folders
+from ..errors import DataError, StorageError
+from .layouts import Layout, MdsLayout, TarLayout
+from .mds_columns import Columns, Content
+from .mds_shard import MdsSettings
+from .names import text
+from .transcoders import Check, Transcoder
+
+_ORDER_CHUNK = 1 << 16  # positions of the order that are asked for at a time
+_MOST_UNREADABLE = 1000  # samples that are tried before the columns of a dataset are given up
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What a shard takes of a sample; or why there is none."""
+
+    position: int
+    key: str
+    content: Content
+    files: int = 0
+    rewritten: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    error: Exception | None = None
+
+
+class Source:
+    """The samples of a dataset, in the order in which they are packed. Used by several threads at once."""
+
+    def __init__(
+        self, dataset: _engine.Dataset, layout: Layout, transcoders: Sequence[Transcoder], shuffle: bool, seed: int
+    ) -> None:
+        self.dataset = self._dataset = dataset
+        self.layout = layout
+        self.keeps_sizes = all(isinstance(transcoder, Check) for transcoder in transcoders)
+        self._transcoders = transcoders
+        self._shuffle, self._seed = shuffle, seed
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def order(self, first: int, end: int) -> Iterator[tuple[int, int]]:
+        """(position, index in the dataset) from position ``first`` to before ``end``."""
+        for begin in range(first, end, _ORDER_CHUNK):
+            count = min(_ORDER_CHUNK, end - begin)
+            indices = _engine.sample_order(
+                samples=len(self),
+                shard_ends=[],
+                shuffle=self._shuffle,
+                shard_window=0,
+                seed=self._seed,
+                epoch=0,
+                begin=begin,
+                count=count,
+            )
+            yield from zip(range(begin, begin + count), indices.tolist(), strict=True)
+
+    def read(self, position: int, index: int) -> Packed:
+        """Everything about one sample that takes time. Errors of the sample come back in it."""
+        try:
+            return self._read(position, index)
+        except (DataError, StorageError) as error:
+            return Packed(position, self._dataset.key(index), [], error=error)
+
+    def _read(self, position: int, index: int) -> Packed:
+        stored_key, label, files = self._dataset.files(index)
+        key = self.layout.key(stored_key, files[0][0])
+        kept = _transcoded(key, files, self._transcoders)
+        return Packed(
+            position,
+            key,
+            self.layout.content(key, label, kept),
+            files=len(files),
+            rewritten=sum(content != stored for (_, content), (_, stored) in zip(kept, files, strict=True)),
+            bytes_before=sum(len(stored) for _, stored in files),
+            bytes_after=sum(len(content) for _, content in kept),
+        )
+
+    def planned_bytes(self, index: int) -> int:
+        """What the sample takes of a shard, as it is stored."""
+        stored_key, label, files = self._dataset.file_sizes(index)
+        key = self.layout.key(stored_key, files[0][0])
+        return self.layout.planned(key, label, [(text(extension).lower(), size) for extension, size in files])
+
+
+def _transcoded(key: str, files: Sequence[tuple[bytes, bytes]], transcoders: Sequence[Transcoder]) -> Content:
+    """The files of a sample, with their extensions, behind all transcoders."""
+    kept = []
+    for stored_extension, content in files:
+        extension = text(stored_extension).lower()
+        try:
+            for transcoder in transcoders:
+                extension, content = transcoder(extension, content)
+        except DataError as error:
+            raise DataError(f"{error} (sample {key}.{extension})", key=key, stage=error.stage) from None
+        kept.append((extension, content))
+    return kept
+
+
+def _columns_of(dataset: _engine.Dataset, transcoders: Sequence[Transcoder], with_key: bool) -> Columns:
+    """Those of the first sample that can be read. Raises what it raises where none can."""
+    first: Exception | None = None
+    for index in range(min(len(dataset), _MOST_UNREADABLE)):
+        try:
+            stored_key, label, files = dataset.files(index)
+            return Columns.of_sample(label, _transcoded(text(stored_key), files, transcoders), with_key)
+        except (DataError, StorageError) as error:
+            first = first or error
+    assert first is not None
+    raise first
+
+
+def opened(
+    source: str | os.PathLike[str],
+    format: str | None,
+    fields: str | Sequence[str] | None,
+    limits: dict[str, int | None],
+    shuffle: bool,
+    seed: int,
+    transcoders: Sequence[Transcoder],
+    settings: MdsSettings | None,
+    with_key: bool,
+) -> tuple[Source, dict[str, Any]]:
+    dataset = _engine.open(os.fspath(source), format or "", arguments.field_specs("pack", fields), "", listing_age_s=0)
+    warn_of_merged_folders("pack", dataset, callers=2)
+    layout: Layout = TarLayout(dataset)
+    if settings is not None:
+        layout = MdsLayout(_columns_of(dataset, transcoders, with_key), settings)
+    wanted: dict[str, Any] = {
+        "fingerprint": f"{dataset.fingerprint:016x}",
+        "samples": len(dataset),
+        "shuffle": shuffle,
+        "seed": seed if shuffle else None,
+        "transcoders": [transcoder.description for transcoder in transcoders],
+        **limits,
+        **layout.arguments,
+    }
+    return Source(dataset, layout, transcoders, shuffle, seed), wanted
