@@ -24,7 +24,7 @@ import functools
 import math
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 _SIMULATED = 384  # batches, at least, after the first ones
@@ -55,6 +55,18 @@ class Batch:
     @property
     def made(self) -> float:
         return self.waiting + self.cpu
+
+    def taking(self, factor: float) -> Batch:
+        """The same where making it and handing it over take `factor` times as long."""
+        return replace(
+            self,
+            waiting=self.waiting * factor,
+            ahead=self.ahead * factor,
+            disk=self.disk * factor,
+            cpu=self.cpu * factor,
+            packing=self.packing * factor,
+            unpacking=self.unpacking * factor,
+        )
 
 
 def cycle_ms(batch: Batch, workers: int, cpus: float, prefetch: int = 2, present: int | None = None) -> float:

@@ -115,13 +115,7 @@ def cycle_ms(summary: Summary, workers: int, cpus: float | None = None) -> float
 def with_loader_taking(batch: Batch, factor: float) -> Batch:
     """All that the loader does takes `factor` times as long, and so does a batch of it alone. The step is as it was."""
     return replace(
-        batch,
-        waiting=batch.waiting * factor,
-        ahead=batch.ahead * factor,
-        disk=batch.disk * factor,
-        cpu=batch.cpu * factor,
-        packing=batch.packing * factor,
-        unpacking=batch.unpacking * factor,
+        batch.taking(factor),
         exchange=batch.exchange * factor,
         drawing=batch.drawing * factor,
         order=batch.order * factor,

@@ -102,13 +102,7 @@ def with_samples(batch: Batch, factor: float) -> Batch:
     Its times are those of batches joined, or have the spread of a sum. How halves of a batch differ is not known.
     """
     return replace(
-        batch,
-        waiting=batch.waiting * factor,
-        ahead=batch.ahead * factor,
-        disk=batch.disk * factor,
-        cpu=batch.cpu * factor,
-        packing=batch.packing * factor,
-        unpacking=batch.unpacking * factor,
+        batch.taking(factor),
         spread=batch.spread / factor**0.5,
         times=joined(batch.times, round(factor)) if factor > 1 else batch.times,
         epoch=max(round(batch.epoch / factor), 1) if batch.epoch else 0,
