@@ -18,7 +18,7 @@ class Diagnosis:
     drop_in: str | None = None  # what Feedline's loader in the place of torch's was measured to gain
 
     def as_dict(self) -> dict[str, Any]:
-        """As docs/diagnose.md describes it."""
+        """As docs/diagnose-method.md describes it."""
         return {
             "verdicts": [as_cause(finding) for finding in self.verdicts],
             "abstained": [{"cause": one.code, "missing": one.missing} for one in self.abstained],

@@ -54,7 +54,7 @@ def as_json(
     price: cost.Price = cost.NO_PRICE,
     precision: PrecisionTrial | None = None,
 ) -> dict[str, Any]:
-    """The object that docs/diagnose.md describes."""
+    """The object that docs/diagnose-method.md describes."""
     measured, experiments = summary or Summary(), recording.experiments
     return {
         "schema": SCHEMA,
