@@ -2,11 +2,10 @@
 #include "transform/inference.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <string_view>
 
-#include "memory/pixels.h"
+#include "transform/argument_checks.h"
 #include "transform/augmentation_level.h"
 #include "transform/field_operations.h"
 #include "transform/pointwise.h"
@@ -15,58 +14,10 @@
 namespace feedline::transform {
 namespace {
 
-// Sides and borders above this are mistakes, and stay far from overflow.
-constexpr int kMostPixelsPerSide = 1 << 20;
-constexpr int kMostTrials = 10'000;
-constexpr double kMostZoom = 100;
-
-std::string number(double value) {
-  char digits[40];
-  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-  return std::string(digits, end);
-}
-
-std::string pair(const Range& range) { return "(" + number(range.low) + ", " + number(range.high) + ")"; }
-std::string text(Size size) { return std::to_string(size.height) + " x " + std::to_string(size.width); }
-
 using Check = Result<void>;
 
-Check check_size(Size size) {
-  const auto sound = [](int side) { return side >= 1 && side <= kMostPixelsPerSide; };
-  if (sound(size.height) && sound(size.width) &&
-      std::int64_t{size.height} * size.width <= memory::PixelBuffer::kMaxPixels)
-    return {};
-  return config_error("size (height, width) must be from 1 pixel to " + std::to_string(kMostPixelsPerSide) +
-                      " each and at most " + std::to_string(memory::PixelBuffer::kMaxPixels) + " together, got (" +
-                      std::to_string(size.height) + ", " + std::to_string(size.width) + ")");
-}
-
-Check check_positive(std::string_view name, const Range& range) {
-  if (range.low > 0 && range.low <= range.high && std::isfinite(range.high)) return {};
-  return config_error(std::string(name) + " must be two numbers 0 < low <= high, got " + pair(range));
-}
-
-Check check_between(std::string_view name, const Range& range, double low, double high) {
-  if (range.low >= low && range.low <= range.high && range.high <= high && std::isfinite(range.high)) return {};
-  const std::string limit = std::isfinite(high) ? " <= " + number(high) : "";
-  return config_error(std::string(name) + " must be two numbers " + number(low) + " <= low <= high" + limit + ", got " +
-                      pair(range));
-}
-
-Check check_padding(const Padding& padding) {
-  for (const int side : {padding.left, padding.top, padding.right, padding.bottom})
-    if (side < 0 || side > kMostPixelsPerSide)
-      return config_error("padding must be from 0 to " + std::to_string(kMostPixelsPerSide) + ", got " +
-                          std::to_string(side));
-  return {};
-}
-
-Check check_probability(std::string_view name, double p) {
-  if (p >= 0 && p <= 1) return {};
-  return config_error(std::string(name) + " must be between 0 and 1, got " + number(p));
-}
-Check check_probability(double p) { return check_probability("p", p); }
-
+constexpr int kMostTrials = 10'000;
+constexpr double kMostZoom = 100;
 constexpr int kMostErased = 100;    // rectangles, each with a part of the stream
 constexpr int kMostBlurred = 1023;  // pixels
 constexpr int kMostLevels = 2;      // of operations in operations
@@ -124,7 +75,7 @@ class Inference {
     FEEDLINE_CHECK_OK(check_size(o.size));
     FEEDLINE_CHECK_OK(needs_pixels());
     if (state_.size && (state_.size->height < o.size.height || state_.size->width < o.size.width))
-      return config_error("the crop of " + text(o.size) + " is larger than the image, which is " + text(*state_.size) +
+      return config_error("the crop of " + shown(o.size) + " is larger than the image, which is " + shown(*state_.size) +
                           " there");
     return gives(o.size);
   }
@@ -135,7 +86,7 @@ class Inference {
     const auto left = trimmed_box(*state_.size, o);
     if (left) return gives({left->height, left->width});
     return config_error("a border of " + std::to_string(o.border) + " leaves nothing of the image, which is " +
-                        text(*state_.size) + " there");
+                        shown(*state_.size) + " there");
   }
   Check operator()(const op::RandomCrop& o) {
     FEEDLINE_CHECK_OK(check_size(o.size));
@@ -144,7 +95,7 @@ class Inference {
     if (state_.size && !o.pad_if_needed) {
       const Size whole = padded(*state_.size, o.padding);
       if (whole.height < o.size.height || whole.width < o.size.width)
-        return config_error("the crop of " + text(o.size) + " is larger than the image, which is " + text(whole) +
+        return config_error("the crop of " + shown(o.size) + " is larger than the image, which is " + shown(whole) +
                             " there; pad_if_needed would help");
     }
     return gives(o.size);
@@ -180,7 +131,7 @@ class Inference {
   Check operator()(const op::RandomIouCrop& o) {
     const Range scale{o.min_scale, o.max_scale};
     if (!(scale.low > 0 && scale.low <= scale.high && scale.high <= 1))
-      return config_error("min_scale and max_scale must be two numbers 0 < low <= high <= 1, got " + pair(scale));
+      return config_error("min_scale and max_scale must be two numbers 0 < low <= high <= 1, got " + shown(scale));
     FEEDLINE_CHECK_OK(
         check_positive("min_aspect_ratio and max_aspect_ratio", {o.min_aspect_ratio, o.max_aspect_ratio}));
     if (o.trials < 1 || o.trials > kMostTrials)
@@ -188,13 +139,13 @@ class Inference {
                           std::to_string(o.trials));
     if (o.sampler_options.empty()) return config_error("sampler_options must not be empty");
     for (const double option : o.sampler_options)
-      if (!(option >= 0)) return config_error("sampler_options must not be negative, got " + number(option));
-    return gives_any_size();
+      if (!(option >= 0)) return config_error("sampler_options must not be negative, got " + shown(option));
+    return gives_any();
   }
   Check operator()(const op::RandomZoomOut& o) {
     FEEDLINE_CHECK_OK(check_probability(o.p));
     FEEDLINE_CHECK_OK(check_between("side_range", o.side_range, 1, kMostZoom));
-    return gives_any_size();
+    return gives_any();
   }
   Check operator()(const op::RandomPhotometricDistort& o) {
     FEEDLINE_CHECK_OK(check_probability(o.p));
@@ -208,11 +159,11 @@ class Inference {
     FEEDLINE_CHECK_OK(check_probability(o.p));
     if (o.augmentation == Augmentation::kPosterize &&
         !(o.amount >= 0 && o.amount <= 8 && o.amount == std::floor(o.amount)))
-      return config_error("bits must be an integer from 0 to 8, got " + number(o.amount));
+      return config_error("bits must be an integer from 0 to 8, got " + shown(o.amount));
     if (o.augmentation == Augmentation::kSolarize && !(o.amount >= 0 && o.amount <= 256))
-      return config_error("threshold must be from 0 to 256, got " + number(o.amount));
+      return config_error("threshold must be from 0 to 256, got " + shown(o.amount));
     if (o.augmentation == Augmentation::kSharpness && !(o.amount >= 0 && std::isfinite(o.amount)))
-      return config_error("sharpness_factor must not be negative, got " + number(o.amount));
+      return config_error("sharpness_factor must not be negative, got " + shown(o.amount));
     return needs_pixels();
   }
   Check operator()(const op::AutoAugment& o) { return check_moved(o.interpolation); }
@@ -240,7 +191,7 @@ class Inference {
     FEEDLINE_CHECK_OK(check_degrees("degrees", o.degrees));
     if (o.translate)
       for (const double share : *o.translate)
-        if (!(share >= 0 && share <= 1)) return config_error("translate must be from 0 to 1, got " + number(share));
+        if (!(share >= 0 && share <= 1)) return config_error("translate must be from 0 to 1, got " + shown(share));
     if (o.scale) FEEDLINE_CHECK_OK(check_positive("scale", *o.scale));
     for (const auto& shear : {o.shear_x, o.shear_y})
       if (shear) FEEDLINE_CHECK_OK(check_degrees("shear", *shear));
@@ -249,19 +200,19 @@ class Inference {
   Check operator()(const op::RandomPerspective& o) {
     FEEDLINE_CHECK_OK(check_probability(o.p));
     if (!(o.distortion_scale >= 0 && o.distortion_scale <= 1))
-      return config_error("distortion_scale must be from 0 to 1, got " + number(o.distortion_scale));
+      return config_error("distortion_scale must be from 0 to 1, got " + shown(o.distortion_scale));
     return check_moved(o.interpolation);
   }
   Check operator()(const op::ElasticTransform& o) {
     constexpr double kMostSigma = 1000;
     for (const double sigma : o.sigma)
       if (!(sigma >= 0 && sigma <= kMostSigma))
-        return config_error("sigma must be from 0 to " + number(kMostSigma) + ", got " + number(sigma));
+        return config_error("sigma must be from 0 to " + shown(kMostSigma) + ", got " + shown(sigma));
     if ((o.sigma[0] == 0) != (o.sigma[1] == 0))
       return config_error("sigma must be above 0 in both directions, or 0 in both, got " +
-                          pair({o.sigma[0], o.sigma[1]}));
+                          shown(Range{o.sigma[0], o.sigma[1]}));
     for (const double alpha : o.alpha)
-      if (!std::isfinite(alpha)) return config_error("alpha must be finite, got " + number(alpha));
+      if (!std::isfinite(alpha)) return config_error("alpha must be finite, got " + shown(alpha));
     return check_moved(o.interpolation);
   }
   Check operator()(const op::RandomResize& o) {
@@ -285,7 +236,7 @@ class Inference {
   Check operator()(const op::ResizeKeepRatio& o) {
     FEEDLINE_CHECK_OK(check_size(o.size));
     if (!(o.longest >= 0 && o.longest <= 1))
-      return config_error("longest must be from 0 to 1, got " + number(o.longest));
+      return config_error("longest must be from 0 to 1, got " + shown(o.longest));
     FEEDLINE_CHECK_OK(check_probability("random_scale_prob", o.scale_p));
     FEEDLINE_CHECK_OK(check_positive("random_scale_range", o.scale_range));
     FEEDLINE_CHECK_OK(check_probability("random_aspect_prob", o.aspect_p));
@@ -298,7 +249,7 @@ class Inference {
     FEEDLINE_CHECK_OK(check_size(o.size));
     FEEDLINE_CHECK_OK(needs_pixels());
     if (state_.size && (state_.size->height > o.size.height || state_.size->width > o.size.width))
-      return config_error("the image, which is " + text(*state_.size) + " there, is larger than " + text(o.size));
+      return config_error("the image, which is " + shown(*state_.size) + " there, is larger than " + shown(o.size));
     return gives(o.size);
   }
   Check operator()(const op::Letterbox& o) {
@@ -316,13 +267,13 @@ class Inference {
     if (o.chain_depth > static_cast<int>(Augmentations::kMost))
       return config_error("chain_depth must be at most " + std::to_string(Augmentations::kMost) + ", got " +
                           std::to_string(o.chain_depth));
-    if (!(o.alpha > 0) || !std::isfinite(o.alpha)) return config_error("alpha must be above 0, got " + number(o.alpha));
+    if (!(o.alpha > 0) || !std::isfinite(o.alpha)) return config_error("alpha must be above 0, got " + shown(o.alpha));
     return check_moved(o.interpolation);
   }
   Check operator()(const op::TimmAugment& o) {
     if (o.policy == nullptr) return config_error("its policy is not read: timm_augment() does that");
     if (!(o.translate >= 0 && o.translate <= 1))
-      return config_error("translate_pct must be from 0 to 1, got " + number(o.translate));
+      return config_error("translate_pct must be from 0 to 1, got " + shown(o.translate));
     return check_moved(o.interpolation);
   }
   Check operator()(const op::GaussianBlur& o) {
@@ -347,7 +298,7 @@ class Inference {
       return config_error("normal numbers are no pixels: put it behind normalize or to_dtype, or use mode=\"const\"");
     for (const float value : o.value)
       if (is_value && !(value >= 0 && value <= 255 && value == std::floor(value)))
-        return config_error("value must be a whole number from 0 to 255 on uint8 pixels, got " + number(value) +
+        return config_error("value must be a whole number from 0 to 255 on uint8 pixels, got " + shown(value) +
                             "; behind normalize and to_dtype it is in their units");
     return {};
   }
@@ -366,7 +317,7 @@ class Inference {
     double sum = 0;
     for (const double weight : o.p) {
       if (!(weight >= 0) || !std::isfinite(weight))
-        return config_error("p must not be negative, got " + number(weight));
+        return config_error("p must not be negative, got " + shown(weight));
       sum += weight;
     }
     if (!o.p.empty() && sum <= 0) return config_error("p must have a number above 0");
@@ -404,7 +355,7 @@ class Inference {
     FEEDLINE_CHECK_OK(check_statistics("std", o.std));
     for (const float std : o.std)
       if (std == 0 || (state_.dtype == DType::kFloat16 && from_half(to_half(std)) == 0))
-        return config_error("std must not be 0, got " + number(std) + " on " + std::string(name_of(state_.dtype)));
+        return config_error("std must not be 0, got " + shown(std) + " on " + std::string(name_of(state_.dtype)));
     if (state_.dtype == DType::kUint8) state_.dtype = DType::kFloat32;
     return {};
   }
@@ -464,15 +415,6 @@ class Inference {
     FEEDLINE_CHECK_OK(needs_pixels());
     return state_.size ? gives(resized_size(*state_.size, o)) : Check{};
   }
-  static Check check_side(std::string_view name, int side) {
-    if (side >= 1 && side <= kMostPixelsPerSide) return {};
-    return config_error(std::string(name) + " must be from 1 to " + std::to_string(kMostPixelsPerSide) + ", got " +
-                        std::to_string(side));
-  }
-  static Check check_degrees(std::string_view name, const Range& range) {
-    if (range.low <= range.high && std::isfinite(range.low) && std::isfinite(range.high)) return {};
-    return config_error(std::string(name) + " must be two finite numbers, the lower first, got " + pair(range));
-  }
   // A size that is drawn, or depends on the image's.
   Check gives_any() {
     FEEDLINE_CHECK_OK(needs_pixels());
@@ -484,21 +426,6 @@ class Inference {
     state_.size = size;
     state_.open_by.clear();
     return {};
-  }
-  Check gives_any_size() {
-    FEEDLINE_CHECK_OK(needs_pixels());
-    state_.size.reset();
-    return {};
-  }
-  static Check check_at_least_one(std::string_view name, double value) {
-    if (value >= 1 && std::isfinite(value)) return {};
-    return config_error(std::string(name) + " must be at least 1, got " + number(value));
-  }
-  static Check check_bins(int bins) {
-    constexpr int kMostBins = 1 << 20;
-    if (bins >= 2 && bins <= kMostBins) return {};
-    return config_error("num_magnitude_bins must be from 2 to " + std::to_string(kMostBins) + ", got " +
-                        std::to_string(bins));
   }
   Check check_moved(Interpolation interpolation) const {
     switch (interpolation) {

@@ -11,8 +11,6 @@
 namespace feedline::transform {
 namespace {
 
-float as_half(float value) { return from_half(to_half(value)); }
-
 // The values of row `y` of the rectangle, one channel after the other.
 std::span<float> values_of_row(const Erasure& erasure, int y, int channels, const Kernels& kernels,
                                NoiseScratch& scratch) {

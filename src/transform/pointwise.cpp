@@ -9,8 +9,6 @@
 namespace feedline::transform {
 namespace {
 
-float as_half(float value) { return from_half(to_half(value)); }
-
 float divide(float a, float b, float reciprocal) {
   const float quotient = a * reciprocal;
   return std::fma(std::fma(-quotient, b, a), reciprocal, quotient);

@@ -45,6 +45,7 @@ class Pointwise {
 // IEEE 754 binary16, round to nearest even.
 std::uint16_t to_half(float value);
 float from_half(std::uint16_t bits);
+inline float as_half(float value) { return from_half(to_half(value)); }  // rounded to float16
 // The upper half of a float32, rounded to the nearest even.
 std::uint16_t to_bfloat16(float value);
 
