@@ -69,7 +69,8 @@ PHOTOS: dict[str, Callable[[Path, Path], Any]] = {
     "voc": _annotated(made_annotations.voc, "JPEGImages"),
     "yolo": _annotated(made_annotations.yolo, "images/train"),
 }
-OTHERS = ("npy", "npz", "tokens of litdata", "windows of litdata", "tokens", "pixels")  # which hold no damaged photo
+LINES = ("mds, lines of json", "mds, lines of csv, compressed")
+OTHERS = (*LINES, "npy", "npz", "tokens of litdata", "windows of litdata", "tokens", "pixels")  # without photos
 ANNOTATED = ("coco", "voc", "yolo")
 
 
@@ -88,6 +89,10 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, feedline.Data
     rows = np.arange(COUNT * 4, dtype=np.float32).reshape(COUNT, 4)
     np.save(root / "x.npy", rows)
     np.savez(root / "x.npz", x=rows, y=np.arange(COUNT))
+    samples = [{"n": i, "t": f"sample {i}"} for i in range(COUNT)]
+    for name, form, compression in zip(LINES, ("json", "csv"), (None, "gz"), strict=True):
+        source = made_mds.write(root / name, {"n": "int", "t": "str"}, samples, 3, compression, form=form)
+        made[name] = feedline.open(source)
     documents = [np.arange(10 * i, 10 * i + 7, dtype=np.int64) for i in range(COUNT)]
     made["npy"], made["npz"] = feedline.open(root / "x.npy"), feedline.open(root / "x.npz")
     made["tokens of litdata"] = feedline.open(made_litdata.tokens(root / "tokens", documents))
