@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Any bytes as what MDS and LitData datasets are made of; the first byte says as which part: an index, a shard with
-// columns of every kind, or compressed data. No crash, no read outside, no memory out of proportion; samples of a shard
-// lie one behind the other inside of it, and their values inside of them.
+// columns of every kind, a table beside its shard, a line of cells or of JSON, or compressed data. No crash, no read
+// outside, no memory out of proportion; samples of a shard lie one behind the other inside of it, and their values
+// inside of them.
 
 #include <algorithm>
 #include <cstddef>
@@ -54,7 +55,8 @@ void check_inside(Bytes value, Bytes sample) {
 }
 
 void read_samples(std::string_view text) {
-  static const format::Columns kColumns = every_column();
+  static const format::SampleSchema kSchema{every_column()};
+  static const format::Columns& kColumns = kSchema.columns;
   static const auto kFields =
       *format::choose_columns({"bytes", "pil", "str_int", "str_float", "str_decimal:array", "ndarray", "ndarray_uint16",
                                "fixed", "u64", "tensor", "numpy", "no_header_tensor_17", "bool"},
@@ -62,14 +64,14 @@ void read_samples(std::string_view text) {
   std::uint32_t samples = 0;
   if (text.size() >= sizeof samples) text.copy(reinterpret_cast<char*>(&samples), sizeof samples);
   const format::MemoryReader reader(text);
-  const auto table = format::read_sample_table(reader, samples, text.size(), true);
+  const auto table = format::read_sample_table(reader, {samples, text.size(), text.size()});
   if (!table) return;
-  const format::ColumnReader columns(kColumns, kFields, false);
+  const format::ColumnReader columns(kSchema, kFields);
   memory::Record record;
   for (std::size_t i = 0; i < samples; ++i) {
     FEEDLINE_CHECK((*table)[i] <= (*table)[i + 1] && (*table)[i + 1] <= text.size());
     const Bytes sample = std::as_bytes(std::span(text.substr((*table)[i], (*table)[i + 1] - (*table)[i])));
-    (void)format::files_of(sample, kColumns, kFields, false);
+    (void)format::files_of(sample, kSchema, kFields);
     if (!columns.read(sample, record)) continue;
     for (std::size_t field = 0; field < kFields.size(); ++field) {
       const auto kind = kColumns[kFields[field].column].kind;
@@ -78,6 +80,34 @@ void read_samples(std::string_view text) {
         FEEDLINE_CHECK(array->bytes() == record.fields[field].bytes.size());
     }
   }
+}
+
+// Of a shard whose first sample lies at byte 8.
+void read_table(std::string_view text) {
+  constexpr std::uint64_t kBegin = 8, kEnd = 1 << 20;
+  std::uint32_t samples = 0;
+  if (text.size() >= sizeof samples) text.copy(reinterpret_cast<char*>(&samples), sizeof samples);
+  const auto table = format::read_sample_table(format::MemoryReader(text), {samples, text.size(), kEnd, kBegin});
+  if (!table) return;
+  FEEDLINE_CHECK(table->size() == samples + std::size_t{1} && table->front() == kBegin && table->back() == kEnd);
+  FEEDLINE_CHECK(std::ranges::is_sorted(*table));
+}
+
+void read_line(std::string_view text, format::SampleLayout layout) {
+  const format::SampleSchema schema{{format::line_column("f", "float"), format::line_column("n", "int"),
+                                     format::line_column("s", "str"), format::line_column("u", "unknown")},
+                                    layout,
+                                    "::",
+                                    "\r\n"};
+  static const auto kFields = *format::choose_columns({"f", "n", "s", "raw=s:bytes", "digits=n:text"}, schema.columns);
+  const Bytes line = std::as_bytes(std::span(text));
+  const auto files = format::files_of(line, schema, kFields);
+  memory::Record record;
+  if (!format::ColumnReader(schema, kFields).read(line, record)) return;
+  FEEDLINE_CHECK(files.has_value());
+  if (layout == format::SampleLayout::kSeparated) check_inside(record.fields[2].bytes, line);
+  FEEDLINE_CHECK(record.fields[2].bytes.size() <= line.size());
+  FEEDLINE_CHECK(record.fields[0].array && record.fields[0].array->bytes() == record.fields[0].bytes.size());
 }
 
 void decompress_any(std::uint8_t kind, Bytes data) {
@@ -116,6 +146,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
       break;
     case 's':
       read_samples(text);
+      break;
+    case 't':
+      read_table(text);
+      break;
+    case 'j':
+      read_line(text, format::SampleLayout::kJson);
+      break;
+    case 'x':
+      read_line(text, format::SampleLayout::kSeparated);
       break;
     default:
       decompress_any(data[0], std::as_bytes(std::span(text)));

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seeds of mds_fuzz: indexes of both formats, a shard with every kind of value, and compressed blocks."""
+"""Writes the seeds of mds_fuzz: indexes of both formats, a shard with every kind of value, lines and a table of their
+offsets, and compressed blocks."""
 
 from __future__ import annotations
 
@@ -43,7 +44,16 @@ def main() -> int:
         root = pathlib.Path(made)
         mds = made_mds.write(root / "m", {"a": "int", "b": "ndarray:int8"}, [], 2, "gz", ["sha1"]) / "index.json"
         lit = made_litdata.write(root / "l", {"a": "int", "b": "tensor"}, [], 2) / "index.json"
+        lines = {"f": "float", "n": "int"}
+        xsv = made_mds.write(root / "x", lines, [], 1, "gz", ["sha1"], form="xsv") / "index.json"
+        js = made_mds.write(root / "j", lines, [], form="json") / "index.json"
+        table = struct.pack("<IIII", 2, 8, 1000, 1 << 20) + b"{}"
         seeds = {
+            "lines_index": b"m" + xsv.read_bytes(),
+            "json_index": b"m" + js.read_bytes(),
+            "table": b"t" + table,
+            "json_line": b'j{"f": -Infinity, "n": true, "s": "a\\u00e9\\\\", "u": [{"x": 1}]}\n',
+            "cells": b"x1.5::-7::text::more\r\n",
             "mds_index": b"m" + mds.read_bytes(),
             "litdata_index": b"l" + lit.read_bytes(),
             "spec": b'l[1, {"type": "builtins.list", "context": "null", "children_spec": []}]',

@@ -119,6 +119,29 @@ std::optional<std::string> JsonReader::string() {
   return fail(), std::nullopt;
 }
 
+std::optional<std::string_view> JsonReader::raw_string() {
+  if (!take('"')) return fail(), std::nullopt;
+  const std::size_t begin = at_;
+  for (bool escaped = false; at_ < text_.size(); ++at_) {
+    const char c = text_[at_];
+    if (static_cast<unsigned char>(c) < 0x20) break;
+    if (c == '"' && !escaped) return text_.substr(begin, at_++ - begin);
+    escaped = c == '\\' && !escaped;
+  }
+  return fail(), std::nullopt;
+}
+
+std::optional<std::string_view> JsonReader::real() {
+  const bool is_number = peek() == Type::kNumber;
+  for (const std::string_view constant : {"NaN", "Infinity", "-Infinity"})
+    if (!damaged_ && text_.substr(at_).starts_with(constant)) {
+      at_ += constant.size();
+      return constant;
+    }
+  if (!is_number) return fail(), std::nullopt;
+  return skip();
+}
+
 std::optional<std::int64_t> JsonReader::integer() {
   if (peek() != Type::kNumber) return fail(), std::nullopt;
   std::int64_t value = 0;

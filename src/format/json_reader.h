@@ -27,7 +27,11 @@ class JsonReader {
   template <typename Take>
   bool array(Take&& take);
   std::optional<std::string> string();
+  // As it is written, between its quotes: what is escaped there is not looked into.
+  std::optional<std::string_view> raw_string();
   std::optional<std::int64_t> integer();
+  // As it is written, and NaN, Infinity and -Infinity, which Python's json.dumps() writes as well.
+  std::optional<std::string_view> real();
   std::optional<bool> boolean();
   bool null();
   // Any value, of which the text is given; nullopt: there is none, or one nested too deep.

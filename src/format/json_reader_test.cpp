@@ -56,6 +56,21 @@ TEST(JsonReader, IntegersAreWholeAndFit) {
     EXPECT_EQ(JsonReader(wrong).integer(), std::nullopt) << wrong;
 }
 
+TEST(JsonReader, RealNumbersAndTextAreGivenAsTheyAreWritten) {
+  for (const std::string_view number : {"1", "-1.5e+300", "NaN", "Infinity", "-Infinity"}) {
+    JsonReader reader(number);
+    EXPECT_EQ(reader.real(), number);
+    EXPECT_TRUE(reader.at_end());
+  }
+  for (const std::string_view wrong : {"", "nan", "Inf", "\"1\"", "null", "-"})
+    EXPECT_TRUE(JsonReader(wrong).real().value_or("-") == "-") << wrong;
+  EXPECT_FALSE(is_json("NaN")) << "Python alone has it";
+  EXPECT_EQ(JsonReader(R"( "a\"b\\" )").raw_string(), R"(a\"b\\)");
+  EXPECT_EQ(JsonReader(R"("")").raw_string(), "");
+  for (const std::string_view wrong : {"\"a", R"("a\")", "\"a\nb\"", "a", ""})
+    EXPECT_EQ(JsonReader(wrong).raw_string(), std::nullopt) << wrong;
+}
+
 TEST(JsonReader, DamageIsNoticedAndStays) {
   for (const std::string_view wrong :
        {"{", "[1,", "[1 2]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "[,1]", "tru", "nul", "", "{a:1}", "[1]]", "1 2"})

@@ -140,7 +140,7 @@ void OpeningReader::let_go() const {
 }
 
 // nullopt: too much.
-std::optional<ShardParts> OpeningReader::joined() const {
+std::optional<ShardParts> OpeningReader::joined(std::uint64_t shard_bytes) const {
   constexpr std::uint64_t kMost = std::uint64_t{64} << 20U, kShare = 4;
   std::map<std::uint64_t, Bytes> all;
   for (const auto& [offset, bytes] : taken_) all.emplace(offset, bytes);
@@ -164,15 +164,16 @@ std::optional<ShardParts> OpeningReader::joined() const {
     joined.back().insert(joined.back().end(), bytes.begin() + static_cast<std::ptrdiff_t>(known), bytes.end());
     total += bytes.size() - known;
   }
-  if (total > std::min(kMost, std::max(kTail, version_.bytes / kShare))) return {};
+  if (total > std::min(kMost, std::max(kTail, shard_bytes / kShare))) return {};
   for (std::size_t i = 0; i < parts.size(); ++i) parts[i].bytes = joined[i];
   return ShardParts::build(parts, version_);
 }
 
-Result<void> OpeningReader::keep(const ShardPartsStore& store) const {
+Result<void> OpeningReader::keep(const ShardPartsStore& store, std::optional<std::uint64_t> shard_bytes) const {
   const std::lock_guard lock(mutex_);
   if (taken_.empty()) return {};
-  if (const auto parts = joined()) return store.save(*storage_, reader_->name(), *parts);
+  if (const auto parts = joined(shard_bytes.value_or(version_.bytes)))
+    return store.save(*storage_, reader_->name(), *parts);
   return {};
 }
 

@@ -49,8 +49,9 @@ class OpeningReader final : public storage::Reader {
   bool is_checked() const { return is_checked_; }
   // Has all of these side by side, as far as that is possible: whoever reads them then finds them, or says why not.
   void bring(std::vector<ByteRange> ranges) const;
-  // Keeps what was read since open(), unless it is so much that it is no description of a shard.
-  Result<void> keep(const ShardPartsStore& store) const;
+  // Keeps what was read since open(), unless it is so much that it is no description of a shard of so many bytes
+  // (nullopt: of what it reads).
+  Result<void> keep(const ShardPartsStore& store, std::optional<std::uint64_t> shard_bytes = {}) const;
   void let_go() const;  // of what came with what was asked for: the opening goes on later
 
   Result<storage::ObjectStat> stat() const override { return version_; }
@@ -66,7 +67,7 @@ class OpeningReader final : public storage::Reader {
   // Under mutex_.
   std::optional<Bytes> at_hand(std::uint64_t offset, std::size_t count) const;
   Result<void> fill_window(std::uint64_t offset, std::uint64_t count) const;
-  std::optional<ShardParts> joined() const;
+  std::optional<ShardParts> joined(std::uint64_t shard_bytes) const;
 
   const std::shared_ptr<const storage::Storage> storage_;
   const std::shared_ptr<const storage::Reader> reader_;

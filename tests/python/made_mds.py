@@ -18,7 +18,8 @@ _SIZES = {"int": 8} | {name: np.dtype(name).itemsize for name in ("uint8", "uint
 _SIZES |= {
     name: np.dtype(name).itemsize for name in ("int8", "int16", "int32", "int64", "float16", "float32", "float64")
 }
-_COMPRESS: dict[str, Callable[[bytes], bytes]] = {"gz": gzip.compress, "bz2": bz2.compress}
+_COMPRESS: dict[str, Callable[[bytes], bytes]] = {"gz": lambda data: gzip.compress(data, mtime=0), "bz2": bz2.compress}
+LINES = ("json", "csv", "tsv", "xsv")
 _KINDS = {"uint8": 8, "int8": 9, "uint16": 16, "int16": 17, "float16": 18, "uint32": 32, "int32": 33, "float32": 34}
 _KINDS |= {"uint64": 64, "int64": 65, "float64": 66}
 
@@ -60,18 +61,38 @@ def shard(samples: Sequence[bytes], config: bytes = b"{}") -> bytes:
     return struct.pack("<I", len(samples)) + ends.tobytes() + config + b"".join(samples)
 
 
-def write(
-    folder: Path,
-    columns: Mapping[str, str],
-    samples: Iterable[Mapping[str, Any]],
-    shards: int = 1,
-    compression: str | None = None,
-    hashes: Sequence[str] = (),
-) -> Path:
-    """Shards of about equally many samples, and the index."""
-    folder.mkdir(parents=True, exist_ok=True)
-    stored = [sample(columns, values) for values in samples]
-    entries = []
+def line(form: str, columns: Mapping[str, str], values: Mapping[str, Any], separator: str, newline: str) -> bytes:
+    """A sample of a shard of lines."""
+    if form == "json":
+        text = json.dumps({name: values[name] for name in columns}, sort_keys=True)
+    else:
+        text = separator.join(str(values[name]) for name in sorted(columns))
+    return (text + newline).encode()
+
+
+def line_files(lines: Sequence[bytes], header: bytes = b"") -> tuple[bytes, bytes]:
+    """A shard of lines, and the table of offsets beside it."""
+    ends = np.cumsum([len(header), *map(len, lines)]).astype("<u4")
+    return header + b"".join(lines), struct.pack("<I", len(lines)) + ends.tobytes() + b"{}"
+
+
+def _columns(form: str, columns: Mapping[str, str], separator: str, newline: str) -> dict[str, Any]:
+    """What the index says of a shard's columns."""
+    if form == "json":
+        return {"columns": dict(columns), "newline": newline}
+    entry: dict[str, Any] = {
+        "column_encodings": [columns[column] for column in sorted(columns)],
+        "column_names": sorted(columns),
+    }
+    if form == "mds":
+        return entry | {"column_sizes": [size_of(columns[column]) for column in sorted(columns)]}
+    return entry | {"newline": newline} | ({"separator": separator} if form == "xsv" else {})
+
+
+def _put(
+    folder: Path, part: str, name: str, raw: bytes, compression: str | None, hashes: Sequence[str]
+) -> dict[str, Any]:
+    """Writes a file, and gives what the index says of it."""
 
     def file(name: str, content: bytes) -> dict[str, Any]:
         return {
@@ -80,29 +101,51 @@ def write(
             "hashes": {algorithm: hashlib.new(algorithm, content).hexdigest() for algorithm in hashes},
         }
 
+    if compression is None:
+        (folder / name).write_bytes(raw)
+        return {f"raw_{part}": file(name, raw), f"zip_{part}": None}
+    end = compression.split(":")[0]
+    zipped = _COMPRESS[end](raw)
+    (folder / f"{name}.{end}").write_bytes(zipped)
+    return {f"raw_{part}": file(name, raw), f"zip_{part}": file(f"{name}.{end}", zipped)}
+
+
+def write(
+    folder: Path,
+    columns: Mapping[str, str],
+    samples: Iterable[Mapping[str, Any]],
+    shards: int = 1,
+    compression: str | None = None,
+    hashes: Sequence[str] = (),
+    form: str = "mds",
+    separator: str = "::",
+    newline: str = "\n",
+) -> Path:
+    """Shards of about equally many samples, and the index.
+
+    Args:
+        form: "mds", or one of LINES: lines of the types "int", "float" and "str", with a table of their offsets.
+        separator: between two cells of an "xsv".
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    separator = {"csv": ",", "tsv": "\t"}.get(form, separator)
+    if form == "mds":
+        stored = [sample(columns, values) for values in samples]
+    else:
+        stored = [line(form, columns, values, separator, newline) for values in samples]
+    header = b"" if form in ("mds", "json") else (separator.join(sorted(columns)) + newline).encode()
+    entries = []
     for number in range(shards):
         share = stored[number * len(stored) // shards : (number + 1) * len(stored) // shards]
-        name, raw = f"shard.{number:05d}.mds", shard(share)
-        entry = {
-            "column_encodings": [columns[column] for column in sorted(columns)],
-            "column_names": sorted(columns),
-            "column_sizes": [size_of(columns[column]) for column in sorted(columns)],
-            "compression": compression,
-            "format": "mds",
-            "hashes": list(hashes),
-            "raw_data": file(name, raw),
-            "samples": len(share),
-            "size_limit": 1 << 26,
-            "version": 2,
-            "zip_data": None,
-        }
-        if compression is None:
-            (folder / name).write_bytes(raw)
+        name = f"shard.{number:05d}.{form}"
+        entry = {"compression": compression, "format": form, "hashes": list(hashes), "samples": len(share)}
+        entry |= {"size_limit": 1 << 26, "version": 2} | _columns(form, columns, separator, newline)
+        if form == "mds":
+            entry |= _put(folder, "data", name, shard(share), compression, hashes)
         else:
-            end = compression.split(":")[0]
-            zipped = _COMPRESS[end](raw)
-            entry["zip_data"] = file(f"{name}.{end}", zipped)
-            (folder / f"{name}.{end}").write_bytes(zipped)
+            lines, table = line_files(share, header)
+            entry |= _put(folder, "data", name, lines, compression, hashes)
+            entry |= _put(folder, "meta", f"{name}.meta", table, compression, hashes)
         entries.append(entry)
     (folder / "index.json").write_text(json.dumps({"shards": entries, "version": 2}, sort_keys=True))
     return folder

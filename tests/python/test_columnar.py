@@ -159,6 +159,21 @@ def test_what_ends_a_file_is_an_error_of_opening(kind: str, tmp_path: Path) -> N
         assert [found.code for found in feedline.inspect(path).findings] == ["bad_file"]
 
 
+def test_a_schema_that_changes_between_files_is_named(kind: str, tmp_path: Path) -> None:
+    small(tmp_path / f"0.{kind}", kind)
+    for other, says in (
+        ("n", "the column 'text' holds int64 in this file, and text in others"),
+        ("x", "no column 'text'"),
+    ):
+        rows = [{"n": 1, "text" if other == "n" else other: 2}]
+        path = tmp_path / f"1.{kind}"
+        path.write_bytes(made_arrow.stream(rows) if kind == "arrow" else made_parquet.file_of(rows))
+        with pytest.raises(feedline.ConfigError, match=says) as caught:
+            feedline.open(tmp_path / f"{{0..1}}.{kind}", fields=("n", "text"))
+        assert caught.value.shard == str(path)
+        assert len(feedline.open(tmp_path / f"{{0..1}}.{kind}", fields="n")) == 26
+
+
 def test_compressed_pages(folder: Path, tmp_path: Path) -> None:
     plain = made_parquet.of_folder(folder, tmp_path / "plain")
     packed = made_parquet.of_folder(folder, tmp_path / "packed", codec=2, pack=gzip.compress)

@@ -42,6 +42,28 @@ def _jsonl(folder: Path, root: Path) -> Path:
     return root / "train.jsonl"
 
 
+def _patterns(folder: Path, root: Path) -> Path:
+    """The photos in one folder and their labels in another."""
+    photos = sorted(folder.glob("*/*.jpg"))
+    for i, photo in enumerate(photos):
+        for place, content in (("images/{}.jpg", photo.read_bytes()), ("labels/{}.cls", b"%d" % (i // PER_CLASS))):
+            path = root / place.format(f"{i:03d}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    return root
+
+
+def _metadata(folder: Path, root: Path) -> Path:
+    """As Hugging Face's ImageFolder has them."""
+    root.mkdir()
+    lines = ["file_name,label"]
+    for i, photo in enumerate(sorted(folder.glob("*/*.jpg"))):
+        (root / f"{i:03d}.jpg").write_bytes(photo.read_bytes())
+        lines.append(f"{i:03d}.jpg,{photo.parent.name}")
+    (root / "metadata.csv").write_text("\n".join(lines) + "\n")
+    return root
+
+
 def _annotated(make: Callable[[Path, int], Path], images: str) -> Callable[[Path, Path], Path]:
     """Of made photos; that with the number BAD has the bytes of the folder's."""
 
@@ -55,6 +77,7 @@ def _annotated(make: Callable[[Path, int], Path], images: str) -> Callable[[Path
 
 PHOTOS: dict[str, Callable[[Path, Path], Any]] = {
     "folder": lambda folder, root: folder,
+    "folder, with patterns": _patterns,
     "tar": lambda folder, root: made_data.make_tars(folder, root, shards=3),
     "tfrecord": lambda folder, root: made_tfrecords.of_folder(folder, root, shards=3),
     "mds": lambda folder, root: made_mds.of_folder(folder, root, shards=3),
@@ -65,16 +88,20 @@ PHOTOS: dict[str, Callable[[Path, Path], Any]] = {
     "parquet": lambda folder, root: made_parquet.of_folder(folder, root, shards=3),
     "csv": _csv,
     "jsonl": _jsonl,
+    "metadata.csv": _metadata,
     "coco": _annotated(made_annotations.coco, "train2017"),
     "voc": _annotated(made_annotations.voc, "JPEGImages"),
     "yolo": _annotated(made_annotations.yolo, "images/train"),
 }
-OTHERS = ("npy", "npz", "tokens of litdata", "windows of litdata", "tokens", "pixels")  # which hold no damaged photo
+LINES = ("mds, lines of json", "mds, lines of csv, compressed")
+OTHERS = (*LINES, "npy", "npz", "tokens of litdata", "windows of litdata", "tokens", "pixels")  # without photos
 ANNOTATED = ("coco", "voc", "yolo")
 
 
 def opened(name: str, source: Any) -> feedline.Dataset:
     options: dict[str, Any] = {"split": "train"} if name in ("voc", "yolo") else {}
+    if name == "folder, with patterns":
+        options["fields"] = ("image=images/{key}.jpg", "label=labels/{key}.cls")
     dataset = feedline.open([str(one) for one in source] if isinstance(source, list) else source, **options)
     dataset = dataset.random_resized_crop(8).random_horizontal_flip()
     return dataset.collate("list") if name in ANNOTATED else dataset
@@ -88,6 +115,10 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, feedline.Data
     rows = np.arange(COUNT * 4, dtype=np.float32).reshape(COUNT, 4)
     np.save(root / "x.npy", rows)
     np.savez(root / "x.npz", x=rows, y=np.arange(COUNT))
+    samples = [{"n": i, "t": f"sample {i}"} for i in range(COUNT)]
+    for name, form, compression in zip(LINES, ("json", "csv"), (None, "gz"), strict=True):
+        source = made_mds.write(root / name, {"n": "int", "t": "str"}, samples, 3, compression, form=form)
+        made[name] = feedline.open(source)
     documents = [np.arange(10 * i, 10 * i + 7, dtype=np.int64) for i in range(COUNT)]
     made["npy"], made["npz"] = feedline.open(root / "x.npy"), feedline.open(root / "x.npz")
     made["tokens of litdata"] = feedline.open(made_litdata.tokens(root / "tokens", documents))

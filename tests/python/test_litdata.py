@@ -127,6 +127,18 @@ def test_windows_of_what_has_none_are_refused(tmp_path: Path, photos: Path) -> N
         opened.windows(3)
 
 
+def test_lists_give_the_fields_that_all_have(tmp_path: Path) -> None:
+    first = made_litdata.write(tmp_path / "a", {"n": "int", "t": "str"}, [{"n": i, "t": "a"} for i in range(3)])
+    second = made_litdata.write(tmp_path / "b", {"t": "str", "n": "int"}, [{"n": 3, "t": "b"}])
+    third = made_litdata.write(tmp_path / "c", {"n": "int"}, [{"n": 4}])
+    both = feedline.open([first, second], format="litdata")
+    assert [(int(one.n), one.t) for one in map(both.__getitem__, range(4))] == [(0, "a"), (1, "a"), (2, "a"), (3, "b")]
+    all_three = feedline.open([first, second, third], fields="n", format="litdata")
+    assert [int(all_three[i].n) for i in range(5)] == list(range(5))
+    with pytest.raises(feedline.ConfigError, match=r"c/chunk-0-0.bin': it lacks the column 't', which the first has"):
+        feedline.open([first, third], format="litdata")
+
+
 def test_encrypted_datasets_are_refused(tmp_path: Path) -> None:
     source = made_litdata.write(tmp_path / "x", {"a": "int"}, [{"a": 1}], encryption={"algorithm": "fernet"})
     with pytest.raises(feedline.ConfigError, match="the dataset is encrypted"):

@@ -4,6 +4,7 @@ usual, and damage that is an error wherever liblmdb would go astray."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import struct
@@ -224,6 +225,17 @@ def test_a_damaged_value_is_left_out_where_the_loader_says_so(tmp_path: Path) ->
     assert (caught.value.record, caught.value.key, caught.value.stage) == (36, "0036", "format")
     with dataset.loader(10, output="numpy", on_error="skip", error_budget=1) as loader:
         assert sorted(int(n) for batch in loader for n in batch.n) == [i for i in range(50) if i != 36]
+
+
+def test_a_database_that_others_hold_locked_is_read(tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    path, held = small(tmp_path / "set" / "data.mdb"), tmp_path / "set" / "lock.mdb"
+    held.write_bytes(bytes(8192))
+    with path.open("r+b") as data, held.open("r+b") as lock:
+        for file in (data, lock):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        assert values(tmp_path / "set") == wanted(6)
+    assert held.read_bytes() == bytes(8192)
 
 
 def test_a_database_that_is_written_to_is_noticed(tmp_path: Path) -> None:

@@ -90,6 +90,69 @@ def test_columns_of_every_kind(tmp_path: Path) -> None:
     assert (batch.w.dtype, batch.tokens.dtype, batch.r.dtype) == (np.float32, np.uint16, np.float64)
 
 
+@pytest.mark.parametrize("form", made_mds.LINES)
+def test_lines_are_read_as_streaming_reads_them(tmp_path: Path, form: str) -> None:
+    values = {"n": [0, -(2**63), 2**63 - 1, 7], "r": [0.1, float("inf"), 1e-300, -2.5]}
+    texts = ["", 'größe "\\ \U0001f600', "  blanks ", "a, b" if form != "csv" else "a; b"]
+    samples = [{"n": n, "r": r, "t": t} for n, r, t in zip(*values.values(), texts, strict=True)]
+    columns = {"n": "int", "r": "float", "t": "str"}
+    plain = made_mds.write(tmp_path / "a", columns, samples, shards=2, form=form, newline="\r\n")
+    zipped = made_mds.write(tmp_path / "b", columns, samples, 2, "bz2", ["md5"], form=form)
+    for source in (plain, zipped):
+        dataset = feedline.open(source)
+        (batch,) = dataset.loader(4, output="numpy")
+        assert list(batch.t) == texts
+        for name, numbers in values.items():
+            np.testing.assert_array_equal(batch._asdict()[name], numbers, strict=True)
+        assert verifying.verify(source).findings == []
+    with serving(tmp_path) as server:
+        assert [feedline.open(server.url("a/index.json"))[i].t for i in range(4)] == texts
+
+
+def test_lines_are_packed(tmp_path: Path) -> None:
+    samples = [{"n": 7, "t": "größe", "r": 0.5}]
+    source = made_mds.write(tmp_path / "x", {"n": "int", "r": "float", "t": "str"}, samples, form="json")
+    packing.pack(source, tmp_path / "tars")
+    packed = feedline.open(str(tmp_path / "tars" / "000000.tar"), fields=("cls", "r.txt", "t.txt"))
+    assert (int(packed[0][0]), *packed[0][1:]) == (7, "0.5", "größe")
+
+
+def test_a_damaged_line_is_named_and_left_out(tmp_path: Path) -> None:
+    source = made_mds.write(
+        tmp_path / "x", {"n": "int", "t": "str"}, [{"n": i, "t": "x"} for i in range(8)], form="tsv"
+    )
+    path = source / "shard.00000.tsv"
+    path.write_bytes(path.read_bytes().replace(b"5\tx", b"5,x"))
+    dataset = feedline.open(source)
+    with pytest.raises(
+        feedline.DataError, match=r"it has 1 cells, and there are 2 columns: n \(int\), t \(str\)"
+    ) as raised:
+        dataset[5]
+    assert (raised.value.shard, raised.value.record, raised.value.key) == (str(path), 5, "shard_00000_tsv/00000005")
+    with dataset.loader(1, output="numpy", on_error="skip", error_budget=1) as loader:
+        assert sorted(int(batch.n[0]) for batch in loader) == [0, 1, 2, 3, 4, 6, 7]
+    assert [finding.code for finding in feedline.inspect(source).findings] == ["bad_sample"]
+
+
+def test_streams_are_mixed_by_the_columns_that_they_share(tmp_path: Path) -> None:
+    """Which is what streaming's Stream(proportion=...) is for; there a batch of both fails in torch's collate."""
+    web = made_mds.write(
+        tmp_path / "web", {"t": "str", "url": "str"}, [{"t": f"web {i}", "url": "u"} for i in range(30)]
+    )
+    books = made_mds.write(tmp_path / "books", {"t": "str"}, [{"t": f"book {i}"} for i in range(10)], form="json")
+    with pytest.raises(feedline.ConfigError, match=r"books/shard.00000.json': it lacks the column 'url'.*fields="):
+        feedline.open([web, books], format="mds")
+    joined = feedline.open([web, books], format="mds", fields="t")
+    assert [joined[i].t for i in (0, 30, 39)] == ["web 0", "book 0", "book 9"]
+    parts = [feedline.open(source, fields="t") for source in (web, books)]
+    mixed = feedline.mix(parts, weights=[0.75, 0.25], samples=40)
+    with mixed.loader(40, shuffle=True, output="numpy") as loader:
+        (batch,) = loader
+    assert sorted(text.split()[0] for text in batch.t) == ["book"] * 10 + ["web"] * 30
+    with pytest.raises(feedline.ConfigError, match="fields"):
+        feedline.mix([feedline.open(web), parts[1]])
+
+
 def test_behind_a_server_it_is_the_same(photos: Path) -> None:
     wanted = epoch(training(feedline.open(photos)), shuffle=True)
     with serving(photos.parent) as server:

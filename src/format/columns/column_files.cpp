@@ -115,10 +115,11 @@ class FileWriter {
 
 }  // namespace
 
-Result<std::vector<File>> files_of(Bytes sample, const Columns& columns, const std::vector<ColumnChoice>& fields,
-                                   bool is_one_value) {
+Result<std::vector<File>> files_of(Bytes sample, const SampleSchema& schema, const std::vector<ColumnChoice>& fields) {
+  const Columns& columns = schema.columns;
   std::vector<Bytes> values(columns.size());
-  if (const auto split = split_sample(sample, columns, is_one_value, values); !split)
+  memory::ByteBuffer room;
+  if (const auto split = split_sample(sample, schema, values, room); !split)
     return data_error("the sample is damaged: " + split.error(), "format");
   // fields first, so that short names are theirs
   std::vector<std::pair<std::size_t, const FieldDescription*>> order;

@@ -10,6 +10,7 @@
 #include "feedline/error.h"
 #include "feedline/sample_files.h"
 #include "format/columns/column.h"
+#include "format/columns/sample_layout.h"
 
 namespace feedline::format {
 
@@ -17,7 +18,7 @@ namespace feedline::format {
 // the first integer of a field "cls"; the others are called like their column, small letters, digits, "-" and "_" of
 // it: "NAME.jpg", "NAME.cls" (one integer), "NAME.npy" (numbers and raw pixels), "NAME.txt", "NAME.json", "NAME.bin",
 // and "NAME.K.jpg" of the K-th of several images. kData: a value is damaged.
-Result<std::vector<SampleFiles::File>> files_of(std::span<const std::byte> sample, const Columns& columns,
-                                                const std::vector<ColumnChoice>& fields, bool is_one_value);
+Result<std::vector<SampleFiles::File>> files_of(std::span<const std::byte> sample, const SampleSchema& schema,
+                                                const std::vector<ColumnChoice>& fields);
 
 }  // namespace feedline::format

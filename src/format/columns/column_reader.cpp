@@ -118,16 +118,18 @@ class FieldOfSample {
 }  // namespace
 
 std::expected<void, ColumnProblem> ColumnReader::read(Bytes sample, memory::Record& record) const {
-  ShortList<Bytes> list(columns_.size());
+  ShortList<Bytes> list(schema_.columns.size());
   const std::span<Bytes> values = list.all();
-  if (const auto split = split_sample(sample, columns_, is_one_value_, values); !split)
+  // behind the fields' own room, and that of a compressed sample
+  const std::size_t of_text = fields_.size() + 1;
+  if (record.more.size() <= of_text) record.more.resize(of_text + 1);
+  if (const auto split = split_sample(sample, schema_, values, record.more[of_text]); !split)
     return std::unexpected(
         ColumnProblem{"bad_sample", data_error("the sample is damaged: " + split.error(), "format").error()});
   record.fields.assign(fields_.size(), {});
-  if (record.more.size() < fields_.size()) record.more.resize(fields_.size());
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     const ColumnChoice& field = fields_[i];
-    FieldOfSample one(columns_[field.column], field.description, values[field.column], record, record.fields[i],
+    FieldOfSample one(schema_.columns[field.column], field.description, values[field.column], record, record.fields[i],
                       record.more[i]);
     if (auto filled = one.fill(); !filled) return filled;
   }

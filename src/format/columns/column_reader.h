@@ -12,6 +12,7 @@
 
 #include "feedline/error.h"
 #include "format/columns/column.h"
+#include "format/columns/sample_layout.h"
 #include "memory/record.h"
 
 namespace feedline::format {
@@ -25,20 +26,18 @@ struct ColumnProblem {
 // Immutable; any thread may use it.
 class ColumnReader {
  public:
-  // is_one_value: a sample is the value of the one column, without a size in front.
-  ColumnReader(Columns columns, std::vector<ColumnChoice> fields, bool is_one_value)
-      : columns_(std::move(columns)), fields_(std::move(fields)), is_one_value_(is_one_value) {}
+  ColumnReader(SampleSchema schema, std::vector<ColumnChoice> fields)
+      : schema_(std::move(schema)), fields_(std::move(fields)) {}
 
-  const Columns& columns() const { return columns_; }
+  const SampleSchema& schema() const { return schema_; }
   const std::vector<ColumnChoice>& fields() const { return fields_; }
-  bool is_one_value() const { return is_one_value_; }
-  // Values stay where they are in `sample`, but for pixels and numbers that are text, which go to record.more.
+  // Of a sample that is not compressed, or no longer. Values stay where they are in `sample`, but for pixels, numbers
+  // that are text and text that is escaped, which go to record.more.
   std::expected<void, ColumnProblem> read(std::span<const std::byte> sample, memory::Record& record) const;
 
  private:
-  Columns columns_;
+  SampleSchema schema_;
   std::vector<ColumnChoice> fields_;
-  bool is_one_value_;
 };
 
 }  // namespace feedline::format

@@ -3,7 +3,9 @@
 
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "format/opening_reader.h"
 #include "storage/version.h"
@@ -17,14 +19,27 @@ std::unexpected<Error> damaged(const std::string& what, std::uint64_t offset) {
   return error;
 }
 
+// Of what is wrong with one of the two files of a shard: which one it is.
+std::unexpected<Error> in_file(const PlannedFile& file, Error error) {
+  if (error.where.shard.empty()) error.where.shard = file.name;
+  return std::unexpected(std::move(error));
+}
+
+Result<void> check_bytes(const PlannedFile& file, std::uint64_t bytes) {
+  if (!file.plain_bytes || bytes == *file.plain_bytes) return {};
+  auto error = damaged(
+      "it has " + std::to_string(bytes) + " bytes, and the index says " + std::to_string(*file.plain_bytes), bytes);
+  return in_file(file, std::move(error).error());
+}
+
 }  // namespace
 
-Result<std::vector<std::uint32_t>> read_sample_table(const storage::Reader& reader, std::uint64_t samples,
-                                                     std::uint64_t shard_bytes, bool ends_with_last_sample) {
+Result<std::vector<std::uint32_t>> read_sample_table(const storage::Reader& reader, const SampleTable& known) {
   constexpr std::uint64_t kNumber = sizeof(std::uint32_t);
-  // before any memory is taken: the table is a part of the shard
-  if (samples >= std::numeric_limits<std::uint32_t>::max() || (samples + 2) * kNumber > shard_bytes)
-    return damaged("it has " + std::to_string(shard_bytes) + " bytes, and the index says " + std::to_string(samples) +
+  const auto& [samples, file_bytes, shard_bytes, first_sample, ends_with_last_sample] = known;
+  // before any memory is taken: the table is a part of its file
+  if (samples >= std::numeric_limits<std::uint32_t>::max() || (samples + 2) * kNumber > file_bytes)
+    return damaged("it has " + std::to_string(file_bytes) + " bytes, and the index says " + std::to_string(samples) +
                        " samples, whose offsets alone are more",
                    0);
   std::vector<std::uint32_t> table(static_cast<std::size_t>(samples) + 2);
@@ -36,7 +51,11 @@ Result<std::vector<std::uint32_t>> read_sample_table(const storage::Reader& read
                        ", where the index says " + std::to_string(samples),
                    0);
   table.erase(table.begin());
-  std::uint64_t before = room.size();
+  if (first_sample && table.front() != *first_sample)
+    return damaged("its first sample lies at byte " + std::to_string(table.front()) +
+                       ", and what the index says of columns ends at byte " + std::to_string(*first_sample),
+                   kNumber);
+  std::uint64_t before = first_sample.value_or(room.size());
   for (std::size_t i = 0; i < table.size(); ++i) {
     if (table[i] < before || table[i] > shard_bytes)
       return damaged("sample " + std::to_string(i) + " lies at byte " + std::to_string(table[i]) + ", which is " +
@@ -53,13 +72,16 @@ Result<std::vector<std::uint32_t>> read_sample_table(const storage::Reader& read
 
 // Under mutex_.
 Result<const ColumnShard::Located*> ColumnShard::take(ShardFile file, const storage::Reader& reader,
-                                                      bool is_checked) const {
-  if (plan_.plain_bytes && file.version.bytes != *plan_.plain_bytes)
-    return damaged("it has " + std::to_string(file.version.bytes) + " bytes, and the index says " +
-                       std::to_string(*plan_.plain_bytes),
-                   file.version.bytes);
-  FEEDLINE_TRY(auto table, read_sample_table(reader, plan_.samples, file.version.bytes, plan_.ends_with_last_sample));
-  located_ = std::make_unique<Located>(std::move(file), std::move(table), is_checked);
+                                                      std::uint64_t table_bytes, bool is_checked) const {
+  FEEDLINE_CHECK_OK(check_bytes(plan_, file.version.bytes));
+  SampleTable known{plan_.samples, table_bytes, file.version.bytes, {}, plan_.ends_with_last_sample};
+  if (plan_.table) {
+    FEEDLINE_CHECK_OK(check_bytes(*plan_.table, table_bytes));
+    known.first_sample = plan_.table->first_sample;
+  }
+  auto table = read_sample_table(reader, known);
+  if (!table) return in_file(planned_table(), std::move(table).error());
+  located_ = std::make_unique<Located>(std::move(file), std::move(*table), is_checked);
   ready_.store(located_.get(), std::memory_order_release);
   return located_.get();
 }
@@ -70,29 +92,43 @@ Result<const ColumnShard::Located*> ColumnShard::located(const std::shared_ptr<c
   const std::lock_guard lock(mutex_);
   if (located_) return located_.get();
   FEEDLINE_TRY(ShardFile file, plan_.locate(storage, notes));
-  std::shared_ptr<const storage::Reader> reader = std::move(file.reader);
-  if (!reader) {
-    FEEDLINE_TRY(reader, file.storage->open_version(file.path, storage::Access::kRead, file.version));
+  std::optional<ShardFile> beside;
+  if (plan_.table) {
+    FEEDLINE_TRY(beside, plan_.table->locate(storage, notes));
+    file.reader = nullptr;  // who reads samples opens it
   }
-  if (store == nullptr || file.path != plan_.stored_path) return take(std::move(file), *reader, true);
-  const OpeningReader opening(storage, std::move(reader), file.version, {}, true);
-  FEEDLINE_TRY(const Located* located, take(std::move(file), opening, true));
-  FEEDLINE_CHECK_OK(opening.keep(*store));
+  ShardFile& of_table = beside ? *beside : file;
+  std::shared_ptr<const storage::Reader> reader = std::move(of_table.reader);
+  if (!reader) {
+    FEEDLINE_TRY(reader, of_table.storage->open_version(of_table.path, storage::Access::kRead, of_table.version));
+  }
+  const storage::Version version = of_table.version;
+  const bool is_kept =
+      store != nullptr && file.path == plan_.stored_path && of_table.path == planned_table().stored_path;
+  if (!is_kept) return take(std::move(file), *reader, version.bytes, true);
+  const storage::Version of_shard = file.version;
+  const OpeningReader opening(storage, std::move(reader), version, {}, true);
+  FEEDLINE_TRY(const Located* located, take(std::move(file), opening, version.bytes, true));
+  FEEDLINE_CHECK_OK(opening.keep(*store, of_shard.bytes));
+  if (plan_.table) FEEDLINE_CHECK_OK(store->save(*storage, *plan_.stored_path, ShardParts::build({}, of_shard)));
   return located;
 }
 
 Result<bool> ColumnShard::locate_by_kept(const std::shared_ptr<const storage::Storage>& storage,
                                          const ShardPartsStore& store) const {
-  if (!plan_.stored_path) return false;
+  if (!plan_.stored_path || !planned_table().stored_path) return false;
   auto kept = store.at_hand(*storage, *plan_.stored_path);
+  if (!kept) return false;
+  const storage::Version of_shard = kept->version();
+  if (plan_.table) kept = store.at_hand(*storage, *plan_.table->stored_path);
   if (!kept) return false;
   const storage::Version version = kept->version();
   FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader,
-               storage->open_version(*plan_.stored_path, storage::Access::kRead, version));
+               storage->open_version(*planned_table().stored_path, storage::Access::kRead, version));
   const OpeningReader opening(storage, std::move(reader), version, std::move(kept), false);
   const std::lock_guard lock(mutex_);
-  if (!take({*plan_.stored_path, *plan_.stored_path, storage, version}, opening, false)) return false;
-  return true;
+  ShardFile file{*plan_.stored_path, *plan_.stored_path, storage, of_shard};
+  return take(std::move(file), opening, version.bytes, false).has_value();
 }
 
 Result<std::span<const std::byte>> read_sample(const std::shared_ptr<const storage::Reader>& reader,

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A shard that begins with a table of where its samples lie:
+// A shard with a table of where its samples lie, with which it begins:
 //
 //     u32 samples
 //     u32 offset[samples + 1]    from the shard's begin: of each sample, and of the last one's end
 //     ...                        what the format puts there
 //     the samples
 //
-// so that a shard has 4 GiB at most.
+// or which is all but the samples, in a file of its own. A shard has 4 GiB at most.
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -27,9 +28,17 @@
 
 namespace feedline::format {
 
-// Where the samples of a shard lie. kData: the table is damaged, or is not of a shard of so many samples and bytes.
-Result<std::vector<std::uint32_t>> read_sample_table(const storage::Reader& reader, std::uint64_t samples,
-                                                     std::uint64_t shard_bytes, bool ends_with_last_sample);
+// What is known of a table before it is read.
+struct SampleTable {
+  std::uint64_t samples = 0;
+  std::uint64_t file_bytes = 0;                    // of the file that begins with it
+  std::uint64_t shard_bytes = 0;                   // of what the offsets lead into
+  std::optional<std::uint64_t> first_sample = {};  // where it begins; none: anywhere behind the table, in its file
+  bool ends_with_last_sample = true;               // the shard
+};
+
+// Where the samples of a shard lie. kData: the table is damaged, or is not of such a shard.
+Result<std::vector<std::uint32_t>> read_sample_table(const storage::Reader& reader, const SampleTable& known);
 
 // Thread-safe. Located, and its table read, when it is first asked for: an index says all else of it.
 class ColumnShard {
@@ -68,7 +77,12 @@ class ColumnShard {
   }
 
  private:
-  Result<const Located*> take(ShardFile file, const storage::Reader& reader, bool is_checked) const;
+  const PlannedFile& planned_table() const {
+    return plan_.table ? *plan_.table : static_cast<const PlannedFile&>(plan_);
+  }
+  // The shard, and its table, in the first `table_bytes` that `reader` has.
+  Result<const Located*> take(ShardFile file, const storage::Reader& reader, std::uint64_t table_bytes,
+                              bool is_checked) const;
 
   const PlannedShard plan_;
   mutable std::mutex mutex_;

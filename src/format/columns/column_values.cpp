@@ -206,26 +206,6 @@ int channels_of(std::string_view mode) {
 
 }  // namespace
 
-Parsed<void> split_sample(Bytes sample, const Columns& columns, bool is_one_value, std::span<Bytes> values) {
-  if (is_one_value) return values.front() = sample, Parsed<void>();
-  Front front(sample);
-  std::size_t sizes_at = 0;
-  for (const Column& column : columns) sizes_at += column.fixed_bytes ? 0 : 4;
-  const auto sizes = front.take_bytes(sizes_at);
-  if (!sizes) return Wrong("it ends within the sizes of its values");
-  Front next(*sizes);
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    const std::uint64_t bytes = columns[i].fixed_bytes ? *columns[i].fixed_bytes : *next.take(4);
-    const auto value = front.take_bytes(bytes);
-    if (!value)
-      return Wrong("its column '" + columns[i].name + "' has " + std::to_string(bytes) + " bytes, and " +
-                   std::to_string(front.rest().size()) + " are left of the sample");
-    values[i] = *value;
-  }
-  if (front.rest().empty()) return {};
-  return Wrong(std::to_string(front.rest().size()) + " bytes follow its last column");
-}
-
 Parsed<StoredArray> array_in(Bytes value, const Column& column) {
   if (column.header == ArrayHeader::kMds) return mds_array(value, column);
   if (column.header != ArrayHeader::kNothing) return headed_array(value, column);

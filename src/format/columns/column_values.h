@@ -21,10 +21,6 @@ namespace feedline::format {
 template <typename T>
 using Parsed = std::expected<T, std::string>;
 
-// The values of a sample, one a column. is_one_value: it is that of the one column.
-Parsed<void> split_sample(std::span<const std::byte> sample, const Columns& columns, bool is_one_value,
-                          std::span<std::span<const std::byte>> values);
-
 // LitData's numbers of dtypes; nullopt: one that Feedline does not have.
 std::optional<DType> tensor_dtype(std::uint64_t code);
 std::optional<DType> numpy_dtype(std::uint64_t code);

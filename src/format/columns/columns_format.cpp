@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "format/checksum.h"
 #include "format/columns/column_files.h"
+#include "format/columns/schema_readers.h"
 #include "format/each_shard.h"
 #include "format/record_keys.h"
 #include "format/shard_parts.h"
@@ -33,28 +34,27 @@ std::vector<std::string> key_stems_of(const std::vector<PlannedShard>& shards) {
 
 Result<std::shared_ptr<const Format>> ColumnsFormat::open(const std::string& source, PlannedDataset dataset,
                                                           const OpenOptions& options) {
-  FEEDLINE_TRY(auto fields, choose_columns(options.fields, dataset.columns));
-  std::shared_ptr<ColumnsFormat> format(new ColumnsFormat(source, std::move(dataset), options, std::move(fields)));
+  FEEDLINE_TRY(auto readers, readers_of(dataset, options.fields));
+  std::shared_ptr<ColumnsFormat> format(new ColumnsFormat(source, std::move(dataset), options, std::move(readers)));
   if (format->ends_.empty() || format->size() == 0) return config_error("the dataset holds no samples");
   if (options.storage->is_remote()) FEEDLINE_CHECK_OK(format->locate_all());
   return std::shared_ptr<const Format>(std::move(format));
 }
 
 ColumnsFormat::ColumnsFormat(std::string source, PlannedDataset dataset, OpenOptions options,
-                             std::vector<ColumnChoice> fields)
+                             std::vector<ColumnReader> readers)
     : source_(std::move(source)),
       format_(std::move(dataset.format)),
       options_(std::move(options)),
-      of_samples_(dataset.of_samples),
       stems_(key_stems_of(dataset.shards)),
-      reader_(std::move(dataset.columns), std::move(fields), dataset.is_one_value),
+      readers_(std::move(readers)),
       classes_(std::move(dataset.classes)) {
   std::uint64_t end = 0;
   for (PlannedShard& shard : dataset.shards) {
     ends_.push_back(end += shard.samples);
     shards_.push_back(std::make_unique<ColumnShard>(std::move(shard)));
   }
-  for (const ColumnChoice& field : reader_.fields()) fields_.push_back(field.description);
+  for (const ColumnChoice& field : readers_.front().fields()) fields_.push_back(field.description);
   open_shards_.expect(shards_.size());
   fingerprint_ = compute_fingerprint();
 }
@@ -82,10 +82,10 @@ Result<void> ColumnsFormat::locate_all() const {
 std::uint64_t ColumnsFormat::compute_fingerprint() const {
   Fingerprint fingerprint;
   fingerprint.add(name());
-  for (const ColumnChoice& field : reader_.fields()) {
+  for (const ColumnChoice& field : readers_.front().fields()) {
     fingerprint.add(field.description.name);
     fingerprint.add(static_cast<std::uint64_t>(field.description.kind));
-    fingerprint.add(reader_.columns()[field.column].name);
+    fingerprint.add(readers_.front().schema().columns[field.column].name);
   }
   for (const auto& shard : shards_) {
     fingerprint.add(shard->plan().samples);
@@ -143,6 +143,7 @@ std::unexpected<Error> ColumnsFormat::at(std::uint64_t index, Error error) const
   Where place = known_place(index);
   place.stage = std::move(error.where.stage);
   if (error.where.offset) place.offset = error.where.offset;
+  if (error.code == ErrorCode::kData && !error.where.shard.empty()) place.shard = std::move(error.where.shard);
   error.where = std::move(place);
   return std::unexpected(std::move(error));
 }
@@ -161,25 +162,27 @@ Result<Bytes> ColumnsFormat::fetch(const Place& place, memory::Record& record) c
 }
 
 // One more buffer than fields have: those are the first.
-Result<Bytes> ColumnsFormat::plain(Bytes stored, memory::Record& record) const {
-  if (!of_samples_) return stored;
-  const std::size_t room = reader_.fields().size();
+Result<Bytes> ColumnsFormat::plain(const ColumnReader& reader, Bytes stored, memory::Record& record) const {
+  const auto compression = reader.schema().compression;
+  if (!compression) return stored;
+  const std::size_t room = reader.fields().size();
   if (record.more.size() <= room) record.more.resize(room + 1);
-  FEEDLINE_TRY(const Bytes sample, decompress(*of_samples_, stored, record.more[room], record.most_bytes));
+  FEEDLINE_TRY(const Bytes sample, decompress(*compression, stored, record.more[room], record.most_bytes));
   return sample;
 }
 
-Result<void> ColumnsFormat::accept_sample(Bytes stored, memory::Record& record) const {
-  FEEDLINE_TRY(const Bytes sample, plain(stored, record));
-  auto read = reader_.read(sample, record);
+Result<void> ColumnsFormat::accept_sample(const ColumnReader& reader, Bytes stored, memory::Record& record) const {
+  FEEDLINE_TRY(const Bytes sample, plain(reader, stored, record));
+  auto read = reader.read(sample, record);
   if (!read) return std::unexpected(std::move(read).error().error);
   record.bytes_read = stored.size();
   return {};
 }
 
 Result<void> ColumnsFormat::read(std::uint64_t index, memory::Record& record) const {
-  const auto stored = fetch(place_of(index), record);
-  auto done = stored ? accept_sample(*stored, record) : std::unexpected(stored.error());
+  const Place place = place_of(index);
+  const auto stored = fetch(place, record);
+  auto done = stored ? accept_sample(reader_of(place), *stored, record) : std::unexpected(stored.error());
   if (!done) return at(index, std::move(done).error());
   return done;
 }
@@ -194,7 +197,7 @@ Result<void> ColumnsFormat::find_pieces(std::uint64_t index, std::vector<storage
 
 Result<void> ColumnsFormat::accept(std::uint64_t index, std::span<const Bytes> pieces, memory::Record& record) const {
   record.pin.reset();
-  auto done = accept_sample(pieces.front(), record);
+  auto done = accept_sample(reader_of(place_of(index)), pieces.front(), record);
   if (!done) return at(index, std::move(done).error());
   return done;
 }
@@ -204,9 +207,9 @@ Result<SampleFiles> ColumnsFormat::files(std::uint64_t index) const {
   memory::Record record;
   record.most_bytes = memory::usual_sample_limit();
   const auto stored = fetch(place, record);
-  const auto sample = stored ? plain(*stored, record) : stored;
-  auto files = sample ? files_of(*sample, reader_.columns(), reader_.fields(), reader_.is_one_value())
-                      : std::unexpected(sample.error());
+  const ColumnReader& reader = reader_of(place);
+  const auto sample = stored ? plain(reader, *stored, record) : stored;
+  auto files = sample ? files_of(*sample, reader.schema(), reader.fields()) : std::unexpected(sample.error());
   if (!files) return at(index, std::move(files).error());
   return SampleFiles{record_key(stems_[place.number], place.sample), std::nullopt, std::move(*files)};
 }

@@ -10,25 +10,15 @@
 
 #include "format/columns/column_reader.h"
 #include "format/columns/column_shard.h"
-#include "format/compression/compression.h"
+#include "format/columns/planned_dataset.h"
 #include "format/format.h"
 
 namespace feedline::format {
 
-// What an index says of a whole dataset.
-struct PlannedDataset {
-  std::string format;  // "mds", "litdata"
-  Columns columns;
-  std::vector<PlannedShard> shards;
-  std::optional<Compression> of_samples = {};  // each sample is compressed by itself
-  std::vector<std::string> classes = {};       // label -> name; empty: a sample knows its label alone
-  bool is_one_value = false;                   // a sample is the value of the one column, without a size in front
-};
-
 // Samples of columns, numbered through the shards.
 class ColumnsFormat final : public RecordFormat {
  public:
-  // Requires: options.storage. kConfig: no samples, or the fields cannot be had.
+  // Requires: options.storage, a schema, and shards of those. kConfig: no samples, or the fields cannot be had.
   static Result<std::shared_ptr<const Format>> open(const std::string& source, PlannedDataset dataset,
                                                     const OpenOptions& options);
   // Looks at all shards, their checksums and all samples.
@@ -63,7 +53,7 @@ class ColumnsFormat final : public RecordFormat {
     ColumnShard::Place place;
   };
 
-  ColumnsFormat(std::string source, PlannedDataset dataset, OpenOptions options, std::vector<ColumnChoice> fields);
+  ColumnsFormat(std::string source, PlannedDataset dataset, OpenOptions options, std::vector<ColumnReader> readers);
   Result<void> locate_all() const;
   // Where an error says that the object behind a network is another one by now: its table is not to be trusted again.
   void doubt(const ColumnShard& shard, const Error& error) const;
@@ -72,20 +62,22 @@ class ColumnsFormat final : public RecordFormat {
   Where known_place(std::uint64_t index) const;  // without looking for its shard
   Result<Found> find(const Place& place) const;
   Result<std::span<const std::byte>> fetch(const Place& place, memory::Record& record) const;
-  Result<std::span<const std::byte>> plain(std::span<const std::byte> stored, memory::Record& record) const;
-  Result<void> accept_sample(std::span<const std::byte> stored, memory::Record& record) const;
+  const ColumnReader& reader_of(const Place& place) const { return readers_[place.shard->plan().schema]; }
+  Result<std::span<const std::byte>> plain(const ColumnReader& reader, std::span<const std::byte> stored,
+                                           memory::Record& record) const;
+  Result<void> accept_sample(const ColumnReader& reader, std::span<const std::byte> stored,
+                             memory::Record& record) const;
   // `error` with the sample's place, as far as it does not name one itself.
   std::unexpected<Error> at(std::uint64_t index, Error error) const;
 
   const std::string source_;
   const std::string format_;
   const OpenOptions options_;
-  const std::optional<Compression> of_samples_;
   std::vector<std::unique_ptr<ColumnShard>> shards_;
   std::vector<std::string> stems_;  // of keys, one for each shard
   mutable OpenShards open_shards_;
-  const ColumnReader reader_;
-  std::vector<std::uint64_t> ends_;  // samples of the shards up to and with this one
+  const std::vector<ColumnReader> readers_;  // one for each schema
+  std::vector<std::uint64_t> ends_;          // samples of the shards up to and with this one
   std::vector<FieldDescription> fields_;
   const std::vector<std::string> classes_;
   std::uint64_t fingerprint_ = 0;

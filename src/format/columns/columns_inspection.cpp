@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "format/columns/columns_format.h"
+#include "format/columns/schema_readers.h"
 #include "format/each_shard.h"
 #include "format/finding.h"
 #include "format/record_keys.h"
@@ -24,9 +25,9 @@ struct Looked {
 // Goes through the samples of a shard.
 class ShardLook {
  public:
-  ShardLook(const ColumnShard& shard, std::string stem, const ColumnReader* reader,
-            std::optional<Compression> of_samples)
-      : shard_(shard), stem_(std::move(stem)), reader_(reader), of_samples_(of_samples) {
+  // reader: nullptr where the fields cannot be had.
+  ShardLook(const ColumnShard& shard, std::string stem, const ColumnReader* reader)
+      : shard_(shard), stem_(std::move(stem)), reader_(reader) {
     record_.most_bytes = memory::usual_sample_limit();
   }
 
@@ -41,8 +42,10 @@ class ShardLook {
  private:
   void add(const Error& error) {
     const bool damaged = error.code == ErrorCode::kData;
-    looked_.findings.add({damaged ? "damaged_shard" : "unreadable_file", Severity::kError, shard_.plan().name, "",
-                          error.where.offset, damaged ? error.what : error.message()});
+    const bool is_named = damaged && !error.where.shard.empty();
+    looked_.findings.add({damaged ? "damaged_shard" : "unreadable_file", Severity::kError,
+                          is_named ? error.where.shard : shard_.plan().name, "", error.where.offset,
+                          damaged ? error.what : error.message()});
   }
   void report(std::string_view code, std::uint64_t sample, std::uint64_t offset, const std::string& what) {
     looked_.findings.add({code, Severity::kError, shard_.plan().name, record_key(stem_, sample), offset,
@@ -68,8 +71,8 @@ class ShardLook {
 
   void take(std::uint64_t number, std::uint64_t offset, Bytes stored) {
     Bytes sample = stored;
-    if (of_samples_) {
-      const auto plain = decompress(*of_samples_, stored, room_, record_.most_bytes);
+    if (const auto compression = reader_->schema().compression) {
+      const auto plain = decompress(*compression, stored, room_, record_.most_bytes);
       if (!plain) return report("bad_sample", number, offset, plain.error().what);
       sample = *plain;
     }
@@ -93,16 +96,15 @@ class ShardLook {
   const ColumnShard& shard_;
   const std::string stem_;
   const ColumnReader* const reader_;
-  const std::optional<Compression> of_samples_;
   memory::ByteBuffer room_;
   memory::Record record_;
   Looked looked_;
 };
 
-void add_unread(const std::string& source, const Columns& columns, const std::vector<ColumnChoice>& fields,
-                Findings& findings) {
+void add_unread(const std::string& source, const ColumnReader& reader, Findings& findings) {
+  const Columns& columns = reader.schema().columns;
   for (std::size_t i = 0; i < columns.size(); ++i)
-    if (std::ranges::count(fields, i, &ColumnChoice::column) == 0)
+    if (std::ranges::count(reader.fields(), i, &ColumnChoice::column) == 0)
       findings.add({"unread_column",
                     Severity::kNote,
                     source,
@@ -110,6 +112,17 @@ void add_unread(const std::string& source, const Columns& columns, const std::ve
                     {},
                     "the column '" + columns[i].name + "' (" + columns[i].encoding +
                         ") is not read: no field takes it; fields= chooses"});
+}
+
+// As many more samples have these columns.
+void count(const Columns& columns, std::uint64_t samples, std::vector<InspectionCount>& counts) {
+  for (const Column& column : columns) {
+    const auto known = std::ranges::find(counts, column.name, &InspectionCount::name);
+    if (known == counts.end())
+      counts.push_back({column.name, samples});
+    else
+      known->count += samples;
+  }
 }
 
 }  // namespace
@@ -120,22 +133,23 @@ Result<Inspection> ColumnsFormat::inspect(const std::string& source, PlannedData
   inspection.format = dataset.format;
   inspection.shards = dataset.shards.size();
   const auto stems = key_stems_of(dataset.shards);
-  const auto fields = choose_columns(options.fields, dataset.columns);
-  std::optional<ColumnReader> reader;
-  if (fields) reader.emplace(dataset.columns, *fields, dataset.is_one_value);
+  const auto readers = readers_of(dataset, options.fields);
   std::vector<std::unique_ptr<ColumnShard>> shards;
   for (PlannedShard& shard : dataset.shards) shards.push_back(std::make_unique<ColumnShard>(std::move(shard)));
-  FEEDLINE_TRY(
-      auto looked,
-      each_shard<Looked>(
-          shards.size(),
-          [&](std::size_t i) -> Result<Looked> {
-            return ShardLook(*shards[i], stems[i], reader ? &*reader : nullptr, dataset.of_samples).look(options);
-          },
-          shards_side_by_side(options.storage->is_remote())));
+  FEEDLINE_TRY(auto looked, each_shard<Looked>(
+                                shards.size(),
+                                [&](std::size_t i) -> Result<Looked> {
+                                  const ColumnReader* const reader =
+                                      readers ? &(*readers)[shards[i]->plan().schema] : nullptr;
+                                  return ShardLook(*shards[i], stems[i], reader).look(options);
+                                },
+                                shards_side_by_side(options.storage->is_remote())));
   Findings findings;
   std::optional<std::uint64_t> smallest;
-  for (Looked& one : looked) {
+  std::vector<std::uint64_t> samples(dataset.schemas.size());  // of each schema
+  for (std::size_t i = 0; i < looked.size(); ++i) {
+    Looked& one = looked[i];
+    samples[shards[i]->plan().schema] += one.samples;
     findings.add(std::move(one.findings));
     inspection.samples += one.samples;
     inspection.bytes += one.bytes;
@@ -143,12 +157,12 @@ Result<Inspection> ColumnsFormat::inspect(const std::string& source, PlannedData
     inspection.largest_bytes = std::max(inspection.largest_bytes, one.largest.value_or(0));
   }
   inspection.smallest_bytes = smallest.value_or(0);
-  for (const Column& column : dataset.columns) inspection.extensions.push_back({column.name, inspection.samples});
-  if (fields) {
-    for (const ColumnChoice& field : *fields) inspection.fields.push_back(field.description.name);
-    add_unread(source, dataset.columns, *fields, findings);
+  for (std::size_t i = 0; i < samples.size(); ++i) count(dataset.schemas[i].columns, samples[i], inspection.extensions);
+  if (readers) {
+    for (const ColumnChoice& field : readers->front().fields()) inspection.fields.push_back(field.description.name);
+    for (const ColumnReader& reader : *readers) add_unread(source, reader, findings);
   } else {
-    findings.add({"no_field", Severity::kError, source, "", {}, fields.error().what});
+    findings.add({"no_field", Severity::kError, source, "", {}, readers.error().what});
   }
   if (inspection.samples == 0 && !findings.first_error())
     findings.add({"no_samples", Severity::kWarning, source, "", {}, "the dataset holds no samples"});

@@ -71,8 +71,9 @@ Result<ShardFile> locate(const std::string& named, std::uint64_t samples,
   return ShardFile{path, std::move(plain), storage::local_storage(), version};
 }
 
-PlannedShard plan_of(const std::string& folder, const LitChunk& chunk) {
+PlannedShard plan_of(const std::string& folder, const LitChunk& chunk, std::size_t schema) {
   PlannedShard shard;
+  shard.schema = schema;
   shard.name = folder + "/" + chunk.name;
   shard.samples = chunk.samples;
   shard.ends_with_last_sample = false;  // rows as Arrow may follow
@@ -93,16 +94,11 @@ Result<void> add(const std::string& source, const storage::Storage& storage, Pla
     if (index.error().where.shard.empty()) index.error().where.shard = place.index;
     return std::unexpected(std::move(index).error());
   }
-  const auto of_samples = index->are_samples_zstd ? std::optional(Compression::kZstd) : std::nullopt;
-  if (dataset.shards.empty()) {
-    dataset.columns = index->columns;
-    dataset.of_samples = of_samples;
-    dataset.is_one_value = index->are_tokens;
-  } else if (dataset.columns != index->columns || dataset.of_samples != of_samples ||
-             dataset.is_one_value != index->are_tokens) {
-    return config_error("'" + place.index + "' has other values than the first dataset of the list");
-  }
-  for (const LitChunk& chunk : index->chunks) dataset.shards.push_back(plan_of(place.folder, chunk));
+  SampleSchema schema{std::move(index->columns)};
+  if (index->are_tokens) schema.layout = SampleLayout::kOneValue;
+  if (index->are_samples_zstd) schema.compression = Compression::kZstd;
+  FEEDLINE_TRY(const std::size_t number, number_of(std::move(schema), dataset.schemas));
+  for (const LitChunk& chunk : index->chunks) dataset.shards.push_back(plan_of(place.folder, chunk, number));
   return {};
 }
 

@@ -122,4 +122,15 @@ Result<Column> mds_column(std::string name, std::string encoding, std::optional<
   return column;
 }
 
+Column line_column(std::string name, std::string encoding) {
+  Column column{std::move(name), std::move(encoding), ColumnKind::kRefused};
+  if (column.encoding == "int") column.kind = ColumnKind::kDigits;
+  if (column.encoding == "str") column.kind = ColumnKind::kText;
+  if (column.encoding == "float") {
+    column.kind = ColumnKind::kReal;
+    column.dtype = DType::kFloat64;
+  }
+  return column;
+}
+
 }  // namespace feedline::format

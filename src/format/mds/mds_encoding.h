@@ -17,4 +17,8 @@ namespace feedline::format {
 // encoding cannot have.
 Result<Column> mds_column(std::string name, std::string encoding, std::optional<std::int64_t> size);
 
+// A column of lines of text: "int", "float" or "str", or one that is refused
+// (streaming/base/format/{json,xsv}/encodings.py).
+Column line_column(std::string name, std::string encoding);
+
 }  // namespace feedline::format

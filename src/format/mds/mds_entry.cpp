@@ -28,14 +28,18 @@ Result<void> add(const std::string& source, const storage::Storage& storage, Pla
   FEEDLINE_TRY(const std::string_view text, read_index_file(place, storage, room));
   auto index = parse_mds_index(text);
   if (!index) return located(std::move(index).error());
-  const bool is_first = dataset.columns.empty();
-  if (is_first) dataset.columns = index->columns;
+  const bool is_first = dataset.schemas.empty();
   // datasets that call their labels differently have no names in common
   if (is_first) dataset.classes = std::move(index->classes);
   if (!is_first && dataset.classes != index->classes) dataset.classes.clear();
-  if (dataset.columns != index->columns)
-    return located(data_error("it has other columns than the first dataset of the list", "format").error());
-  std::ranges::move(plan_shards(place.folder, storage, std::move(index->shards)), std::back_inserter(dataset.shards));
+  std::vector<std::size_t> schemas;
+  for (SampleSchema& schema : index->schemas) {
+    const auto number = number_of(std::move(schema), dataset.schemas);
+    if (!number) return located(number.error());
+    schemas.push_back(*number);
+  }
+  std::ranges::move(plan_shards(place.folder, storage, std::move(index->shards), schemas),
+                    std::back_inserter(dataset.shards));
   return {};
 }
 

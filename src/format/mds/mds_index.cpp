@@ -2,8 +2,11 @@
 #include "format/mds/mds_index.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <tuple>
 
+#include "format/columns/planned_dataset.h"
 #include "format/json_reader.h"
 #include "format/mds/mds_encoding.h"
 
@@ -14,11 +17,19 @@ using Type = JsonReader::Type;
 
 // A shard as it is written, before anything of it is believed.
 struct Written {
-  std::string format, compression;
-  std::int64_t version = 2, samples = -1;
+  // of its samples
+  std::string format, separator, newline;
   std::vector<std::string> names, encodings;
   std::vector<std::optional<std::int64_t>> sizes;
-  std::optional<MdsFile> raw, zip;
+  // of its files
+  std::string compression;
+  std::int64_t version = 2, samples = -1;
+  std::optional<MdsFile> raw, zip, raw_table, zip_table;
+
+  bool has_samples_as(const Written& other) const {
+    return std::tie(format, separator, newline, names, encodings, sizes) ==
+           std::tie(other.format, other.separator, other.newline, other.names, other.encodings, other.sizes);
+  }
 };
 
 template <typename Value>
@@ -60,6 +71,15 @@ bool read_file(JsonReader& json, std::optional<MdsFile>& out) {
   return true;
 }
 
+bool read_columns(JsonReader& json, Written& shard) {
+  shard.names.clear();
+  shard.encodings.clear();
+  return json.object([&](const std::string& name) {
+    shard.names.push_back(name);
+    return put(shard.encodings.emplace_back(), json.string());
+  });
+}
+
 bool read_shard(JsonReader& json, Written& shard) {
   return json.object([&](const std::string& key) {
     if (key == "format") return put(shard.format, json.string());
@@ -68,8 +88,13 @@ bool read_shard(JsonReader& json, Written& shard) {
     if (key == "column_names") return read_texts(json, shard.names);
     if (key == "column_encodings") return read_texts(json, shard.encodings);
     if (key == "column_sizes") return read_sizes(json, shard.sizes);
+    if (key == "columns") return read_columns(json, shard);
+    if (key == "newline") return put(shard.newline, json.string());
+    if (key == "separator") return put(shard.separator, json.string());
     if (key == "raw_data") return read_file(json, shard.raw);
     if (key == "zip_data") return read_file(json, shard.zip);
+    if (key == "raw_meta") return read_file(json, shard.raw_table);
+    if (key == "zip_meta") return read_file(json, shard.zip_table);
     if (key == "compression" && json.peek() == Type::kString) return put(shard.compression, json.string());
     return json.skip().has_value();
   });
@@ -91,17 +116,50 @@ bool is_inside(std::string_view name) {
 }
 
 Result<Columns> columns_of(const Written& shard, std::size_t number) {
-  if (shard.names.size() != shard.encodings.size() || shard.names.size() != shard.sizes.size() || shard.names.empty())
+  const bool is_of_lines = shard.format != "mds";
+  const bool fits = shard.names.size() == shard.encodings.size() && !shard.names.empty() &&
+                    (is_of_lines || shard.names.size() == shard.sizes.size());
+  if (!fits)
     return wrong(number, "it has " + std::to_string(shard.names.size()) + " names of columns, " +
                              std::to_string(shard.encodings.size()) + " encodings and " +
                              std::to_string(shard.sizes.size()) + " sizes");
   Columns columns;
   for (std::size_t i = 0; i < shard.names.size(); ++i) {
-    if (std::ranges::find(columns, shard.names[i], &Column::name) != columns.end())
-      return wrong(number, "two columns are called '" + shard.names[i] + "'");
-    FEEDLINE_TRY(columns.emplace_back(), mds_column(shard.names[i], shard.encodings[i], shard.sizes[i]));
+    const std::string &name = shard.names[i], &encoding = shard.encodings[i];
+    if (std::ranges::find(columns, name, &Column::name) != columns.end())
+      return wrong(number, "two columns are called '" + name + "'");
+    if (is_of_lines) {
+      columns.push_back(line_column(name, encoding));
+    } else {
+      FEEDLINE_TRY(columns.emplace_back(), mds_column(name, encoding, shard.sizes[i]));
+    }
   }
   return columns;
+}
+
+// Of samples of the formats that are read.
+Result<SampleSchema> schema_of(const Written& shard, std::size_t number) {
+  SampleSchema schema;
+  FEEDLINE_TRY(schema.columns, columns_of(shard, number));
+  if (shard.format == "mds") return schema;
+  if (shard.format == "json") {
+    schema.layout = SampleLayout::kJson;
+    return schema;
+  }
+  schema.layout = SampleLayout::kSeparated;
+  schema.newline = shard.newline;
+  schema.separator = shard.format == "csv" ? "," : shard.format == "tsv" ? "\t" : shard.separator;
+  if (schema.newline.empty() || schema.separator.empty())
+    return wrong(number, "it says nothing of what is between its lines, or between their cells");
+  return schema;
+}
+
+// Of the first line.
+std::uint64_t header_bytes(const SampleSchema& schema) {
+  if (schema.layout != SampleLayout::kSeparated) return 0;
+  std::uint64_t bytes = schema.newline.size() + (schema.columns.size() - 1) * schema.separator.size();
+  for (const Column& column : schema.columns) bytes += column.name.size();
+  return bytes;
 }
 
 // "zstd:7": the level does not matter to who reads.
@@ -115,20 +173,33 @@ std::optional<Compression> compression_of(std::string_view name) {
   return {};
 }
 
-Result<MdsShard> checked(Written& shard, std::size_t number) {
-  if (shard.version != 2) return wrong(number, "it is of version " + std::to_string(shard.version) + ", and 2 is read");
-  if (shard.format != "mds") return wrong(number, "it holds samples as '" + shard.format + "', and 'mds' is read");
-  if (shard.samples < 0 || shard.samples >= std::numeric_limits<std::uint32_t>::max())
-    return wrong(number, "it says no number of samples that a shard can have");
-  if (!shard.raw) return wrong(number, "it has no raw_data");
-  MdsShard made{static_cast<std::uint64_t>(shard.samples), std::move(*shard.raw), std::move(shard.zip)};
-  for (const MdsFile* file : {&made.raw, made.zip ? &*made.zip : nullptr})
+Result<MdsPart> part_of(const Written& shard, std::optional<MdsFile> raw, std::optional<MdsFile> zip,
+                        std::string_view name, std::size_t number) {
+  if (!raw) return wrong(number, "it has no " + std::string(name));
+  MdsPart part{std::move(*raw), std::move(zip)};
+  for (const MdsFile* file : {&part.raw, part.zip ? &*part.zip : nullptr})
     if (file != nullptr && !is_inside(file->name))
       return wrong(number, "'" + file->name + "' is no name of a file below the index's folder");
-  if (!made.zip) return made;
-  made.compression = compression_of(shard.compression);
-  if (!made.compression)
+  if (!part.zip) return part;
+  part.compression = compression_of(shard.compression);
+  if (!part.compression)
     return wrong(number, "it is compressed by '" + shard.compression + "', and br, bz2, gz, snappy and zstd are read");
+  return part;
+}
+
+// What it says of its files.
+Result<MdsShard> checked(Written& shard, std::size_t number) {
+  constexpr std::string_view kFormats[] = {"mds", "json", "csv", "tsv", "xsv"};
+  if (shard.version != 2) return wrong(number, "it is of version " + std::to_string(shard.version) + ", and 2 is read");
+  if (std::ranges::find(kFormats, shard.format) == std::end(kFormats))
+    return wrong(number, "it holds samples as '" + shard.format + "', and mds, json, csv, tsv and xsv are read");
+  if (shard.samples < 0 || shard.samples >= std::numeric_limits<std::uint32_t>::max())
+    return wrong(number, "it says no number of samples that a shard can have");
+  MdsShard made;
+  made.samples = static_cast<std::uint64_t>(shard.samples);
+  FEEDLINE_TRY(made.data, part_of(shard, std::move(shard.raw), std::move(shard.zip), "raw_data", number));
+  if (shard.format == "mds") return made;
+  FEEDLINE_TRY(made.table, part_of(shard, std::move(shard.raw_table), std::move(shard.zip_table), "raw_meta", number));
   return made;
 }
 
@@ -138,17 +209,19 @@ Result<MdsIndex> parse_mds_index(std::string_view text) {
   JsonReader json(text);
   MdsIndex index;
   std::int64_t version = -1;
-  Written shard, first;
+  Written shard, before;
   Result<void> refused;
   const auto take = [&]() -> Result<void> {
-    FEEDLINE_TRY(MdsShard made, checked(shard, index.shards.size()));
     const std::size_t number = index.shards.size();
-    if (number == 0) {
-      FEEDLINE_TRY(index.columns, columns_of(shard, number));
-      first = shard;
-    } else if (shard.names != first.names || shard.encodings != first.encodings || shard.sizes != first.sizes) {
-      return wrong(number, "it has other columns than the first one");
+    FEEDLINE_TRY(MdsShard made, checked(shard, number));
+    if (number > 0 && shard.has_samples_as(before)) {
+      made.schema = index.shards.back().schema;
+    } else {
+      FEEDLINE_TRY(SampleSchema schema, schema_of(shard, number));
+      FEEDLINE_TRY(made.schema, number_of(std::move(schema), index.schemas));
+      before = shard;
     }
+    made.header_bytes = header_bytes(index.schemas[made.schema]);
     index.shards.push_back(std::move(made));
     return {};
   };

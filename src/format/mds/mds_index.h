@@ -11,8 +11,16 @@
 //         "raw_data": {"basename": NAME, "bytes": N, "hashes": {"sha1": HEX}},
 //         "zip_data": null or the same of the compressed file }, ... ] }
 //
-// Source: streaming/base/format/{index,mds/writer,base/writer}.py.
+// Shards of lines have two files, the lines and their table of offsets, and other keys for what a line is:
+//
+//     "format": "csv", "tsv" or "xsv", "separator": TEXT (xsv alone), "newline": TEXT,
+//         "column_names": [...], "column_encodings": ["int", "float" or "str", ...]; the first line has the names
+//     "format": "json", "columns": {NAME: ENCODING, ...}, "newline": TEXT
+//     "raw_meta", "zip_meta": of the table, as raw_data and zip_data
+//
+// Source: streaming/base/format/{index,mds/writer,base/writer,json/writer,xsv/writer}.py.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,7 +29,7 @@
 #include <vector>
 
 #include "feedline/error.h"
-#include "format/columns/column.h"
+#include "format/columns/sample_layout.h"
 #include "format/compression/compression.h"
 
 namespace feedline::format {
@@ -32,20 +40,28 @@ struct MdsFile {
   std::vector<std::pair<std::string, std::string>> digests = {};  // algorithm, hexadecimal digits in lower case
 };
 
-struct MdsShard {
-  std::uint64_t samples = 0;
+// As it was written, and as it is stored where it is compressed.
+struct MdsPart {
   MdsFile raw;
   std::optional<MdsFile> zip = {};
-  std::optional<Compression> compression = {};
+  std::optional<Compression> compression = {};  // of zip
+};
+
+struct MdsShard {
+  std::uint64_t samples = 0;
+  std::size_t schema = 0;  // of the index's
+  MdsPart data;
+  std::optional<MdsPart> table = {};  // of a shard of lines
+  std::uint64_t header_bytes = 0;     // its first line's, where that has the names of columns
 };
 
 struct MdsIndex {
-  Columns columns;
+  std::vector<SampleSchema> schemas;
   std::vector<MdsShard> shards;
   std::vector<std::string> classes = {};  // names of the labels, which feedline pack writes; others do not have them
 };
 
-// kData: it is damaged, of another version or kind of shards, or its shards have different columns; says which.
+// kData: it is damaged, or of another version or kind of shards; says which.
 Result<MdsIndex> parse_mds_index(std::string_view text);
 
 }  // namespace feedline::format

@@ -71,16 +71,16 @@ Result<void> each_piece(const storage::Reader& reader, Take&& take) {
   }
 }
 
-// The plain bytes of a compressed shard, compared with all checksums of both.
-Result<void> make_plain(const MdsShard& shard, const std::string& path, const storage::Reader& reader,
+// The plain bytes of a compressed file, compared with all checksums of both.
+Result<void> make_plain(const MdsPart& part, const std::string& path, const storage::Reader& reader,
                         cache::OutputFile& output) {
   const auto located = [&](Error error, std::uint64_t offset) {
     error.where.shard = path;
     error.where.offset = offset;
     return std::unexpected(std::move(error));
   };
-  Checks zipped(*shard.zip, path), raw(shard.raw, path);
-  FEEDLINE_TRY(auto stream, StreamDecompression::start(*shard.compression, shard.raw.bytes));
+  Checks zipped(*part.zip, path), raw(part.raw, path);
+  FEEDLINE_TRY(auto stream, StreamDecompression::start(*part.compression, part.raw.bytes));
   const auto take = [&](Bytes plain) {
     raw.add(plain);
     return output.append(plain);
@@ -94,7 +94,7 @@ Result<void> make_plain(const MdsShard& shard, const std::string& path, const st
   FEEDLINE_CHECK_OK(zipped.compare());
   if (auto ended = stream.finish(take); !ended) {
     if (ended.error().code != ErrorCode::kData) return ended;
-    return located(std::move(ended).error(), shard.zip->bytes);
+    return located(std::move(ended).error(), part.zip->bytes);
   }
   return raw.compare();
 }
@@ -106,17 +106,17 @@ bool is_there(const storage::Storage& storage, const std::string& path, std::uin
   return stat && stat->bytes == bytes;
 }
 
-Result<ShardFile> locate(const MdsShard& shard, const std::string& folder,
+Result<ShardFile> locate(const MdsPart& part, const std::string& folder,
                          std::shared_ptr<const storage::Storage> storage, cache::Notes* notes) {
-  const std::string raw = storage->below(folder, shard.raw.name);
-  if (!shard.zip || is_there(*storage, raw, shard.raw.bytes)) {
+  const std::string raw = storage->below(folder, part.raw.name);
+  if (!part.zip || is_there(*storage, raw, part.raw.bytes)) {
     FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader, storage->open(raw, storage::Access::kRead));
     FEEDLINE_TRY(const auto version, reader->version());
     return ShardFile{raw, raw, std::move(storage), version, std::move(reader)};
   }
-  const std::string zip = storage->below(folder, shard.zip->name);
+  const std::string zip = storage->below(folder, part.zip->name);
   const auto make = [&](const storage::Reader& reader, cache::OutputFile& output) {
-    return make_plain(shard, zip, reader, output);
+    return make_plain(part, zip, reader, output);
   };
   FEEDLINE_TRY(std::string plain, made_plain(*storage, zip, ".mds", make, notes));
   FEEDLINE_TRY(const auto version, storage::local_storage()->stat(plain));
@@ -124,10 +124,10 @@ Result<ShardFile> locate(const MdsShard& shard, const std::string& folder,
 }
 
 // What is stored, with the checksums of it.
-Result<void> check(const MdsShard& shard, const std::string& folder, const storage::Storage& storage,
+Result<void> check(const MdsPart& part, const std::string& folder, const storage::Storage& storage,
                    Findings& findings) {
-  const bool is_zipped = shard.zip && !is_there(storage, storage.below(folder, shard.raw.name), shard.raw.bytes);
-  const MdsFile& file = is_zipped ? *shard.zip : shard.raw;
+  const bool is_zipped = part.zip && !is_there(storage, storage.below(folder, part.raw.name), part.raw.bytes);
+  const MdsFile& file = is_zipped ? *part.zip : part.raw;
   const std::string path = storage.below(folder, file.name);
   Checks checks(file, path);
   if (const std::string names = checks.unknown(); !names.empty())
@@ -146,24 +146,36 @@ Result<void> check(const MdsShard& shard, const std::string& folder, const stora
   return {};
 }
 
+// part: of the shard that the plan's functions keep.
+void plan_file(PlannedFile& plan, std::shared_ptr<const MdsPart> part, const std::string& folder,
+               const storage::Storage& stored_in) {
+  plan.name = folder + "/" + (part->zip ? part->zip->name : part->raw.name);
+  plan.plain_bytes = part->raw.bytes;
+  if (!part->zip) plan.stored_path = stored_in.below(folder, part->raw.name);
+  plan.locate = [part = std::move(part), folder](std::shared_ptr<const storage::Storage> storage, cache::Notes* notes) {
+    return locate(*part, folder, std::move(storage), notes);
+  };
+}
+
 }  // namespace
 
 std::vector<PlannedShard> plan_shards(const std::string& folder, const storage::Storage& stored_in,
-                                      std::vector<MdsShard> shards) {
+                                      std::vector<MdsShard> shards, std::span<const std::size_t> schemas) {
   std::vector<PlannedShard> planned;
   planned.reserve(shards.size());
   for (MdsShard& one : shards) {
     const auto shard = std::make_shared<const MdsShard>(std::move(one));
     PlannedShard plan;
-    plan.name = folder + "/" + (shard->zip ? shard->zip->name : shard->raw.name);
     plan.samples = shard->samples;
-    plan.plain_bytes = shard->raw.bytes;
-    if (!shard->zip) plan.stored_path = stored_in.below(folder, shard->raw.name);
-    plan.locate = [shard, folder](std::shared_ptr<const storage::Storage> storage, cache::Notes* notes) {
-      return locate(*shard, folder, std::move(storage), notes);
-    };
-    plan.check = [shard, folder](const storage::Storage& storage, Findings& findings) {
-      return check(*shard, folder, storage, findings);
+    plan.schema = schemas[shard->schema];
+    plan_file(plan, {shard, &shard->data}, folder, stored_in);
+    if (shard->table) {
+      plan.table.emplace().first_sample = shard->header_bytes;
+      plan_file(*plan.table, {shard, &*shard->table}, folder, stored_in);
+    }
+    plan.check = [shard, folder](const storage::Storage& storage, Findings& findings) -> Result<void> {
+      FEEDLINE_CHECK_OK(check(shard->data, folder, storage, findings));
+      return shard->table ? check(*shard->table, folder, storage, findings) : Result<void>();
     };
     planned.push_back(std::move(plan));
   }

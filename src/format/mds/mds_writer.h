@@ -80,6 +80,63 @@ inline std::string mds_entry_of(const std::vector<MdsColumn>& columns, const std
          (zipped.empty() ? "null" : mds_file(name + end, zipped, hashes)) + "}";
 }
 
+// Lines with a table of their offsets. The format: "json" with columns, or "csv", "tsv", "xsv" with a first line.
+struct MdsLines {
+  std::string format;
+  std::vector<MdsColumn> columns;
+  std::string separator = ",", newline = "\n";
+
+  std::string header() const {
+    std::string text;
+    for (const MdsColumn& column : columns) text += (text.empty() ? "" : separator) + column.name;
+    return format == "json" ? "" : text + newline;
+  }
+  std::string said() const {
+    std::string names, encodings, both;
+    for (const MdsColumn& column : columns) {
+      const std::string comma = names.empty() ? "" : ", ";
+      names += comma + "\"" + column.name + "\"";
+      encodings += comma + "\"" + column.encoding + "\"";
+      both += comma + "\"" + column.name + "\": \"" + column.encoding + "\"";
+    }
+    std::string text = format == "json"
+                           ? "\"columns\": {" + both + "}"
+                           : "\"column_names\": [" + names + "], \"column_encodings\": [" + encodings + "]";
+    if (format == "xsv") text += ", \"separator\": \"" + separator + "\"";
+    return text + ", \"newline\": \"" + (newline == "\r\n" ? "\\r\\n" : "\\n") + "\"";
+  }
+};
+
+struct MdsLineFiles {
+  std::string lines, table;
+};
+
+inline MdsLineFiles mds_lines(const MdsLines& kind, const std::vector<std::string>& samples) {
+  MdsLineFiles files{kind.header(), raw_number(static_cast<std::uint32_t>(samples.size()))};
+  files.table += raw_number(static_cast<std::uint32_t>(files.lines.size()));
+  for (const std::string& sample : samples) {
+    files.lines += sample;
+    files.table += raw_number(static_cast<std::uint32_t>(files.lines.size()));
+  }
+  files.table += "{}";
+  return files;
+}
+
+// What the index says of them.
+inline std::string mds_entry_of(const MdsLines& kind, const std::string& name, std::size_t samples,
+                                const MdsLineFiles& files, const std::vector<std::string>& hashes = {},
+                                const std::string& compression = "", const MdsLineFiles& zipped = {}) {
+  const std::string end = "." + compression.substr(0, compression.find(':'));
+  const auto zip = [&](const std::string& file, const std::string& content) {
+    return compression.empty() ? "null" : mds_file(file + end, content, hashes);
+  };
+  return "{" + kind.said() + ", \"compression\": " + (compression.empty() ? "null" : "\"" + compression + "\"") +
+         ", \"format\": \"" + kind.format + "\", \"raw_data\": " + mds_file(name, files.lines, hashes) +
+         ", \"raw_meta\": " + mds_file(name + ".meta", files.table, hashes) +
+         ", \"samples\": " + std::to_string(samples) + ", \"version\": 2, \"zip_data\": " + zip(name, zipped.lines) +
+         ", \"zip_meta\": " + zip(name + ".meta", zipped.table) + "}";
+}
+
 inline std::string mds_index(const std::vector<std::string>& shards) {
   std::string text = "{\"shards\": [";
   for (std::size_t i = 0; i < shards.size(); ++i) text += (i == 0 ? "" : ", ") + shards[i];

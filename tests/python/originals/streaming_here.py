@@ -13,10 +13,19 @@ from PIL import Image
 for name in ("torchvision", "torchvision.datasets", "torchvision.transforms", "torchvision.transforms.functional"):
     sys.modules[name] = mock.MagicMock(VisionDataset=object, CIFAR10=object, __spec__=ModuleSpec(name, None))
 
-from streaming import MDSWriter, StreamingDataset  # noqa: E402
+from streaming import CSVWriter, JSONWriter, MDSWriter, StreamingDataset, TSVWriter, XSVWriter  # noqa: E402
 from streaming.base.hashing import get_hashes  # noqa: E402
 
-__all__ = ["MDSWriter", "StreamingDataset", "get_hashes", "shown"]
+__all__ = [
+    "CSVWriter",
+    "JSONWriter",
+    "MDSWriter",
+    "StreamingDataset",
+    "TSVWriter",
+    "XSVWriter",
+    "get_hashes",
+    "shown",
+]
 
 
 def shown(value):

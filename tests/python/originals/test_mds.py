@@ -49,6 +49,24 @@ def test_datasets_of_streaming_read_as_it_reads_them(
         assert {finding.code for finding in findings if finding.severity != "note"} == set(), name
 
 
+def test_shards_of_lines_read_as_streaming_reads_them(
+    original: Original, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    written = original("streaming", "write_mds_lines.py", tmp_path / "out")
+    assert len(written) == 4 * 6
+    for name, rows in written.items():
+        dataset = feedline.open(tmp_path / "out" / name, fields=("n=a number", "real", "text", "ünï"))
+        assert (dataset.format, len(dataset)) == ("mds", len(rows)) == ("mds", 40)
+        for i, row in enumerate(rows):
+            one = dataset[i]
+            assert [int(one[0]), float(one[1]).hex(), *one[2:]] == [
+                row["a number"], row["real"].hex(), row["text"], row["ünï"],
+            ], (name, i)  # fmt: skip
+        assert feedline.inspect(tmp_path / "out" / name).findings == [], name
+
+
 @pytest.mark.parametrize("compression", [None, "gz", "bz2", "zstd:7"])
 def test_streaming_reads_what_pack_writes(original: Original, tmp_path: Path, compression: str | None) -> None:
     photos = [made_data.encoded(made_data.photo(i, 40 + i, 30), "PNG") for i in range(9)]

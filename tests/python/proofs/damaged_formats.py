@@ -85,6 +85,12 @@ def _mds(root: Path, compression: str | None = None) -> Case:
     )
 
 
+def _lines(root: Path, form: str) -> Case:
+    columns = {"n": "int", "text": "str"}
+    made_mds.write(root, columns, _rows(), form=form)
+    return Case(lambda: feedline.open(root, fields=tuple(columns), format="mds"), sorted(root.iterdir()))
+
+
 def _litdata(root: Path) -> Case:
     columns = {"n": "int", "raw": "bytes", "text": "str"}
     made_litdata.write(root, columns, _rows(), chunks=2)
@@ -170,6 +176,8 @@ CASES: dict[str, Callable[[Path], Case]] = {
     "tfrecord": _tfrecord,
     "mds": _mds,
     "mds, compressed": lambda root: _mds(root, "gz"),
+    "mds, lines of json": lambda root: _lines(root, "json"),
+    "mds, lines of csv": lambda root: _lines(root, "csv"),
     "litdata": _litdata,
     "lmdb": _lmdb,
     "arrow": _arrow,

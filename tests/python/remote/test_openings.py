@@ -152,6 +152,32 @@ def test_a_sample_of_a_changed_shard_says_so_and_the_next_opening_knows(
     assert int(_open(server, kind)[7].n) == 5007
 
 
+def test_lines_and_their_table_are_opened_without_a_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    count = 17_000  # whose table, all of its file, is larger than the largest that is kept of any shard
+
+    def write(root: Path, first: int) -> None:
+        rows = ({"n": first + i, "text": "x" * 40} for i in range(count))
+        made_mds.write(root, {"n": "int", "text": "str"}, rows, form="tsv")
+
+    write(tmp_path / "data", 10_000)
+    names = ("shard.00000.tsv", "shard.00000.tsv.meta")
+    with serving(tmp_path / "data") as server:
+        dataset, cold = _requests_of(server, lambda: _open(server, "mds", ("n",)))
+        assert set(_shards_of(cold)) == set(names)
+        assert max(_shards_of(cold).values()) <= 2
+        again, warm = _requests_of(server, lambda: _open(server, "mds", ("n",)))
+        assert not _shards_of(warm)
+        assert (again.fingerprint, len(again)) == (dataset.fingerprint, count)
+        assert [int(again[i].n) for i in (0, count - 1)] == [10_000, 26_999]
+        write(tmp_path / "data", 50_000)  # of as many bytes
+        stale = _open(server, "mds", ("n",))
+        with pytest.raises(feedline.StorageError, match="changed between index and read") as it:
+            _numbers(stale)
+        assert it.value.shard == server.url(names[0])
+        assert int(_open(server, "mds", ("n",))[1].n) == 50_001
+
+
 def test_what_is_kept_and_damaged_is_made_anew(
     server: RangeServer, kind: str, names: list[str], tmp_path: Path
 ) -> None:

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/columns/sample_layout.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "format/json_reader.h"
+
+namespace feedline::format {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+using Split = std::expected<void, std::string>;
+using Wrong = std::unexpected<std::string>;
+
+std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+Bytes bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+std::uint32_t number_at(Bytes bytes) {
+  std::uint32_t number;
+  std::memcpy(&number, bytes.data(), sizeof number);
+  return number;
+}
+
+Split split_sized(Bytes sample, const Columns& columns, std::span<Bytes> values) {
+  constexpr std::size_t kSize = sizeof(std::uint32_t);
+  std::size_t head = 0;
+  for (const Column& column : columns) head += column.fixed_bytes ? 0 : kSize;
+  if (sample.size() < head) return Wrong("it ends within the sizes of its values");
+  Bytes sizes = sample.first(head), rest = sample.subspan(head);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    std::uint64_t bytes = columns[i].fixed_bytes.value_or(0);
+    if (!columns[i].fixed_bytes) {
+      bytes = number_at(sizes);
+      sizes = sizes.subspan(kSize);
+    }
+    if (rest.size() < bytes)
+      return Wrong("its column '" + columns[i].name + "' has " + std::to_string(bytes) + " bytes, and " +
+                   std::to_string(rest.size()) + " are left of the sample");
+    values[i] = rest.first(static_cast<std::size_t>(bytes));
+    rest = rest.subspan(values[i].size());
+  }
+  if (rest.empty()) return {};
+  return Wrong(std::to_string(rest.size()) + " bytes follow its last column");
+}
+
+Split split_separated(std::string_view line, const SampleSchema& schema, std::span<Bytes> values) {
+  if (!line.ends_with(schema.newline)) return Wrong("it does not end as a line");
+  line.remove_suffix(schema.newline.size());
+  std::size_t cells = 0;
+  for (bool is_last = false; !is_last; ++cells) {
+    const std::size_t end = line.find(schema.separator);
+    is_last = end == line.npos;
+    if (cells < values.size()) values[cells] = bytes_of(line.substr(0, end));
+    if (!is_last) line.remove_prefix(end + schema.separator.size());
+  }
+  if (cells == values.size()) return {};
+  return Wrong("it has " + std::to_string(cells) + " cells, and there are " + std::to_string(values.size()) +
+               " columns: " + names_of(schema.columns));
+}
+
+// A line of JSON, taken apart.
+class JsonLine {
+ public:
+  JsonLine(std::string_view line, const Columns& columns, std::span<Bytes> values, memory::ByteBuffer& room)
+      : json_(line), columns_(columns), values_(values), room_(room.resize(line.size())) {}
+
+  Split split() {
+    std::ranges::fill(values_, Bytes());
+    const bool done = json_.object([this](const std::string& key) {
+      const auto column = std::ranges::find(columns_, key, &Column::name);
+      return column == columns_.end() ? json_.skip().has_value() : take(*column);
+    });
+    if (!wrong_.empty()) return Wrong(std::move(wrong_));
+    if (!done || !json_.at_end())
+      return Wrong("it is no object of JSON from its byte " + std::to_string(json_.offset()) + " on");
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      if (values_[i].data() == nullptr) return Wrong("it has no '" + columns_[i].name + "'");
+    return {};
+  }
+
+ private:
+  using Type = JsonReader::Type;
+
+  bool take(const Column& column) {
+    const Type type = json_.peek();
+    auto value = [&]() -> std::optional<std::string_view> {
+      // as Python's isinstance(True, int) has it
+      if (column.kind == ColumnKind::kDigits && type == Type::kBool) return *json_.boolean() ? "1" : "0";
+      if (column.kind == ColumnKind::kDigits && type == Type::kNumber) return json_.skip();
+      if (column.kind == ColumnKind::kReal && (type == Type::kNumber || type == Type::kNothing)) return json_.real();
+      if (column.kind == ColumnKind::kText && type == Type::kString) return text();
+      if (column.kind == ColumnKind::kRefused) return json_.skip();
+      return {};
+    }();
+    if (!value && wrong_.empty() && json_.is_good()) wrong_ = "its '" + column.name + "' is no " + meant(column);
+    if (value) values_[static_cast<std::size_t>(&column - columns_.data())] = bytes_of(*value);
+    return value.has_value();
+  }
+  static std::string meant(const Column& column) {
+    if (column.kind == ColumnKind::kDigits) return "integer";
+    return column.kind == ColumnKind::kReal ? "number" : "text";
+  }
+  // Unescaped it is no longer than it was.
+  std::optional<std::string_view> text() {
+    const auto written = json_.raw_string();
+    if (!written || !written->contains('\\')) return written;
+    const auto plain = JsonReader(std::string_view(written->data() - 1, written->size() + 2)).string();
+    if (!plain) return wrong_ = "it has text that is escaped as JSON has none", std::nullopt;
+    std::ranges::copy(bytes_of(*plain), room_.begin());
+    const std::string_view kept = text_of(room_.first(plain->size()));
+    room_ = room_.subspan(plain->size());
+    return kept;
+  }
+
+  JsonReader json_;
+  const Columns& columns_;
+  const std::span<Bytes> values_;
+  std::span<std::byte> room_;
+  std::string wrong_;
+};
+
+}  // namespace
+
+Split split_sample(Bytes sample, const SampleSchema& schema, std::span<Bytes> values, memory::ByteBuffer& room) {
+  switch (schema.layout) {
+    case SampleLayout::kOneValue:
+      values.front() = sample;
+      return {};
+    case SampleLayout::kJson:
+      return JsonLine(text_of(sample), schema.columns, values, room).split();
+    case SampleLayout::kSeparated:
+      return split_separated(text_of(sample), schema, values);
+    case SampleLayout::kSized:
+      break;
+  }
+  return split_sized(sample, schema.columns, values);
+}
+
+}  // namespace feedline::format
