@@ -2,7 +2,7 @@
 #pragma once
 
 // Where indexes of shards are kept: beside the shard as "<shard>.feedline-index", in the user's cache folder where
-// the shard's folder takes no files, or in a folder that the user chose.
+// the shard's folder takes no files or is read by others as a whole, or in a folder that the user chose.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,9 +24,10 @@ namespace feedline::format {
 template <typename Index>
 class KeptIndexes {
  public:
-  // directory: the user's choice; empty: none. notes: what a user wants to know of what is kept.
-  explicit KeptIndexes(cache::FrameKind kind, std::string directory, std::shared_ptr<cache::Notes> notes = nullptr)
-      : notes_(std::move(notes)), tables_({kind, ".feedline-index", true}, std::move(directory), notes_) {}
+  // directory: the user's choice; empty: none. notes: what a user wants to know of what is kept. beside: the shard.
+  explicit KeptIndexes(cache::FrameKind kind, std::string directory, std::shared_ptr<cache::Notes> notes = nullptr,
+                       bool beside = true)
+      : notes_(std::move(notes)), tables_({kind, ".feedline-index", beside}, std::move(directory), notes_) {}
 
   // nullopt: none is kept, or only stale, damaged or foreign ones.
   std::optional<Index> load(const storage::Storage& storage, const std::string& shard,

@@ -56,10 +56,11 @@ OpeningReader::OpeningReader(std::shared_ptr<const storage::Storage> storage,
                              std::shared_ptr<const storage::Reader> reader, const storage::Version& version,
                              std::optional<ShardParts> kept, bool is_checked)
     : storage_(std::move(storage)),
-      reader_(std::move(reader)),
+      name_(reader->name()),
       version_(version),
       kept_(std::move(kept)),
-      is_checked_(is_checked) {}
+      is_checked_(is_checked),
+      reader_(std::move(reader)) {}
 
 std::optional<OpeningReader::Bytes> OpeningReader::at_hand(std::uint64_t offset, std::size_t count) const {
   if (kept_)
@@ -74,7 +75,9 @@ std::optional<OpeningReader::Bytes> OpeningReader::at_hand(std::uint64_t offset,
 Result<void> OpeningReader::fill_window(std::uint64_t offset, std::uint64_t count) const {
   if (offset >= window_begin_ && offset + count <= window_begin_ + window_.size()) return {};
   std::uint64_t begin = offset, size = offset + count <= kBegin ? count : std::max(count, kLeast);
-  if (offset + count == version_.bytes) {
+  if (!storage_->is_remote()) {
+    size = count;
+  } else if (offset + count == version_.bytes) {
     begin -= std::min(begin, kTail - std::min(kTail, count));
     size = version_.bytes - begin;
   } else if (offset > last_ && offset - last_ < kNear) {
@@ -82,6 +85,9 @@ Result<void> OpeningReader::fill_window(std::uint64_t offset, std::uint64_t coun
   }
   window_.resize(static_cast<std::size_t>(std::min(size, version_.bytes - begin)));
   window_begin_ = begin;
+  if (!reader_) {
+    FEEDLINE_TRY(reader_, storage_->open_version(name_, storage::Access::kRead, version_));
+  }
   auto got = reader_->read_at(begin, window_);
   window_.resize(got ? *got : 0);
   if (!got) return std::unexpected(std::move(got).error());
@@ -108,6 +114,7 @@ Result<std::size_t> OpeningReader::read_at(std::uint64_t offset, std::span<std::
 }
 
 void OpeningReader::bring(std::vector<ByteRange> ranges) const {
+  if (!storage_->is_remote()) return;
   const std::lock_guard lock(mutex_);
   std::erase_if(ranges, [&](const ByteRange& range) {
     return range.bytes == 0 || range.offset > version_.bytes || range.bytes > version_.bytes - range.offset ||
@@ -137,6 +144,7 @@ void OpeningReader::bring(std::vector<ByteRange> ranges) const {
 void OpeningReader::let_go() const {
   const std::lock_guard lock(mutex_);
   window_ = {};
+  if (!storage_->is_remote()) reader_ = nullptr;
 }
 
 // nullopt: too much.
@@ -171,9 +179,9 @@ std::optional<ShardParts> OpeningReader::joined(std::uint64_t shard_bytes) const
 
 Result<void> OpeningReader::keep(const ShardPartsStore& store, std::optional<std::uint64_t> shard_bytes) const {
   const std::lock_guard lock(mutex_);
-  if (taken_.empty()) return {};
-  if (const auto parts = joined(shard_bytes.value_or(version_.bytes)))
-    return store.save(*storage_, reader_->name(), *parts);
+  const bool is_worth_it = storage_->is_remote() || kept_ || taken_.size() > kFewReads;
+  if (taken_.empty() || !is_worth_it) return {};
+  if (const auto parts = joined(shard_bytes.value_or(version_.bytes))) return store.save(*storage_, name_, *parts);
   return {};
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A shard behind a network while it is opened: few requests, and none where what they brought was kept.
+// A shard while it is opened. Behind a network: few requests, and none where what they brought was kept.
 //
 //   read_at() ──► what was kept (shard_parts.h) ──► what came meanwhile ──► a request, for somewhat more than was asked
 //                                                                           for: see kTail, kNear
 //   bring()   ──► many requests side by side
 //
-// What was read is kept by keep(): another opening of the same fields then asks nobody.
+// What was read is kept by keep(): another opening of the same fields then asks nobody. On this machine reads are as
+// small as they are asked for, and kept where they were many.
 
 #include <cstddef>
 #include <cstdint>
@@ -38,6 +39,8 @@ class OpeningReader final : public storage::Reader {
   // Whoever goes from header to header by smaller steps than this gets several of them by a request; by larger ones
   // each is a request of its own, as what lies between is not wanted.
   static constexpr std::uint64_t kNear = std::uint64_t{1} << 20U;
+  // Of a shard on this machine no more reads than these are worth a file that keeps what they brought.
+  static constexpr std::size_t kFewReads = 16;
 
   // Of a storage that holds reads to a version nobody is asked where parts are kept, unless `asks`.
   static Result<std::unique_ptr<OpeningReader>> open(std::shared_ptr<const storage::Storage> storage,
@@ -49,10 +52,12 @@ class OpeningReader final : public storage::Reader {
   bool is_checked() const { return is_checked_; }
   // Has all of these side by side, as far as that is possible: whoever reads them then finds them, or says why not.
   void bring(std::vector<ByteRange> ranges) const;
-  // Keeps what was read since open(), unless it is so much that it is no description of a shard of so many bytes
-  // (nullopt: of what it reads).
+  // Keeps what was read since open(), unless that was little work, or is so much that it is no description of a shard
+  // of so many bytes (nullopt: of what it reads).
   Result<void> keep(const ShardPartsStore& store, std::optional<std::uint64_t> shard_bytes = {}) const;
-  void let_go() const;  // of what came with what was asked for: the opening goes on later
+  // Of what came with what was asked for, and of a file of this machine, as there may be thousands: the opening goes on
+  // later.
+  void let_go() const;
 
   Result<storage::ObjectStat> stat() const override { return version_; }
   Result<storage::ObjectStat> version() const override { return version_; }
@@ -60,22 +65,27 @@ class OpeningReader final : public storage::Reader {
   Result<std::optional<std::span<const std::byte>>> view(std::uint64_t, std::size_t) const override {
     return std::nullopt;
   }
-  const std::string& name() const override { return reader_->name(); }
+  // On this machine what most headers have: all that is read is kept.
+  std::size_t worthwhile_bytes() const override { return storage_->is_remote() ? Reader::worthwhile_bytes() : kHeader; }
+  const std::string& name() const override { return name_; }
 
  private:
   using Bytes = std::span<const std::byte>;
+  static constexpr std::size_t kHeader = 512;
+
   // Under mutex_.
   std::optional<Bytes> at_hand(std::uint64_t offset, std::size_t count) const;
   Result<void> fill_window(std::uint64_t offset, std::uint64_t count) const;
   std::optional<ShardParts> joined(std::uint64_t shard_bytes) const;
 
   const std::shared_ptr<const storage::Storage> storage_;
-  const std::shared_ptr<const storage::Reader> reader_;
+  const std::string name_;
   const storage::Version version_;
   const std::optional<ShardParts> kept_;
   const bool is_checked_;
   mutable std::mutex mutex_;
   // guarded by mutex_
+  mutable std::shared_ptr<const storage::Reader> reader_;          // nullptr: it was let go of
   mutable std::map<std::uint64_t, std::vector<std::byte>> taken_;  // what was read, by its offset
   mutable std::vector<std::byte> window_;
   mutable std::uint64_t window_begin_ = 0;

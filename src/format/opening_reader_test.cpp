@@ -17,12 +17,13 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// What was asked for, of an object in memory that is as if it were behind a network.
+// What was asked for, of an object in memory that is as if it were behind a network, or on this machine.
 struct Asked {
   std::string content;
   std::int64_t mtime_ns = 1;
+  bool is_far = true;
   std::vector<ByteRange> ranges;
-  int opened = 0;
+  int opened = 0, opened_versions = 0;
   std::mutex mutex;
 };
 
@@ -54,14 +55,15 @@ class AskedStorage final : public storage::Storage {
   }
   Result<std::unique_ptr<storage::Reader>> open_version(const std::string&, storage::Access,
                                                         const storage::Version&) const override {
+    ++asked_.opened_versions;
     return std::make_unique<AskedReader>(asked_);
   }
   Result<Bytes> read_all(const std::string&, memory::ByteBuffer&, std::uint64_t) const override { return Bytes(); }
   Result<std::vector<storage::Entry>> list(const std::string&) const override { return std::vector<storage::Entry>(); }
   Result<storage::ObjectStat> stat(const std::string&) const override { return AskedReader(asked_).stat(); }
   Result<bool> is_directory(const std::string&) const override { return false; }
-  bool is_remote() const override { return true; }
-  bool holds_versions() const override { return true; }
+  bool is_remote() const override { return asked_.is_far; }
+  bool holds_versions() const override { return asked_.is_far; }
 
  private:
   Asked& asked_;
@@ -142,6 +144,43 @@ TEST_F(OpeningReaderTest, AFooterComesWithTheEndAndHeadersByStepsTogether) {
   for (const ByteRange& range : asked_.ranges) bytes += range.bytes;
   EXPECT_EQ(asked_.ranges.size(), 3u);
   EXPECT_LE(bytes, 3u * 4096) << "what lies between is not wanted";
+}
+
+TEST_F(OpeningReaderTest, OnThisMachineReadsAreSmallAndKeptWhereTheyWereMany) {
+  asked_.is_far = false;
+  const auto headers = [&](const storage::Reader& reader, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) read(reader, asked_.content.size() - 8 - i * 10'000, 8);
+  };
+  const auto many = open();
+  many->bring({{0, 10}, {asked_.content.size() / 2, 10}});
+  EXPECT_EQ(requests(), 0u) << "whoever reads them does";
+  headers(*many, OpeningReader::kFewReads + 1);
+  for (const ByteRange& range : asked_.ranges) EXPECT_EQ(range.bytes, 8u);
+  EXPECT_EQ(requests(), OpeningReader::kFewReads + 1);
+  ASSERT_TRUE(many->keep(store_));
+  const auto again = open();
+  EXPECT_TRUE(again->is_checked());
+  headers(*again, OpeningReader::kFewReads + 1);
+  EXPECT_EQ(requests(), 0u);
+  asked_.mtime_ns = 2;
+  const auto few = open();
+  headers(*few, OpeningReader::kFewReads);
+  EXPECT_EQ(requests(), OpeningReader::kFewReads) << "what is kept is of another version";
+  ASSERT_TRUE(few->keep(store_));
+  headers(*open(), 1);
+  EXPECT_EQ(requests(), 1u) << "nothing was kept";
+}
+
+TEST_F(OpeningReaderTest, AFileOfThisMachineIsOpenedAnewWhereItIsReadOn) {
+  asked_.is_far = false;
+  const auto opening = open();
+  read(*opening, 100, 50);
+  opening->let_go();
+  read(*opening, 100, 50);
+  EXPECT_EQ(asked_.opened_versions, 0);
+  read(*opening, 200, 50);
+  read(*opening, 300, 50);
+  EXPECT_EQ(asked_.opened_versions, 1);
 }
 
 TEST_F(OpeningReaderTest, RangesAreBroughtTogether) {

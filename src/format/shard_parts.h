@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What opening a shard behind a network has read of it: a footer, tables of offsets, headers. With them it is opened
-// without a request.
+// What opening a shard has read of it: a footer, tables of offsets, headers. With them one behind a network is opened
+// without a request, and one on this machine by one read.
 
 #include <cstddef>
 #include <cstdint>
@@ -55,11 +55,11 @@ class ShardParts {
   std::span<const std::byte> bytes_;
 };
 
-// As they are kept. Thread-safe.
+// As they are kept: never beside a shard, as `datasets` takes what is in a folder of Parquet for data. Thread-safe.
 class ShardPartsStore : public KeptIndexes<ShardParts> {
  public:
   explicit ShardPartsStore(std::string directory, std::shared_ptr<cache::Notes> notes = nullptr)
-      : KeptIndexes(kShardParts, std::move(directory), std::move(notes)) {}
+      : KeptIndexes(kShardParts, std::move(directory), std::move(notes), false) {}
 };
 
 }  // namespace feedline::format

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,31 @@ def test_a_schema_that_changes_between_files_is_named(kind: str, tmp_path: Path)
             feedline.open(tmp_path / f"{{0..1}}.{kind}", fields=("n", "text"))
         assert caught.value.shard == str(path)
         assert len(feedline.open(tmp_path / f"{{0..1}}.{kind}", fields="n")) == 26
+
+
+def test_what_many_reads_of_an_opening_brought_is_kept_for_that_version(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "data").mkdir()
+    path = small(tmp_path / "data" / f"x.{kind}", kind, 200)
+    assert len(feedline.open(path)) == 200
+    (kept,) = (tmp_path / "cache").rglob("*.feedline-index")
+    assert os.listdir(tmp_path / "data") == [path.name], "whoever reads the folder as a whole would take it for data"
+    stat, content = path.stat(), bytearray(path.read_bytes())
+    middle = content.index(b"text 101")
+    begin = content.rindex(b"\xff" * 4, 0, middle) if kind == "arrow" else middle - 400
+    content[begin : middle - 4] = b"\xff" * (middle - 4 - begin)  # of what says where values are
+    path.write_bytes(content)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert feedline.open(path)[3].text == "text 3", "where all is, was not read again"
+    os.utime(path)
+    with pytest.raises(feedline.DataError, match="damaged"):
+        feedline.open(path)
+    kept.unlink()
+    small(path, kind, 5)
+    assert len(feedline.open(path)) == 5
+    assert not list((tmp_path / "cache").rglob("*.feedline-index")), "a few reads are as fast"
 
 
 def test_compressed_pages(folder: Path, tmp_path: Path) -> None:

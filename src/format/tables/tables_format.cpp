@@ -51,7 +51,7 @@ Result<std::unique_ptr<ColumnTable>> open_table(const TableKind& kind, std::shar
 
 namespace {
 
-// A table, and what it is read by until its columns are chosen; nullptr: it is on this machine.
+// A table, and what it is read by until its columns are chosen.
 struct Opened {
   std::unique_ptr<ColumnTable> table;
   std::unique_ptr<const OpeningReader> opening;
@@ -74,10 +74,6 @@ Result<Opened> open_so(const Opening& how, const std::string& name, bool asks) {
 }
 
 Result<Opened> open_one(const Opening& how, const std::string& name) {
-  if (!how.storage->is_remote()) {
-    FEEDLINE_TRY(auto table, open_table(how.kind, how.storage, name));
-    return Opened{std::move(table), nullptr};
-  }
   auto opened = open_so(how, name, how.asks);
   if (!opened && !how.asks && storage::is_of_change(opened.error())) {
     how.store.forget(*how.storage, name);
@@ -89,14 +85,8 @@ Result<Opened> open_one(const Opening& how, const std::string& name) {
 
 Result<void> choose_columns_of(const Opened& opened, const std::vector<std::size_t>& columns,
                                const ShardPartsStore& store) {
-  if (opened.opening) {
-    FEEDLINE_CHECK_OK(opened.table->choose(*opened.opening, columns));
-    return opened.opening->keep(store);
-  }
-  FEEDLINE_TRY(const auto reader, opened.table->reader());
-  FEEDLINE_CHECK_OK(opened.table->choose(*reader.reader, columns));
-  opened.table->close();  // there may be thousands of them
-  return {};
+  FEEDLINE_CHECK_OK(opened.table->choose(*opened.opening, columns));
+  return opened.opening->keep(store);
 }
 
 }  // namespace
