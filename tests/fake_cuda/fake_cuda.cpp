@@ -521,6 +521,12 @@ int cuDeviceGetName(char* name, int size, int device) {
   return kSuccess;
 }
 
+int cuDeviceGetPCIBusId(char* id, int size, int device) {
+  ENTER();
+  std::snprintf(id, static_cast<std::size_t>(size), "0000:C%d:00.0", device);
+  return kSuccess;
+}
+
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
   ENTER();
   if (device < 0 || device >= world().devices) return kInvalidDevice;

@@ -214,7 +214,8 @@ Result<Begun> CudaDevice::begin_making(std::shared_ptr<memory::Lease> filled, co
 std::string CudaDevice::explain() const {
   std::string text = name_ + " (" + context_->name() +
                      "), copied from page-locked memory on a stream of its own as soon as a batch is filled; the "
-                     "stream that takes it waits, not the host";
+                     "stream that takes it waits, not the host; page-locked memory lies " +
+                     pinned_->explain_node();
   if (kernels_) text += "; makes floats of images' bytes itself (" + kernels_->image() + ")";
   if (!without_kernels_.empty()) text += "; floats of images are made by the CPU: " + without_kernels_;
   if (context_->calls().context_record == nullptr)
