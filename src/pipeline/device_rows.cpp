@@ -93,20 +93,20 @@ Result<void> take_resize(const transform::ResizeStep& resize, AxisTable& columns
 
 }  // namespace
 
-Result<void> check_kept_operations(std::span<const Operation> operations) {
+Result<void> check_kept_operations(std::span<const Operation> operations, const RowsThere& there) {
   const Operation* resize = nullptr;
   const Operation* mover = nullptr;  // a flip or a border, which a resize cannot follow there
   const Operation* border = nullptr;
   for (const Operation& operation : operations) {
     const std::string name(name_of(operation));
-    const auto refuse = [&name](const std::string& why) {
-      return config_error("cache(\"device\"): " + name + " behind it " + why + ", or use cache(\"memory\")");
+    const auto refuse = [&](const std::string& why) {
+      return config_error(std::string(there.what) + ": " + name + " behind it " + why + ", or " +
+                          std::string(there.instead));
     };
-    if (!is_done_there(operation))
-      return refuse("is not done on a GPU: put it before the cache where it is not random");
+    if (!is_done_there(operation)) return refuse("is not done on a GPU: put it before that where it is not random");
     const auto* const crop = std::get_if<op::RandomCrop>(&operation);
     if (crop != nullptr && crop->pad_if_needed)
-      return refuse("with pad_if_needed is not done on a GPU: put a resize or a pad before the cache");
+      return refuse("with pad_if_needed is not done on a GPU: put a resize or a pad before that");
     if (resizes(operation) && (resize != nullptr || mover != nullptr))
       return refuse("follows " + std::string(name_of(resize != nullptr ? *resize : *mover)) +
                     ", and a GPU resizes once, before all but crops: change their order");
@@ -154,6 +154,18 @@ Result<void> write_kept_row(const transform::Drawing& drawing, const memory::Pix
   std::memcpy(row.data(), &made, sizeof made);
   if (resize != nullptr) write_table(rows, write_table(columns, row.data() + sizeof made));
   return {};
+}
+
+void set_kept_image(std::span<std::byte> row, std::uint64_t address) {
+  std::memcpy(row.data() + offsetof(KeptRow, pixels), &address, sizeof address);
+}
+
+void write_made_row(std::uint64_t address, Size size, int channels, std::span<std::byte> row) {
+  const KeptRow made{.pixels = address,
+                     .stride = static_cast<std::uint32_t>(size.width * channels),
+                     .width = size.width,
+                     .height = size.height};
+  std::memcpy(row.data(), &made, sizeof made);
 }
 
 void clear_kept_row(std::span<std::byte> row) {

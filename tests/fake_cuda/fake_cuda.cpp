@@ -22,6 +22,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -51,7 +52,7 @@ struct Event {
   std::uint64_t asked = 0, done = 0;  // numbers of its records: it is past where the last one is done
 };
 struct Work {
-  enum Kind { kCopy, kRecord, kWait, kExpect, kKernel, kKeptRows } kind = kRecord;
+  enum Kind { kCopy, kRecord, kWait, kExpect, kKernel, kKeptRows, kJpeg } kind = kRecord;
   std::uint64_t to = 0;
   const char* from = nullptr;
   std::size_t bytes = 0;
@@ -63,6 +64,7 @@ struct Work {
   int element = 0;  // of the kernel
   kernels::KeptJob kept = {};
   unsigned blocks = 0;
+  std::function<void()> act = {};  // of nvJPEG
 };
 struct Stream {
   int device = 0;
@@ -209,9 +211,9 @@ void run_kept_rows(const Work& work) {
     if (image == nullptr) return violation("a kernel was given an image that is not there");
     for (const auto& stream : world().streams)
       for (const Work& other : stream->work)
-        if (other.kind == Work::kCopy && other.to < row.pixels + lines * row.stride &&
+        if ((other.kind == Work::kCopy || other.kind == Work::kJpeg) && other.to < row.pixels + lines * row.stride &&
             row.pixels < other.to + other.bytes)
-          violation("a kernel reads an image that a copy is still to write");
+          violation("a kernel reads an image that is still to be written");
     row.pixels = reinterpret_cast<std::uint64_t>(image);
   }
   job.in = reinterpret_cast<const std::uint8_t*>(bytes);
@@ -223,6 +225,7 @@ void run_kept_rows(const Work& work) {
 void run(const Work& work) {
   if (work.kind == Work::kKernel) run_kernel(work);
   if (work.kind == Work::kKeptRows) run_kept_rows(work);
+  if (work.kind == Work::kJpeg) work.act();
   if (work.kind == Work::kRecord) work.event->done = std::max(work.event->done, work.number);
   if (work.kind == Work::kCopy) {
     char* to = seen_at(work.to, work.bytes);
@@ -329,6 +332,9 @@ std::pair<std::uint64_t, char*> map(bool is_devices, std::size_t bytes) {
 
 void count_wait() { ++world().waits; }
 
+long jpeg_things();
+void forget_jpegs();
+
 }  // namespace
 
 // ---- for tests ----
@@ -347,6 +353,7 @@ void fake_cuda_reset(int devices, std::size_t bytes_each, int version) {
   fresh.next_event = w.next_event;
   fresh.mapped = std::move(w.mapped);
   w = std::move(fresh);
+  forget_jpegs();
 }
 
 void fake_cuda_hold(int held) {
@@ -444,6 +451,7 @@ long fake_cuda_count(const char* what_asked) {
   if (what == "events") return static_cast<long>(w.events.size());
   if (what == "waits") return w.waits;
   if (what == "modules") return w.modules;
+  if (what == "jpegs") return jpeg_things();
   if (what == "pinned_bytes")
     for (const auto& [data, bytes] : w.pinned) sum += bytes;
   if (what == "memory_bytes")
@@ -687,7 +695,7 @@ int cuModuleUnload(void* module) {
 
 int cuModuleGetFunction(void** function, void* module, const char* name) {
   ENTER_CONTEXT();
-  constexpr const char* kNames[] = {"feedline_pixels_uint8", "feedline_pixels_float32", "feedline_pixels_float16",
+  constexpr const char* kNames[] = {"feedline_pixels_uint8",    "feedline_pixels_float32", "feedline_pixels_float16",
                                     "feedline_pixels_bfloat16", "feedline_kept_rows"};
   if (reinterpret_cast<std::uintptr_t>(module) != 0x7000) return kInvalidHandle;
   for (std::uintptr_t i = 0; i < 5; ++i)
@@ -871,3 +879,5 @@ int cuCtxRecordEvent(void* context, void* handle) {
 }
 #endif
 }
+
+#include "tests/fake_cuda/fake_nvjpeg-inl.h"

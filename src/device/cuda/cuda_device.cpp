@@ -12,6 +12,7 @@
 #include "device/cuda/copy_stream.h"
 #include "device/cuda/device_memory.h"
 #include "device/cuda/image_store.h"
+#include "device/cuda/jpeg_decoder.h"
 #include "device/cuda/pinned_allocator.h"
 #include "device/cuda/pixel_kernels.h"
 
@@ -137,7 +138,19 @@ Result<void> check_jobs(const Finish::Images& images, const Parts& parts) {
 struct Needed {
   std::shared_ptr<const PixelKernels> kernels;
   std::shared_ptr<const KeptImages> kept;
+  JpegDecoder::Images decoded;
 };
+
+// Those that wait for the rows of this batch.
+Result<JpegDecoder::Images> decoded_for(const Finish& finish, const std::byte* filled, const Context& context) {
+  JpegDecoder::Images images;
+  if (!finish.decoded) return images;
+  auto* const decoder = dynamic_cast<JpegDecoder*>(finish.decoded.get());
+  FEEDLINE_CHECK(decoder != nullptr && decoder->is_of(context));
+  for (const Finish::Images& field : finish.images)
+    if (field.of_kept) decoder->take(filled + field.of_kept->from, field.of_kept->stride, field.of_kept->rows, images);
+  return images;
+}
 
 class CudaDevice final : public Device {
  public:
@@ -166,6 +179,7 @@ class CudaDevice final : public Device {
     FEEDLINE_TRY(auto store, ImageStore::make(context_, bytes));
     return store;
   }
+  Result<std::shared_ptr<ImageDecoder>> decode_images() override;
 
  private:
   const std::shared_ptr<const Context> context_;
@@ -198,7 +212,10 @@ Result<Begun> CudaDevice::begin_making(std::shared_ptr<memory::Lease> filled, co
   std::byte* const arrived = made->data() + finish.made_bytes;
   const Parts parts{made->data(), arrived, arrived + filled->bytes()};
   for (const Finish::Images& images : finish.images) FEEDLINE_CHECK_OK(check_jobs(images, parts));
+  FEEDLINE_TRY(auto decoded, decoded_for(finish, filled->data(), *context_));
+  const auto needs = std::make_shared<const Needed>(kernels_, finish.kept, std::move(decoded));
   const auto launch = [&](StreamHandle stream) -> Result<void> {
+    for (const auto& image : needs->decoded) FEEDLINE_CHECK_OK(image->end->let_wait(stream));
     if (store != nullptr) FEEDLINE_CHECK_OK(store->let_wait(stream));
     for (const Finish::Images& images : finish.images) {
       if (images.of_kept) FEEDLINE_CHECK_OK(kernels_->launch(kept_job_of(images, parts), stream));
@@ -206,9 +223,16 @@ Result<Begun> CudaDevice::begin_making(std::shared_ptr<memory::Lease> filled, co
     }
     return {};
   };
-  auto needs = std::make_shared<const Needed>(kernels_, finish.kept);
-  FEEDLINE_TRY(auto end, stream_->copy(std::move(filled), arrived, {launch, std::move(needs)}));
+  FEEDLINE_TRY(auto end, stream_->copy(std::move(filled), arrived, {launch, needs}));
   return Begun{std::move(made), std::make_shared<Arrival>(std::move(end), memory_)};
+}
+
+Result<std::shared_ptr<ImageDecoder>> CudaDevice::decode_images() {
+  if (!makes_elements())
+    return config_error("decode(device=\"cuda\"): no kernel runs on this GPU (" + without_kernels_ +
+                        "); leave device= out of decode: the CPU decodes");
+  FEEDLINE_TRY(auto decoder, JpegDecoder::make(context_));
+  return decoder;
 }
 
 std::string CudaDevice::explain() const {
