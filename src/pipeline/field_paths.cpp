@@ -85,6 +85,8 @@ transform::Chain::Elements elements_of(const FieldStages& stages, BatchForm form
   return are_left ? transform::Chain::Elements::kLeft : transform::Chain::Elements::kMade;
 }
 
+int channels_of(const Shape& shape, Layout layout) { return static_cast<int>(shape[layout == Layout::kNchw ? 0 : 2]); }
+
 Made make_kept_path(const Field& field, const FieldStages& stages, BatchForm form) {
   if (form != BatchForm::kDense)
     return config_error("cache(\"device\"): '" + field.name +
@@ -98,6 +100,8 @@ Made make_kept_path(const Field& field, const FieldStages& stages, BatchForm for
                                               transform::Chain::OutputSize::kFixed, transform::Chain::Elements::kLeft));
   const auto left = rest->left();
   const Shape& shape = rest->output().shape;
+  if (stages.cache->pixels->preparation()->channels() != (left ? left->channels : channels_of(shape, stages.layout)))
+    return config_error("cache(\"device\"): a GPU keeps the number of channels; put grayscale before the cache");
   const bool is_planar = !left && stages.layout == Layout::kNchw;
   const Size size =
       left ? left->size : Size{static_cast<int>(shape[is_planar ? 1 : 0]), static_cast<int>(shape[is_planar ? 2 : 1])};

@@ -38,6 +38,8 @@
 
 #include "src/device/cuda/kernels/kept_rows-inl.h"
 
+#include "src/device/cuda/kernels/kept_colours-inl.h"
+
 namespace {
 
 namespace kernels = feedline::device::cuda;
@@ -52,7 +54,7 @@ struct Event {
   std::uint64_t asked = 0, done = 0;  // numbers of its records: it is past where the last one is done
 };
 struct Work {
-  enum Kind { kCopy, kRecord, kWait, kExpect, kKernel, kKeptRows, kJpeg } kind = kRecord;
+  enum Kind { kCopy, kRecord, kWait, kExpect, kKernel, kKeptRows, kColours, kJpeg } kind = kRecord;
   std::uint64_t to = 0;
   const char* from = nullptr;
   std::size_t bytes = 0;
@@ -222,9 +224,29 @@ void run_kept_rows(const Work& work) {
     for (unsigned thread = 0; thread < kernels::kThreads; ++thread) kernels::fill_kept(job, block, thread);
 }
 
+void run_colours(const Work& work) {
+  kernels::KeptJob job = work.kept;
+  job.in = reinterpret_cast<std::uint8_t*>(seen_at(reinterpret_cast<std::uint64_t>(job.in), job.rows * job.in_stride));
+  job.out =
+      reinterpret_cast<std::uint8_t*>(seen_at(reinterpret_cast<std::uint64_t>(job.out), job.rows * job.out_stride));
+  if (job.in == nullptr || job.out == nullptr) return violation("a kernel was given memory that is not there");
+  for (unsigned block = 0; block < work.blocks; ++block) {
+    const kernels::KeptRow& row = kernels::kept_row(job, block);
+    for (unsigned i = 0; i < row.colours; ++i) {
+      std::uint32_t sums[kernels::kThreads];
+      for (unsigned thread = 0; thread < kernels::kThreads; ++thread)
+        sums[thread] = kernels::sum_greys(job, block, thread);
+      const std::uint32_t mean = kernels::mean_grey(job, sums);
+      for (unsigned thread = 0; thread < kernels::kThreads; ++thread)
+        kernels::change_pixels(job, block, thread, row.colour[i], mean);
+    }
+  }
+}
+
 void run(const Work& work) {
   if (work.kind == Work::kKernel) run_kernel(work);
   if (work.kind == Work::kKeptRows) run_kept_rows(work);
+  if (work.kind == Work::kColours) run_colours(work);
   if (work.kind == Work::kJpeg) work.act();
   if (work.kind == Work::kRecord) work.event->done = std::max(work.event->done, work.number);
   if (work.kind == Work::kCopy) {
@@ -696,9 +718,9 @@ int cuModuleUnload(void* module) {
 int cuModuleGetFunction(void** function, void* module, const char* name) {
   ENTER_CONTEXT();
   constexpr const char* kNames[] = {"feedline_pixels_uint8",    "feedline_pixels_float32", "feedline_pixels_float16",
-                                    "feedline_pixels_bfloat16", "feedline_kept_rows"};
+                                    "feedline_pixels_bfloat16", "feedline_kept_rows",      "feedline_kept_colours"};
   if (reinterpret_cast<std::uintptr_t>(module) != 0x7000) return kInvalidHandle;
-  for (std::uintptr_t i = 0; i < 5; ++i)
+  for (std::uintptr_t i = 0; i < 6; ++i)
     if (std::strcmp(name, kNames[i]) == 0) *function = reinterpret_cast<void*>(0x7100 + i);
   return *function == nullptr ? kNotFound : kSuccess;
 }
@@ -708,14 +730,14 @@ int cuLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned
   ENTER_CONTEXT();
   Stream* stream = stream_of(handle);
   const auto number = reinterpret_cast<std::uintptr_t>(function);
-  if (stream == nullptr || stream->device != stack.back() || number < 0x7100 || number >= 0x7105) {
+  if (stream == nullptr || stream->device != stack.back() || number < 0x7100 || number >= 0x7106) {
     violation("a kernel that is none, or on no stream of the context's device");
     return kInvalidHandle;
   }
   if (threads != kernels::kThreads) violation("a kernel with a block of another size than it was written for");
-  Work work{.kind = number == 0x7104 ? Work::kKeptRows : Work::kKernel};
+  Work work{.kind = number == 0x7104 ? Work::kKeptRows : number == 0x7105 ? Work::kColours : Work::kKernel};
   if (work.kind == Work::kKernel) std::memcpy(&work.job, arguments[0], sizeof work.job);
-  if (work.kind == Work::kKeptRows) std::memcpy(&work.kept, arguments[0], sizeof work.kept);
+  if (work.kind != Work::kKernel) std::memcpy(&work.kept, arguments[0], sizeof work.kept);
   work.element = static_cast<int>(number - 0x7100);
   work.blocks = blocks;
   give(*stream, std::move(work));

@@ -173,7 +173,7 @@ REFUSED: dict[str, Callable[[feedline.Dataset], Any]] = {
     "device must be one of 'cuda', not 'cpu'": lambda d: d.decode(device="cpu"),
     'give it or device="cuda", not both': lambda d: d.decode(fidelity="fast", device="cuda"),
     "it keeps the pixels that the CPU decodes": lambda d: d.decode(device="cuda").cache("device"),
-    "color_jitter behind it is not done on a GPU": lambda d: d.decode(device="cuda").color_jitter(0.2),
+    "random_solarize behind it is not done on a GPU": lambda d: d.decode(device="cuda").random_solarize(128),
     "a function of map takes what is on the host": lambda d: (
         d.decode(device="cuda").random_crop(8).map(lambda image: image, fields="image").loader(4)
     ),

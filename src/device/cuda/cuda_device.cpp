@@ -134,6 +134,14 @@ Result<void> check_jobs(const Finish::Images& images, const Parts& parts) {
   return check_job(job_of(images, parts), element_of(images.dtype));
 }
 
+// As it was filled, on the host.
+bool has_colours(const Finish::Images::OfKept& rows, const std::byte* filled) {
+  const std::byte* row = filled + rows.from;
+  for (std::uint64_t i = 0; i < rows.rows; ++i, row += rows.stride)
+    if (reinterpret_cast<const KeptRow*>(row)->colours != 0) return true;
+  return false;
+}
+
 // What must be there until a batch is made.
 struct Needed {
   std::shared_ptr<const PixelKernels> kernels;
@@ -214,11 +222,13 @@ Result<Begun> CudaDevice::begin_making(std::shared_ptr<memory::Lease> filled, co
   for (const Finish::Images& images : finish.images) FEEDLINE_CHECK_OK(check_jobs(images, parts));
   FEEDLINE_TRY(auto decoded, decoded_for(finish, filled->data(), *context_));
   const auto needs = std::make_shared<const Needed>(kernels_, finish.kept, std::move(decoded));
-  const auto launch = [&](StreamHandle stream) -> Result<void> {
+  const auto launch = [&, host = filled->data()](StreamHandle stream) -> Result<void> {
     for (const auto& image : needs->decoded) FEEDLINE_CHECK_OK(image->end->let_wait(stream));
     if (store != nullptr) FEEDLINE_CHECK_OK(store->let_wait(stream));
     for (const Finish::Images& images : finish.images) {
       if (images.of_kept) FEEDLINE_CHECK_OK(kernels_->launch(kept_job_of(images, parts), stream));
+      if (images.of_kept && has_colours(*images.of_kept, host))
+        FEEDLINE_CHECK_OK(kernels_->launch_colours(kept_job_of(images, parts), stream));
       FEEDLINE_CHECK_OK(kernels_->launch(job_of(images, parts), element_of(images.dtype), stream));
     }
     return {};
