@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build/gpu_check"
 WHEEL = "feedline-*-cp312-abi3-*.whl"
 MOST_BYTES = 60 << 20  # of checkout and wheels together
-# import name: what installs it, at the versions of tools/requirements/test.txt
+# import name: what installs it, at the versions of tools/requirements/test.txt; nvJPEG is for decode(device="cuda")
 NEEDS = {
     "numpy": "numpy==2.4.6",
     "pytest": "pytest==9.2.0",
@@ -31,6 +31,7 @@ NEEDS = {
     "click": "click==8.5.1",
     "rich": "rich==15.0.0",
     "fastjsonschema": "fastjsonschema==2.22.3",
+    "nvidia.nvjpeg": "nvidia-nvjpeg-cu12==12.4.0.76",
 }
 CONTRACT = "feedline_device_tests"  # the engine's own tests of devices, as the build leaves them
 STEPS = ("facts", "tests", "contract", "sanitizer", "bench", "causes", "figures")
@@ -54,6 +55,14 @@ class Step:
     seconds: float = 0.0
     found: dict[str, Any] = field(default_factory=dict)
     output: str = ""  # the end of it
+
+
+def is_here(name: str) -> bool:
+    """Can the module be imported, also where its parent package cannot?"""
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 class Missing(Exception):
@@ -94,7 +103,7 @@ class Check:
             str(self._wheels),
         ]
         self._must([*pip, "--no-deps", "--force-reinstall", str(wheel)], "the wheel")
-        lacking = [needed for name, needed in NEEDS.items() if importlib.util.find_spec(name) is None]
+        lacking = [needed for name, needed in NEEDS.items() if not is_here(name)]
         if lacking:
             self._must([*pip, *lacking], f"{', '.join(lacking)} (tools/gpu_check --pack puts them into {self._wheels})")
 

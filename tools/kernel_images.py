@@ -12,7 +12,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1] / "src/device/cuda/kernels"
 MADE = FOLDER / "image_bytes.inc"
-SOURCES = ("pixel_job.h", "pixel_kernels-inl.h", "kept_rows-inl.h", "entries.cu")
+SOURCES = ("pixel_job.h", "pixel_kernels-inl.h", "kept_rows-inl.h", "kept_colours-inl.h", "entries.cu")
 # What a GPU runs is code of its own generation, from the same step or an earlier one, so one image serves 7.0 to 7.5,
 # 8.0 to 8.9 and so on. What comes after them all translates the PTX.
 CODE = ((7, 0), (8, 0), (9, 0), (10, 0), (12, 0))

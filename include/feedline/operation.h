@@ -66,8 +66,10 @@ enum class BoxFormat : std::uint8_t { kXyxy, kXywh, kCxcywh };
 enum class PadPosition : std::uint8_t { kCenter, kTopLeft };
 enum class ColorMode : std::uint8_t { kRgb, kL };  // Pillow's mode names: 3 channels, 1 channel
 // kExact: Pillow's pixels, bit for bit. kFast: JPEGs that are made much smaller are decoded at a part of their size,
-// and coloured after the resize: nearly the same pixels (docs/fidelity.md says how nearly); else kExact's.
-enum class Fidelity : std::uint8_t { kExact, kFast };
+// and coloured after the resize: nearly the same pixels (docs/fidelity.md says how nearly); else kExact's. kNvjpeg: the
+// GPU that a loader's batches are on decodes JPEGs, to nearly the same pixels; everything else, and without a loader
+// everything, is kExact's.
+enum class Fidelity : std::uint8_t { kExact, kFast, kNvjpeg };
 
 struct Size {
   int height = 0;

@@ -35,7 +35,8 @@ constexpr Words<DType, 13> kDTypes{{{"uint8", DType::kUint8},
                                     {"uint64", DType::kUint64},
                                     {"float64", DType::kFloat64},
                                     {"bfloat16", DType::kBfloat16}}};
-constexpr Words<Fidelity, 2> kFidelities{{{"exact", Fidelity::kExact}, {"fast", Fidelity::kFast}}};
+constexpr Words<Fidelity, 3> kFidelities{
+    {{"exact", Fidelity::kExact}, {"fast", Fidelity::kFast}, {"nvjpeg", Fidelity::kNvjpeg}}};
 constexpr Words<Layout, 2> kLayouts{{{"NCHW", Layout::kNchw}, {"NHWC", Layout::kNhwc}}};
 constexpr Words<MixMode, 4> kMixModes{
     {{"batch", MixMode::kBatch}, {"elem", MixMode::kElem}, {"half", MixMode::kHalf}, {"pair", MixMode::kPair}}};

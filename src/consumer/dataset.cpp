@@ -29,22 +29,23 @@ struct Dataset::Impl {
   Result<void> check() const { return pipeline::check_operations(source, operations, cache, map.get(), views.get()); }
   // What is kept on a device is for loaders alone: a sample on the host is made without it, and is the same.
   Result<std::shared_ptr<const pipeline::Recipe>> recipe(std::optional<DType> dtype, Layout layout,
-                                                         bool leaves_elements = false) const {
-    return recipe_with(cache && !pipeline::is_on_device(*cache) ? cache : std::nullopt, dtype, layout, leaves_elements);
+                                                         const pipeline::OnDevice& there = {}) const {
+    return recipe_with(cache && !pipeline::is_on_device(*cache) ? cache : std::nullopt, dtype, layout, there);
   }
   // For batches on that device.
   Result<std::shared_ptr<const pipeline::Recipe>> loader_recipe(std::optional<DType> dtype, Layout layout,
                                                                 device::Device& device) const {
-    if (!cache || !pipeline::is_on_device(*cache))
-      return opened_recipe(dtype, layout, pipeline::makes_elements(device));
-    FEEDLINE_CHECK_OK(recipe(dtype, layout));  // what else is wrong is told before memory is taken there
+    const bool takes_memory = pipeline::decodes_there(operations) || (cache && pipeline::is_on_device(*cache));
+    if (takes_memory) FEEDLINE_CHECK_OK(recipe(dtype, layout));  // what else is wrong is told before
+    FEEDLINE_TRY(const pipeline::OnDevice on_it, pipeline::on_device(device, operations));
+    if (!cache || !pipeline::is_on_device(*cache)) return opened_recipe(dtype, layout, on_it);
     FEEDLINE_TRY(const pipeline::CachePoint there, pipeline::cache_on(device, *cache, source));
-    return recipe_with(there, dtype, layout, true);
+    return recipe_with(there, dtype, layout, on_it);
   }
   // For reading samples.
   Result<std::shared_ptr<const pipeline::Recipe>> opened_recipe(std::optional<DType> dtype, Layout layout,
-                                                                bool leaves_elements = false) const {
-    FEEDLINE_TRY(auto made, recipe(dtype, layout, leaves_elements));
+                                                                const pipeline::OnDevice& there = {}) const {
+    FEEDLINE_TRY(auto made, recipe(dtype, layout, there));
     if (cache) FEEDLINE_CHECK_OK(pipeline::open_cache(*cache));
     return made;
   }
@@ -52,9 +53,8 @@ struct Dataset::Impl {
  private:
   Result<std::shared_ptr<const pipeline::Recipe>> recipe_with(const std::optional<pipeline::CachePoint>& kept,
                                                               std::optional<DType> dtype, Layout layout,
-                                                              bool leaves_elements) const {
-    return pipeline::make_recipe(source, operations, dtype, layout, kept, collations, map.get(), views.get(),
-                                 leaves_elements);
+                                                              const pipeline::OnDevice& there) const {
+    return pipeline::make_recipe(source, operations, dtype, layout, kept, collations, map.get(), views.get(), there);
   }
 };
 

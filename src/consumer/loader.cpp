@@ -39,7 +39,7 @@ Result<void> Loader::Impl::start_epoch(const EpochOptions& told) {
 Result<Loader::Polled> Loader::Impl::poll(std::chrono::milliseconds wait, Batch& batch) {
   if (!running) FEEDLINE_CHECK_OK(start_epoch(epoch_options));
   FEEDLINE_TRY(const Polled polled, pipeline.poll(wait, batch));
-  if (auto failure = pipeline::cache_failure(*recipe)) return std::unexpected(std::move(*failure));
+  if (auto failure = pipeline::lasting_failure(*recipe)) return std::unexpected(std::move(*failure));
   if (polled == Polled::kBatch) resumed = false;
   if (polled != Polled::kEnd) return polled;
   {

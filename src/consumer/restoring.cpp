@@ -11,6 +11,10 @@
 namespace feedline::consumer {
 namespace {
 
+std::string argument_of(Fidelity fidelity) {
+  return fidelity == Fidelity::kNvjpeg ? "device=\"cuda\"" : "fidelity=\"" + std::string(name_of(fidelity)) + "\"";
+}
+
 // What became of a dataset since a state was taken on it.
 std::string difference(const DatasetIdentity& then, const DatasetIdentity& now) {
   const auto joined = [](const std::vector<std::string>& words) {
@@ -90,9 +94,9 @@ Result<pipeline::EpochStart> start_of(const LoaderState& state, const DatasetIde
                         ", shuffle=" + (state.shuffle ? "True" : "False") + ", a window of " +
                         std::to_string(state.shard_window) + " shards; make the loader with the same");
   if (state.fidelity != fidelity)
-    return config_error("load_state_dict: the state was taken with decode(fidelity=\"" +
-                        std::string(name_of(state.fidelity)) + "\"), the dataset now has \"" +
-                        std::string(name_of(fidelity)) + "\", whose pixels are others: open it with the same");
+    return config_error("load_state_dict: the state was taken with decode(" + argument_of(state.fidelity) +
+                        "), the dataset now has decode(" + argument_of(fidelity) +
+                        "), whose pixels are others: open it with the same");
   if (state.repeat != plan.order.repeat)
     return config_error("load_state_dict: the state was taken with repeat=" + std::to_string(state.repeat) +
                         ", the loader has repeat=" + std::to_string(plan.order.repeat) +

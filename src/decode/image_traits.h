@@ -17,4 +17,8 @@ namespace feedline::decode {
 // sense.
 std::vector<std::string_view> storage_traits(ImageFormat format, std::span<const std::byte> file);
 
+// A JPEG that every decoder takes for the same: sequential, by Huffman's code, 8 bits, and colours that can only be
+// YCbCr, which its header says in one way only. Its end marker is there, so it is not cut off.
+bool is_plain_colour_jpeg(std::span<const std::byte> file);
+
 }  // namespace feedline::decode

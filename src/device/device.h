@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "device/finish.h"
+#include "device/image_decoder.h"
 #include "device/kept_images.h"
 #include "feedline/device.h"
 #include "feedline/error.h"
@@ -47,6 +48,8 @@ class Device {
   // Room for images of so many bytes in all, held from now on. kConfig: the device has none of its own, or has not so
   // much; the message has the numbers.
   virtual Result<std::shared_ptr<KeptImages>> keep_images(std::uint64_t bytes);
+  // What decodes images there, for one loader. kConfig: nothing does; the message says what to do.
+  virtual Result<std::shared_ptr<ImageDecoder>> decode_images();
 };
 
 std::shared_ptr<Device> host_device();

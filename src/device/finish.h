@@ -15,6 +15,7 @@
 
 namespace feedline::device {
 
+class ImageDecoder;
 class KeptImages;
 
 struct Finish {
@@ -43,6 +44,8 @@ struct Finish {
   std::vector<Images> images;
   std::size_t scratch_bytes = 0;     // of rows that are made of kept images; behind what was filled
   std::shared_ptr<KeptImages> kept;  // of the same device; nullptr: no row is made of them
+  // Likewise; what it has for the rows' places goes with this batch.
+  std::shared_ptr<ImageDecoder> decoded;
 };
 
 }  // namespace feedline::device

@@ -33,6 +33,10 @@ Result<std::shared_ptr<KeptImages>> Device::keep_images(std::uint64_t /*bytes*/)
   return config_error("the device \"" + std::string(name()) + "\" has no memory of its own to keep images in");
 }
 
+Result<std::shared_ptr<ImageDecoder>> Device::decode_images() {
+  return config_error("the device \"" + std::string(name()) + "\" decodes no images");
+}
+
 std::shared_ptr<Device> host_device() { return std::make_shared<HostDevice>(); }
 
 }  // namespace feedline::device

@@ -120,6 +120,7 @@ Result<device::Begun> BatchMemory::begin_arrays(Slot& slot) const {
   device::Finish finish = plan_.finishing->finish(*slot.layout, slot.lease->data(), slot.rows - slot.prepared->used_up,
                                                   slot.rows, slot.prepared->mixed);
   if (recipe_.cache) finish.kept = recipe_.cache->device_images();
+  finish.decoded = recipe_.decoder;
   return device_->begin_making(std::move(slot.lease), finish);
 }
 

@@ -2,6 +2,7 @@
 #include "pipeline/device_rows.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <string>
 #include <variant>
@@ -9,12 +10,14 @@
 #include "base/check.h"
 #include "device/cuda/kernels/pixel_job.h"
 #include "memory/allocator.h"
+#include "transform/pixel_ops/enhance.h"
 #include "transform/resizer.h"
 #include "transform/steps.h"
 
 namespace feedline::pipeline {
 namespace {
 
+using device::cuda::KeptColour;
 using device::cuda::KeptRow;
 using transform::AxisTable;
 
@@ -45,10 +48,31 @@ bool flips(const Operation& operation) {
   return is_any_of<op::RandomHorizontalFlip, op::RandomVerticalFlip>(operation);
 }
 
+// How many changes of a row's colours it may draw; 0: it is no operation on colours, or one that is not done there.
+std::size_t colours_of(const Operation& operation) {
+  if (std::holds_alternative<op::ColorJitter>(operation)) return 4;
+  if (const auto* const grey = std::get_if<op::Grayscale>(&operation)) return grey->num_output_channels == 3 ? 1 : 0;
+  if (const auto* const change = std::get_if<op::RandomChange>(&operation))
+    return change->augmentation == Augmentation::kGrayscale ? 1 : 0;
+  const auto* const apply = std::get_if<op::RandomApply>(&operation);
+  std::size_t sum = 0;
+  for (std::size_t i = 0; apply != nullptr && i < apply->operations.size(); ++i) {
+    const std::size_t one = colours_of(apply->operations[i]);
+    if (one == 0) return 0;
+    sum += one;
+  }
+  return sum;
+}
+
 bool is_done_there(const Operation& operation) {
-  return resizes(operation) || flips(operation) ||
+  return resizes(operation) || flips(operation) || colours_of(operation) > 0 ||
          is_any_of<op::Pad, op::RandomCrop, op::CenterCrop, op::CornerCrop, op::TrimBorder, op::Normalize, op::ToDtype,
                    op::Skipped>(operation);
+}
+
+bool moves(const Operation& operation) {
+  return is_any_of<op::Resize, op::RandomResizedCrop, op::Pad, op::RandomCrop, op::CenterCrop, op::CornerCrop,
+                   op::TrimBorder>(operation);
 }
 
 std::uint64_t table_bytes(const AxisTable& table) {
@@ -74,6 +98,35 @@ void take_border(const transform::PadStep& pad, KeptRow& row) {
   for (std::size_t c = 0; c < pad.fill.size(); ++c) row.fill |= std::uint32_t{pad.fill[c]} << (8 * c);
 }
 
+void add_colour(KeptRow& row, KeptColour::Kind kind, std::uint32_t value) {
+  FEEDLINE_CHECK(row.colours < device::cuda::kMostColours);
+  row.colour[row.colours++] = {kind, value};
+}
+
+// As transform/colour.cpp does them.
+void take_colours(const transform::JitterDrawing& drawing, KeptRow& row) {
+  const auto blend = [&row](const std::optional<double>& factor, KeptColour::Kind kind) {
+    if (factor) add_colour(row, kind, std::bit_cast<std::uint32_t>(static_cast<float>(*factor)));
+  };
+  for (const int which : drawing.order) {
+    if (which == 0) blend(drawing.brightness, KeptColour::kBrightness);
+    if (which == 1) blend(drawing.contrast, KeptColour::kContrast);
+    if (which == 2) blend(drawing.saturation, KeptColour::kSaturation);
+    if (which == 3 && drawing.hue) add_colour(row, KeptColour::kHue, transform::hue_shift(*drawing.hue));
+  }
+}
+
+// false: the step is not about colours.
+bool take_colours(const transform::Step& step, KeptRow& row) {
+  if (const auto* const jitter = std::get_if<transform::JitterStep>(&step)) {
+    take_colours(jitter->drawing, row);
+    return true;
+  }
+  if (!std::holds_alternative<transform::GrayscaleStep>(step)) return false;
+  add_colour(row, KeptColour::kGrey, 0);
+  return true;
+}
+
 // With the tables of the weights.
 Result<void> take_resize(const transform::ResizeStep& resize, AxisTable& columns, AxisTable& rows, std::size_t room,
                          KeptRow& row) {
@@ -93,20 +146,30 @@ Result<void> take_resize(const transform::ResizeStep& resize, AxisTable& columns
 
 }  // namespace
 
-Result<void> check_kept_operations(std::span<const Operation> operations) {
+Result<void> check_kept_operations(std::span<const Operation> operations, const RowsThere& there) {
   const Operation* resize = nullptr;
   const Operation* mover = nullptr;  // a flip or a border, which a resize cannot follow there
   const Operation* border = nullptr;
+  const Operation* colours = nullptr;
+  std::size_t changes = 0;  // of colours
   for (const Operation& operation : operations) {
     const std::string name(name_of(operation));
-    const auto refuse = [&name](const std::string& why) {
-      return config_error("cache(\"device\"): " + name + " behind it " + why + ", or use cache(\"memory\")");
+    const auto refuse = [&](const std::string& why) {
+      return config_error(std::string(there.what) + ": " + name + " behind it " + why + ", or " +
+                          std::string(there.instead));
     };
-    if (!is_done_there(operation))
-      return refuse("is not done on a GPU: put it before the cache where it is not random");
+    if (!is_done_there(operation)) return refuse("is not done on a GPU: put it before that where it is not random");
     const auto* const crop = std::get_if<op::RandomCrop>(&operation);
     if (crop != nullptr && crop->pad_if_needed)
-      return refuse("with pad_if_needed is not done on a GPU: put a resize or a pad before the cache");
+      return refuse("with pad_if_needed is not done on a GPU: put a resize or a pad before that");
+    if (colours != nullptr && !flips(operation) && colours_of(operation) == 0 && moves(operation))
+      return refuse("follows " + std::string(name_of(*colours)) +
+                    ", and a GPU changes colours of what is cropped and resized already: change their order");
+    changes += colours_of(operation);
+    if (changes > device::cuda::kMostColours)
+      return refuse("is one change of colours too many for a GPU, which has room for " +
+                    std::to_string(device::cuda::kMostColours) + ": put some before that where they are not random");
+    if (colours_of(operation) > 0) colours = &operation;
     if (resizes(operation) && (resize != nullptr || mover != nullptr))
       return refuse("follows " + std::string(name_of(resize != nullptr ? *resize : *mover)) +
                     ", and a GPU resizes once, before all but crops: change their order");
@@ -141,19 +204,32 @@ Result<void> write_kept_row(const transform::Drawing& drawing, const memory::Pix
   made.flags = (steps.flip_x ? KeptRow::kMirrored : 0u) | (steps.flip_y ? KeptRow::kFlipped : 0u);
   const auto* const resize = steps.list.empty() ? nullptr : std::get_if<transform::ResizeStep>(&steps.list.front());
   const auto* const pad = steps.list.empty() ? nullptr : std::get_if<transform::PadStep>(&steps.list.front());
+  const bool has_first = resize != nullptr || pad != nullptr;
   FEEDLINE_CHECK(steps.erasures.empty());
+  const auto is_colours = [&made](const transform::Step& step) { return take_colours(step, made); };
   // of what is accepted, only a crop that is larger than the image adds a border to another step
-  if (steps.list.size() > 1)
+  if (!std::ranges::all_of(std::span(steps.list).subspan(has_first ? 1 : 0), is_colours))
     return data_error(
         "the image is smaller than a crop behind cache(\"device\"), which has a border already or is "
         "resized; put a resize before the cache, or use cache(\"memory\")",
         "transform");
-  FEEDLINE_CHECK(steps.list.empty() || resize != nullptr || pad != nullptr);
   if (pad != nullptr) take_border(*pad, made);
   if (resize != nullptr) FEEDLINE_CHECK_OK(take_resize(*resize, columns, rows, row.size(), made));
   std::memcpy(row.data(), &made, sizeof made);
   if (resize != nullptr) write_table(rows, write_table(columns, row.data() + sizeof made));
   return {};
+}
+
+void set_kept_image(std::span<std::byte> row, std::uint64_t address) {
+  std::memcpy(row.data() + offsetof(KeptRow, pixels), &address, sizeof address);
+}
+
+void write_made_row(std::uint64_t address, Size size, int channels, std::span<std::byte> row) {
+  const KeptRow made{.pixels = address,
+                     .stride = static_cast<std::uint32_t>(size.width * channels),
+                     .width = size.width,
+                     .height = size.height};
+  std::memcpy(row.data(), &made, sizeof made);
 }
 
 void clear_kept_row(std::span<std::byte> row) {

@@ -5,6 +5,7 @@
 // in the words of device/cuda/kernels/pixel_job.h.
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -16,8 +17,15 @@
 
 namespace feedline::pipeline {
 
-// kConfig: one of these operations, which stand behind a cache on a device, is not done there: it is named.
-Result<void> check_kept_operations(std::span<const Operation> operations);
+// What has a device make the rows, and what does not, for messages.
+struct RowsThere {
+  std::string_view what, instead;
+};
+inline constexpr RowsThere kKeptThere{"cache(\"device\")", "use cache(\"memory\")"};
+inline constexpr RowsThere kDecodedThere{"decode(device=\"cuda\")", "leave device= out of decode"};
+
+// kConfig: one of these operations, which stand behind it, is not done on a device: it is named.
+Result<void> check_kept_operations(std::span<const Operation> operations, const RowsThere& there = kKeptThere);
 
 // Of a row, where these operations give an image of that size.
 std::size_t kept_row_bytes(std::span<const Operation> operations, Size size);
@@ -27,6 +35,10 @@ std::size_t kept_row_bytes(std::span<const Operation> operations, Size size);
 // Requires: the drawing is of operations that were checked; the row is of kept_row_bytes().
 Result<void> write_kept_row(const transform::Drawing& drawing, const memory::PixelView& kept,
                             transform::AxisTable& columns, transform::AxisTable& rows, std::span<std::byte> row);
+// Where the image is known only now. Requires: a row that was written, of an image at an address that is not 0.
+void set_kept_image(std::span<std::byte> row, std::uint64_t address);
+// A row that is (size.height, size.width, channels) bytes of the device as they are.
+void write_made_row(std::uint64_t address, Size size, int channels, std::span<std::byte> row);
 // A row of which nothing is made: it comes out black.
 void clear_kept_row(std::span<std::byte> row);
 

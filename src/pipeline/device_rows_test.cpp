@@ -7,12 +7,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "device/cuda/kernels/launch.h"
 #include "transform/chain.h"
+#include "transform/pixel_ops/enhance.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -43,12 +45,15 @@ Image image_of(Size size, int channels, std::mt19937& random) {
 struct Case {
   const char* name;
   Operations operations;
-  Size least{1, 1};  // of the images
+  Size least{1, 1};     // of the images
+  bool is_rgb = false;  // there is no case of one channel
 };
 
 op::RandomCrop bordered(PaddingMode mode) {
   return {.size = {13, 11}, .padding = {5, 2, 3, 4}, .fill = {7, 80, 201}, .padding_mode = mode};
 }
+
+op::ColorJitter jitter() { return {{0.2, 1.8}, {0.2, 1.8}, {0.2, 1.8}, {-0.3, 0.3}}; }
 
 const std::vector<Case> kCases = {
     {"resize", {op::Resize{.size = {17, 23}}}},
@@ -72,20 +77,30 @@ const std::vector<Case> kCases = {
     {"symmetric", {bordered(PaddingMode::kSymmetric), op::RandomHorizontalFlip{}}, {8, 8}},
     {"wide border",
      {op::Pad{.padding = {40, 30, 20, 10}, .padding_mode = PaddingMode::kReflect}, op::RandomCrop{.size = {13, 11}}}},
+    {"jittered crops",
+     {op::RandomResizedCrop{.size = {19, 16}}, op::RandomHorizontalFlip{}, jitter(), op::RandomVerticalFlip{}}},
+    {"jittered as it is", {op::RandomCrop{.size = {13, 11}}, jitter()}, {13, 11}},
+    {"jittered border", {bordered(PaddingMode::kReflect), jitter(), op::RandomHorizontalFlip{}}, {8, 8}},
+    {"hues", {op::CenterCrop{.size = {40, 41}}, op::ColorJitter{{1, 1}, {1, 1}, {1, 1}, {-0.5, 0.5}}}},
+    {"contrast", {op::CenterCrop{.size = {40, 41}}, op::ColorJitter{{1, 1}, {0, 3}, {1, 1}}}},
+    {"grey", {op::Resize{.size = {17, 23}}, op::Grayscale{3}}, {1, 1}, true},
+    {"as SimCLR",
+     {op::RandomResizedCrop{.size = {19, 16}}, op::RandomHorizontalFlip{}, op::RandomApply{{jitter()}, 0.8},
+      op::RandomChange{Augmentation::kGrayscale, 0, 0.3}}},
     {"smaller than its crop", {op::CenterCrop{.size = {40, 41}, .fill = {1, 2, 3}}, op::RandomHorizontalFlip{}}},
 };
 
 class DeviceRows : public testing::TestWithParam<Case> {};
 
 TEST_P(DeviceRows, AreThoseOfTheEngine) {
-  const auto& [name, operations, least] = GetParam();
+  const auto& [name, operations, least, is_rgb] = GetParam();
   ASSERT_TRUE(check_kept_operations(operations)) << check_kept_operations(operations).error().message();
   std::mt19937 random(1);
   const auto number = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
   transform::Workspace workspace;
   transform::AxisTable columns, rows;
   for (int turn = 0; turn < 60; ++turn) {
-    const int channels = turn % 3 == 0 ? 1 : 3;
+    const int channels = turn % 3 == 0 && !is_rgb ? 1 : 3;
     Operations all{op::Decode{.mode = channels == 1 ? ColorMode::kL : ColorMode::kRgb}};
     all.insert(all.end(), operations.begin(), operations.end());
     const auto chain = transform::Chain::compile_rest(all, 1, std::nullopt, Layout::kNhwc);
@@ -118,6 +133,7 @@ TEST_P(DeviceRows, AreThoseOfTheEngine) {
                             .channels = static_cast<std::uint32_t>(channels)};
     ASSERT_TRUE(cuda::check_job(job));
     cuda::run_on_cpu(job);
+    cuda::change_colours_on_cpu(job);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       ASSERT_EQ(found[i], static_cast<std::uint8_t>(expected[i]))
           << name << ", byte " << i << " of an image of " << image.size.height << " x " << image.size.width;
@@ -139,7 +155,14 @@ TEST(DeviceRowsRefuse, WhatADeviceDoesNot) {
   };
   const op::Resize resize{.size = {8, 8}};
   const op::RandomCrop border = bordered(PaddingMode::kConstant);
-  EXPECT_NE(words({op::ColorJitter{}}).find("color_jitter behind it is not done on a GPU"), std::string::npos);
+  const op::RandomChange solarize{Augmentation::kSolarize, 128, 0.5};
+  EXPECT_NE(words({solarize}).find("random_solarize behind it is not done on a GPU"), std::string::npos);
+  EXPECT_NE(words({op::RandomApply{{jitter(), solarize}, 1}}).find("is not done on a GPU"), std::string::npos);
+  EXPECT_NE(words({op::Grayscale{1}}).find("grayscale behind it is not done on a GPU"), std::string::npos);
+  EXPECT_NE(words({jitter(), resize}).find("resize behind it follows color_jitter"), std::string::npos);
+  EXPECT_NE(words({jitter(), op::CenterCrop{.size = {4, 4}}}).find("follows color_jitter"), std::string::npos);
+  EXPECT_NE(words({jitter(), jitter(), op::Grayscale{3}}).find("which has room for 8"), std::string::npos);
+  EXPECT_EQ(words({resize, jitter(), jitter(), op::RandomVerticalFlip{}, op::Normalize{}}), "accepted");
   EXPECT_NE(words({op::RandomErasing{}}).find("random_erasing behind it"), std::string::npos);
   EXPECT_NE(words({op::RandomCrop{.size = {8, 8}, .pad_if_needed = true}}).find("pad_if_needed"), std::string::npos);
   EXPECT_NE(words({resize, resize}).find("follows resize"), std::string::npos);
@@ -149,6 +172,33 @@ TEST(DeviceRowsRefuse, WhatADeviceDoesNot) {
   EXPECT_NE(words({border, op::Pad{}}).find("follows random_crop"), std::string::npos);
   EXPECT_EQ(words({op::RandomCrop{.size = {8, 8}}, resize, op::CenterCrop{.size = {4, 4}}, op::Normalize{}}),
             "accepted");
+}
+
+// Of colours all over the cube, and greys.
+TEST(DeviceRows, TurnEveryHueAsTheEngineDoes) {
+  constexpr int kSide = 48;
+  Image image{{kSide, kSide}, 3, {}};
+  std::mt19937 random(2);
+  for (int i = 0; i < kSide * kSide; ++i)
+    for (int c = 0; c < 3; ++c) image.pixels.push_back(static_cast<std::uint8_t>(i < 256 ? i : random()));
+  for (int shift = -127; shift <= 127; ++shift) {
+    const double factor = (shift + (shift < 0 ? -0.5 : 0.5)) / 255;
+    memory::PixelBuffer expected;
+    ASSERT_TRUE(transform::adjust_hue(image.view(), factor, expected));
+    cuda::KeptRow row{.colours = 1};
+    row.colour[0] = {cuda::KeptColour::kHue, transform::hue_shift(factor)};
+    std::vector<std::uint8_t> found = image.pixels;
+    cuda::change_colours_on_cpu({.in = reinterpret_cast<const std::uint8_t*>(&row),
+                                 .in_stride = sizeof row,
+                                 .out = found.data(),
+                                 .out_stride = found.size(),
+                                 .rows = 1,
+                                 .width = kSide,
+                                 .height = kSide,
+                                 .channels = 3});
+    for (int y = 0; y < kSide; ++y)
+      ASSERT_EQ(std::memcmp(found.data() + y * kSide * 3, expected.row(y), kSide * 3), 0) << shift << ", line " << y;
+  }
 }
 
 TEST(DeviceRowsRefuse, WeightsThatDoNotFit) {

@@ -10,6 +10,7 @@
 #include "decode/text/json.h"
 #include "decode/text/utf8.h"
 #include "pipeline/array_path.h"
+#include "pipeline/decoded_there_path.h"
 #include "pipeline/device_rows.h"
 #include "pipeline/kept_pixels_path.h"
 #include "pipeline/mapping.h"
@@ -84,6 +85,8 @@ transform::Chain::Elements elements_of(const FieldStages& stages, BatchForm form
   return are_left ? transform::Chain::Elements::kLeft : transform::Chain::Elements::kMade;
 }
 
+int channels_of(const Shape& shape, Layout layout) { return static_cast<int>(shape[layout == Layout::kNchw ? 0 : 2]); }
+
 Made make_kept_path(const Field& field, const FieldStages& stages, BatchForm form) {
   if (form != BatchForm::kDense)
     return config_error("cache(\"device\"): '" + field.name +
@@ -97,6 +100,8 @@ Made make_kept_path(const Field& field, const FieldStages& stages, BatchForm for
                                               transform::Chain::OutputSize::kFixed, transform::Chain::Elements::kLeft));
   const auto left = rest->left();
   const Shape& shape = rest->output().shape;
+  if (stages.cache->pixels->preparation()->channels() != (left ? left->channels : channels_of(shape, stages.layout)))
+    return config_error("cache(\"device\"): a GPU keeps the number of channels; put grayscale before the cache");
   const bool is_planar = !left && stages.layout == Layout::kNchw;
   const Size size =
       left ? left->size : Size{static_cast<int>(shape[is_planar ? 1 : 0]), static_cast<int>(shape[is_planar ? 2 : 1])};
@@ -105,7 +110,27 @@ Made make_kept_path(const Field& field, const FieldStages& stages, BatchForm for
                                                 stages.layout, kept_row_bytes(behind, size), needs_size);
 }
 
+Made make_decoded_path(const Field& field, const FieldStages& stages, BatchForm form) {
+  if (form != BatchForm::kDense)
+    return config_error("decode(device=\"cuda\"): '" + field.name +
+                        "' stands in lists, which a GPU does not make; leave out collate, or device= of decode");
+  const auto operations = transform::operations_for(stages.operations, field.name);
+  const auto compile = [&](Layout layout) {
+    return transform::Chain::compile_rest(operations, 1, stages.dtype, layout, transform::Chain::OutputSize::kFixed,
+                                          transform::Chain::Elements::kLeft);
+  };
+  FEEDLINE_TRY(auto rest, compile(stages.layout));
+  FEEDLINE_TRY(auto on_host, compile(Layout::kNhwc));
+  const Shape& shape = on_host->output().shape;
+  const Size size{static_cast<int>(shape[0]), static_cast<int>(shape[1])};
+  const bool needs_size = std::ranges::any_of(operations, &transform::draws_by_size);
+  return std::make_shared<const DecodedTherePath>(field.name, stages.decoder, std::move(rest), std::move(on_host),
+                                                  stages.layout, kept_row_bytes(std::span(operations).subspan(1), size),
+                                                  std::get<op::Decode>(operations.front()).applies_exif, needs_size);
+}
+
 Made make_pixels_path(const Field& field, const FieldStages& stages, BatchForm form) {
+  if (stages.decoder != nullptr) return make_decoded_path(field, stages, form);
   if (stages.cache != nullptr && stages.cache->pixels->is_on_device()) return make_kept_path(field, stages, form);
   const auto operations = transform::operations_for(stages.operations, field.name);
   const auto size =

@@ -28,7 +28,8 @@ struct ImageScratch {
   memory::Planes planes;
   transform::Drawing drawing;
   transform::Workspace workspace;
-  transform::AxisTable columns, rows;  // of a resize that a device does
+  transform::AxisTable columns, rows;        // of a resize that a device does
+  transform::AlignedVector<std::byte> made;  // a row for a device that does not make it
 };
 
 // What a thread makes the views of an image with, beside ImageScratch, whose drawing is that of what they share.

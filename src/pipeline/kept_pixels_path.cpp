@@ -10,10 +10,9 @@
 #include "pipeline/image_input.h"
 
 namespace feedline::pipeline {
-namespace {
 
 // Of uint8 a chain leaves nothing: the bytes are the elements.
-std::shared_ptr<const transform::LeftElements> elements_of(const transform::Chain& chain, Layout layout) {
+std::shared_ptr<const transform::LeftElements> elements_on_device(const transform::Chain& chain, Layout layout) {
   if (auto left = chain.left()) return left;
   const ArraySpec& spec = chain.output();
   FEEDLINE_CHECK(spec.dtype == DType::kUint8);
@@ -24,15 +23,13 @@ std::shared_ptr<const transform::LeftElements> elements_of(const transform::Chai
       transform::LeftElements{spec, layout, {extent(1, 0), extent(2, 1)}, extent(0, 2), {}});
 }
 
-}  // namespace
-
 KeptPixelsPath::KeptPixelsPath(std::string name, std::shared_ptr<const transform::Preparation> preparation,
                                std::shared_ptr<const transform::Chain> rest, Layout layout, std::size_t row_bytes,
                                bool needs_size)
     : FieldPath({.name = std::move(name), .array = {DType::kUint8, {static_cast<std::int64_t>(row_bytes)}}}),
       preparation_(std::move(preparation)),
       rest_(std::move(rest)),
-      left_(elements_of(*rest_, layout)),
+      left_(elements_on_device(*rest_, layout)),
       needs_size_(needs_size) {}
 
 void KeptPixelsPath::add_scratch(FieldScratch& scratch) const {

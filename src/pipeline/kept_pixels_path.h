@@ -11,6 +11,9 @@
 
 namespace feedline::pipeline {
 
+// What a device is left to make of rows of bytes: also where these are the elements, as of uint8.
+std::shared_ptr<const transform::LeftElements> elements_on_device(const transform::Chain& chain, Layout layout);
+
 // An image that a device keeps: what its chain does behind the cache is drawn, and written down for the device.
 class KeptPixelsPath final : public FieldPath {
  public:

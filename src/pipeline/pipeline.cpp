@@ -39,8 +39,6 @@ Result<std::shared_ptr<device::Device>> device_of(std::optional<int> cuda_device
   return device::cuda_device(*cuda_device);
 }
 
-bool makes_elements(device::Device& device) { return device.makes_elements(); }
-
 Pipeline::Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan, std::shared_ptr<device::Device> device)
     : recipe_(std::move(recipe)),
       plan_(std::move(plan)),

@@ -36,9 +36,6 @@ std::shared_ptr<device::Device> usual_device();
 // The GPU with that number, or the host. kConfig: there is none; the message says what to do.
 Result<std::shared_ptr<device::Device>> device_of(std::optional<int> cuda_device);
 
-// Does it make floats of images' bytes, so that threads need not?
-bool makes_elements(device::Device& device);
-
 // Threads that fill batches of one epoch after the other.
 //
 // Threads: begin, poll and stop belong to one caller at a time (the consumer); stats, bad_samples and position may be

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "device/device.h"
 #include "format/format.h"
 #include "pipeline/device_rows.h"
 #include "pipeline/field_paths.h"
@@ -166,6 +167,23 @@ Result<void> check_kept(const std::vector<Operation>& operations, const CachePoi
   return check_kept_operations(std::span(operations).subspan(cache.position));
 }
 
+// Is all that follows the decode done where that is?
+Result<void> check_decoded(const std::vector<Operation>& operations, const std::optional<CachePoint>& cache,
+                           const MapPoint* map, const ViewPoint* views) {
+  const std::string what = std::string(kDecodedThere.what) + ": ";
+  const std::string instead = "; " + std::string(kDecodedThere.instead);
+  const auto* const decode = std::get_if<op::Decode>(&operations.front());
+  if (decode == nullptr || decode->fidelity != Fidelity::kNvjpeg)
+    return config_error("decode: must be the first operation");
+  if (decode->mode != ColorMode::kRgb) return config_error(what + "it gives RGB, not mode \"L\"" + instead);
+  if (!operations.front().fields.empty())
+    return config_error(what + "it is for all images of a sample, not for fields=" + instead);
+  if (cache) return config_error(what + "a cache keeps the pixels that the CPU decodes" + instead);
+  if (map != nullptr) return config_error(what + "a function of map takes what is on the host" + instead);
+  if (views != nullptr) return config_error(what + "views are not made on a GPU" + instead);
+  return check_kept_operations(std::span(operations).subspan(1), kDecodedThere);
+}
+
 // ---- the stages of make_recipe(), each of which knows what those before it have put there ----
 
 void take_source(Recipe& recipe, const Source& source) {
@@ -259,6 +277,24 @@ Result<CachePoint> make_cache_point(const std::string& where, std::uint64_t budg
   return CachePoint{std::move(pixels), where, operations.size()};
 }
 
+bool decodes_there(const std::vector<Operation>& operations) {
+  return std::ranges::any_of(operations, [](const Operation& operation) {
+    const auto* const decode = std::get_if<op::Decode>(&operation);
+    return decode != nullptr && decode->fidelity == Fidelity::kNvjpeg;
+  });
+}
+
+Result<OnDevice> on_device(device::Device& device, const std::vector<Operation>& operations) {
+  OnDevice there{device.makes_elements(), nullptr};
+  if (!decodes_there(operations)) return there;
+  if (device.is_host())
+    return config_error(
+        "decode(device=\"cuda\") decodes on a GPU, and this loader's batches stay on the host: give loader() "
+        "device=\"cuda\", or leave device= out of decode");
+  FEEDLINE_TRY(there.decoder, device.decode_images());
+  return there;
+}
+
 Result<void> open_cache(const CachePoint& cache) { return cache.pixels->open(); }
 
 bool is_on_device(const CachePoint& cache) { return cache.pixels->is_on_device(); }
@@ -318,6 +354,7 @@ Result<void> check_operations(const Source& source, const std::vector<Operation>
     if (std::holds_alternative<op::Decode>(operations[i]))
       return config_error("decode: must be the first operation; the cache before it keeps decoded pixels");
   if (cache && cache->pixels->is_on_device()) FEEDLINE_CHECK_OK(check_kept(operations, *cache, map, views));
+  if (decodes_there(operations)) FEEDLINE_CHECK_OK(check_decoded(operations, cache, map, views));
   for (std::size_t i = cache ? cache->position : operations.size(); i < operations.size(); ++i)
     if (std::holds_alternative<op::Boxes>(operations[i]))
       return config_error("boxes: the cache before it keeps boxes that are moved already; put it before cache");
@@ -328,7 +365,7 @@ Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const st
                                                   std::optional<DType> dtype, Layout layout,
                                                   const std::optional<CachePoint>& cache,
                                                   const std::vector<Collation>& collations, const MapPoint* map,
-                                                  const ViewPoint* views, bool leaves_elements) {
+                                                  const ViewPoint* views, const OnDevice& there) {
   auto recipe = std::make_shared<Recipe>();
   take_source(*recipe, source);
   if (recipe->rows) {
@@ -341,8 +378,10 @@ Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const st
   FEEDLINE_CHECK_OK(check_operations(source, operations, cache, map, views));
   FEEDLINE_CHECK_OK(check_pixels(*recipe, operations, dtype));
   FEEDLINE_CHECK_OK(check_targets(recipe->format->fields(), operations));
-  FEEDLINE_CHECK_OK(take_fields(*recipe, {operations, dtype, layout, cache ? &*cache : nullptr, collations, map, views,
-                                          *recipe->records, recipe->dataset, leaves_elements && map == nullptr}));
+  FEEDLINE_CHECK_OK(
+      take_fields(*recipe, {operations, dtype, layout, cache ? &*cache : nullptr, collations, map, views,
+                            *recipe->records, recipe->dataset, there.makes_elements && map == nullptr, there.decoder}));
+  recipe->decoder = there.decoder;
   find_images(*recipe);
   order_fields(*recipe, operations);
   find_boxes(*recipe, operations);
@@ -369,11 +408,13 @@ bool is_one_image(const Recipe& recipe) {
 }
 
 Fidelity fidelity_of(const Recipe& recipe) {
+  if (recipe.decoder) return Fidelity::kNvjpeg;
   if (recipe.views) return recipe.views->fidelity();
   return recipe.image ? recipe.image->chain().fidelity() : Fidelity::kExact;
 }
 
-std::optional<Error> cache_failure(const Recipe& recipe) {
+std::optional<Error> lasting_failure(const Recipe& recipe) {
+  if (recipe.decoder) return recipe.decoder->failure();
   return recipe.cache ? recipe.cache->failure() : std::nullopt;
 }
 
@@ -410,7 +451,7 @@ std::vector<std::string> explain_images(const Recipe& recipe) {
     behind = explain_fields(recipe);
   else if (recipe.images > 0)
     behind = recipe.paths[recipe.image_field]->explain();
-  else if (recipe.cache && recipe.cache->is_on_device())
+  else if (recipe.decoder || (recipe.cache && recipe.cache->is_on_device()))
     for (const auto& path : recipe.paths) std::ranges::move(path->explain(), std::back_inserter(behind));
   std::ranges::move(behind, std::back_inserter(lines));
   return lines;

@@ -24,7 +24,8 @@ class RowFormat;
 
 namespace feedline::device {
 class Device;
-}
+class ImageDecoder;
+}  // namespace feedline::device
 namespace feedline::transform {
 struct LeftElements;
 }
@@ -91,6 +92,7 @@ struct Recipe {
   std::shared_ptr<const TargetPath> boxes;  // those that the sample's images are drawn by; nullptr: there are none
   std::size_t boxes_field = 0;              // their place
   std::shared_ptr<PixelCache> cache;        // nullptr: pixels are not kept
+  std::shared_ptr<device::ImageDecoder> decoder;  // what a device decodes images with; nullptr: it does not
   // Of each entry of the schema: what is left to be made of the bytes of its images. Empty where nothing can be.
   std::vector<std::shared_ptr<const transform::LeftElements>> left;
   Schema stored_schema;                          // in the order of format->fields(), views in their image's place
@@ -101,23 +103,34 @@ struct Recipe {
   std::shared_ptr<const plan::Mixture> mixture;  // nullptr: every sample once an epoch
 };
 
+// What a device does for a recipe of its batches.
+struct OnDevice {
+  bool makes_elements = false;                    // floats of bytes, so that threads need not
+  std::shared_ptr<device::ImageDecoder> decoder;  // nullptr: the host decodes
+};
+// decode(device="cuda") is among the operations.
+bool decodes_there(const std::vector<Operation>& operations);
+// kConfig: the operations have it decode images, and it does not.
+Result<OnDevice> on_device(device::Device& device, const std::vector<Operation>& operations);
+
 // Reads a sample where its arrays' dtype and shape are not known otherwise, and calls the function of map with one.
-// leaves_elements: as a device will make floats of bytes, where it can. kConfig: the operations do not fit, or they are
+// there: of a loader's. kConfig: the operations do not fit, or they are
 // for images and the samples have none, or rows of a dense field have not one shape.
 Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const std::vector<Operation>& operations,
                                                   std::optional<DType> dtype, Layout layout,
                                                   const std::optional<CachePoint>& cache = {},
                                                   const std::vector<Collation>& collations = {},
                                                   const MapPoint* map = nullptr, const ViewPoint* views = nullptr,
-                                                  bool leaves_elements = false);
+                                                  const OnDevice& there = {});
 
 std::vector<FieldRole> roles_of(const Source& source, const std::vector<Operation>& operations);
 
 Source source_of(const Recipe& recipe);
 bool is_one_image(const Recipe& recipe);  // has a sample one image and nothing else?
 Fidelity fidelity_of(const Recipe& recipe);
-// Why pixels can be kept no more, and what is kept; nullopt: nothing is wrong, or no pixels are kept.
-std::optional<Error> cache_failure(const Recipe& recipe);
+// Why pixels can be kept no more, or decoded on a device; nullopt: nothing is wrong.
+std::optional<Error> lasting_failure(const Recipe& recipe);
+// What is kept; nullopt: no pixels are.
 std::optional<CacheStats> cache_stats(const Recipe& recipe);
 // What runs on images, and which function behind that, one line each.
 std::vector<std::string> explain_images(const Recipe& recipe);

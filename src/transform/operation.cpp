@@ -95,8 +95,10 @@ std::string interpolated(Interpolation interpolation) {
 
 std::string arguments(const op::Decode& o) {
   const std::string mode = o.mode == ColorMode::kRgb ? "RGB" : "L";
-  return mode + (o.fidelity == Fidelity::kExact ? "" : ", fidelity=" + std::string(name_of(o.fidelity))) +
-         (o.applies_exif ? ", apply_exif_orientation=True" : "");
+  const std::string fidelity = o.fidelity == Fidelity::kExact    ? ""
+                               : o.fidelity == Fidelity::kNvjpeg ? ", device=cuda"
+                                                                 : ", fidelity=" + std::string(name_of(o.fidelity));
+  return mode + fidelity + (o.applies_exif ? ", apply_exif_orientation=True" : "");
 }
 std::string arguments(const op::Resize& o) {
   std::string text = o.size.height == 0 ? "None" : o.size.width == 0 ? number(o.size.height) : "(" + size(o.size) + ")";
@@ -364,7 +366,10 @@ Operation& Operation::operator=(const Operation& other) = default;
 Operation& Operation::operator=(Operation&& other) noexcept = default;
 Operation::~Operation() = default;
 
-std::string_view name_of(Fidelity fidelity) { return fidelity == Fidelity::kExact ? "exact" : "fast"; }
+std::string_view name_of(Fidelity fidelity) {
+  constexpr std::string_view kNames[] = {"exact", "fast", "nvjpeg"};
+  return kNames[static_cast<std::size_t>(fidelity)];
+}
 
 std::string_view name_of(BoxFormat format) {
   constexpr std::string_view kNames[] = {"XYXY", "XYWH", "CXCYWH"};

@@ -50,6 +50,8 @@ Preparation::Preparation(std::vector<Operation> operations, ColorMode mode, bool
 
 Result<std::shared_ptr<const Preparation>> Preparation::compile(std::span<const Operation> operations) {
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
+  if (inferred.fidelity == Fidelity::kNvjpeg)
+    return config_error("cache: it keeps the pixels that the CPU decodes; leave device= out of decode");
   if (inferred.fidelity != Fidelity::kExact)
     return config_error("cache: it keeps the exact pixels; leave out fidelity=\"fast\", which decodes anew each time");
   for (const Operation& operation : operations) {

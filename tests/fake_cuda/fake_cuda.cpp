@@ -22,6 +22,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -37,6 +38,8 @@
 
 #include "src/device/cuda/kernels/kept_rows-inl.h"
 
+#include "src/device/cuda/kernels/kept_colours-inl.h"
+
 namespace {
 
 namespace kernels = feedline::device::cuda;
@@ -51,7 +54,7 @@ struct Event {
   std::uint64_t asked = 0, done = 0;  // numbers of its records: it is past where the last one is done
 };
 struct Work {
-  enum Kind { kCopy, kRecord, kWait, kExpect, kKernel, kKeptRows } kind = kRecord;
+  enum Kind { kCopy, kRecord, kWait, kExpect, kKernel, kKeptRows, kColours, kJpeg } kind = kRecord;
   std::uint64_t to = 0;
   const char* from = nullptr;
   std::size_t bytes = 0;
@@ -63,6 +66,7 @@ struct Work {
   int element = 0;  // of the kernel
   kernels::KeptJob kept = {};
   unsigned blocks = 0;
+  std::function<void()> act = {};  // of nvJPEG
 };
 struct Stream {
   int device = 0;
@@ -209,9 +213,9 @@ void run_kept_rows(const Work& work) {
     if (image == nullptr) return violation("a kernel was given an image that is not there");
     for (const auto& stream : world().streams)
       for (const Work& other : stream->work)
-        if (other.kind == Work::kCopy && other.to < row.pixels + lines * row.stride &&
+        if ((other.kind == Work::kCopy || other.kind == Work::kJpeg) && other.to < row.pixels + lines * row.stride &&
             row.pixels < other.to + other.bytes)
-          violation("a kernel reads an image that a copy is still to write");
+          violation("a kernel reads an image that is still to be written");
     row.pixels = reinterpret_cast<std::uint64_t>(image);
   }
   job.in = reinterpret_cast<const std::uint8_t*>(bytes);
@@ -220,9 +224,30 @@ void run_kept_rows(const Work& work) {
     for (unsigned thread = 0; thread < kernels::kThreads; ++thread) kernels::fill_kept(job, block, thread);
 }
 
+void run_colours(const Work& work) {
+  kernels::KeptJob job = work.kept;
+  job.in = reinterpret_cast<std::uint8_t*>(seen_at(reinterpret_cast<std::uint64_t>(job.in), job.rows * job.in_stride));
+  job.out =
+      reinterpret_cast<std::uint8_t*>(seen_at(reinterpret_cast<std::uint64_t>(job.out), job.rows * job.out_stride));
+  if (job.in == nullptr || job.out == nullptr) return violation("a kernel was given memory that is not there");
+  for (unsigned block = 0; block < work.blocks; ++block) {
+    const kernels::KeptRow& row = kernels::kept_row(job, block);
+    for (unsigned i = 0; i < row.colours; ++i) {
+      std::uint32_t sums[kernels::kThreads];
+      for (unsigned thread = 0; thread < kernels::kThreads; ++thread)
+        sums[thread] = kernels::sum_greys(job, block, thread);
+      const std::uint32_t mean = kernels::mean_grey(job, sums);
+      for (unsigned thread = 0; thread < kernels::kThreads; ++thread)
+        kernels::change_pixels(job, block, thread, row.colour[i], mean);
+    }
+  }
+}
+
 void run(const Work& work) {
   if (work.kind == Work::kKernel) run_kernel(work);
   if (work.kind == Work::kKeptRows) run_kept_rows(work);
+  if (work.kind == Work::kColours) run_colours(work);
+  if (work.kind == Work::kJpeg) work.act();
   if (work.kind == Work::kRecord) work.event->done = std::max(work.event->done, work.number);
   if (work.kind == Work::kCopy) {
     char* to = seen_at(work.to, work.bytes);
@@ -329,6 +354,9 @@ std::pair<std::uint64_t, char*> map(bool is_devices, std::size_t bytes) {
 
 void count_wait() { ++world().waits; }
 
+long jpeg_things();
+void forget_jpegs();
+
 }  // namespace
 
 // ---- for tests ----
@@ -347,6 +375,7 @@ void fake_cuda_reset(int devices, std::size_t bytes_each, int version) {
   fresh.next_event = w.next_event;
   fresh.mapped = std::move(w.mapped);
   w = std::move(fresh);
+  forget_jpegs();
 }
 
 void fake_cuda_hold(int held) {
@@ -444,6 +473,7 @@ long fake_cuda_count(const char* what_asked) {
   if (what == "events") return static_cast<long>(w.events.size());
   if (what == "waits") return w.waits;
   if (what == "modules") return w.modules;
+  if (what == "jpegs") return jpeg_things();
   if (what == "pinned_bytes")
     for (const auto& [data, bytes] : w.pinned) sum += bytes;
   if (what == "memory_bytes")
@@ -518,6 +548,12 @@ int cuDeviceGetName(char* name, int size, int device) {
   ENTER();
   const char* mig = std::getenv("FAKE_CUDA_MIG");
   std::snprintf(name, static_cast<std::size_t>(size), "Fake GPU %d%s", device, mig == nullptr ? "" : " MIG 1g.5gb");
+  return kSuccess;
+}
+
+int cuDeviceGetPCIBusId(char* id, int size, int device) {
+  ENTER();
+  std::snprintf(id, static_cast<std::size_t>(size), "0000:C%d:00.0", device);
   return kSuccess;
 }
 
@@ -681,10 +717,10 @@ int cuModuleUnload(void* module) {
 
 int cuModuleGetFunction(void** function, void* module, const char* name) {
   ENTER_CONTEXT();
-  constexpr const char* kNames[] = {"feedline_pixels_uint8", "feedline_pixels_float32", "feedline_pixels_float16",
-                                    "feedline_pixels_bfloat16", "feedline_kept_rows"};
+  constexpr const char* kNames[] = {"feedline_pixels_uint8",    "feedline_pixels_float32", "feedline_pixels_float16",
+                                    "feedline_pixels_bfloat16", "feedline_kept_rows",      "feedline_kept_colours"};
   if (reinterpret_cast<std::uintptr_t>(module) != 0x7000) return kInvalidHandle;
-  for (std::uintptr_t i = 0; i < 5; ++i)
+  for (std::uintptr_t i = 0; i < 6; ++i)
     if (std::strcmp(name, kNames[i]) == 0) *function = reinterpret_cast<void*>(0x7100 + i);
   return *function == nullptr ? kNotFound : kSuccess;
 }
@@ -694,14 +730,14 @@ int cuLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned
   ENTER_CONTEXT();
   Stream* stream = stream_of(handle);
   const auto number = reinterpret_cast<std::uintptr_t>(function);
-  if (stream == nullptr || stream->device != stack.back() || number < 0x7100 || number >= 0x7105) {
+  if (stream == nullptr || stream->device != stack.back() || number < 0x7100 || number >= 0x7106) {
     violation("a kernel that is none, or on no stream of the context's device");
     return kInvalidHandle;
   }
   if (threads != kernels::kThreads) violation("a kernel with a block of another size than it was written for");
-  Work work{.kind = number == 0x7104 ? Work::kKeptRows : Work::kKernel};
+  Work work{.kind = number == 0x7104 ? Work::kKeptRows : number == 0x7105 ? Work::kColours : Work::kKernel};
   if (work.kind == Work::kKernel) std::memcpy(&work.job, arguments[0], sizeof work.job);
-  if (work.kind == Work::kKeptRows) std::memcpy(&work.kept, arguments[0], sizeof work.kept);
+  if (work.kind != Work::kKernel) std::memcpy(&work.kept, arguments[0], sizeof work.kept);
   work.element = static_cast<int>(number - 0x7100);
   work.blocks = blocks;
   give(*stream, std::move(work));
@@ -865,3 +901,5 @@ int cuCtxRecordEvent(void* context, void* handle) {
 }
 #endif
 }
+
+#include "tests/fake_cuda/fake_nvjpeg-inl.h"

@@ -27,10 +27,14 @@ long fake_cuda_calls(const char* call);
 void fake_cuda_lose(int device, int status);
 void fake_cuda_capture(void* stream, int capturing);  // 1 and 2: the default streams
 void fake_cuda_end(int ended);  // as when the process ends: calls fail with CUDA_ERROR_DEINITIALIZED
+// A JPEG of that size, in one colour of three equal bytes, to `to`, which has room for so many; gives its length.
+// components: 3, or 1 of grey.
+std::size_t fake_nvjpeg_encode(int width, int height, int components, int value, void* to, std::size_t room);
 // Broken rules; their words, one a line.
 int fake_cuda_violations();
 const char* fake_cuda_words();
 // What is there now: "pinned", "pinned_bytes", "memory", "memory_bytes", "streams", "events", "contexts", "pending",
-// "modules", and how often the host waited for the GPU: "waits". Streams of fake_cuda_stream() are not counted.
+// "modules", "jpegs" (what nvJPEG has handles of), and how often the host waited for the GPU: "waits". Streams of
+// fake_cuda_stream() are not counted.
 long fake_cuda_count(const char* what);
 }

@@ -63,12 +63,13 @@ def cuda_driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def gpu(cuda_driver: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[made_cuda.Gpu]:
     """GPUs of the stand-in, which must have kept all rules and have nothing left at the end."""
     monkeypatch.setenv("FEEDLINE_CUDA_DRIVER", str(cuda_driver))
+    monkeypatch.setenv("FEEDLINE_NVJPEG", str(cuda_driver))
     fake = made_cuda.Gpu(cuda_driver)
     yield fake
     gc.collect()
     fake.hold(False)
     assert fake.broken_rules == ""
-    for what in ("memory", "contexts", "streams", "events", "pinned"):
+    for what in ("memory", "contexts", "streams", "events", "pinned", "jpegs"):
         assert fake.count(what) == 0 or fake.was_lost, what  # of a lost GPU nothing can be given back
 
 

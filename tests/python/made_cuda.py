@@ -25,7 +25,8 @@ def build(folder: Path) -> Path:
     if compiler is None:
         pytest.skip("no C++ compiler for the stand-in of CUDA's driver")
     library = folder / "libfake_cuda.so"
-    subprocess.run([compiler, "-std=c++20", "-shared", "-fPIC", f"-I{_ROOT}", "-o", library, _SOURCE], check=True)
+    command = [compiler, "-std=c++20", "-shared", "-fPIC", f"-I{_ROOT}", "-o", library, _SOURCE, "-ljpeg"]
+    subprocess.run(command, check=True)
     return library
 
 

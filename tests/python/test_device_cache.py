@@ -48,6 +48,12 @@ CHAINS: dict[str, tuple[Callable[[feedline.Dataset], feedline.Dataset], dict[str
     "bytes NHWC": (lambda d: d.resize(36).random_crop(32), {"layout": "NHWC"}),
     "bordered": (lambda d: d.random_crop(48, padding=4, padding_mode="reflect").normalize(*STATISTICS), {}),
     "evaluated": (lambda d: d.resize(36, interpolation="bicubic").center_crop(32).normalize(*STATISTICS), {}),
+    "coloured": (
+        lambda d: (
+            d.random_resized_crop(32).color_jitter(0.4, 0.4, 0.4, 0.1).random_grayscale(0.3).normalize(*STATISTICS)
+        ),
+        {},
+    ),
     "mixed": (cropped, {"mixup": 0.4, "cutmix": 1.0}),
     "mixed to half": (cropped, {"mixup": 0.4, "mix_mode": "half", "drop_last": True}),
 }
@@ -163,7 +169,8 @@ def test_a_broken_photo_leaves_the_others(gpu: made_cuda.Gpu, folder: Path, tmp_
 
 
 REFUSED = {
-    "color_jitter behind it is not done on a GPU": lambda d: d.color_jitter(0.2),
+    "random_solarize behind it is not done on a GPU": lambda d: d.random_solarize(128),
+    "random_crop behind it follows color_jitter": lambda d: d.color_jitter(0.2).random_crop(32),
     "random_erasing behind it is not done on a GPU": lambda d: d.normalize(*STATISTICS).random_erasing(),
     "resize behind it follows random_horizontal_flip": lambda d: d.random_horizontal_flip().resize((32, 32)),
     "with pad_if_needed is not done on a GPU": lambda d: d.random_crop(50, pad_if_needed=True),

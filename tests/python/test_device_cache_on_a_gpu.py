@@ -36,6 +36,12 @@ CHAINS: dict[str, tuple[Callable[[feedline.Dataset], feedline.Dataset], dict[str
     "bordered": (lambda d: d.random_crop(160, padding=20, padding_mode="reflect").normalize(*STATISTICS), {}),
     "evaluated": (lambda d: d.resize(112, interpolation="bicubic").center_crop(96).normalize(*STATISTICS), {}),
     "lanczos": (lambda d: d.resize((48, 200), interpolation="lanczos"), {}),
+    "coloured": (
+        lambda d: (
+            d.random_resized_crop(96).color_jitter(0.4, 0.4, 0.4, 0.1).random_grayscale(0.3).normalize(*STATISTICS)
+        ),
+        {},
+    ),
     "mixed": (cropped, {"mixup": 0.4, "cutmix": 1.0}),
 }
 

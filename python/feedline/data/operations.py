@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from .._engine import Dataset as EngineDataset
 from ..errors import ConfigError
+from ..machine import nvjpeg
 from . import arguments
 
 Fields = str | Sequence[str] | None  # names of fields; None: all that the operation is for
@@ -27,6 +28,7 @@ class Operations:
         *,
         fidelity: str = "exact",
         apply_exif_orientation: bool = False,
+        device: str | None = None,
         fields: Fields = None,
     ) -> Self:
         """To pixels, uint8: ``"RGB"`` (3 channels) or ``"L"`` (1 channel). Happens by itself, as RGB, if left out.
@@ -41,13 +43,29 @@ class Operations:
             apply_exif_orientation: Turn each image as its EXIF says, before anything else looks at it, as
                 ``PIL.ImageOps.exif_transpose`` does. Off by default, as in torchvision: masks and boxes of a dataset
                 are mostly those of the pixels as they are stored.
+            device: ``"cuda"``: the GPU that a loader's batches are on decodes baseline JPEGs, by nvJPEG (the package
+                ``nvidia-nvjpeg-cu12``, or ``nvidia-nvjpeg`` for CUDA 13), to nearly the same pixels
+                (docs/fidelity.md); the CPU decodes all else, and samples without a loader. Behind it stands what
+                ``cache("device")`` takes. None, the default: the CPU.
+
+        Raises:
+            ConfigError: an argument is none of these, or ``device`` with ``fidelity="fast"``. From :meth:`loader`:
+                without ``device="cuda"`` there, or without nvJPEG; the message names the package.
         """
+        if device is not None:
+            arguments.choice("decode", "device", device, ("cuda",))
+            if fidelity != "exact":
+                raise ConfigError('decode: fidelity="fast" is the CPU\'s; give it or device="cuda", not both')
+            nvjpeg.load_packaged()
+            fidelity = "nvjpeg"
+        else:
+            arguments.choice("decode", "fidelity", fidelity, ("exact", "fast"))
         word = arguments.choice("decode", "mode", mode.upper() if isinstance(mode, str) else mode, ("RGB", "L"))
         return self._with(
             self._engine.decode(
                 arguments.field_names("decode", fields),
                 word,
-                arguments.choice("decode", "fidelity", fidelity, ("exact", "fast")),
+                fidelity,
                 arguments.flag("decode", "apply_exif_orientation", apply_exif_orientation),
             )
         )

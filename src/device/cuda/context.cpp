@@ -33,6 +33,12 @@ std::string name_of(const Driver& driver, DeviceNumber device) {
   return name.data();
 }
 
+std::string pci_bus_id(const Driver& driver, DeviceNumber device) {
+  std::array<char, 32> id{};
+  if (driver.calls().pci_bus_id(id.data(), static_cast<int>(id.size()), device) != kSuccess) return "";
+  return id.data();
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Context>> Context::open(std::shared_ptr<const Driver> driver, int index) {
@@ -49,6 +55,8 @@ Result<std::shared_ptr<const Context>> Context::open(std::shared_ptr<const Drive
 Result<void> Context::retain() {
   FEEDLINE_CHECK_OK(driver_->check("cuDeviceGet", calls().device(&device_, index_)));
   name_ = name_of(*driver_, device_);
+  const char* const root = std::getenv("FEEDLINE_SYSFS_ROOT");  // for tests: a made machine
+  memory_node_ = base::memory_node_of(pci_bus_id(*driver_, device_), root == nullptr ? "" : root);
   return driver_->check("cuDevicePrimaryCtxRetain", calls().primary_retain(&handle_, device_));
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/memory_node.h"
 #include "device/cuda/driver.h"
 
 namespace feedline::device::cuda {
@@ -27,6 +28,8 @@ class Context {
   int index() const { return index_; }
   const std::string& name() const { return name_; }  // of the GPU
   DeviceNumber device() const { return device_; }
+  // That the GPU reaches without crossing to another CPU: page-locked memory belongs there.
+  const base::MemoryNode& memory_node() const { return memory_node_; }
 
   // Runs `body`, which gives a Result, with this context as the thread's, and so that no CUDA graph that any thread
   // captures is spoiled by what it calls.
@@ -55,6 +58,7 @@ class Context {
   DeviceNumber device_ = 0;
   ContextHandle handle_ = nullptr;
   std::string name_;
+  base::MemoryNode memory_node_;
 };
 
 // A moment in a GPU's work. Thread-safe once it is recorded.

@@ -12,6 +12,7 @@
 #include "device/cuda/copy_stream.h"
 #include "device/cuda/device_memory.h"
 #include "device/cuda/image_store.h"
+#include "device/cuda/jpeg_decoder.h"
 #include "device/cuda/pinned_allocator.h"
 #include "device/cuda/pixel_kernels.h"
 
@@ -133,11 +134,31 @@ Result<void> check_jobs(const Finish::Images& images, const Parts& parts) {
   return check_job(job_of(images, parts), element_of(images.dtype));
 }
 
+// As it was filled, on the host.
+bool has_colours(const Finish::Images::OfKept& rows, const std::byte* filled) {
+  const std::byte* row = filled + rows.from;
+  for (std::uint64_t i = 0; i < rows.rows; ++i, row += rows.stride)
+    if (reinterpret_cast<const KeptRow*>(row)->colours != 0) return true;
+  return false;
+}
+
 // What must be there until a batch is made.
 struct Needed {
   std::shared_ptr<const PixelKernels> kernels;
   std::shared_ptr<const KeptImages> kept;
+  JpegDecoder::Images decoded;
 };
+
+// Those that wait for the rows of this batch.
+Result<JpegDecoder::Images> decoded_for(const Finish& finish, const std::byte* filled, const Context& context) {
+  JpegDecoder::Images images;
+  if (!finish.decoded) return images;
+  auto* const decoder = dynamic_cast<JpegDecoder*>(finish.decoded.get());
+  FEEDLINE_CHECK(decoder != nullptr && decoder->is_of(context));
+  for (const Finish::Images& field : finish.images)
+    if (field.of_kept) decoder->take(filled + field.of_kept->from, field.of_kept->stride, field.of_kept->rows, images);
+  return images;
+}
 
 class CudaDevice final : public Device {
  public:
@@ -166,6 +187,7 @@ class CudaDevice final : public Device {
     FEEDLINE_TRY(auto store, ImageStore::make(context_, bytes));
     return store;
   }
+  Result<std::shared_ptr<ImageDecoder>> decode_images() override;
 
  private:
   const std::shared_ptr<const Context> context_;
@@ -198,23 +220,36 @@ Result<Begun> CudaDevice::begin_making(std::shared_ptr<memory::Lease> filled, co
   std::byte* const arrived = made->data() + finish.made_bytes;
   const Parts parts{made->data(), arrived, arrived + filled->bytes()};
   for (const Finish::Images& images : finish.images) FEEDLINE_CHECK_OK(check_jobs(images, parts));
-  const auto launch = [&](StreamHandle stream) -> Result<void> {
+  FEEDLINE_TRY(auto decoded, decoded_for(finish, filled->data(), *context_));
+  const auto needs = std::make_shared<const Needed>(kernels_, finish.kept, std::move(decoded));
+  const auto launch = [&, host = filled->data()](StreamHandle stream) -> Result<void> {
+    for (const auto& image : needs->decoded) FEEDLINE_CHECK_OK(image->end->let_wait(stream));
     if (store != nullptr) FEEDLINE_CHECK_OK(store->let_wait(stream));
     for (const Finish::Images& images : finish.images) {
       if (images.of_kept) FEEDLINE_CHECK_OK(kernels_->launch(kept_job_of(images, parts), stream));
+      if (images.of_kept && has_colours(*images.of_kept, host))
+        FEEDLINE_CHECK_OK(kernels_->launch_colours(kept_job_of(images, parts), stream));
       FEEDLINE_CHECK_OK(kernels_->launch(job_of(images, parts), element_of(images.dtype), stream));
     }
     return {};
   };
-  auto needs = std::make_shared<const Needed>(kernels_, finish.kept);
-  FEEDLINE_TRY(auto end, stream_->copy(std::move(filled), arrived, {launch, std::move(needs)}));
+  FEEDLINE_TRY(auto end, stream_->copy(std::move(filled), arrived, {launch, needs}));
   return Begun{std::move(made), std::make_shared<Arrival>(std::move(end), memory_)};
+}
+
+Result<std::shared_ptr<ImageDecoder>> CudaDevice::decode_images() {
+  if (!makes_elements())
+    return config_error("decode(device=\"cuda\"): no kernel runs on this GPU (" + without_kernels_ +
+                        "); leave device= out of decode: the CPU decodes");
+  FEEDLINE_TRY(auto decoder, JpegDecoder::make(context_));
+  return decoder;
 }
 
 std::string CudaDevice::explain() const {
   std::string text = name_ + " (" + context_->name() +
                      "), copied from page-locked memory on a stream of its own as soon as a batch is filled; the "
-                     "stream that takes it waits, not the host";
+                     "stream that takes it waits, not the host; page-locked memory lies " +
+                     pinned_->explain_node();
   if (kernels_) text += "; makes floats of images' bytes itself (" + kernels_->image() + ")";
   if (!without_kernels_.empty()) text += "; floats of images are made by the CPU: " + without_kernels_;
   if (context_->calls().context_record == nullptr)

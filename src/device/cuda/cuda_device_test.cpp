@@ -6,6 +6,7 @@
 #include <deque>
 #include <set>
 
+#include "base/machine_fixture.h"
 #include "device/cuda/fake_driver.h"
 #include "device/cuda/pinned_allocator.h"
 
@@ -213,6 +214,29 @@ TEST_F(CudaDevice, SeveralGpusGoTheirOwnWays) {
 TEST_F(CudaDevice, SaysWhatItDoes) {
   open();
   EXPECT_NE(device_->explain().find("cuda:0 (Fake GPU 0), copied from page-locked memory"), std::string::npos);
+}
+
+// By the name that the driver has for the GPU, on a machine of two nodes. The kernel of the machine that tests has one of
+// them alone, mostly, and refuses the other.
+class CudaDeviceOnNodes : public base::MadeMachine {};
+
+TEST_F(CudaDeviceOnNodes, AsksForPagesOnTheGpusNode) {
+  write("sys/devices/system/node/online", "0-1\n");
+  write("sys/bus/pci/devices/0000:c0:00.0/numa_node", "0\n");
+  write("sys/bus/pci/devices/0000:c1:00.0/numa_node", "1\n");
+  const FakeDriver fake;
+  const auto told = [](int index) {
+    const auto device = *cuda_device(index);
+    EXPECT_NE(device->explain().find("once there is any"), std::string::npos) << device->explain();
+    EXPECT_NE(filled(*device, kBytes, 1), nullptr);
+    EXPECT_EQ(device->explain().find("once there is any"), std::string::npos) << device->explain();
+    return device->explain();
+  };
+  setenv("FEEDLINE_SYSFS_ROOT", root_.c_str(), 1);
+  EXPECT_NE(told(0).find("the GPU's NUMA node 0"), std::string::npos);
+  EXPECT_NE(told(1).find("the GPU's NUMA node 1"), std::string::npos);
+  unsetenv("FEEDLINE_SYSFS_ROOT");
+  fake.expect_nothing_left();
 }
 
 // Where the driver cannot mark the work of all streams, the one that takes the next batch is marked.

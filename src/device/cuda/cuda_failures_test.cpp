@@ -75,11 +75,14 @@ Result<void> run(const FakeDriver& fake) {
 }
 
 // Calls whose failure changes nothing that anybody would see: names and numbers for messages, and what is given back.
-const std::set<std::string> kSilent = {"cuDeviceGetName",     "cuGetErrorName",    "cuGetErrorString",
-                                       "cuMemGetInfo_v2",     "cuMemFreeHost",     "cuMemFree_v2",
-                                       "cuStreamDestroy_v2",  "cuEventDestroy_v2", "cuDevicePrimaryCtxRelease_v2",
-                                       "cuStreamSynchronize", "cuEventQuery",      "cuModuleUnload",
-                                       "cuModuleLoadData"};  // of which there is a second way, PTX
+const std::set<std::string> kSilent = {
+    "cuDeviceGetName",     "cuDeviceGetPCIBusId",
+    "cuGetErrorName",      "cuGetErrorString",
+    "cuMemGetInfo_v2",     "cuMemFreeHost",
+    "cuMemFree_v2",        "cuStreamDestroy_v2",
+    "cuEventDestroy_v2",   "cuDevicePrimaryCtxRelease_v2",
+    "cuStreamSynchronize", "cuEventQuery",
+    "cuModuleUnload",      "cuModuleLoadData"};  // of which there is a second way, PTX
 // Those after whose failure something is lost, as nothing else would free it.
 const std::set<std::string> kFrees = {
     "cuMemFreeHost", "cuMemFree_v2", "cuStreamDestroy_v2", "cuEventDestroy_v2", "cuDevicePrimaryCtxRelease_v2",

@@ -54,6 +54,7 @@ inline constexpr int kEarliestDriver = 11'000;   // as cuDriverGetVersion tells 
   X(device_count, "cuDeviceGetCount", (int*))                                                                    \
   X(device, "cuDeviceGet", (DeviceNumber*, int))                                                                 \
   X(device_name, "cuDeviceGetName", (char*, int, DeviceNumber))                                                  \
+  X(pci_bus_id, "cuDeviceGetPCIBusId", (char*, int, DeviceNumber))                                               \
   X(device_attribute, "cuDeviceGetAttribute", (int*, int, DeviceNumber))                                         \
   X(primary_retain, "cuDevicePrimaryCtxRetain", (ContextHandle*, DeviceNumber))                                  \
   X(primary_release, "cuDevicePrimaryCtxRelease_v2", (DeviceNumber))                                             \

@@ -39,6 +39,7 @@ class FakeDriver {
             ("fake_cuda_" + std::to_string(getpid()) + "_" + std::to_string(number++) + ".so");
     std::filesystem::create_symlink(file, link_);
     setenv("FEEDLINE_CUDA_DRIVER", link_.c_str(), 1);
+    setenv("FEEDLINE_NVJPEG", link_.c_str(), 1);
     find(reset, "fake_cuda_reset");
     find(hold, "fake_cuda_hold");
     find(step, "fake_cuda_step");
@@ -53,10 +54,12 @@ class FakeDriver {
     find(violations, "fake_cuda_violations");
     find(words, "fake_cuda_words");
     find(count, "fake_cuda_count");
+    find(encode, "fake_nvjpeg_encode");
     reset(devices, bytes_each, version);
   }
   ~FakeDriver() {
     unsetenv("FEEDLINE_CUDA_DRIVER");
+    unsetenv("FEEDLINE_NVJPEG");
     std::filesystem::remove(link_);
   }
   FakeDriver(const FakeDriver&) = delete;
@@ -76,7 +79,14 @@ class FakeDriver {
   decltype(&fake_cuda_violations) violations = nullptr;
   decltype(&fake_cuda_words) words = nullptr;
   decltype(&fake_cuda_count) count = nullptr;
+  decltype(&fake_nvjpeg_encode) encode = nullptr;
 
+  // A JPEG in one colour of three equal bytes.
+  std::vector<std::byte> jpeg(Size size, int value, int components = 3) const {
+    std::vector<std::byte> file(20'000);
+    file.resize(encode(size.width, size.height, components, value, file.data(), file.size()));
+    return file;
+  }
   std::vector<std::byte> content(const Begun& begun) const {
     std::vector<std::byte> bytes(begun.memory->bytes());
     EXPECT_EQ(read(reinterpret_cast<std::uint64_t>(begun.memory->data()), bytes.data(), bytes.size()), 1);
@@ -97,7 +107,7 @@ class FakeDriver {
     finish();
     EXPECT_EQ(violations(), 0) << words();
     EXPECT_EQ(CopyStream::left_behind(), 0u);
-    for (const char* what : {"pinned", "memory", "streams", "events", "contexts", "pending", "modules"})
+    for (const char* what : {"pinned", "memory", "streams", "events", "contexts", "pending", "modules", "jpegs"})
       EXPECT_EQ(count(what), 0) << what;
   }
 

@@ -79,6 +79,8 @@ Result<std::byte*> PinnedAllocator::lock_pages(std::size_t size, std::size_t blo
                              "or batch_size",
                          ENOMEM);
   void* data = nullptr;
+  const base::OnMemoryNode near(context_->memory_node().number);
+  placed_ = near.outcome();
   auto got = context_->call("cuMemHostAlloc", context_->calls().host_alloc, &data, size * blocks, kPortable);
   if (got) return static_cast<std::byte*>(data);
   Error error = std::move(got).error();
@@ -174,6 +176,24 @@ std::vector<std::byte*> PinnedAllocator::take_surplus(std::size_t size) {
     if (other->second.empty()) other = kept_.erase(other);
   }
   return surplus;
+}
+
+std::string PinnedAllocator::explain_node() const {
+  using enum base::OnMemoryNode::Outcome;
+  const base::MemoryNode& node = context_->memory_node();
+  if (!node.number) return "where the kernel puts it: " + node.why;
+  const std::string wanted = "the GPU's NUMA node " + std::to_string(*node.number);
+  switch (placed_.load()) {
+    case kPreferred:
+      return "on " + wanted;
+    case kGiven:
+      return "by the memory policy that this process was given, not on " + wanted;
+    case kRefused:
+      return "where the kernel puts it: it does not let this process ask for " + wanted;
+    case kNotAsked:
+      break;
+  }
+  return "on " + wanted + " once there is any";
 }
 
 std::uint64_t PinnedAllocator::locked_bytes() const {

@@ -5,14 +5,17 @@
 // takes as long as filling some batches, so blocks go round and are unlocked at the end only. Blocks below kSlab bytes
 // are parts of larger ones.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
+#include "base/memory_node.h"
 #include "device/cuda/context.h"
 #include "memory/allocator.h"
 
@@ -34,6 +37,8 @@ class PinnedAllocator final : public memory::Allocator {
   Result<void> prepare(std::size_t bytes, std::size_t count) override;
 
   std::uint64_t locked_bytes() const;  // lent and kept
+  // Where it lies among the machine's NUMA nodes, and why, in words.
+  std::string explain_node() const;
 
   static constexpr std::size_t kSlab = std::size_t{1} << 20;
 
@@ -51,6 +56,7 @@ class PinnedAllocator final : public memory::Allocator {
   const std::shared_ptr<const Context> context_;
   const std::function<void()> recall_;
   const std::function<std::uint64_t()> room_;
+  std::atomic<base::OnMemoryNode::Outcome> placed_ = base::OnMemoryNode::Outcome::kNotAsked;  // the last time
   mutable std::mutex mutex_;
   std::map<std::size_t, std::vector<std::byte*>> kept_;  // released ones, by size
   std::vector<std::byte*> slabs_;

@@ -50,8 +50,11 @@ Result<void> PixelKernels::find_functions() {
     FEEDLINE_CHECK_OK(context_->call("cuModuleGetFunction", context_->calls().module_function,
                                      &functions_[static_cast<std::size_t>(element)], module_,
                                      launch_of(job, element).entry));
-  return context_->call("cuModuleGetFunction", context_->calls().module_function, &kept_rows_, module_,
-                        launch_of(KeptJob{.rows = 1, .width = 1, .height = 1, .channels = 1}).entry);
+  const KeptJob kept{.rows = 1, .width = 1, .height = 1, .channels = 1};
+  FEEDLINE_CHECK_OK(context_->call("cuModuleGetFunction", context_->calls().module_function, &kept_rows_, module_,
+                                   launch_of(kept).entry));
+  return context_->call("cuModuleGetFunction", context_->calls().module_function, &kept_colours_, module_,
+                        launch_of_colours(kept).entry);
 }
 
 Result<void> PixelKernels::launch(FunctionHandle function, const Launch& launch, void* job, StreamHandle stream) const {
@@ -69,6 +72,11 @@ Result<void> PixelKernels::launch(const PixelJob& job, Element element, StreamHa
 Result<void> PixelKernels::launch(const KeptJob& job, StreamHandle stream) const {
   KeptJob argument = job;
   return launch(kept_rows_, launch_of(job), &argument, stream);
+}
+
+Result<void> PixelKernels::launch_colours(const KeptJob& job, StreamHandle stream) const {
+  KeptJob argument = job;
+  return launch(kept_colours_, launch_of_colours(job), &argument, stream);
 }
 
 }  // namespace feedline::device::cuda

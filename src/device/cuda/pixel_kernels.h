@@ -25,6 +25,7 @@ class PixelKernels {
   // Behind what the stream was given, where the context is the thread's. Requires: check_job().
   Result<void> launch(const PixelJob& job, Element element, StreamHandle stream) const;
   Result<void> launch(const KeptJob& job, StreamHandle stream) const;
+  Result<void> launch_colours(const KeptJob& job, StreamHandle stream) const;
 
  private:
   explicit PixelKernels(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
@@ -37,7 +38,7 @@ class PixelKernels {
   std::string image_;
   ModuleHandle module_ = nullptr;
   std::array<FunctionHandle, 4> functions_{};  // by Element
-  FunctionHandle kept_rows_ = nullptr;
+  FunctionHandle kept_rows_ = nullptr, kept_colours_ = nullptr;
 };
 
 }  // namespace feedline::device::cuda

@@ -69,12 +69,16 @@ Result<void> adjust_saturation(const memory::PixelView& in, double factor, memor
 Result<void> adjust_hue(const memory::PixelView& in, double factor, memory::PixelBuffer& out) {
   if (in.channels == 1) return copy(in, out);
   FEEDLINE_CHECK_OK(out.resize(in.width, in.height, 3));
-  // numpy's int32 -> uint8 wraps, and so does adding bytes
-  const auto shift = static_cast<std::uint8_t>(static_cast<std::int32_t>(factor * 255) & 0xff);
+  const std::uint8_t shift = hue_shift(factor);
   const PixelKernels& kernels = *active_kernels().pixels;
   for (int y = 0; y < in.height; ++y)
     kernels.shift_hue(in.row(y), static_cast<std::size_t>(in.width), shift, out.row(y));
   return {};
+}
+
+// numpy's int32 -> uint8 wraps, and so does adding bytes
+std::uint8_t hue_shift(double factor) {
+  return static_cast<std::uint8_t>(static_cast<std::int32_t>(factor * 255) & 0xff);
 }
 
 Result<void> adjust_sharpness(const memory::PixelView& in, double factor, AlignedVector<std::uint8_t>& row,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The kernels under the names that the driver finds them by. Never includes: tools/kernels puts pixel_job.h,
-// pixel_kernels-inl.h and kept_rows-inl.h in front.
+// pixel_kernels-inl.h, kept_rows-inl.h and kept_colours-inl.h in front.
 
 #define FEEDLINE_ENTRY(name, Kind)                                                     \
   extern "C" __global__ void __launch_bounds__(256) name(const feedline::device::cuda::PixelJob job) { \
@@ -19,4 +19,20 @@ FEEDLINE_ENTRY(feedline_pixels_bfloat16, Bfloats)
 
 extern "C" __global__ void __launch_bounds__(256) feedline_kept_rows(const feedline::device::cuda::KeptJob job) {
   feedline::device::cuda::fill_kept(job, blockIdx.x, threadIdx.x);
+}
+
+extern "C" __global__ void __launch_bounds__(256) feedline_kept_colours(const feedline::device::cuda::KeptJob job) {
+  namespace cuda = feedline::device::cuda;
+  __shared__ std::uint32_t sums[cuda::kThreads];
+  const cuda::KeptRow& row = cuda::kept_row(job, blockIdx.x);
+  FEEDLINE_ROLLED for (std::uint32_t i = 0; i < row.colours; ++i) {
+    std::uint32_t mean = 0;
+    if (row.colour[i].kind == cuda::KeptColour::kContrast) {
+      sums[threadIdx.x] = cuda::sum_greys(job, blockIdx.x, threadIdx.x);
+      __syncthreads();
+      mean = cuda::mean_grey(job, sums);
+      __syncthreads();
+    }
+    cuda::change_pixels(job, blockIdx.x, threadIdx.x, row.colour[i], mean);
+  }
 }

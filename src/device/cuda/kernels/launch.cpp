@@ -10,6 +10,8 @@
 
 #include "device/cuda/kernels/kept_rows-inl.h"
 
+#include "device/cuda/kernels/kept_colours-inl.h"
+
 namespace feedline::device::cuda {
 namespace {
 
@@ -95,6 +97,23 @@ void run_on_cpu(const KeptJob& job) {
   const auto blocks = static_cast<std::uint32_t>(blocks_of(job));
   for (std::uint32_t block = 0; block < blocks; ++block)
     for (std::uint32_t thread = 0; thread < kThreads; ++thread) fill_kept(job, block, thread);
+}
+
+Launch launch_of_colours(const KeptJob& job) { return {"feedline_kept_colours", job.rows, kThreads}; }
+
+void change_colours_on_cpu(const KeptJob& job) {
+  for (std::uint32_t number = 0; number < job.rows; ++number) {
+    const KeptRow& row = kept_row(job, number);
+    for (std::uint32_t i = 0; i < row.colours; ++i) {
+      std::uint32_t sums[kThreads], mean = 0;
+      if (row.colour[i].kind == KeptColour::kContrast) {
+        for (std::uint32_t thread = 0; thread < kThreads; ++thread) sums[thread] = sum_greys(job, number, thread);
+        mean = mean_grey(job, sums);
+      }
+      for (std::uint32_t thread = 0; thread < kThreads; ++thread)
+        change_pixels(job, number, thread, row.colour[i], mean);
+    }
+  }
 }
 
 void run_on_cpu(const PixelJob& job, Element element) {

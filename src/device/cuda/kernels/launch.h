@@ -29,6 +29,9 @@ Launch launch_of(const PixelJob& job, Element element);
 Result<void> check_job(const KeptJob& job);
 Launch launch_of(const KeptJob& job);
 void run_on_cpu(const KeptJob& job);
+// What follows where a row has colours to change: of the same job.
+Launch launch_of_colours(const KeptJob& job);
+void change_colours_on_cpu(const KeptJob& job);
 
 // The job's rows, on this thread. Requires: check_job(), and all its pointers are the host's.
 void run_on_cpu(const PixelJob& job, Element element);

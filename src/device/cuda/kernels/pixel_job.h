@@ -66,6 +66,14 @@ struct PixelJob {
   std::uint32_t reserved;
 };
 
+// A change of all colours of a row, as Pillow's ImageEnhance and torchvision's adjust_hue make it.
+struct KeptColour {
+  enum Kind : std::uint32_t { kBrightness, kContrast, kSaturation, kHue, kGrey };
+  std::uint32_t kind;
+  std::uint32_t value;  // bits of the float factor; of kHue: what is added to the byte; of kGrey: nothing
+};
+inline constexpr unsigned kMostColours = 8;  // of a row
+
 // What a row of bytes is made of: an image that is kept on the device, whole, as rows of its channels without gaps.
 // Behind it stand, where it is resized, the weights of each column of the output and then of each row:
 //   int32 first, used, then `taps` of them, of which the first `used` count
@@ -86,6 +94,8 @@ struct KeptRow {
   std::uint32_t flags, border;
   std::uint32_t fill;  // of kConstant: a byte for each channel, the first one lowest
   std::uint32_t column_taps, row_taps;
+  std::uint32_t colours;  // how many of these are done, one after the other, to what comes out
+  KeptColour colour[kMostColours];
 };
 
 struct KeptJob {

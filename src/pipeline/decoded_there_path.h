@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/image_decoder.h"
+#include "pipeline/field_path.h"
+#include "transform/chain.h"
+
+namespace feedline::pipeline {
+
+// An image that a device decodes: its header is read and the geometry drawn here, and the row says what the device is
+// to make of its pixels. What the device does not decode comes from the host as a finished row.
+class DecodedTherePath final : public FieldPath {
+ public:
+  // rest: the chain behind the decode. on_host: the same in NHWC, for rows that the host makes. row_bytes: as
+  // kept_row_bytes(). needs_size: as PixelsPath.
+  DecodedTherePath(std::string name, std::shared_ptr<device::ImageDecoder> decoder,
+                   std::shared_ptr<const transform::Chain> rest, std::shared_ptr<const transform::Chain> on_host,
+                   Layout layout, std::size_t row_bytes, bool applies_exif, bool needs_size);
+
+  std::shared_ptr<const transform::LeftElements> left(std::size_t /*entry*/) const override { return left_; }
+  void add_scratch(FieldScratch& scratch) const override;
+  Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
+  Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
+                    format::PixelRecordBuilder& kept) const override;
+  std::vector<std::string> explain() const override;
+
+ private:
+  bool is_for_decoder(const memory::Record::Field& stored) const;
+  Result<bool> fill_there(const memory::Record::Field& stored, Size image, FieldWork& work,
+                          std::span<std::byte> row) const;
+  Result<void> fill_here(const memory::Record::Field& stored, FieldWork& work, std::span<std::byte> row) const;
+
+  const std::shared_ptr<device::ImageDecoder> decoder_;
+  const std::shared_ptr<const transform::Chain> rest_, on_host_;
+  const std::shared_ptr<const transform::LeftElements> left_;
+  const bool applies_exif_;
+  const bool needs_size_;
+};
+
+}  // namespace feedline::pipeline
