@@ -102,6 +102,8 @@ def mosaic(shards: list[str], threads: int) -> Epoch:
     """MosaicML's StreamingDataset over local MDS shards, Pillow's transforms, torch's loader."""
     import torch
     from adapters import pillow
+
+    _stand_in_for_torchvision()
     from streaming import StreamingDataLoader, StreamingDataset
 
     torch.set_num_threads(1)
@@ -117,6 +119,24 @@ def mosaic(shards: list[str], threads: int) -> Epoch:
         data, batch_size=BATCH, num_workers=threads, drop_last=True, persistent_workers=threads > 0
     )
     return lambda: (len(labels) for _, labels in loader)
+
+
+def _stand_in_for_torchvision() -> None:
+    """Where its wheel does not load beside torch's CPU build: streaming takes base classes of it, unused here."""
+    try:
+        import torchvision  # noqa: F401
+    except (ImportError, RuntimeError):
+        from importlib.machinery import ModuleSpec
+        from unittest import mock
+
+        for name in (
+            "torchvision",
+            "torchvision.datasets",
+            "torchvision.transforms",
+            "torchvision.transforms.functional",
+        ):
+            spec = ModuleSpec(name, None)
+            sys.modules[name] = mock.MagicMock(VisionDataset=object, CIFAR10=object, __spec__=spec)
 
 
 def litdata(shards: list[str], threads: int) -> Epoch:

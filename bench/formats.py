@@ -3,7 +3,8 @@
 
 Feedline's loaders live in one process and run an epoch each in turn; an original reader is a process of its own, in the
 environment that format_peers.toml names, and one that cannot be installed is skipped by name. Every second round runs
-backwards; ratios are taken within a round.
+backwards; ratios are taken within a round. What a photo costs out of each format is measured besides by
+format_samples.cpp, a few photos in turn: on cores that others use, epochs one after the other tell less.
 """
 
 from __future__ import annotations
@@ -115,6 +116,18 @@ def originals(
             _OUT.print(f"skipped: {name}: {error}")
 
 
+def joined(source: Any) -> str:
+    """A source as one word: what Feedline.open takes as a list, joined."""
+    return "::".join(map(str, source)) if isinstance(source, list) else str(source)
+
+
+def samples_in_turn(program: Path, sources: dict[str, Any], rounds: int) -> list[dict[str, Any]]:
+    """Of each source CPU time a photo, and how many times as long the first source takes, round by round."""
+    named = [f"{name}={joined(source)}" for name, source in sources.items()]
+    done = subprocess.run([program, str(rounds), *named], check=True, stdout=subprocess.PIPE, text=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
 def measure(tasks: dict[str, Callable[[], dict[str, Any]]], rounds: int) -> Results:
     results: Results = {name: [] for name in tasks}
     for i in range(rounds):
@@ -162,12 +175,14 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--originals", nargs="*", default=list(_ORIGINALS), choices=_ORIGINALS, help="default: all")
     parser.add_argument("--environments", type=Path, required=True, help="where the originals' environments are")
+    parser.add_argument("--samples", type=Path, required=True, help="the program of format_samples.cpp")
     parser.add_argument("--json", type=Path, help="default: bench/results/<date>-<commit>-formats.json")
     options = parser.parse_args()
     started = time.time()
     records = records_of(options.photos, options.photos.parent / "bench_records")
     tables = tables_of(options.photos, options.photos.parent / "bench_tables")
-    sources = {"folder": options.photos, "tar": options.shards, "tfrecord": records, **tables}
+    sources = {"tar": options.shards, "folder": options.photos, "tfrecord": records, **tables}
+    in_turn = samples_in_turn(options.samples, sources, options.rounds)
     loaders = {name: loader_of(source, options.threads) for name, source in sources.items()}
     for loader in loaders.values():
         epoch(loader)  # into the page cache
@@ -191,18 +206,23 @@ def main() -> int:
         )
     )
     results = measure(tasks, options.rounds)
-    goals = goals_of(results)
+    goals = goals_of(results) + [
+        {"goal": f"CPU time a photo in turn, tar / {one['name']}", "at_least": 0.95, "measured": one["ratios"]}
+        for one in in_turn[1:]
+    ]
     table = Table(title="Median of the rounds (lowest to highest)", title_justify="left")
-    for column in ("reader", "images/s"):
+    for column in ("reader", "images/s", "CPU us a photo, in turn"):
         table.add_column(column, justify="left" if column == "reader" else "right")
+    costs = {f"Feedline, {one['name']}": spread(one["cpu_us_per_image"], ".0f") for one in in_turn}
     for name, entries in results.items():
-        table.add_row(name, spread([entry["images_per_s"] for entry in entries], ",.0f"))
+        table.add_row(name, spread([entry["images_per_s"] for entry in entries], ",.0f"), costs.get(name, ""))
     _OUT.print(table)
     for goal in goals:
         met = "met" if is_met(goal) else "missed"
         _OUT.print(f"{goal['goal']}: at least {goal['at_least']:g}, {spread(goal['measured'], '.3g')}: {met}")
     command = f"tools/bench --formats --rounds {options.rounds} --threads {options.threads}"
-    write_record("formats", options.json, started, {"command": command, "results": results, "goals": goals})
+    content = {"command": command, "results": results, "in_turn": in_turn, "goals": goals}
+    write_record("formats", options.json, started, content)
     return 0 if all(is_met(goal) for goal in goals) else 1
 
 

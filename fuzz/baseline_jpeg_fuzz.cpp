@@ -7,10 +7,8 @@
 // only of files that libjpeg finds healthy, or with intervals passed over, and the same samples with every instruction
 // set.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -25,60 +23,27 @@
 #include "decode/jpeg/baseline/planes_fixture.h"
 #include "decode/jpeg/jpeg_decoder.h"
 #include "decode/jpeg/restart_transcoder.h"
+#include "decoded_regions.h"
 
 namespace {
 
 using feedline::Box;
 using feedline::ColorMode;
+using feedline::decode::compare;
+using feedline::decode::Decoded;
+using feedline::decode::DrawnBoxes;
+using feedline::decode::fail;
 using feedline::decode::JpegDecoder;
+using feedline::decode::kMostFuzzedPixels;
 using feedline::memory::Coarseness;
-using feedline::memory::PixelBuffer;
 using feedline::memory::Planes;
-
-constexpr std::int64_t kMaxPixels = 1 << 18;  // larger images only cost time
-constexpr std::uint8_t kUntouched = 0xA5;
-
-[[noreturn]] void fail(const char* what, const Box& box) {
-  std::fprintf(stderr, "%s at %d, %d of %d x %d\n", what, box.left, box.top, box.width, box.height);
-  std::abort();
-}
-
-struct Decoded {
-  PixelBuffer pixels;
-  std::string error;
-};
-
-// False where the header is refused.
-bool decode(JpegDecoder& decoder, std::span<const std::byte> bytes, const Box& box, ColorMode mode, Decoded& out) {
-  if (!decoder.open(bytes)) return false;
-  if (!out.pixels.resize(box.width, box.height, feedline::decode::channels_of(mode))) std::abort();
-  std::memset(out.pixels.row(0), kUntouched, out.pixels.stride() * static_cast<std::size_t>(box.height));
-  const auto result = decoder.decode(box, mode, out.pixels);
-  out.error = result ? "" : result.error().what;
-  return true;
-}
 
 // How libjpeg words what is wrong with a file of several scans may depend on the tables of images before.
 bool differs_without_history(std::span<const std::byte> bytes, const Box& box, ColorMode mode) {
   JpegDecoder ours, theirs(nullptr);
   Decoded mine, other;
-  return decode(ours, bytes, box, mode, mine) != decode(theirs, bytes, box, mode, other) || mine.error != other.error;
-}
-
-void compare(const Decoded& ours, const Decoded& theirs, bool by_us, const Box& box) {
-  if (ours.error != theirs.error) {
-    std::fprintf(stderr, "\"%s\" instead of \"%s\"\n", ours.error.c_str(), theirs.error.c_str());
-    fail("another error", box);
-  }
-  if (!ours.error.empty()) return;
-  const auto row_bytes = static_cast<std::size_t>(box.width) * static_cast<std::size_t>(ours.pixels.channels());
-  for (int y = 0; y < box.height; ++y) {
-    const std::uint8_t* const row = ours.pixels.row(y);
-    if (std::memcmp(row, theirs.pixels.row(y), row_bytes) != 0) fail("other pixels", box);
-    const auto is_touched = [](std::uint8_t value) { return value != kUntouched; };
-    if (by_us && std::any_of(row + row_bytes, row + ours.pixels.stride(), is_touched))
-      fail("bytes written beside the pixels", box);
-  }
+  return decode_region(ours, bytes, box, mode, mine) != decode_region(theirs, bytes, box, mode, other) ||
+         mine.error != other.error;
 }
 
 bool is_by_us(const JpegDecoder& decoder) { return decoder.used_baseline() || decoder.used_progressive(); }
@@ -103,29 +68,9 @@ void compare_with_restarts(JpegDecoder& decoder, std::span<const std::byte> byte
   static Decoded marked;
   const auto written = feedline::decode::with_restarts(bytes, interval);
   if (!written || !*written) return;
-  if (!decode(decoder, **written, whole, mode, marked)) fail("restart markers that cannot be opened", whole);
+  if (!decode_region(decoder, **written, whole, mode, marked)) fail("restart markers that cannot be opened", whole);
   compare(marked, theirs, is_by_us(decoder), whole);
 }
-
-// Boxes that depend on nothing but the bytes, so that a find is found again.
-class Boxes {
- public:
-  explicit Boxes(std::span<const std::byte> bytes) {
-    for (const std::byte byte : bytes) mix(static_cast<std::uint32_t>(byte));
-  }
-  Box next(int width, int height) {
-    const int w = 1 + below(width), h = 1 + below(height);
-    return {below(width - w + 1), below(height - h + 1), w, h};
-  }
-  int below(int bound) {
-    mix(0);
-    return static_cast<int>((state_ >> 8) % static_cast<std::uint32_t>(bound));
-  }
-
- private:
-  void mix(std::uint32_t value) { state_ = (state_ ^ value) * 16777619u + 40503u; }
-  std::uint32_t state_ = 2166136261u;
-};
 
 using Variants = std::vector<std::unique_ptr<JpegDecoder>>;
 
@@ -154,7 +99,7 @@ struct Turns {
     const auto header = first.open(healthy);
     if (!header) std::abort();
     healthy_box = {1, 2, header->width - 3, header->height - 4};
-    if (!decode(first, healthy, healthy_box, ColorMode::kRgb, expected) || !expected.error.empty()) std::abort();
+    if (!decode_region(first, healthy, healthy_box, ColorMode::kRgb, expected) || !expected.error.empty()) std::abort();
   }
   JpegDecoder first, second;
   std::vector<std::byte> healthy;
@@ -170,10 +115,8 @@ struct Asked {
 
 void decode_in_turn(Turns& turns, const Asked& a, const Asked& b) {
   const auto make_ready = [](JpegDecoder& decoder, const Asked& asked, Decoded& out) {
-    if (!decoder.open(asked.bytes) ||
-        !out.pixels.resize(asked.box.width, asked.box.height, feedline::decode::channels_of(asked.mode)))
-      std::abort();
-    std::memset(out.pixels.row(0), kUntouched, out.pixels.stride() * static_cast<std::size_t>(asked.box.height));
+    if (!decoder.open(asked.bytes)) std::abort();
+    out.make_room(asked.box, feedline::decode::channels_of(asked.mode));
   };
   make_ready(turns.first, a, turns.first_out);
   make_ready(turns.second, b, turns.second_out);
@@ -221,17 +164,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static Decoded ours, theirs;
   const auto bytes = std::as_bytes(std::span(data, size));
   const auto header = libjpeg.open(bytes);
-  if (!header || std::int64_t{header->width} * header->height > kMaxPixels) return 0;
-  Boxes boxes(bytes);
+  if (!header || std::int64_t{header->width} * header->height > kMostFuzzedPixels) return 0;
+  DrawnBoxes boxes(bytes);
   const Box whole{0, 0, header->width, header->height};
   const Box tried[] = {whole, boxes.next(header->width, header->height), boxes.next(header->width, header->height)};
   for (const Box& box : tried) {
     const ColorMode mode = boxes.below(4) == 0 ? ColorMode::kL : ColorMode::kRgb;
-    if (!decode(libjpeg, bytes, box, mode, theirs)) std::abort();
+    if (!decode_region(libjpeg, bytes, box, mode, theirs)) std::abort();
     if (&box == &tried[0] && theirs.error.empty())
       compare_with_restarts(*variants.front(), bytes, whole, 1 + boxes.below(9), theirs, mode);
     for (const auto& variant : variants) {
-      if (!decode(*variant, bytes, box, mode, ours)) std::abort();
+      if (!decode_region(*variant, bytes, box, mode, ours)) std::abort();
       const bool only_words = ours.error != theirs.error && !ours.error.empty() && !theirs.error.empty();
       // damage between markers that were passed over
       if (ours.error.empty() && !theirs.error.empty() && variant->intervals_passed() > 0) continue;

@@ -7,6 +7,7 @@
 #   feedline_torch [demand]       torch into .venv: its CPU build where one is at hand; `demand`: any build
 #   feedline_original LIST DIR    an environment of its own in DIR with what LIST names
 #   feedline_beside LIST DIR      the same, with all that .venv has behind it, Feedline and torch among it
+#   feedline_pictures DIR         Pillow's test pictures, in DIR
 #   feedline_build [tests]        compiles and installs the package into .venv; `tests`: C++ tests and example too
 #   feedline_repair WHEEL DIR [SYSTEM]  a self-contained copy of WHEEL in DIR
 #   feedline_ctest ARGUMENT...    C++ tests side by side; those that fail beside others once more, alone
@@ -147,6 +148,20 @@ feedline_original() { # LIST DIRECTORY
   fi
   feedline_step "install of $name" "${uv[@]}" -r "$1" || return 1
   echo "$wanted" >"$2/.requirements"
+}
+
+# The pictures that Pillow is tested with, out of its source distribution; of the version that .venv has.
+feedline_pictures() { # DIRECTORY
+  local pillow
+  pillow=$(feedline_names "$FEEDLINE_ROOT/tools/requirements/test.txt" | grep '^pillow==')
+  [ "$(cat "$1.version" 2>/dev/null)" != "$pillow" ] || return 0
+  rm -rf "$1"
+  mkdir -p "$1"
+  # pip builds its metadata, which takes a minute
+  feedline_step "download of Pillow's source" feedline_pip download --no-binary :all: --no-deps --dest "$1/source" "$pillow" || return 1
+  tar -xzf "$1"/source/*.tar.gz -C "$1" --strip-components=3 --wildcards '*/Tests/images/*' || return 1
+  rm -rf "$1/source"
+  echo "$pillow" >"$1.version"
 }
 
 feedline_beside() { # LIST DIRECTORY

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <memory>
 #include <numeric>
 #include <string>
 
+#include "format/mds/mds_writer.h"
+#include "format/parquet/parquet_writer.h"
 #include "format/tar/tar_writer.h"
 #include "gate/case.h"
 #include "gate/made_images.h"
@@ -70,6 +73,44 @@ std::function<void()> shard_samples() {
   return loads(folder, folder->write("photos.tar", archive_of(6, 500, 375)));
 }
 
+// The same photos as the shard's, in a page of Parquet's that is at hand, and in a shard of MDS.
+std::vector<std::string> photos_of_shard() {
+  std::vector<std::string> photos;
+  for (int i = 0; i < 6; ++i) photos.emplace_back(text(made_jpeg(500, 375, false)));
+  return photos;
+}
+
+std::function<void()> parquet_samples() {
+  const auto photos = photos_of_shard();
+  std::vector<std::int64_t> labels(photos.size());
+  std::iota(labels.begin(), labels.end(), 0);
+  const auto rows = static_cast<std::int64_t>(photos.size());
+  using format::node_of;
+  using format::ParquetType;
+  const std::vector<format::MadeLeaf> leaves{{{node_of("image", 0, ParquetType::kBytes)},
+                                              ParquetType::kBytes,
+                                              {{{.values = rows, .rows = rows, .data = format::plain_bytes(photos)}}}},
+                                             {{node_of("label", 0, ParquetType::kInt64)},
+                                              ParquetType::kInt64,
+                                              {{{.values = rows, .rows = rows, .data = format::plain_text(labels)}}}}};
+  auto folder = std::make_shared<storage::TemporaryFolder>();
+  return loads(folder, folder->write("photos.parquet", format::ParquetWriter::write(leaves, {rows})));
+}
+
+std::function<void()> mds_samples() {
+  const std::vector<format::MdsColumn> columns{{"image", "jpeg"}, {"label", "int", 8}};
+  std::vector<std::string> samples;
+  for (const std::string& photo : photos_of_shard())
+    samples.push_back(
+        format::mds_sample(columns, {photo, format::raw_number(static_cast<std::int64_t>(samples.size()))}));
+  const std::string shard = format::mds_shard(samples);
+  auto folder = std::make_shared<storage::TemporaryFolder>();
+  folder->write("mds/shard.00000.mds", shard);
+  folder->write("mds/index.json",
+                format::mds_index({format::mds_entry_of(columns, "shard.00000.mds", samples.size(), shard)}));
+  return loads(folder, folder->path("mds"));
+}
+
 std::function<void()> scans_shard() {
   auto folder = std::make_shared<storage::TemporaryFolder>();
   const std::string shard = folder->write("shard.tar", archive_of(1000, 16, 16));
@@ -127,8 +168,9 @@ std::function<void()> fills_tokens() {
 
 std::vector<Case> store_cases() {
   return {
-      {"sample_of_folder", folder_samples}, {"sample_of_shard", shard_samples},  {"shard_scan", scans_shard},
-      {"rows_of_array", gathers_rows},      {"windows_of_tokens", fills_tokens},
+      {"sample_of_folder", folder_samples}, {"sample_of_shard", shard_samples}, {"sample_of_parquet", parquet_samples},
+      {"sample_of_mds", mds_samples},       {"shard_scan", scans_shard},        {"rows_of_array", gathers_rows},
+      {"windows_of_tokens", fills_tokens},
   };
 }
 

@@ -31,6 +31,8 @@ constexpr Signature kOthers[] = {
     {0, "BM"sv, "BMP images", true},
     {0, "II*\0"sv, "TIFF images", true},
     {0, "MM\0*"sv, "TIFF images", true},
+    {0, "II+\0"sv, "TIFF images", true},  // BigTIFF, whose offsets have 64 bits
+    {0, "MM\0+"sv, "TIFF images", true},
     {4, "ftypavi"sv, "AVIF images", true},
     {4, "ftyphei"sv, "HEIC images", true},
     {4, "ftypmif1"sv, "HEIF images", true},

@@ -27,6 +27,7 @@ TEST(Sniff, SaysWhatItLooksLikeInstead) {
       {"GIF89a\1\0\1\0"sv, "GIF images are not supported"},
       {"BM\0\0\0\0"sv, "BMP images are not supported"},
       {"II*\0\1"sv, "TIFF images are not supported"},
+      {"MM\0+\0\10"sv, "TIFF images are not supported"},
       {"\0\0\0\x1C"
        "ftypavif"sv,
        "AVIF images are not supported"},

@@ -66,7 +66,7 @@ bool PngDecoder::decode_at_once(const Box& region, memory::PixelBuffer& out) {
       if (const int to = y - region.top; to >= 0 && to < region.height)
         pixels_.convert(raw, region.left, region.width, out.row(to));
     }
-    return true;
+    return rows_.is_next_whole();
   }
   for (const PngPass& pass : kAdam7) {
     if (pass.columns(header_) == 0) continue;

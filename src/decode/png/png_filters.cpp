@@ -10,7 +10,7 @@
 namespace feedline::decode {
 namespace {
 
-constexpr std::uint8_t kNone = 0, kSub = 1, kUp = 2, kAverage = 3, kPaeth = 4;
+constexpr std::uint8_t kNone = 0, kSub = 1, kUp = 2, kAverage = 3, kPaeth = kLastFilter;
 
 constexpr std::size_t kLanes = 8;
 using ByteLanes [[gnu::vector_size(kLanes)]] = std::uint8_t;

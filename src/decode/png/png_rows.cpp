@@ -47,6 +47,7 @@ bool PngRows::start(const PngStream& stream, const PngHeader& header) {
   header_ = header;
   pixel_bytes_ = std::max(1, header.channels() * header.depth / 8);
   next_ = reinterpret_cast<std::uint8_t*>(rows->data());
+  end_ = next_ + rows->size();
   return true;
 }
 
@@ -61,6 +62,8 @@ const std::uint8_t* PngRows::next() {
   next_ = row + row_bytes_;
   return row;
 }
+
+bool PngRows::is_next_whole() const { return next_ == end_ || is_filter(*next_); }
 
 void PngRows::end() {
   for (memory::ByteBuffer* const buffer : {&data_, &rows_})

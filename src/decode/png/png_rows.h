@@ -40,6 +40,8 @@ class PngRows {
   // The next row as it was before filtering, until end(); nullptr: by a filter that does not exist.
   // Requires: there is one.
   const std::uint8_t* next();
+  // Does a filter exist that the row behind says it has? libspng looks at it with the row before. True behind the last.
+  bool is_next_whole() const;
   // The image's memory is the next one's, up to kMostKept.
   void end();
 
@@ -57,7 +59,7 @@ class PngRows {
   memory::ByteBuffer rows_, no_row_;  // a byte in front of each row is its filter; what is above a first one
   int pixel_bytes_ = 1;
   std::size_t row_bytes_ = 0;  // of the pass
-  std::uint8_t* next_ = nullptr;
+  std::uint8_t *next_ = nullptr, *end_ = nullptr;
   const std::uint8_t* above_ = nullptr;
 };
 

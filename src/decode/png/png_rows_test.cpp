@@ -101,6 +101,22 @@ TEST(PngRows, DamageIsReportedAsByLibspng) {
   EXPECT_GE(all.size(), 100u);  // 10,000 files
 }
 
+// Which libspng reads with the row before it.
+TEST(PngRows, AFilterThatDoesNotExistIsSeenFromTheRowAbove) {
+  const std::vector<Bytef> rows{0, 1, 2, 3, 0, 4, 5, 6, 5, 7, 8, 9, 0, 1, 2, 3};  // of three pixels, behind a filter
+  uLongf packed_bytes = compressBound(rows.size());
+  std::vector<Bytef> packed(packed_bytes);
+  ASSERT_EQ(compress(packed.data(), &packed_bytes, rows.data(), rows.size()), Z_OK);
+  EncodedBytes bytes = made_png(3, 4, SPNG_COLOR_TYPE_GRAYSCALE, std::vector<std::uint8_t>(12));
+  bytes.resize(chunk_at(bytes, "IDAT"));
+  add_chunk(bytes, "IDAT", std::as_bytes(std::span(packed).first(packed_bytes)));
+  add_chunk(bytes, "IEND", {});
+  BothWays both;
+  EXPECT_TRUE(both.expect_same(bytes, {0, 0, 3, 1}, ColorMode::kL, "two rows above"));
+  EXPECT_FALSE(both.expect_same(bytes, {0, 0, 3, 2}, ColorMode::kL, "the row above"));
+  EXPECT_FALSE(both.expect_same(bytes, {0, 0, 3, 3}, ColorMode::kL, "the row itself"));
+}
+
 // Behind rows that nobody asked for, libspng does not look; the rows' checksum is of all.
 TEST(PngRows, DamageBelowTheRegionIsLeftToLibspng) {
   BothWays both;

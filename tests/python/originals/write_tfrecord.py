@@ -44,26 +44,17 @@ for name, kind in (("plain", ""), ("gzip", "GZIP"), ("zlib", "ZLIB")):
     with tf.io.TFRecordWriter(path, kind) as writer:
         for i in range(200):
             writer.write(example(i).SerializeToString())
-    rows = []
-    for record in tf.data.TFRecordDataset(path, kind):
-        one = tf.io.parse_single_example(
-            record,
-            {
-                "n": tf.io.FixedLenFeature([], tf.int64),
-                "many": tf.io.VarLenFeature(tf.int64),
-                "x": tf.io.VarLenFeature(tf.float32),
-                "raw": tf.io.FixedLenFeature([], tf.string),
-            },
-        )
-        rows.append(
-            [
-                int(one["n"]),
-                one["many"].values.numpy().tolist(),
-                one["x"].values.numpy().tolist(),
-                one["raw"].numpy().hex(),
-            ]
-        )
-    wanted[name] = rows
+    read = tf.io.parse_example(
+        tf.stack(list(tf.data.TFRecordDataset(path, kind))),
+        {
+            "n": tf.io.FixedLenFeature([], tf.int64),
+            "many": tf.io.RaggedFeature(tf.int64),
+            "x": tf.io.RaggedFeature(tf.float32),
+            "raw": tf.io.FixedLenFeature([], tf.string),
+        },
+    )
+    columns = read["n"].numpy().tolist(), read["many"].to_list(), read["x"].to_list(), read["raw"].numpy()
+    wanted[name] = [[n, many, x, raw.hex()] for n, many, x, raw in zip(*columns, strict=True)]
 with tf.io.TFRecordWriter(f"{folder}/sequence.tfrecord") as writer:
     for i in range(1, 60):
         writer.write(sequence(i).SerializeToString())
