@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from .data.view_list import Views, views
     from .drop_in.data_loader import DataLoader as DataLoader  # not in __all__: a star import would import torch
     from .drop_in.data_loader import StatefulDataLoader as StatefulDataLoader
+    from .drop_in.pool import WorkerPool as WorkerPool
     from .loader.loader import BadSample, Loader
     from .loader.tuned_settings import load_settings
     from .samplers.buckets import BucketBatchSampler as BucketBatchSampler
@@ -88,6 +89,7 @@ _NAMES_OF = {
     "data.sources": ("inspect", "open"),
     "data.view_list": ("Views", "views"),
     "drop_in.data_loader": ("DataLoader", "StatefulDataLoader"),
+    "drop_in.pool": ("WorkerPool",),
     "loader.loader": ("BadSample", "Loader"),
     "loader.tuned_settings": ("load_settings",),
     "samplers.buckets": ("BucketBatchSampler",),

@@ -116,6 +116,15 @@ class BlockingPort:
         self._room = select.poll()
         self._room.register(self._fd, select.POLLOUT)
 
+    @property
+    def ended(self) -> bool:
+        """Whether no message will come any more; known from the last look."""
+        return self._inbox.ended
+
+    def take(self) -> Frame | None:
+        """The next message, or None while there is none."""
+        return self._inbox.take()
+
     def receive(self) -> Frame | None:
         """The next message, or None when the loader needs this worker no more."""
         while True:
@@ -138,3 +147,7 @@ class BlockingPort:
             except OSError:
                 return False
         return True
+
+    def close(self) -> None:
+        self._inbox.close()
+        self._results.close()

@@ -36,6 +36,7 @@ class Course:
         latest: the iterator that was made last.
         running: iterators in the middle of an epoch.
         fresh_workers: the workers of the epoch were started for it.
+        has_loaded: without workers: the dataset has got the state that the epoch before went on from.
         wants_state: somebody has asked for a state, and may do so again.
         given: attributes that the dataset was given in all workers, by name.
         errors: bad samples that were skipped or replaced.
@@ -56,6 +57,7 @@ class Course:
         self.latest: weakref.ref[Any] | None = None
         self.running: weakref.WeakSet[Any] = weakref.WeakSet()
         self.fresh_workers = True
+        self.has_loaded = False
         self.wants_state = False
         self.given: dict[str, Any] = {}
         self.errors: list[BadSample] = []

@@ -16,7 +16,7 @@ import time
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import WorkerDiedError
@@ -30,8 +30,8 @@ from .ring import Control, Ring
 from .ring_reader import RingReader
 from .worker import LOAD, STACK_SIGNAL, STOP, Spec, run_process
 
-_JOIN_S = 5.0  # as torch: a worker in the middle of a sample may finish it
-_live: weakref.WeakSet[ProcessCrew] = weakref.WeakSet()
+JOIN_S = 5.0  # as torch: a worker in the middle of a sample may finish it
+_live: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 class Died(NamedTuple):
@@ -39,13 +39,13 @@ class Died(NamedTuple):
     error: WorkerDiedError | None  # None of a thread, which ends only of what it has told before
 
 
-def _close_inherited() -> None:
+def close_inherited() -> None:
     """In a forked worker: the ends of other workers' pipes that belong to the loader."""
-    for crew in list(_live):
-        crew._close_ends()
+    for owner in list(_live):
+        owner._close_ends()
 
 
-def _nothing() -> None:
+def nothing() -> None:
     pass
 
 
@@ -55,7 +55,7 @@ class ProcessCrew:
         self._method = context.get_start_method()
         self.ring = Ring(spec.num_workers)
         self.reader = RingReader(self.ring)
-        self._stacks = PassedFd(os.memfd_create("feedline-stacks", os.MFD_CLOEXEC))
+        self._stacks = self._stacks_file()
         spec.ring, spec.stack_fd = self.ring, self._stacks
         spec.main_thread = threading.current_thread() is threading.main_thread()
         self.spec, self._payload = spec, payload
@@ -72,9 +72,13 @@ class ProcessCrew:
         self._outboxes: list[Outbox] = []
         self._leaving: set[int] = set()
         self._dead: set[int] = set()
-        _preload_forkserver(self._method)
-        _close_at_exit(self)
+        preload_forkserver(self._method)
+        close_at_exit(self)
         self._start_all(range(spec.num_workers))
+
+    def _stacks_file(self) -> PassedFd:
+        """Where workers write their Python stack when they are asked for it."""
+        return stacks_file()
 
     def _start_all(self, workers: Iterable[int], occupied: Sequence[tuple[int, int]] = ()) -> None:
         if self._method != "fork":
@@ -109,6 +113,27 @@ class ProcessCrew:
             self._outboxes[worker].close()
 
     def _start(self, worker: int, load: Load, occupied: Sequence[tuple[int, int]]) -> None:
+        inherited = close_inherited if self._method == "fork" else nothing
+
+        def launched(tasks: Any, results: Any) -> Any:
+            process = self._context.Process(
+                target=run_process,
+                args=(self.spec, load, worker, tasks, results, occupied, inherited),
+                daemon=True,
+            )
+            if self._method != "fork":
+                process.name = QuietName(process.name)
+            try:
+                process.start()
+            except (TypeError, AttributeError, pickle.PicklingError) as error:
+                self._explain_pickling(error)
+                raise
+            return process
+
+        self._connect(worker, launched)
+
+    def _connect(self, worker: int, launched: Callable[[Any, Any], Any]) -> None:
+        """`launched` hands the worker its ends of two pipes, for tasks and results, and gives its process."""
         tasks, outbox_end = self._context.Pipe(duplex=False)
         inbox_end, results = self._context.Pipe(duplex=False)
         inbox, outbox = Inbox(inbox_end, worker, self.reader), Outbox(outbox_end)
@@ -117,19 +142,8 @@ class ProcessCrew:
         else:
             self._inboxes.append(inbox)
             self._outboxes.append(outbox)
-        inherited = _close_inherited if self._method == "fork" else _nothing
-        process = self._context.Process(
-            target=run_process,
-            args=(self.spec, load, worker, tasks, results, occupied, inherited),
-            daemon=True,
-        )
-        if self._method != "fork":
-            process.name = QuietName(process.name)
         try:
-            process.start()
-        except (TypeError, AttributeError, pickle.PicklingError) as error:
-            self._explain_pickling(error)
-            raise
+            process = launched(tasks, results)
         finally:
             tasks.close()
             results.close()
@@ -184,7 +198,7 @@ class ProcessCrew:
         process = self.workers[worker]
         if worker in self._dead:
             return
-        process.join(_JOIN_S)
+        process.join(JOIN_S)
         self._drain(worker)
         self._dead.add(worker)
         self._forget(worker)
@@ -205,6 +219,7 @@ class ProcessCrew:
 
     def respawn(self, worker: int, pending: list[tuple[int, int]]) -> None:
         """A fresh process in the place of a dead one. `pending`: blocks in frames that are not decoded yet."""
+        self._forget(worker)
         self._inboxes[worker].close()
         self._outboxes[worker].close()
         self._dead.discard(worker)
@@ -276,16 +291,7 @@ class ProcessCrew:
         for end in ends:
             end.close()
         self._epoll.close()
-        deadline = time.monotonic() + _JOIN_S
-        for end_it in (lambda w: None, lambda w: w.terminate(), lambda w: w.kill()):
-            for process in self.workers:
-                if process.is_alive():
-                    end_it(process)
-            for process in self.workers:
-                process.join(max(0.0, deadline - time.monotonic()))
-            if not any(process.is_alive() for process in self.workers):
-                break
-            deadline = time.monotonic() + 1.0
+        end_processes(self.workers)
         for entry in self._ready:
             if not isinstance(entry, Died):
                 entry[1].drop()
@@ -293,7 +299,25 @@ class ProcessCrew:
         self.reader.close()
 
 
-def _preload_forkserver(method: str) -> None:
+def end_processes(processes: Sequence[Any]) -> None:
+    """Of those that were told to end: waits, terminates, kills."""
+    deadline = time.monotonic() + JOIN_S
+    for end_it in (lambda w: None, lambda w: w.terminate(), lambda w: w.kill()):
+        for process in processes:
+            if process.is_alive():
+                end_it(process)
+        for process in processes:
+            process.join(max(0.0, deadline - time.monotonic()))
+        if not any(process.is_alive() for process in processes):
+            break
+        deadline = time.monotonic() + 1.0
+
+
+def stacks_file() -> PassedFd:
+    return PassedFd(os.memfd_create("feedline-stacks", os.MFD_CLOEXEC))
+
+
+def preload_forkserver(method: str) -> None:
     """A fork server that has imported torch starts workers in milliseconds. Modules that the user chose stay."""
     if method != "forkserver":
         return
@@ -308,17 +332,18 @@ def _preload_forkserver(method: str) -> None:
 _exit_registered = False
 
 
-def _close_at_exit(crew: ProcessCrew) -> None:
+def close_at_exit(owner: Any) -> None:
+    """Has `close()`, and `_close_ends()` for processes that are forked while it lives."""
     global _exit_registered
-    _live.add(crew)
+    _live.add(owner)
     if not _exit_registered:
         _exit_registered = True
         atexit.register(_close_all)
 
 
 def _close_all() -> None:
-    for crew in list(_live):
-        crew.close()
+    for owner in list(_live):
+        owner.close()
 
 
 class LocalFrame:

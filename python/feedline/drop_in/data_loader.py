@@ -24,6 +24,7 @@ from .choices import CHOSEN, NO_WORKERS, OFF, ONE, Choice
 from .course import Course
 from .iterators import WorkerIterator
 from .lowering import ArrayPlan, ImagePlan, PrefixPlan, missed, plan_lowering
+from .pool import WorkerPool
 from .position import Position
 from .settings import Settings, resolve
 from .single import SingleIterator
@@ -34,6 +35,7 @@ __all__ = [
     "DataLoader",
     "StatefulDataLoader",
     "WorkerDiedError",
+    "WorkerPool",
     "default_collate",
     "default_convert",
     "get_worker_info",
@@ -74,6 +76,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
             torch's defaults.
         worker_method: ``"process"`` (also ``"multiprocessing"``) or ``"thread"``.
         prefetch_epochs: with persistent workers, begin the next epoch's batches while this one ends.
+        pool: a :class:`feedline.WorkerPool`, whose processes the workers of this loader are in, with those of others.
         central_batching: of an IterableDataset with workers: every batch but the last is full, and ``drop_last`` leaves
             out that one alone, whatever the number of workers: what each of them has left at its end becomes batches
             here. A dataset that does not share itself out among workers is read by one of them, so nothing comes twice.
@@ -115,6 +118,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         settings: str | os.PathLike[str] | None = None,
         worker_method: str = "process",
         prefetch_epochs: bool = False,
+        pool: WorkerPool | None = None,
         central_batching: bool = False,
         uneven: str = "pad",
         snapshot_every_n_steps: int | str | None = "auto",
@@ -150,6 +154,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
                 "settings": settings,
                 "worker_method": worker_method,
                 "prefetch_epochs": prefetch_epochs,
+                "pool": pool,
                 "central_batching": central_batching,
                 "uneven": uneven,
                 "snapshot_every_n_steps": snapshot_every_n_steps,
@@ -165,6 +170,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         self._choices = choices
         super().__init__(**stock)
         self.in_order = in_order  # torch before 2.6 does not know it
+        self._member = None if pool is None else pool.join(self)
         preflight.warn(self, lambda: Settings.of(self).budget_bytes())
         if lower == "require":
             kept = missed(plan_lowering(Settings.of(self), self._course))
@@ -224,7 +230,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         """Whether workers that live on cannot give the next epoch."""
         if not isinstance(iterator, Position):  # a subclass has made it
             return False
-        if getattr(iterator, "_broken", False) or iterator._is_inherited():
+        if getattr(iterator, "_broken", False) or iterator._is_inherited() or iterator._has_lost_workers():
             return True
         pending = self._course.pending
         if pending is None:
@@ -238,7 +244,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: everything but iterators, which belong to this loader."""
-        return {**self.__dict__, "_iterator": None, "_early": None, "_course": copy.copy(self._course)}
+        fresh = {"_iterator": None, "_early": None, "_course": copy.copy(self._course)}
+        return {**self.__dict__, **fresh, "_member": None}
 
     def _get_iterator(self) -> Any:
         """torch's name. A subclass may make one of torch's classes, and has torch's workers and transport then."""
@@ -324,6 +331,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
         if has_ring:
             budget = settings.budget_bytes()
             lines.append(f"  hand-over  one memfd ring, at most {budget:,} bytes of waiting batches, no copy")
+        if has_ring and settings.pool is not None:
+            lines.append(f"  workers    in the processes of a pool, with those of others: {settings.pool!r}")
         if type(self)._get_iterator is not DataLoader._get_iterator:
             lines.append(f"  iterators  {type(self).__qualname__}: yours; where it makes torch's, none of this is so")
         if self.pin_memory:

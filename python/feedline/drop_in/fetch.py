@@ -297,6 +297,17 @@ def is_stateful(thing: Any) -> bool:
     return _takes(getattr(thing, "state_dict", None)) and _takes(getattr(thing, "load_state_dict", None), {})
 
 
+def forget_loaded(dataset: Any) -> None:
+    """Of a stream that a state was loaded into: the epoch that begins next is a whole one.
+
+    ``datasets.IterableDataset`` begins every epoch from the state that it was given last (datasets 5.2,
+    ``_prepare_ex_iterable_for_iteration``), until that is an empty one.
+    """
+    kinds = ((base.__module__, base.__name__) for base in type(dataset).__mro__)
+    if ("datasets.iterable_dataset", "IterableDataset") in kinds:
+        dataset.load_state_dict({})
+
+
 def _takes(method: Any, *arguments: Any) -> bool:
     if not callable(method):
         return False

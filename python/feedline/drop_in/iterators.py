@@ -25,6 +25,7 @@ from .lowering import PrefixPlan
 from .orders import lean_iterator
 from .page_lock import PageLock, page_lock_for
 from .payload import Payload
+from .pool_crew import NotShareable, PoolCrew
 from .position import ITERABLE, NO_MORE, Position, recipe_of
 from .settings import Settings
 from .stream_shares import how_shared
@@ -116,11 +117,31 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         payload = Payload(self._dataset, self._collate_fn, self._worker_init_fn)
         if self._settings.in_threads:
             return ThreadCrew(spec, payload)
-        crew = ProcessCrew(spec, payload, loader.multiprocessing_context or torch.multiprocessing)
+        crew = self._make_processes(loader, spec, payload)
         if self._pin_memory and self._course.page_lock_refusal is None:
             self._page_lock, self._course.page_lock_refusal = page_lock_for(crew.ring, crew.reader)
             crew.reader.page_lock = self._page_lock
         return crew
+
+    def _make_processes(self, loader: Any, spec: Spec, payload: Payload) -> ProcessCrew:
+        context = loader.multiprocessing_context or torch.multiprocessing
+        pool = self._settings.pool
+        if pool is not None:
+            if loader._member is None:  # unpickled, or a copy
+                loader._member = pool.join(loader)
+            try:
+                return PoolCrew(spec, payload, context, pool, loader._member)
+            except NotShareable as refusal:
+                _log.warning(
+                    "DataLoader over %s: its workers have processes of their own, and not the pool's, which run "
+                    "already and cannot be given what these need: %s",
+                    type(self._settings.dataset).__qualname__,
+                    str(refusal),  # whoever keeps records would keep this iterator by its traceback
+                )
+        return ProcessCrew(spec, payload, context)
+
+    def _has_lost_workers(self) -> bool:
+        return isinstance(self._crew, PoolCrew) and self._crew.has_lost_one()
 
     def _may_have_state(self) -> bool:
         """Of an iterable dataset only the iterators in the workers may have one."""
@@ -504,7 +525,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
 
     def _note_crash(self, worker: int, frame: Any) -> None:
         self._crashes[worker] = frame.decode()
-        if isinstance(self._crew, ThreadCrew):  # a process's end follows
+        if isinstance(self._crew, (ThreadCrew, PoolCrew)):  # of others a process's end follows
             self._handle_death(Died(worker, None))
 
     def _handle_death(self, event: Died) -> None:

@@ -33,6 +33,7 @@ from . import (
     image_arrays,
     known_batch_functions,
     known_collate,
+    known_init_functions,
     known_views,
     native_webdataset,
     remote_shards,
@@ -181,7 +182,8 @@ def _blocked(settings: Settings) -> str:
     known = native_webdataset.is_pipeline(settings.dataset) or arrow_streams.is_one(settings.dataset)
     if settings.iterable and not known:
         return "an IterableDataset gives its samples itself"
-    if settings.num_workers and settings.worker_init_fn is not None:
+    init_fn = settings.worker_init_fn
+    if settings.num_workers and init_fn is not None and not known_init_functions.only_seeds(init_fn):
         return "worker_init_fn may change the dataset of each worker"
     return ""
 

@@ -15,7 +15,7 @@ import os
 import pickle
 import sys
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Protocol
@@ -112,6 +112,35 @@ class SharedPayload:
         return payload
 
 
+class Letter:
+    """A payload pickled for processes that run already, in memory that the kernel shares.
+
+    Tensors go by value. `known`: objects that those processes have, by name: pickled as that.
+    """
+
+    def __init__(self, payload: Payload, known: Mapping[str, Any]) -> None:
+        """Raises:
+        Exception: something in it cannot be pickled.
+        """
+        self._memory = PassedFd(os.memfd_create("feedline-dataset", os.MFD_CLOEXEC))
+        self.fd = self._memory.fd
+        with open(self.fd, "wb", closefd=False) as file:
+            pickler = _KnowingPickler(file, known) if known else _ValuePickler(file, _PROTOCOL)
+            pickler.dump(payload)
+        self.close = self._memory.close
+
+
+def read_letter(fd: int, known: Mapping[str, Any]) -> Payload:
+    """In another process. Takes the descriptor."""
+    with os.fdopen(fd, "rb", buffering=0) as memory:
+        draining = _Draining(memory.fileno(), lambda count: 0)  # others read it, too
+        with io.BufferedReader(draining, _READ) as file:
+            reader = pickle.Unpickler(file)
+            reader.persistent_load = known.__getitem__  # type: ignore[method-assign]
+            payload: Payload = reader.load()
+            return payload
+
+
 class _Draining(io.RawIOBase):
     """A file in memory whose readers give back what all of them have read. `taken`: told how far this one is, says how
     far the slowest is, both in bytes.
@@ -153,6 +182,22 @@ class _OncePickler(ForkingPickler):
 
     def _stop_noting(self, stop: bool) -> None:
         self.fast = stop  # pickle's name for it
+
+
+class _ValuePickler(_OncePickler):
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, (torch.Tensor, torch.UntypedStorage, torch.TypedStorage)):
+            return value.__reduce_ex__(_PROTOCOL)
+        return super().reducer_override(value)
+
+
+class _KnowingPickler(_ValuePickler):
+    def __init__(self, file: Any, known: Mapping[str, Any]) -> None:
+        super().__init__(file, _PROTOCOL)
+        self._names = {id(value): name for name, value in known.items()}
+
+    def persistent_id(self, value: Any) -> str | None:
+        return self._names.get(id(value))
 
 
 def name_unpicklable(payload: Payload) -> str:

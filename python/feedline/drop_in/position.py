@@ -93,6 +93,10 @@ class Position:
         """Whether this process was forked from the one that the workers or threads of this iterator answer."""
         return os.getpid() != self._owner
 
+    def _has_lost_workers(self) -> bool:
+        """Whether workers that live on are not all there any more, though nobody has been told."""
+        return False
+
     def _inherited_error(self) -> Error:
         return Error(
             f"DataLoader: the workers of this iterator answer process {self._owner}, which process {os.getpid()} was "

@@ -26,7 +26,7 @@ import fcntl
 import mmap
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,8 @@ from ..machine import limits
 HEADER = 64  # bytes before a block's payload: a cache line, so that payloads are aligned for every vector unit
 PAGE = mmap.PAGESIZE
 PUNCHED, IN_FLIGHT, HELD, KEPT = range(4)  # of a block; free with and without pages. A punched hole reads as 0
+
+ELSEWHERE = -1  # in Control.WANTED: the loop waits for another loader's batch of this process
 
 _F_ADD_SEALS, _SEALS = 1033, 0x1 | 0x2 | 0x4  # no further seals, no shrinking, no growing
 _PUNCH = 0x1 | 0x2  # FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
@@ -129,19 +131,28 @@ class Ring:
     def close(self) -> None:
         self._close()
 
+    def layout(self) -> dict[str, int]:
+        """What a process needs beside the descriptor."""
+        return {"workers": self.workers, "control_bytes": self.control_bytes, "region_bytes": self.region_bytes}
+
+    @classmethod
+    def attached(cls, layout: Mapping[str, int], fd: int) -> Ring:
+        """In another process, which has got `fd` by itself: the ring takes it."""
+        ring = cls.__new__(cls)
+        ring._attach(layout, fd)
+        return ring
+
     def __getstate__(self) -> dict[str, Any]:
         from multiprocessing import reduction
 
-        return {
-            "workers": self.workers,
-            "control_bytes": self.control_bytes,
-            "region_bytes": self.region_bytes,
-            "fd": reduction.DupFd(self.fd),
-        }
+        return {**self.layout(), "fd": reduction.DupFd(self.fd)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.fd = state["fd"].detach()
+        self._attach(state, state.pop("fd").detach())
+
+    def _attach(self, layout: Mapping[str, int], fd: int) -> None:
+        self.__dict__.update(layout)
+        self.fd = fd
         self.control_memory = mmap.mmap(self.fd, self.control_bytes)
         self._close = weakref.finalize(self, os.close, self.fd)
 

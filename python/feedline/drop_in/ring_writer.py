@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import StorageError
 from ..machine import limits
-from .ring import HEADER, HELD, IN_FLIGHT, KEPT, PUNCHED, Block, Control, Ring, make_block, round_up
+from .ring import ELSEWHERE, HEADER, HELD, IN_FLIGHT, KEPT, PUNCHED, Block, Control, Ring, make_block, round_up
 
 _LARGE_BATCH = 8 << 20  # bytes: making it takes milliseconds, and as many of it as of others would be much memory
 
@@ -130,9 +130,16 @@ class RingWriter:
 
     def _is_wanted(self) -> bool:
         """Whether the loop waits for the batch that is being made. Later ones may wait already where this one had bad
-        samples or its first worker died; those are not taken before it.
+        samples or its first worker died; those are not taken before it. Or it waits for what another loader's session
+        in this process makes, which has to wait for this batch.
         """
-        return self._control[Control.WANTED] == self.task + 1
+        return self._control[Control.WANTED] in (self.task + 1, ELSEWHERE)
+
+    def is_full(self) -> bool:
+        """Whether a batch like the last one would have to wait for room."""
+        self._reap(len(self._blocks))
+        in_flight = self._sent(IN_FLIGHT)
+        return in_flight > 0 and in_flight + self._last_task_bytes > self._budget
 
     def _sent(self, state: int) -> int:
         return sum(e.size for start, e in self._blocks.items() if e.sent and self._memory[start] == state)

@@ -19,6 +19,7 @@ from ..machine import limits
 from ..samplers.distributed import exact
 from . import choices, fetch
 from .choices import AutomaticPrefetch, AutomaticWorkers, Choice, NotGiven
+from .pool import WorkerPool
 
 _log = logging.getLogger("feedline")
 _BUDGET_SHARE = 4  # of the memory that is left: one part for batches that wait
@@ -63,6 +64,7 @@ class Settings:
     prefetches_by_bytes: bool  # settings="auto": batches ahead by what one takes
     in_threads: bool  # workers are threads, also where a context of the user's calls threads processes
     persistent_workers: bool
+    pool: WorkerPool | None
     pin_memory: bool
     seed: int | None
     seeds_order: bool  # the order's generator is seeded from `seed`, epoch by epoch
@@ -94,6 +96,7 @@ class Settings:
             prefetches_by_bytes=isinstance(loader.prefetch_factor, AutomaticPrefetch),
             in_threads=loader.worker_method == "thread" or threads,
             persistent_workers=loader.persistent_workers,
+            pool=loader.pool,
             pin_memory=loader.pin_memory,
             seed=loader.seed,
             seeds_order=loader.seed is not None and isinstance(loader.generator, SeededGenerator),
@@ -146,6 +149,8 @@ def resolve(stock: Mapping[str, Any], own: Mapping[str, Any]) -> Resolved:
     for choice in chosen:
         _log.info("DataLoader over %s: %s", type(stock["dataset"]).__qualname__, choice)
     stock |= {choice.name: choice.value for choice in chosen}
+    if own["pool"] is not None:
+        _check_pool(stock, own)
     stock = {name: value.default if isinstance(value, NotGiven) else value for name, value in stock.items()}
     _resolve_workers(stock, is_chosen=any(choice.name == "num_workers" for choice in chosen))
     if own["uneven"] == "exact":
@@ -153,6 +158,21 @@ def resolve(stock: Mapping[str, Any], own: Mapping[str, Any]) -> Resolved:
     if own["seed"] is not None and stock["generator"] is None:
         stock["generator"] = SeededGenerator()
     return Resolved({name: value for name, value in stock.items() if name in _STOCK}, own, chosen)
+
+
+def _check_pool(stock: dict[str, Any], own: Mapping[str, Any]) -> None:
+    """Workers of a pool live on, so they do where nobody says that they should not."""
+    if not isinstance(own["pool"], WorkerPool):
+        raise ConfigError(f"pool must be a feedline.WorkerPool, not {own['pool']!r}")
+    if own["worker_method"] == "thread":
+        raise ConfigError('pool= is of worker processes, and worker_method="thread" has none')
+    if isinstance(stock["num_workers"], NotGiven):
+        raise ConfigError("pool= is of worker processes: say how many this loader has, by num_workers=")
+    if stock["num_workers"] != 0:
+        if isinstance(stock["persistent_workers"], NotGiven):
+            stock["persistent_workers"] = True
+        elif not stock["persistent_workers"]:
+            raise ConfigError("the workers of a pool live on: persistent_workers=False needs processes of its own")
 
 
 def _resolve_workers(stock: dict[str, Any], is_chosen: bool) -> None:

@@ -40,15 +40,23 @@ class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
         dataset_state = (resume or {}).get("state")
         if dataset_state is not None and dataset_state.get("dataset") is not None:
             self._dataset.load_state_dict(dataset_state["dataset"])
+            self._course.has_loaded = True
+        elif self._course.has_loaded:
+            self._forget_loaded()
         self._dataset_fetcher = self._make_fetcher()
         self._seeded = self._settings.seed is not None
         if self._dataset_kind == ITERABLE and resume is not None:
             _fast_forward(self._dataset_fetcher, resume, loader.batch_size)
             if resume.get("ended"):
+                self._forget_loaded()
                 self._dataset_fetcher = self._make_fetcher()  # as in a run that was not interrupted
         if resume is not None and not resume.get("ended"):
             self._cursor.by_worker[0] |= resume
         self._keep_fetcher(self._dataset_fetcher)
+
+    def _forget_loaded(self) -> None:
+        fetch.forget_loaded(self._settings.dataset)
+        self._course.has_loaded = False
 
     def _make_fetcher(self) -> fetch.Fetcher:
         return make_fetcher(recipe_of(self), self._dataset, self._cursor.epoch, None, lambda stage, sample: None)

@@ -55,5 +55,5 @@ class Watchdog:
 def _user_part(stack: str) -> list[str]:
     """The stack, innermost frame first, down to where the worker begins."""
     lines = stack.rstrip().splitlines()
-    end = next((i for i, line in enumerate(lines) if line.endswith(" in run_process")), len(lines))
+    end = next((i for i, line in enumerate(lines) if line.endswith((" in run_process", " in run_host"))), len(lines))
     return lines[:end]

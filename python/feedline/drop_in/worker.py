@@ -26,7 +26,7 @@ from torch.utils.data._utils import worker as torch_worker
 from ..machine import limits
 from . import fetch
 from .channel import BlockingPort
-from .codec import LARGE, Encoder, is_plain, ring_tensor
+from .codec import LARGE, Encoder, Frame, is_plain, ring_tensor
 from .failures import Failure
 from .fetch import BadSamplesError, Recipe, make_fetcher
 from .gather import RingGatherer
@@ -88,6 +88,7 @@ class Session:
         self._start_failure: Failure | None = None  # for good: no batch comes from a worker that was not set up
         self._epoch_failure: Failure | None = None
         self._ended = False
+        self._has_loaded = False  # a state into the dataset, for the epoch that was begun last
         self._shared_rng: torch.Generator | None = None
         self._wants_state, self._since_state = spec.wants_state, 0
         self._first_print = spec.recipe.iterable and spec.num_workers > 1
@@ -114,7 +115,7 @@ class Session:
             more = _thread_generators(seed, spec.base_seed, worker)
             if spec.recipe.collate_fn is torch_collate.default_collate:
                 self._recipe = replace(spec.recipe, collate_fn=_collate_in_thread)
-        dataset = payload.dataset.original if isinstance(payload.dataset, NativePrefix) else payload.dataset
+        dataset = _original(payload.dataset)
         info = torch_worker.WorkerInfo(
             id=worker, num_workers=spec.readers or spec.num_workers, seed=seed, dataset=dataset, **more
         )
@@ -159,8 +160,7 @@ class Session:
     def _give(self, name: str, value: Any) -> None:
         """The loop has set this attribute of its dataset."""
         if self._payload is not None:
-            dataset = self._payload.dataset
-            put_attribute(dataset.original if isinstance(dataset, NativePrefix) else dataset, name, value)
+            put_attribute(_original(self._payload.dataset), name, value)
 
     def _begin(self, start: EpochStart) -> None:
         self._ended = False
@@ -182,10 +182,14 @@ class Session:
             state = start.state
             if state is not None and state.get("dataset") is not None:
                 dataset.load_state_dict(state["dataset"])
+                self._has_loaded = True
+            elif self._has_loaded:
+                self._forget_loaded()
             self._fetcher = self._make_fetcher(dataset, start)
             if state is not None and isinstance(self._fetcher, fetch.IterableFetcher):
                 self._fetcher.restore(state)
             if start.ended and isinstance(self._fetcher, fetch.IterableFetcher):
+                self._forget_loaded()
                 self._fetcher = self._make_fetcher(dataset, start)  # as in a run that was not interrupted
             if start.skip:
                 self._fetcher.skip(start.skip, start.batch_size)
@@ -196,6 +200,11 @@ class Session:
         except Exception as error:
             self._fetcher = None
             self._epoch_failure = self._failure(error)
+
+    def _forget_loaded(self) -> None:
+        assert self._payload is not None
+        fetch.forget_loaded(_original(self._payload.dataset))
+        self._has_loaded = False
 
     def _make_fetcher(self, dataset: Any, start: EpochStart) -> fetch.Fetcher:
         return make_fetcher(self._recipe, dataset, start.epoch, self._worker, self._notice, self._gatherer)
@@ -242,6 +251,11 @@ class Session:
 
     def _failure(self, error: BaseException) -> Failure:
         return Failure(error, f"in DataLoader worker process {self._worker}", self._worker, None, None)
+
+
+def _original(dataset: Any) -> Any:
+    """The user's, where another stands for it."""
+    return dataset.original if isinstance(dataset, NativePrefix) else dataset
 
 
 def put_attribute(dataset: Any, name: str, value: Any) -> None:
@@ -302,12 +316,9 @@ def run_process(
     parent = os.getppid()
     inherited()
     control = spec.ring.control(worker)
-    _set_signals(spec, parent, control)
-    with contextlib.suppress(Exception):
-        torch.multiprocessing._set_thread_name("pt_data_worker")
-    torch.set_num_threads(1)
+    control[Control.READY] = set_signals(spec.main_thread, spec.stack_fd.fd, parent)
     port = BlockingPort(tasks, results, lambda: not control[Control.STOP] and os.getppid() == parent)
-    with contextlib.suppress(_Stopped):
+    with contextlib.suppress(Stopped):
         _work(spec, load, worker, port, control, occupied)
 
 
@@ -315,73 +326,100 @@ def _work(
     spec: Spec, load: Load, worker: int, port: BlockingPort, control: Control, occupied: Sequence[tuple[int, int]]
 ) -> None:
     """Whatever is raised, by the user's code or by ours, the training loop is told before this process ends of it."""
-    session: Session | None = None
+    service: Service | None = None
     try:
-        assert spec.ring is not None
-        writer = RingWriter(
-            spec.ring, worker, spec.budget, spec.ahead, occupied, lambda: _stop_unless(port.is_wanted())
-        )
-        gatherer = RingGatherer(writer)
-        gathers = _collate_into(writer, gatherer) and spec.recipe.collate_fn is torch_collate.default_collate
-
-        def notice(stage: int, sample: Any) -> None:
-            control[Control.STAGE] = stage
-            control[Control.INDEX] = sample if type(sample) is int and abs(sample) < 1 << 62 else -1
-            control[Control.SAMPLES] += 1
-            if control[Control.STOP]:
-                raise _Stopped
+        service = Service(spec, worker, port, control, occupied)
 
         def loaded() -> Payload:
             payload = load(port, worker)
             if payload is None:
-                raise _Stopped
+                raise Stopped
             begin_collecting()
             return payload
 
-        session = Session(spec, worker, notice, gatherer if gathers and not spec.recipe.leaves_short else None)
-        session.start(loaded, own_process=True)
-        _serve(session, port, Encoder(writer), writer, control)
-    except _Stopped:
+        service.start(loaded)
+        service.serve()
+    except Stopped:
         raise
     except BaseException as error:
-        where = f"in DataLoader worker process {worker}"
-        failure = Failure(error, where, worker, None, None) if session is None else session.crash(error)
-        port.send(Encoder().encode(0, CRASHED, failure))
+        service_crashed(service, port, worker, error)
         raise
 
 
-class _Stopped(BaseException):
+def service_crashed(service: Service | None, port: BlockingPort, worker: int, error: BaseException) -> None:
+    """Tells the training loop what has ended a worker."""
+    if service is None:
+        failure = Failure(error, f"in DataLoader worker process {worker}", worker, None, None)
+    else:
+        failure = service.session.crash(error)
+    port.send(Encoder().encode(0, CRASHED, failure))
+
+
+class Stopped(BaseException):
     """The loader needs this worker no more, though it is in the middle of a sample."""
 
 
 def _stop_unless(wanted: bool) -> None:
     if not wanted:
-        raise _Stopped
+        raise Stopped
 
 
-def _serve(session: Session, port: BlockingPort, encoder: Encoder, writer: RingWriter, control: Control) -> None:
-    control[Control.STAGE] = fetch.WAITING
-    while True:
-        frame = port.receive()
-        if frame is None or frame.kind == STOP:
-            return
-        if frame.kind == TASK and frame.task < control[Control.FIRST_TASK]:
-            continue  # of an epoch that was given up
+class Service:
+    """A session in a process, with the pipes and the memory that its batches go by."""
+
+    def __init__(
+        self, spec: Spec, worker: int, port: BlockingPort, control: Control, occupied: Sequence[tuple[int, int]]
+    ) -> None:
+        assert spec.ring is not None
+        self.port, self.control = port, control
+        self.writer = RingWriter(
+            spec.ring, worker, spec.budget, spec.ahead, occupied, lambda: _stop_unless(port.is_wanted())
+        )
+        gatherer = RingGatherer(self.writer)
+        gathers = _collate_into(self.writer, gatherer) and spec.recipe.collate_fn is torch_collate.default_collate
+        self._encoder = Encoder(self.writer)
+        self.session = Session(
+            spec, worker, self._notice, gatherer if gathers and not spec.recipe.leaves_short else None
+        )
+
+    def _notice(self, stage: int, sample: Any) -> None:
+        control = self.control
+        control[Control.STAGE] = stage
+        control[Control.INDEX] = sample if type(sample) is int and abs(sample) < 1 << 62 else -1
+        control[Control.SAMPLES] += 1
+        if control[Control.STOP]:
+            raise Stopped
+
+    def start(self, load: Callable[[], Payload]) -> None:
+        self.session.start(load, own_process=True)
+        self.control[Control.STAGE] = fetch.WAITING
+
+    def serve(self) -> None:
+        """Until the loader needs this worker no more."""
+        while (frame := self.port.receive()) is not None and self.answer(frame):
+            pass
+
+    def answer(self, frame: Frame) -> bool:
+        """False: the loader needs this worker no more."""
+        if frame.kind == STOP:
+            return False
+        if frame.kind == TASK and frame.task < self.control[Control.FIRST_TASK]:
+            return True  # of an epoch that was given up
         if frame.kind == AHEAD:
-            writer.ahead = frame.decode()
-            continue
-        writer.task = frame.task
-        reply = session.answer(frame.kind, frame.decode())
+            self.writer.ahead = frame.decode()
+            return True
+        self.writer.task = frame.task
+        reply = self.session.answer(frame.kind, frame.decode())
         if reply is not None:
-            control[Control.STAGE] = fetch.SENDING
-            parts = _encoded(session, encoder, frame.task, *reply)
+            self.control[Control.STAGE] = fetch.SENDING
+            parts = _encoded(self.session, self._encoder, frame.task, *reply)
             del reply
-            writer.end_task()
-            control[Control.RSS] = limits.resident_bytes()
-            if not port.send(parts):
-                return
-            del parts
-        control[Control.STAGE] = fetch.WAITING
+            self.writer.end_task()
+            self.control[Control.RSS] = limits.resident_bytes()
+            if not self.port.send(parts):
+                return False
+        self.control[Control.STAGE] = fetch.WAITING
+        return True
 
 
 def _encoded(session: Session, encoder: Encoder, task: int, kind: int, value: Any) -> list[bytes]:
@@ -392,9 +430,10 @@ def _encoded(session: Session, encoder: Encoder, task: int, kind: int, value: An
         return Encoder().encode(task, FAILED, session._failure(error))
 
 
-def _set_signals(spec: Spec, parent: int, control: Control) -> None:
+def set_signals(main_thread: bool, stack_fd: int, parent: int) -> bool:
+    """Of a worker process, right behind its start. Whether it will show its Python stack when it is asked."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's to report
-    if spec.main_thread:
+    if main_thread:
         # The signal comes when the thread that started us ends, which for the main thread is the process's end.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
@@ -402,8 +441,13 @@ def _set_signals(spec: Spec, parent: int, control: Control) -> None:
     with contextlib.suppress(Exception):
         signal_handling._set_worker_signal_handlers()
     with contextlib.suppress(Exception):
-        faulthandler.register(STACK_SIGNAL, file=spec.stack_fd.fd, all_threads=True, chain=False)
-        control[Control.READY] = 1
+        torch.multiprocessing._set_thread_name("pt_data_worker")
+    torch.set_num_threads(1)
+    try:
+        faulthandler.register(STACK_SIGNAL, file=stack_fd, all_threads=True, chain=False)
+    except Exception:
+        return False
+    return True
 
 
 def _collate_into(writer: RingWriter, gatherer: RingGatherer) -> bool:

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import shutil
+import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -247,6 +250,65 @@ def test_explain_says_what_runs_where(vision, make):
     assert plan_of(DataLoader(make(blur, t.RandomHorizontalFlip()))) == "python"
     assert plan_of(DataLoader(make(t.RandomHorizontalFlip(), blur))) == "python"
     assert plan_of(DataLoader(dataset, num_workers=1, worker_init_fn=print)) == "python"
+
+
+@pytest.fixture
+def frameworks(monkeypatch):
+    """Modules that have the functions which frameworks give loaders."""
+    modules = {}
+    for name in ("transformers.trainer_utils", "lightning.fabric.utilities.seed", "timm.data.loader"):
+        modules[name] = types.ModuleType(name)
+        monkeypatch.setitem(sys.modules, name, modules[name])
+    modules["transformers.trainer_utils"].seed_worker = seed_worker
+    modules["lightning.fabric.utilities.seed"].pl_worker_init_function = seed_by_rank
+    modules["timm.data.loader"]._worker_init = seed_as_told
+    return modules
+
+
+def seed_worker(worker, num_workers=1, rank=0):
+    torch.manual_seed(7)
+
+
+def seed_by_rank(worker, rank=None):
+    torch.manual_seed(worker)
+
+
+def seed_as_told(worker, worker_seeding="all"):
+    torch.manual_seed(worker)
+
+
+def seed_elsewhere(worker):
+    torch.manual_seed(7)
+
+
+def test_functions_of_frameworks_that_seed_workers_keep_nothing_in_python(vision, make, frameworks):
+    t, partial = vision.transforms, functools.partial
+    whole, blurred = make(t.Resize((9, 9)), t.ToTensor()), make(t.Resize((9, 9)), blur, t.ToTensor())
+    for known in (
+        seed_worker,
+        partial(seed_worker, num_workers=2, rank=1),
+        partial(seed_by_rank, rank=0),
+        partial(seed_as_told, worker_seeding="part"),
+    ):
+        assert plan_of(DataLoader(whole, num_workers=1, worker_init_fn=known)) == "images", known
+        assert plan_of(DataLoader(blurred, num_workers=1, worker_init_fn=known)) == "prefix", known
+    for foreign in (
+        seed_elsewhere,
+        partial(seed_worker, 3),
+        partial(seed_worker, seed=3),
+        partial(seed_as_told, worker_seeding=seed_elsewhere),
+        partial(seed_elsewhere),
+    ):
+        assert plan_of(DataLoader(whole, num_workers=1, worker_init_fn=foreign)) == "python", foreign
+
+
+def test_workers_that_a_framework_seeds_draw_from_that_seed(vision, make, frameworks):
+    dataset = make(vision.transforms.RandomResizedCrop(9), blur, vision.transforms.ToTensor())
+    options = {"batch_size": 4, "num_workers": 1}
+    epochs = [list(DataLoader(dataset, worker_init_fn=seed_worker, **options)) for _ in range(2)]
+    epochs.append(list(DataLoader(dataset, **options)))
+    first = [epoch[0][0] for epoch in epochs]
+    assert torch.equal(first[0], first[1]) and not torch.equal(first[0], first[2])
 
 
 # ---- what is known behind what is not ----

@@ -24,7 +24,7 @@ from feedline.drop_in import crew, watchdog
 @pytest.fixture
 def no_grace(monkeypatch):
     """Workers in the middle of a sample are ended at once: samples in these tests never end."""
-    monkeypatch.setattr(crew, "_JOIN_S", 0.1)
+    monkeypatch.setattr(crew, "JOIN_S", 0.1)
 
 
 def until_hanging(iterator):

@@ -253,3 +253,42 @@ def test_an_order_that_cannot_be_replayed_is_an_error():
 def test_what_is_not_a_state_is_refused(wrong):
     with pytest.raises(feedline.ConfigError, match="not a state"):
         DataLoader(Numbers()).load_state_dict(wrong)
+
+
+class IterableDataset(Stream):
+    """As datasets' own: a state that was loaded once is where every epoch begins, until an empty one is loaded."""
+
+    def __init__(self, count):
+        super().__init__(count, sharded=False)
+        self.at, self.loaded = 0, None
+
+    def state_dict(self):
+        return {"at": self.at}
+
+    def load_state_dict(self, state):
+        self.loaded = state
+
+    def __iter__(self):
+        for item in range((self.loaded or {"at": 0})["at"], self.count):
+            self.at = item + 1
+            yield item
+
+
+IterableDataset.__module__ = "datasets.iterable_dataset"
+
+
+@pytest.mark.parametrize("options", [{}, {"num_workers": 1, "persistent_workers": True}])
+@pytest.mark.parametrize("taken", [3, 5])  # within the epoch and at its end
+def test_epochs_behind_one_that_a_stream_of_hugging_face_goes_on_with_are_whole(options, taken):
+    loader = DataLoader(IterableDataset(10), batch_size=2, **options)
+    loader.state_dict()
+    batches = iter(loader)
+    for _ in range(taken):
+        next(batches)
+    if taken == 5:
+        list(batches)
+    state = loader.state_dict()
+    fresh = DataLoader(IterableDataset(10), batch_size=2, **options)
+    fresh.load_state_dict(state)
+    assert flatten(fresh) == list(range(6 if taken == 3 else 0, 10))
+    assert flatten(fresh) == flatten(fresh) == list(range(10))

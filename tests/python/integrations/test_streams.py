@@ -100,10 +100,9 @@ def test_webdatasets_pipelines_go_on_where_workers_begin_with_the_epoch(found):
         assert place["loaded"][0] == place["going_on"][0], workers
 
 
-def test_tables_of_hugging_face_go_on_within_the_epoch(found):
-    runs = found("datasets")
-    for place in ("first", "within", "end"):
-        assert runs["2"]["feedline"][place]["loaded"] == runs["2"]["feedline"][place]["going_on"], place
+def test_tables_of_hugging_face_go_on_within_the_epoch_and_give_all_in_the_next(found):
     for workers in WORKERS:
-        place = runs[workers]["feedline"]["within"]
-        assert place["loaded"][0] == place["going_on"][0], workers
+        for place in ("first", "within", "end"):
+            run = found("datasets")[workers]["feedline"][place]
+            assert run["loaded"] == run["going_on"], (workers, place)
+            assert sorted(flat(run["loaded"][1])) == list(range(61)), (workers, place)

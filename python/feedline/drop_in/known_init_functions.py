@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `worker_init_fn` of frameworks that seed generators and leave the dataset alone, by identity."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+# Module, function, and what the framework may bind to it: None is anything, as for numbers of workers and ranks.
+_SEEDING: dict[tuple[str, str], dict[str, tuple[Any, ...] | None]] = {
+    # Trainer gives it to every loader of training (transformers 5.23, get_train_dataloader)
+    ("transformers.trainer_utils", "seed_worker"): {"num_workers": None, "rank": None},
+    # Trainer and Fabric, after seed_everything(workers=True) (lightning 2.6, _auto_add_worker_init_fn)
+    ("lightning.fabric.utilities.seed", "pl_worker_init_function"): {"rank": None},
+    ("lightning_fabric.utilities.seed", "pl_worker_init_function"): {"rank": None},
+    # create_loader (timm 1.0); a function as worker_seeding is the user's
+    ("timm.data.loader", "_worker_init"): {"worker_seeding": ("all", "part")},
+}
+
+
+def only_seeds(function: Any) -> bool:
+    """Whether `function` is one of these."""
+    bound: dict[str, Any] = {}
+    if type(function) is functools.partial and not function.args:
+        function, bound = function.func, function.keywords
+    for (module, name), takes in _SEEDING.items():
+        if function is not None and function is getattr(sys.modules.get(module), name, None):
+            return all(key in takes and _fits(value, takes[key]) for key, value in bound.items())
+    return False
+
+
+def _fits(value: Any, allowed: tuple[Any, ...] | None) -> bool:
+    return allowed is None or (type(value) is str and value in allowed)
