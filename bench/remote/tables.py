@@ -51,6 +51,10 @@ def _image_cpu(entry: dict[str, Any]) -> float:
     return float(entry["cpu_s_per_1000"])
 
 
+def _with_later(measured: Measured) -> Measured:
+    return {key: [entry if entry and entry.get("later") else None for entry in row] for key, row in measured.items()}
+
+
 def _bar(goal: str, found: list[float], against: str, **more: Any) -> dict[str, Any]:
     return {"goal": goal, "measured": found, "against": against, **more}
 
@@ -68,6 +72,9 @@ def bars(measured: Measured, latencies: Sequence[float]) -> list[dict[str, Any]]
         by_cpu = ratios(measured, local, (epoch_name(ms), training.STORED), _image_cpu)
         goal = f"epoch as stored at {ms:g} ms: share of the local rate"
         found.append(_bar(goal, shares, "local tars", at_least=0.9, **({"by_cpu": by_cpu} if by_cpu else {})))
+        ahead = ratios(_with_later(measured), (epoch_name(ms), training.STORED), local, _later_rate)
+        goal = f"the same once reading ahead (second epoch) at {ms:g} ms"
+        found.append(_bar(goal, ahead, "local tars", at_least=0.9))
     far = max(latencies, default=0)
     if far > 0:
         pairs = zip(measured.get((epoch_name(far), training.STORED), []), measured.get(local, []), strict=False)

@@ -106,6 +106,7 @@ bool FetchExchange::turn_far() {
   const BriefLock lock(mutex_);
   if (is_broken_ || stopping_ || is_starting_) return false;
   near_ = 0;
+  has_turned_near_.store(false, std::memory_order_relaxed);
   if (!has_started_) {
     is_starting_ = true;
     return true;
@@ -131,6 +132,7 @@ void FetchExchange::started(bool is_running) {
 
 void FetchExchange::go_near(After& after) {
   is_far_.store(false, std::memory_order_relaxed);
+  has_turned_near_.store(true, std::memory_order_relaxed);
   order_.forget(after.past);
   stock_.keep_none(after.unused);
 }

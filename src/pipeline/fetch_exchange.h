@@ -46,6 +46,8 @@ class FetchExchange {
 
   // Any thread, and without the lock: are samples fetched?
   bool is_far() const { return is_far_.load(std::memory_order_relaxed); }
+  // Likewise: not any more, as what was fetched was in memory?
+  bool has_turned_near() const { return has_turned_near_.load(std::memory_order_relaxed); }
 
   // ---- the pipeline's caller ----
   void begin(bool goes_on);
@@ -103,6 +105,7 @@ class FetchExchange {
   const std::size_t parts_;  // of a sample, at most
   const bool turns_near_;
   std::atomic<bool> is_far_{false};
+  std::atomic<bool> has_turned_near_{false};  // since it was far; both are written under mutex_
 
   mutable std::mutex mutex_;
   // guarded by mutex_

@@ -129,11 +129,13 @@ TEST_F(FetchExchangeTest, TurnsNearOnceAllIsInMemoryAndHoldsNothing) {
       }
     }
     EXPECT_EQ(exchange->is_far(), exchange == &exchange_);
+    EXPECT_EQ(exchange->has_turned_near(), exchange == &turning_);
   }
   EXPECT_EQ(turning_.held_bytes(), 0u);
   EXPECT_GT(exchange_.held_bytes(), 0u) << "a spare one";
   EXPECT_FALSE(turning_.turn_far()) << "the thread is there";
   EXPECT_TRUE(turning_.is_far());
+  EXPECT_FALSE(turning_.has_turned_near());
 }
 
 TEST_F(FetchExchangeTest, EndsOnceAllThatIsUnderWayIsCancelled) {

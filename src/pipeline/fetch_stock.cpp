@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kMostReads = 256;  // a sample in several objects is as many
 // Of reads that are joined: so that small samples make requests worth a round trip, and so that there are some to join
 // where a storage is near.
-constexpr std::uint64_t kMostJoined = 1024, kLeastJoined = 128;
+constexpr std::uint64_t kMostJoined = 4096, kLeastJoined = 128;
 constexpr std::uint64_t kFirstMean = 128 << 10;  // bytes of a sample, until some were seen: a photo
 
 std::uint64_t least_reads(std::uint64_t slack, std::size_t parts, bool joins) {
@@ -35,7 +35,8 @@ FetchStock::FetchStock(std::uint64_t slack, std::uint64_t most_bytes, std::size_
       most_bytes_(most_bytes),
       joins_(joins),
       // twice the slack, so that what nobody comes for leaves room for what is wanted
-      depth_(least_reads(slack, parts, joins), most_reads(slack, parts, joins)),
+      depth_(least_reads(slack, parts, joins), most_reads(slack, parts, joins),
+             joins ? ReadDepth::Start::kWithAnswers : ReadDepth::Start::kAtLeast),
       entries_(most_reads(slack, parts, joins)),
       held_bytes_(held),
       mean_bytes_(kFirstMean) {}
@@ -89,8 +90,8 @@ void FetchStock::finish(Entry& entry, const FetchTable::Outcome& outcome, Entrie
 }
 
 FetchStock::Entry* FetchStock::claim(std::uint64_t sample) {
-  depth_.taken(base::now_ns());
   Entry* const entry = entries_.find(sample);
+  depth_.taken(base::now_ns(), entry == nullptr || !entry->is_finished);
   if (entry != nullptr) entries_.claim(*entry);
   return entry;
 }

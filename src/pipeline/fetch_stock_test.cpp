@@ -17,11 +17,11 @@ class FetchStockTest : public testing::Test {
     if (fresh_.empty()) fresh_.emplace_back().parts.resize(1);
     return stock.begin(sample, fresh_);
   }
-  void finish(FetchStock& stock, FetchStock::Entry& entry, std::size_t bytes) {
+  void finish(FetchStock& stock, FetchStock::Entry& entry, std::size_t bytes, bool was_near = false) {
     FetchTable::Part& part = entry.parts.front();
     entry.used = 1;
     part.bytes = std::span<const std::byte>(part.buffer.resize(bytes));
-    part.was_near = false;
+    part.was_near = was_near;
     stock.finish(entry, entry.outcome(), unused_);
   }
 
@@ -87,7 +87,7 @@ TEST_F(FetchStockTest, WhatIsJoinedIsBegunManyAtATime) {
   std::vector<FetchStock::Entry*> entries;
   while (stock.may_begin()) entries.push_back(&begin(stock, begun++));
   EXPECT_EQ(begun, 128u) << "enough to join where a storage is near";
-  for (FetchStock::Entry* entry : entries) finish(stock, *entry, kSmall);
+  for (FetchStock::Entry* entry : entries) finish(stock, *entry, kSmall, true);
   for (std::uint64_t taken = 0; taken < 32; ++taken) {
     EXPECT_FALSE(stock.may_begin()) << taken;
     EXPECT_FALSE(stock.has_much_room()) << taken;
@@ -107,6 +107,16 @@ TEST_F(FetchStockTest, WhatIsJoinedIsBegunManyAtATime) {
     tight.taken(*tight.claim(taken), unused_);
   }
   EXPECT_TRUE(tight.may_begin()) << "a quarter of those that fit";
+}
+
+TEST_F(FetchStockTest, WhereReadsAreJoinedTheFirstAnswerMakesRoomForOneMore) {
+  for (const bool joins : {false, true}) {
+    FetchStock stock(kSlack, 1000 * kPhoto, 1, joins, held_);
+    FetchStock::Entry& first = begin(stock, 0);
+    for (std::uint64_t i = 1; stock.room() > 0; ++i) begin(stock, i);
+    finish(stock, first, 100);
+    EXPECT_EQ(stock.room(), joins ? 1u : 0u);
+  }
 }
 
 TEST_F(FetchStockTest, BuffersThatAreLargerThanWasThoughtLeaveRoomAgain) {

@@ -56,7 +56,8 @@ ReadAhead::~ReadAhead() { stop(); }
 void ReadAhead::begin(bool goes_on) {
   exchange_.begin(goes_on);
   if (copies_) copies_->begin(goes_on);
-  const bool is_slow = mode_ == ReadAheadMode::kAuto && format_->storage()->is_remote();
+  // where all of a remote one was at hand, in a cache, the threads notice when it is not any more
+  const bool is_slow = mode_ == ReadAheadMode::kAuto && format_->storage()->is_remote() && !exchange_.has_turned_near();
   if (is_slow || mode_ == ReadAheadMode::kAlways || mode_ == ReadAheadMode::kThreads) go_far();
 }
 

@@ -7,8 +7,9 @@
 //   far      one thread keeps ReadDepth reads under way and hands finished ones over; a thread that comes for a sample
 //            finds it, or waits for it
 //
-// near -> far when reads wait for a device or a network (read_speed.h); far -> near when what was fetched was in memory
-// 256 times in a row, but for a few. In a warm epoch there is no thread, no lock and no memory here.
+// near -> far when reads wait for a device or a network (read_speed.h), and where a network is read from; far -> near
+// when what was fetched was in memory 256 times in a row, but for a few: of a network, once all of it is in a cache. In
+// a warm epoch there is no thread, no lock and no memory here.
 //
 // Who owns what, on which thread:
 //

@@ -29,6 +29,28 @@ using Labels = std::vector<std::vector<std::int64_t>>;
 
 constexpr int kClasses = 96;  // of one image each: the label says which sample it is
 
+// Files of this machine as a network's.
+class FarStorage final : public storage::Storage {
+ public:
+  Result<std::unique_ptr<storage::Reader>> open(const std::string& path, storage::Access access) const override {
+    return files_->open(path, access);
+  }
+  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
+                                              std::uint64_t most) const override {
+    return files_->read_all(path, buffer, most);
+  }
+  Result<std::vector<storage::Entry>> list(const std::string& directory) const override {
+    return files_->list(directory);
+  }
+  Result<storage::ObjectStat> stat(const std::string& path) const override { return files_->stat(path); }
+  Result<bool> is_directory(const std::string& path) const override { return files_->is_directory(path); }
+  bool is_remote() const override { return true; }
+  bool joins_reads() const override { return true; }
+
+ private:
+  const std::shared_ptr<const storage::Storage> files_ = storage::local_storage();
+};
+
 class ReadAheadTest : public testing::Test {
  protected:
   ReadAheadTest() {
@@ -311,7 +333,7 @@ TEST_F(ReadAheadTest, IsOffWhereTheStorageIsQuickAndWhereItIsNotWanted) {
 
 TEST_F(ReadAheadTest, StopsReadingAheadOnceEverythingIsInMemory) {
   set_mode("auto");
-  const auto format = format::FolderFormat::open(folder_.path("data"), {.storage = storage::local_storage()});
+  const auto format = format::FolderFormat::open(folder_.path("data"), {.storage = std::make_shared<FarStorage>()});
   LoaderOptions options = options_;
   options.num_workers = 1;
   auto recipe = make_recipe({"data", *format}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
@@ -328,6 +350,8 @@ TEST_F(ReadAheadTest, StopsReadingAheadOnceEverythingIsInMemory) {
     ASSERT_TRUE(reads->read(row, epoch->at(i % kClasses).sample, record, watch));
   }
   EXPECT_TRUE(says("not any more")) << reads->explain();
+  reads->begin(true);
+  EXPECT_TRUE(says("not any more")) << "as of a network whose objects are in a cache, by now";
   while (reads->held_bytes() > 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
   EXPECT_EQ(reads->held_bytes(), 0u) << "what was under way came, and nobody wants it";
 }
@@ -385,6 +409,18 @@ TEST_F(ReadAheadTest, KeepsWithinItsMemory) {
   const auto large = pipeline(slow, options);
   EXPECT_GE(large->plan().read_ahead_bytes, 1000u);
   EXPECT_LE(large->plan().slots * large->plan().batch_bytes + large->plan().read_ahead_bytes, options.memory_budget);
+}
+
+TEST_F(ReadAheadTest, OfAGivenBudgetAnEighthIsForANetwork) {
+  LoaderOptions options = options_;
+  options.memory_budget = std::uint64_t{64} << 20;
+  const auto near = pipeline(storage::local_storage(), options)->plan();
+  const auto far = pipeline(std::make_shared<FarStorage>(), options)->plan();
+  EXPECT_LT(near.read_ahead_bytes, options.memory_budget / 8);
+  EXPECT_GE(far.read_ahead_bytes, options.memory_budget / 8);
+  EXPECT_LE(far.slots * far.batch_bytes + far.read_ahead_bytes, options.memory_budget);
+  options.memory_budget = 5 * far.batch_bytes;  // batches that an eighth has no room for
+  EXPECT_GE(pipeline(std::make_shared<FarStorage>(), options)->plan().read_ahead_bytes, options.memory_budget / 8);
 }
 
 // The reads take an hour: only who is told of the end does not wait for them.

@@ -12,12 +12,18 @@ namespace feedline::pipeline {
 // the least latency seen, which more reads do not raise, and the depth ends at four times what that storage works on.
 // Whether the storage has become slower instead is tried now and then: a depth half as large again is kept if the
 // rate rises with it. Not thread-safe.
+//
+// A rate takes two latencies, and doubles from there, while threads far from a storage wait for nearly every read. So
+// kWithAnswers begins as TCP's window does: the depth grows by one with each read that comes, within twice the least
+// latency, until the threads wait no more. A link that is narrow gives answers as slowly, so that the first samples
+// share it with few others.
 class ReadDepth {
  public:
-  ReadDepth(std::uint64_t least, std::uint64_t most);
+  enum class Start : std::uint8_t { kAtLeast, kWithAnswers };
+  ReadDepth(std::uint64_t least, std::uint64_t most, Start start = Start::kAtLeast);
 
-  void completed(std::uint64_t latency_ns);  // of a read that had to wait
-  void taken(std::uint64_t now_ns);          // a thread took a sample
+  void completed(std::uint64_t latency_ns);       // of a read that had to wait
+  void taken(std::uint64_t now_ns, bool waited);  // a thread took a sample; it was not there yet
   std::uint64_t reads() const { return reads_; }
   std::uint64_t latency_ns() const { return latency_ns_; }  // as last measured; 0: not yet
 
@@ -28,6 +34,9 @@ class ReadDepth {
   const std::uint64_t least_;
   const std::uint64_t most_;
   std::uint64_t reads_;
+  bool grows_;                     // with each read that comes
+  bool waited_ = false;            // a thread did, in this period
+  std::uint64_t shortest_ns_ = 0;  // latency of all
   std::uint64_t latency_ns_ = 0;
   std::uint64_t lowest_ns_ = 0;         // latency that is believed; 0: not yet
   std::uint64_t lowest_before_ns_ = 0;  // the trial that runs; 0: none does

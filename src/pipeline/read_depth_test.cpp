@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 
 namespace feedline::pipeline {
 namespace {
@@ -27,7 +28,7 @@ Result run(ReadDepth& depth, double latency_ms, double interval_ms, double at_on
         std::max(latency_ms, reads > rate * latency_ms && rate >= at_once / latency_ms ? reads / rate : 0);
     now_ns += kMs / rate;
     depth.completed(static_cast<std::uint64_t>(latency * kMs));
-    depth.taken(static_cast<std::uint64_t>(now_ns));
+    depth.taken(static_cast<std::uint64_t>(now_ns), rate < 1 / interval_ms);
     last_rate = rate;
   }
   return {depth.reads(), last_rate * interval_ms};
@@ -64,6 +65,67 @@ TEST(ReadDepth, NeverLeavesItsBounds) {
   ReadDepth depth(4, 10);
   EXPECT_EQ(run(depth, 50, 0.1, 1000, 3).depth, 10u);
   EXPECT_EQ(ReadDepth(8, 3).reads(), 3u);
+}
+
+// The first samples of an epoch, one by one: reads that take `latency_ms`, and come no closer than `between_ms`; a
+// thread that takes one every `interval_ms`, in order. Gives how long it had to wait.
+double waited_ms(ReadDepth& depth, double latency_ms, double between_ms, double interval_ms, int samples) {
+  struct Read {
+    double began, comes;
+  };
+  std::deque<Read> under_way;
+  std::uint64_t ahead = 0;  // read, and not taken
+  double now = 0, last = 0, waited = 0;
+  const auto begin_more = [&](double at) {
+    while (under_way.size() + ahead < depth.reads()) {
+      last = std::max(at + latency_ms, last + between_ms);
+      under_way.push_back({at, last});
+    }
+  };
+  const auto let_come = [&](double until) {
+    while (!under_way.empty() && under_way.front().comes <= until) {
+      const Read read = under_way.front();
+      under_way.pop_front();
+      ++ahead;
+      depth.completed(static_cast<std::uint64_t>((read.comes - read.began) * kMs));
+      begin_more(read.comes);
+    }
+  };
+  begin_more(0);
+  for (int i = 0; i < samples; ++i, now += interval_ms) {
+    let_come(now);
+    const bool waits = ahead == 0;
+    if (waits) {
+      waited += under_way.front().comes - now;
+      now = under_way.front().comes;
+      let_come(now);
+    }
+    --ahead;
+    depth.taken(static_cast<std::uint64_t>(now * kMs) + 1, waits);
+    begin_more(now);
+  }
+  return waited;
+}
+
+TEST(ReadDepth, GrowsWithTheAnswersWhereTheFirstRateWouldTakeLong) {
+  ReadDepth far(128, 4096, ReadDepth::Start::kWithAnswers), slower(128, 4096);
+  // 667 reads under way carry it: 128, 256, 512 come in the first three latencies
+  EXPECT_LT(waited_ms(far, 200, 0.05, 0.3, 6000), 3 * 200);
+  EXPECT_GT(waited_ms(slower, 200, 0.05, 0.3, 6000), 4 * 200);
+  EXPECT_LE(far.reads(), 4 * 667u);
+}
+
+TEST(ReadDepth, GrowsNoFurtherWhereTheLinkIsNarrow) {
+  ReadDepth narrow(8, 4096, ReadDepth::Start::kWithAnswers);
+  waited_ms(narrow, 20, 1, 0.1, 4000);  // 20 under way fill it, and it never gives what the thread takes
+  EXPECT_GE(narrow.reads(), 20u);
+  EXPECT_LE(narrow.reads(), 4 * 20u + 1);
+}
+
+TEST(ReadDepth, GrowsNoMoreOnceNobodyWaits) {
+  ReadDepth depth(8, 4096, ReadDepth::Start::kWithAnswers);
+  waited_ms(depth, 5, 0.01, 1, 4000);  // 5 carry it
+  EXPECT_LE(depth.reads(), 4 * 5u);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ import made_records
 from running_processes import HANG_S
 
 from feedline import record
-from feedline.cli import exit_codes, outputs, parameters
+from feedline.cli import exit_codes, outputs, parameters, root
 
 
 def read_only_folder(tmp_path: Path) -> Path:
@@ -185,6 +185,16 @@ def test_an_option_that_is_mistyped_is_a_usage_error_with_the_right_one(
         status, said = called(*call)
         assert status == exit_codes.USAGE and meant in said, (call, said)
     assert not (tmp_path / "ran").exists() and not (tmp_path / "shards").exists()
+
+
+def test_braces_that_a_shell_has_expanded_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    for others, says in (
+        (["http://host/000.tar", "http://host/001.tar"], True),
+        (["shards/a.tar", "shards/b.tar"], False),
+        (["shards/1.tar"], False),
+    ):
+        assert root.run(["bench", "source", *others]) == exit_codes.USAGE
+        assert ("quote a source" in capsys.readouterr().err) is says, others
 
 
 def test_records_of_two_kinds_are_not_compared(run_record: Path, tmp_path: Path) -> None:

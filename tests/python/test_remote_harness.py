@@ -55,12 +55,16 @@ def test_bars_compare_within_a_round_and_leave_out_rounds_that_lack_one():
     measured = {
         (f"{kind}, http", reading.OURS): [{"cpu_s_per_gb": 1.2}, None, {"cpu_s_per_gb": 3.0}],
         (f"{kind}, http", reading.LIMIT): [{"cpu_s_per_gb": 1.0}, {"cpu_s_per_gb": 9.0}, {"cpu_s_per_gb": 2.0}],
-        ("epoch, local", training.STORED): [_epoch(rate=200, first=0.05)] * 2,
-        ("epoch, 50 ms", training.STORED): [_epoch(rate=150, first=0.15), _epoch(rate=190, first=0.20)],
+        ("epoch, local", training.STORED): [_epoch(rate=200, first=0.05, later=[_epoch(rate=100)])] * 2,
+        ("epoch, 50 ms", training.STORED): [
+            _epoch(rate=150, first=0.15),
+            _epoch(rate=190, first=0.20, later=[_epoch(rate=97)]),
+        ],
     }
     found = {bar["goal"]: bar["measured"] for bar in tables.bars(measured, [0, 50])}
     assert found[f"CPU per GB, {kind}, http: times libcurl's"] == [1.2, 1.5]
     assert found["epoch as stored at 50 ms: share of the local rate"] == [0.75, 0.95]
+    assert found["the same once reading ahead (second epoch) at 50 ms"] == [0.97]
     assert found["first batch at 50 ms, index present: round trips"] == pytest.approx([2, 3])
     assert found["epoch as stored at 0 ms: share of the local rate"] == []
 

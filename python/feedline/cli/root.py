@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -91,6 +92,8 @@ def run(arguments: list[str]) -> int:
         return exit_codes.INTERRUPTED
     except click.ClickException as error:
         error.show()
+        if "unexpected extra argument" in error.message and _differ_in_a_number(arguments):
+            click.echo("A shell expands braces and stars: quote a source, as in 'shards/{000..146}.tar'.", err=True)
         return exit_codes.USAGE
     except KeyboardInterrupt:
         click.echo("feedline: interrupted", err=True)
@@ -100,6 +103,11 @@ def run(arguments: list[str]) -> int:
     except (feedline.Error, OSError) as error:
         _show(error)
         return exit_codes.of(error)
+
+
+def _differ_in_a_number(arguments: list[str]) -> bool:
+    of_shards = {argument for argument in arguments if re.search(r"\d", argument)}
+    return len({re.sub(r"\d+", "0", argument) for argument in of_shards}) < len(of_shards)
 
 
 def _show(error: BaseException) -> None:
