@@ -20,13 +20,8 @@ namespace feedline::python {
 namespace {
 
 using HeightWidth = std::pair<int, int>;
-using LowHigh = std::pair<double, double>;
 using XY = std::array<double, 2>;
 
-Range range_of(LowHigh range) { return {range.first, range.second}; }
-std::optional<Range> range_of(const std::optional<LowHigh>& range) {
-  return range ? std::optional(range_of(*range)) : std::nullopt;
-}
 PadPosition position_of(bool center) { return center ? PadPosition::kCenter : PadPosition::kTopLeft; }
 
 void bind_warps(nb::class_<Dataset>& cls) {

@@ -34,7 +34,7 @@ std::unexpected<Error> cancelled(std::string what, std::shared_ptr<void> raised 
 }
 
 // A value as Python has it.
-nb::object in_python(const FunctionValue& value) {
+nb::object python_value(const FunctionValue& value) {
   if (value.absent) return nb::none();
   const ArrayView& array = value.array;
   if (value.content != Content::kArray)
@@ -115,7 +115,7 @@ Result<FunctionResult> PythonFunction::entered(const FunctionCall& call) const {
   nb::list names;
   for (const FunctionValue& value : call.values) {
     names.append(value.name);
-    values.append(in_python(value));
+    values.append(python_value(value));
   }
   const nb::tuple arguments = nb::make_tuple(names, values, call.seed, call.epoch, call.draw);
   values = nb::list();  // the function alone has them

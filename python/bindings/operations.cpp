@@ -22,11 +22,9 @@ namespace {
 
 using HeightWidth = std::pair<int, int>;
 using Sides = std::array<int, 4>;  // left, top, right, bottom
-using LowHigh = std::pair<double, double>;
 
 Size size_of_pair(HeightWidth size) { return {size.first, size.second}; }
 Padding padding_of(const Sides& sides) { return {sides[0], sides[1], sides[2], sides[3]}; }
-Range range_of(LowHigh range) { return {range.first, range.second}; }
 
 }  // namespace
 

@@ -5,7 +5,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "feedline/dataset.h"
@@ -27,6 +29,11 @@ void bind_geometry(nanobind::class_<Dataset>& cls);
 
 using Fields = std::vector<std::string>;  // that an operation is for; none: all
 using Color = std::array<std::uint8_t, 3>;
+using LowHigh = std::pair<double, double>;
+inline Range range_of(LowHigh range) { return {range.first, range.second}; }
+inline std::optional<Range> range_of(const std::optional<LowHigh>& range) {
+  return range ? std::optional(range_of(*range)) : std::nullopt;
+}
 // Appends and checks at once, so that a wrong argument is reported where it was written.
 Dataset appended(const Dataset& dataset, const Fields& fields, Operation operation);
 

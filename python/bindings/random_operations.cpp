@@ -17,14 +17,11 @@ using namespace nb::literals;
 namespace feedline::python {
 namespace {
 
-using LowHigh = std::pair<double, double>;
-using Noise = op::RandomErasing::Noise;
+using ErasingNoise = op::RandomErasing::Noise;
 
-Range range_of(LowHigh range) { return {range.first, range.second}; }
-
-Noise noise_of(const std::string& mode) {
-  if (mode == "pixel") return Noise::kValues;
-  return mode == "rand" ? Noise::kColour : Noise::kNone;
+ErasingNoise noise_of(const std::string& mode) {
+  if (mode == "pixel") return ErasingNoise::kValues;
+  return mode == "rand" ? ErasingNoise::kColour : ErasingNoise::kNone;
 }
 
 }  // namespace
@@ -41,7 +38,7 @@ void bind_random_operations(nb::class_<Dataset>& cls) {
           [](const Dataset& self, const Fields& fields, double p, LowHigh scale, LowHigh ratio,
              std::vector<float> value) {
             op::RandomErasing erasing{.p = p, .scale = range_of(scale), .ratio = range_of(ratio)};
-            if (value.empty()) erasing.noise = Noise::kValues;  // "random"
+            if (value.empty()) erasing.noise = ErasingNoise::kValues;  // "random"
             if (!value.empty()) erasing.value = std::move(value);
             return appended(self, fields, std::move(erasing));
           },

@@ -17,9 +17,6 @@ using namespace nb::literals;
 namespace feedline::python {
 namespace {
 
-using LowHigh = std::pair<double, double>;
-Range range_of(LowHigh range) { return {range.first, range.second}; }
-
 nb::list role_rows(const Dataset& self) {
   nb::list rows;
   for (const FieldRole& role : self.roles())
