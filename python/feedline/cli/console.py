@@ -38,7 +38,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str |
     """Prints a table: first column left, the others right."""
     shown = Table(title=title, title_justify="left", title_style="bold")
     for i, column in enumerate(columns):
-        shown.add_column(column, justify="left" if i == 0 else "right")
+        shown.add_column(column, justify="right" if i else "left", overflow="ellipsis" if i else "fold")
     for row in rows:
         shown.add_row(*row)
     OUT.print(shown)

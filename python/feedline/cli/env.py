@@ -127,7 +127,7 @@ for _verb in (export, create, list_, clean):
 
 def _by(*kinds: str) -> str:
     locks = [kind for kind in kinds if kind != "snapshot"]
-    return f" of what a {locks[0]} tells" if locks else ", file by file"
+    return f" of what {locks[0]} tells" if locks else ", file by file"
 
 
 def _row(each: Difference) -> tuple[str, str, str, str]:

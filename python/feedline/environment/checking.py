@@ -44,6 +44,14 @@ class Case:
         """Every listed file, compared with its package once, however many checks ask."""
         return look_at(self.seen, self.deep)
 
+    def reinstalls(self, owner: str) -> str:
+        """The command by which its manager installs the same version of `owner`, a name in :attr:`files`, again."""
+        over = {clash.package for clash in self.files.clashes}
+        of_conda = {one.name: one.version for one in self.seen.packages if one.name not in over}
+        if owner in of_conda:
+            return f"conda install --force-reinstall {owner}={of_conda[owner]}"
+        return f"pip install --force-reinstall --no-deps {owner}"
+
     @cached_property
     def needs(self) -> list[Need]:
         """Requirements of Python packages that are not met."""

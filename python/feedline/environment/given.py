@@ -30,7 +30,7 @@ def listing_at(path: str | os.PathLike[str], python: str | None = None) -> Listi
     place = Path(path)
     if place.is_dir():
         return seen_listing(read_environment(place))
-    if place.suffix == ".json":
+    if place.suffix == ".json" and not _is_for_conda(place):
         return _snapshot(place)
     return read_lock(place, platform_name(), python)
 
@@ -56,6 +56,14 @@ def read_snapshot(path: str | os.PathLike[str]) -> dict[str, Any]:
     if version != VERSION:
         raise ConfigError(f"{os.fspath(path)} is a snapshot of version {version}; version {VERSION} is known here")
     return value
+
+
+def _is_for_conda(place: Path) -> bool:
+    """Whether a JSON file is an environment.yml in JSON, which is YAML: `conda export --format environment-json`."""
+    try:
+        return "dependencies" in json.loads(place.read_bytes())
+    except (ValueError, RecursionError, TypeError):
+        return False
 
 
 def _snapshot(place: Path) -> Listing:

@@ -53,6 +53,7 @@ def pins_of(seen: Environment) -> tuple[Pin, ...]:
         Pin(
             one.name, "conda", one.version, build=one.build, channel=one.channel, url=one.url,
             hashes=tuple(f"{kind}:{value}" for kind, value in (("sha256", one.sha256), ("md5", one.md5)) if value),
+            content=one.content,
         )
         for one in seen.packages
     ]  # fmt: skip
@@ -67,8 +68,7 @@ def fingerprint_of(python: str | None, platform: str, pins: tuple[Pin, ...]) -> 
     """
     lines = [f"python {python} {platform}"]
     for pin in pins:
-        what = pin.sha256 or next(iter(pin.hashes), "") if pin.manager == "conda" else pin.content
-        lines.append(f"{pin.manager} {pin.name} {pin.version} {pin.build} {what}")
+        lines.append(f"{pin.manager} {pin.name} {pin.version} {pin.build} {pin.content}")
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]
 
 

@@ -67,14 +67,20 @@ class Environment:
         channel: str = "conda-forge",
         files: Contents | None = None,
         depends: tuple[str, ...] = (),
+        noarch: bool = False,
     ) -> Path:
-        """Installs a package as conda does; gives its file of conda-meta."""
+        """Installs a package as conda does; gives its file of conda-meta.
+
+        `noarch`: for any Python. conda's `paths_data` has its paths as in the archive, `files` where they came to lie.
+        """
+        site = f"{self.site.relative_to(self.prefix)}/"
         files = {f"share/{name}.txt": f"{name} {version}".encode()} if files is None else files
         paths = []
         for path, content in files.items():
             write(self.prefix / path, content)
             digest = hashlib.sha256(content).hexdigest()
-            paths.append({"_path": path, "path_type": "hardlink", "sha256": digest, "size_in_bytes": len(content)})
+            told = f"site-packages/{path.removeprefix(site)}" if noarch and path.startswith(site) else path
+            paths.append({"_path": told, "path_type": "hardlink", "sha256": digest, "size_in_bytes": len(content)})
         file = f"{name}-{version}-{build}"
         folder = f"https://conda.anaconda.org/{channel}/linux-64"
         meta = {
@@ -87,23 +93,28 @@ class Environment:
             "url": f"{folder}/{file}.conda",
             "sha256": hashlib.sha256(file.encode()).hexdigest(),
             "depends": list(depends),
-            "files": [one["_path"] for one in paths],
+            "files": list(files),
             "paths_data": {"paths_version": 1, "paths": paths},
         }
+        if noarch:
+            meta["noarch"] = "python"
         write(self.prefix / f"conda-meta/{file}.json", json.dumps(meta).encode())
         return self.prefix / f"conda-meta/{file}.json"
 
-    def conda_project(self, name: str, version: str, *, depends: tuple[str, ...] = ()) -> None:
-        """A Python package by conda, with the dist-info that it has."""
+    def conda_project(
+        self, name: str, version: str, *, depends: tuple[str, ...] = (), requires: str = "", noarch: bool = False
+    ) -> Path:
+        """A Python package by conda, with the dist-info that it has; gives its file of conda-meta."""
         site = str(self.site.relative_to(self.prefix))
         info = f"{site}/{name}-{version}.dist-info"
         files = {
             f"{site}/{name}/__init__.py": f"# {name} {version}, by conda\n".encode(),
-            f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode(),
+            f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{requires}".encode(),
             f"{info}/INSTALLER": b"conda\n",
             f"{info}/RECORD": f"{name}/__init__.py,,\n".encode(),
         }
-        self.conda(name, version, build="py311_0", files=files, depends=("python >=3.11,<3.12.0a0", *depends))
+        needs = ("python >=3.11,<3.12.0a0", *depends)
+        return self.conda(name, version, build="py311_0", files=files, depends=needs, noarch=noarch)
 
     def torch(self, version: str = "2.9.0+cu128", *, cuda: str | None = "12.8", library: bytes = b"") -> None:
         """torch, as far as its files tell what it was built for."""

@@ -60,6 +60,7 @@ def a_conda(folder: Path) -> Environment:
     made = Environment(folder / "conda", "conda")
     made.conda_project("numpy", "2.1.0")
     made.conda_project("pandas", "2.2.0", depends=("numpy >=1.26,<3", "__glibc >=2.17"))
+    made.conda_project("click", "8.1.7", noarch=True)
     made.project("einops", "0.8.0")
     return made
 
@@ -82,6 +83,18 @@ def broken_conda_meta(folder: Path) -> tuple[Environment, Planted]:
 def broken_conda_meta_without_a_name(folder: Path) -> tuple[Environment, Planted]:
     made = a_conda(folder)
     made.conda("zlib").write_text("[1, 2]")
+    return made, {}
+
+
+def broken_conda_meta_of_a_project(folder: Path) -> tuple[Environment, Planted]:
+    made = a_conda(folder)
+    made.conda_project("rich", "13.9.4", noarch=True).write_bytes(b"")
+    return made, {}
+
+
+def broken_conda_meta_gone(folder: Path) -> tuple[Environment, Planted]:
+    made = a_conda(folder)
+    made.conda_project("rich", "13.9.4", noarch=True).unlink()
     return made, {}
 
 
@@ -131,6 +144,15 @@ def half_installed_conda(folder: Path) -> tuple[Environment, Planted]:
     return made, {}
 
 
+def half_installed_by_pip_uninstall(folder: Path) -> tuple[Environment, Planted]:
+    """`pip uninstall` removes conda's files, too, and leaves its conda-meta."""
+    made = a_conda(folder)
+    shutil.rmtree(made.site / "click")
+    (made.site / "click-8.1.7.dist-info/METADATA").unlink()
+    (made.site / "click-8.1.7.dist-info/RECORD").unlink()
+    return made, {}
+
+
 def two_versions(folder: Path) -> tuple[Environment, Planted]:
     made = a_venv(folder)
     made.project("numpy", "1.26.4")
@@ -148,6 +170,14 @@ def pip_over_conda_upgraded(folder: Path) -> tuple[Environment, Planted]:
     made = a_conda(folder)
     shutil.rmtree(made.site / "numpy-2.1.0.dist-info")
     made.project("numpy", "2.2.0")
+    return made, {}
+
+
+def pip_over_conda_noarch(folder: Path) -> tuple[Environment, Planted]:
+    """What pip's uninstallation leaves of conda's dist-info is not half a package."""
+    made = a_conda(folder)
+    (made.site / "click-8.1.7.dist-info/METADATA").unlink()
+    made.project("click", "8.1.8")
     return made, {}
 
 
@@ -569,6 +599,35 @@ def test_gpus_are_known_where_nvml_fails(tmp_path: Path) -> None:
     assert (graphics.driver, graphics.names) == ("580.65.06", ("NVIDIA A100-SXM4-80GB",)) and graphics.note
     assert [one.code for one in verdict(made.prefix, graphics=graphics).findings] == ["torch_cpu_build"]
     assert graphics_of(tmp_path / "empty", "libnowhere-nvml.so") == Graphics()
+
+
+def test_conda_is_asked_to_repair_what_is_condas(tmp_path: Path) -> None:
+    made = a_conda(tmp_path)
+    made.conda("libjpeg", "9.5", files={f"lib/part{i}": b"x" for i in range(3)})
+    (made.prefix / "lib/part1").unlink()
+    write(made.prefix / "lib/part2", b"by hand")
+    (made.site / "einops/__init__.py").unlink()
+    fixes = {one.about["package"]: one.fix for one in verdict(made.prefix).findings if one.severity == "error"}
+    assert "conda install --force-reinstall libjpeg=9.5" in fixes["libjpeg"]
+    assert "pip install --force-reinstall --no-deps einops" in fixes["einops"]
+    shutil.rmtree(made.site / "click")
+    for name in ("METADATA", "RECORD"):
+        (made.site / "click-8.1.7.dist-info" / name).unlink()
+    half = [one for one in verdict(made.prefix).findings if one.code == "half_installed"]
+    assert [one.fix for one in half] == ["Make it whole: conda install --force-reinstall click=8.1.7"]
+
+
+def test_a_broken_file_of_conda_meta_is_told_once(tmp_path: Path) -> None:
+    made, _ = broken_conda_meta_of_a_project(tmp_path)
+    assert [one.about for one in verdict(made.prefix).findings] == [
+        {"file": str(made.prefix / "conda-meta/rich-13.9.4-py311_0.json")}
+    ]
+
+
+def test_what_a_package_of_conda_lacks_is_told_once(tmp_path: Path) -> None:
+    made = a_conda(tmp_path)
+    made.conda_project("rich", "13.9.4", depends=("mdurl >=0.1,<1",), requires="Requires-Dist: mdurl~=0.1\n")
+    assert [one.fix for one in verdict(made.prefix).findings] == ['conda install "mdurl >=0.1,<1"']
 
 
 def test_large_files_are_compared_by_size_but_deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,17 @@ dependencies:
 {URL}/{HERE}/python-3.11.7-h0_cpython.conda#sha256:{SHA}
 {URL}/{HERE}/numpy-2.1.0-py311_0.tar.bz2#{"b" * 32}
 """,
+    "list.txt": f"""# This file may be used to create an environment using:
+# $ conda create --name <env> --file <this file>
+# platform: {HERE}
+einops=0.8.0=pypi_0
+numpy=2.1.0=py311_0
+conda-forge::python==3.11.7=h0_cpython
+""",
+    "environment.json": """
+{"name": "x", "channels": ["conda-forge"], "dependencies": ["python==3.11.7=h0_cpython", "numpy=2.1.0=py311_0",
+ {"pip": ["einops==0.8.0"]}]}
+""",
     "conda-lock.yml": f"""
 version: 1
 metadata:
@@ -169,6 +180,7 @@ def test_what_locks_say(tmp_path: Path) -> None:
     specs = {"scipy": ("conda", ">=1.10,<2", "")}
     assert of(read("environment.yml", tmp_path)) == {**conda, **specs, "zlib": ("conda", "1.3.*", ""), **einops}
     assert of(read("explicit.txt", tmp_path)) == conda
+    assert of(read("list.txt", tmp_path)) == of(read("environment.json", tmp_path)) == {**conda, **einops}
     assert of(read("conda-lock.yml", tmp_path)) == {**conda, **einops}
     assert of(read("pixi.lock", tmp_path)) == {**conda, **einops}
     assert of(read("pixi.toml", tmp_path)) == {**conda, "numpy": ("conda", "2.1.0", ""), **specs, **einops}
@@ -289,6 +301,24 @@ def test_installers_and_paths_do_not_count_and_one_byte_does(tmp_path: Path) -> 
     assert [(one.name, one.what) for one in compare(*(listing_at(made[i].prefix) for i in (0, 2)))] == [
         ("x", "content")
     ]
+
+
+def test_what_conda_records_of_an_archive_does_not_count_and_its_files_do(tmp_path: Path) -> None:
+    """Clones and lists of @EXPLICIT with MD5 have no SHA-256; conda and py-rattler tell paths of noarch apart."""
+    made = [Environment(tmp_path / name, "conda") for name in "abcd"]
+    metas = [one.conda_project("click", "8.1.7", noarch=i < 2) for i, one in enumerate(made)]
+    metas[1].write_text(json.dumps({**json.loads(metas[1].read_text()), "sha256": None, "md5": "b" * 32}))
+    value = {**json.loads(metas[2].read_text()), "sha256": SHA}  # packed anew
+    value["paths_data"]["paths"] += [
+        {"_path": "bin/click", "path_type": "unix_python_entry_point", "sha256": SHA},
+        {"_path": "lib/click.pyc", "path_type": "pyc_file", "sha256": SHA},
+        {"_path": "bin/clack", "path_type": "softlink", "sha256": SHA},
+    ]
+    metas[2].write_text(json.dumps(value))
+    metas[3].write_text(metas[3].read_text().replace('"size_in_bytes"', '"sha256": "' + SHA + '", "size_in_bytes"', 1))
+    prints = [snapshot_of(read_environment(one.prefix))["fingerprint"] for one in made]
+    assert prints[0] == prints[1] == prints[2] != prints[3]
+    assert [differences(made[0], other) for other in made[1:]] == [[], [], [("click", "content")]]
 
 
 def test_each_difference_by_its_kind(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ def _judges(case: Case) -> Told:
     for owner, paths in case.files.altered.items():
         yield told(
             "altered_files", "warning", f"{owner}: {names(paths)} differs from what was installed",
-            fix=f"Keep the change elsewhere, then pip install --force-reinstall --no-deps {owner}",
+            fix=f"Keep the change elsewhere, then {case.reinstalls(owner)}",
             package=owner, files=len(paths),
         )  # fmt: skip
 

@@ -6,23 +6,23 @@ from ..checking import ENVIRONMENT, Case, Check, Told, page, told
 from ..reading.wheels import leftovers_in
 
 HALF = Threshold(0.5, "of a package's files are gone: more than a few that somebody removed")
-_SAYS = "Make it whole: pip install --force-reinstall --no-deps {}"
+_SAYS = "Make it whole: {}"
 
 
 def _judges(case: Case) -> Told:
     seen = case.seen
-    for one in (one for one in seen.distributions if not one.is_systems):
+    for one in (one for one in seen.distributions if not one.is_systems and not seen.is_condas(one)):
         managed = one.installer in ("", "pip", "uv") and not one.is_egg
         lacking = "METADATA" if not one.has_metadata and not one.is_egg else "RECORD"
         if (lacking == "METADATA" or (managed and not one.has_record)) and one.folder.is_dir():
             yield told(
                 "half_installed", "error", f"{one.name} {one.version}: {one.folder} has no {lacking}",
-                fix=_SAYS.format(one.name), package=one.name,
+                fix=_SAYS.format(case.reinstalls(one.name)), package=one.name,
             )  # fmt: skip
     for owner, (gone, count) in case.files.half.items():
         yield told(
             "half_installed", "error", f"{owner}: {gone} of its {count} files are not there",
-            fix=_SAYS.format(owner), package=owner,
+            fix=_SAYS.format(case.reinstalls(owner)), package=owner,
         )  # fmt: skip
     for path in leftovers_in(seen.place.site):
         yield told(

@@ -8,7 +8,7 @@ def _judges(case: Case) -> Told:
     for owner, paths in case.files.missing.items():
         yield told(
             "missing_files", "error", f"{owner} installed {names(paths)}, which is not there",
-            fix=f"Reinstall it by the manager that installed it: pip install --force-reinstall --no-deps {owner}",
+            fix=f"Reinstall it by the manager that installed it: {case.reinstalls(owner)}",
             package=owner, files=len(paths),
         )  # fmt: skip
 

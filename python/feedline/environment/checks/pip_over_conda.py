@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pip wrote over files that conda installed."""
+"""Files that pip and conda both installed."""
 
 import os
 
@@ -12,8 +12,8 @@ def _judges(case: Case) -> Told:
         paths = [os.path.relpath(path, case.seen.place.prefix) for path in clash.paths]
         yield told(
             "pip_over_conda", "error",
-            f"{one.name} {one.version}, which {one.installer or 'pip'} installed, lies over conda's {clash.package}: "
-            f"both own {names(paths)}",
+            f"{one.name} {one.version}, which {one.installer or 'pip'} installed, and conda's {clash.package} both own "
+            f"{names(paths)}",
             fix=f"Have one owner: conda remove --force {clash.package}, then pip install --force-reinstall "
             f"{one.name}; or "
             f"pip uninstall {one.name}, then conda install --force-reinstall {clash.package}",
@@ -24,13 +24,12 @@ def _judges(case: Case) -> Told:
 CHECK = Check(
     page(
         code="pip_over_conda",
-        title="pip wrote over files of conda",
-        means="Both managers believe that the files are theirs. What runs is pip's, what conda solves with is its own "
-        "version, and its next update mixes them. conda-pack refuses such an environment.",
+        title="pip and conda own the same files",
+        means="Both managers believe that the files are theirs. What runs is the version that was written last, what "
+        "conda solves with is its own, and the next update mixes them. conda-pack refuses such an environment.",
         recognised="A path that RECORD of a project lists, which conda did not install, and a file of conda-meta, too.",
         to_do="Leave each package to one manager: conda first, then pip for what conda has not.",
-        example="numpy 2.1.0, which pip installed, lies over conda's numpy: both own "
-        "lib/python3.11/site-packages/numpy/...",
+        example="numpy 2.1.0, which pip installed, and conda's numpy both own lib/python3.11/site-packages/numpy/...",
     ),
     OWNERS,
     _judges,

@@ -1,29 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """A package needs another that is not there, or is of a version that it does not take."""
 
-from ...findings import Abstention
+from ...findings import Abstention, Finding
 from ..checking import NEEDS, Case, Check, Told, page, told
-from ..requiring import conda_unmet
+from ..requiring import Need, conda_unmet
 
 
 def _judges(case: Case) -> Told:
+    of_conda, judged = conda_unmet(case.seen)
+    said = {(need.owner, need.name) for need in of_conda}  # the metadata of conda's Python packages say the same again
     for need in case.needs:
-        if need.of_torch_set:
-            continue  # torch_set says it
-        has = f"{need.name} {need.has} is here" if need.has else f"no {need.name} is here"
-        yield told(
-            "unmet_requirement", "error", f"{need.owner} needs {need.wants}, and {has}",
-            fix=f'pip install "{need.wants}"', package=need.owner, requirement=need.wants,
-        )  # fmt: skip
-    found, judged = conda_unmet(case.seen)
-    for need in found:
-        has = f"{need.name} {need.has} is here" if need.has else f"no {need.name} is here"
-        yield told(
-            "unmet_requirement", "error", f"conda's {need.owner} needs {need.wants}, and {has}",
-            fix=f'conda install "{need.wants}"', package=need.owner, requirement=need.wants,
-        )  # fmt: skip
+        if not need.of_torch_set and (need.owner, need.name) not in said:  # torch_set says the others
+            yield _told(need, need.owner, f'pip install "{need.wants}"')
+    for need in of_conda:
+        yield _told(need, f"conda's {need.owner}", f'conda install "{need.wants}"')
     if not judged:
         yield Abstention("unmet_requirement", "versions that conda packages need: pip install 'feedline[env]'")
+
+
+def _told(need: Need, owner: str, fix: str) -> Finding:
+    has = f"{need.name} {need.has} is here" if need.has else f"no {need.name} is here"
+    evidence = f"{owner} needs {need.wants}, and {has}"
+    return told("unmet_requirement", "error", evidence, fix=fix, package=need.owner, requirement=need.wants)
 
 
 CHECK = Check(

@@ -16,7 +16,6 @@ def environment(listing: Listing, name: str) -> str:
         f"name: {quoted(name)}",
         "channels:",
         *(f"  - {quoted(one)}" for one in listing.channels or ("conda-forge",)),
-        "  - nodefaults",
         "dependencies:",
         *(f"  - {quoted(f'{pin.name}={pin.version}={pin.build}')}" for pin in conda),
     ]

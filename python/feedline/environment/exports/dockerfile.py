@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Dockerfile that holds its own locks."""
+"""A Dockerfile that holds its own locks, written by `printf`: here-documents need BuildKit, or Buildah 1.33."""
 
 from __future__ import annotations
+
+import re
+import shlex
 
 from ..locks.listing import Listing
 from .conda_forms import explicit
@@ -17,7 +20,6 @@ def dockerfile(listing: Listing, name: str) -> str:
     conda, pip = listing.of("conda"), listing.of("pip")
     flags = "--gpus all " if (listing.facts.get("torch") or {}).get("cuda") else ""
     lines = [
-        "# syntax=docker/dockerfile:1",
         f"# {name}: Python {listing.python}, {listing.platform}, fingerprint {listing.fingerprint}",
         f"# docker build -t {name} - < Dockerfile",
         "# Workers hand batches over in /dev/shm, of which a container has 64 MB unless it is given more; 8888 "
@@ -29,8 +31,9 @@ def dockerfile(listing: Listing, name: str) -> str:
         lock = requirements(listing, name)
         hashed = "--require-hashes " if all(pin.hashes for pin in pip) else ""
         run = "micromamba run -n base pip" if conda else "pip"
-        lines += ["COPY <<'LOCK' /tmp/requirements.txt", lock.rstrip("\n"), "LOCK"]
-        lines += [f"RUN {run} install --no-cache-dir {hashed}--no-deps -r /tmp/requirements.txt"]
+        lines += _with_lock(
+            lock, "/tmp/requirements.txt", f"{run} install --no-cache-dir {hashed}--no-deps -r /tmp/requirements.txt"
+        )
     if not conda:
         lines += [f"RUN useradd --create-home {_USER}", f"USER {_USER}"]
     return "\n".join([*lines, "WORKDIR /work", 'CMD ["python"]']) + "\n"
@@ -39,8 +42,20 @@ def dockerfile(listing: Listing, name: str) -> str:
 def _of_conda(listing: Listing, name: str) -> list[str]:
     return [
         f"FROM {_CONDA_BASE}",  # its user is mambauser, not root
-        "COPY <<'LOCK' /tmp/explicit.txt",
-        explicit(listing, name).rstrip("\n"),
-        "LOCK",
-        "RUN micromamba install --yes --name base --file /tmp/explicit.txt && micromamba clean --all --yes",
+        *_with_lock(
+            explicit(listing, name),
+            "/tmp/explicit.txt",
+            "micromamba install --yes --name base --file /tmp/explicit.txt && micromamba clean --all --yes",
+        ),
+    ]
+
+
+def _with_lock(lock: str, file: str, command: str) -> list[str]:
+    """One layer: the lock, a line each, and what is installed by it."""
+    lines = re.sub(r" *\\\n *", " ", lock).splitlines()
+    return [
+        "RUN printf '%s\\n' \\",
+        *(f"    {shlex.quote(line)} \\" for line in lines),
+        f"    > {file} \\",
+        f" && {command}",
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""environment.yml, lists of @EXPLICIT (CEP 23), conda-lock.yml."""
+"""environment.yml, what `conda list --export` writes, lists of @EXPLICIT (CEP 23), conda-lock.yml."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from ...errors import ConfigError
+from ...machine.packages import normalised
 from ..needed import needed
 from ..reading.conda import channel_name
 from .listing import Listing, Pin
@@ -52,6 +53,20 @@ def conda_pin(text: str, source: str) -> Pin:
     fuzzy = re.fullmatch(r"=\s*([^=<>!,*|\s]+?)(\.?\*)?", rest)
     spec = f"{fuzzy[1]}.*" if fuzzy else rest.replace(" ", "")
     return Pin(found["name"], "conda", spec=spec, channel=channel)
+
+
+LIST = "$ conda create --name <env> --file <this file>"  # in the head of files for conda, with or without @EXPLICIT
+_OF_PIP = "pypi_0"
+
+
+def read_list(text: str, source: str, platform: str, python: str) -> Listing:
+    """``name=version=build`` lines of `conda list --export`, or specs of `conda export --format requirements`."""
+    told = re.search(r"^#\s*platform:\s*(\S+)", text, re.MULTILINE)
+    pins = [conda_pin(line, source) for line in map(str.strip, text.splitlines()) if line and line[0] not in "#@"]
+    pins = [Pin(normalised(one.name), "pip", one.version) if one.build == _OF_PIP else one for one in pins]
+    own = next((pin.version for pin in pins if pin.name == "python"), "")
+    complete = bool(pins) and all(pin.version for pin in pins)
+    return Listing(source, "conda list", tuple(pins), python=own, complete=complete, platform=told[1] if told else "")
 
 
 def read_explicit(text: str, source: str, platform: str, python: str) -> Listing:

@@ -22,7 +22,8 @@ class Pin:
         url: of the archive, or where a project is from if not from an index; "": not told.
         hashes: any of these is right, as ``sha256:...``; empty: not told.
         tags: of the wheel that was installed; empty: not told, or it was built here.
-        content: as of :attr:`feedline.environment.reading.wheels.Installed.content`; "": not told.
+        content: of the installed files, as of :attr:`feedline.environment.reading.wheels.Installed.content`, or of
+            conda's packages alike; "": not told.
     """
 
     name: str
@@ -47,8 +48,8 @@ class Listing:
 
     Attributes:
         source: the file, for people.
-        kind: "snapshot", "environment.yml", "explicit", "conda-lock", "pixi.lock", "pixi.toml", "uv.lock", "pylock",
-            "requirements".
+        kind: "snapshot", "environment.yml", "conda list", "explicit", "conda-lock", "pixi.lock", "pixi.toml",
+            "uv.lock", "pylock", "requirements".
         pins: the packages.
         python: version that it is for, exact or a spec; "": not told.
         channels: in their order.

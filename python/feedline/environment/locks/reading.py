@@ -19,8 +19,8 @@ def read_lock(path: str | os.PathLike[str], platform: str, python: str | None) -
     """The listing of a lock: for one platform and Python, where it is for several.
 
     Args:
-        path: environment.yml, a list of @EXPLICIT, conda-lock.yml, pixi.lock, pixi.toml, uv.lock, pylock.toml, or a
-            file of requirements, told by its name and content.
+        path: environment.yml or .json, a list of @EXPLICIT or of `conda list --export`, conda-lock.yml, pixi.lock,
+            pixi.toml, uv.lock, pylock.toml, or a file of requirements, told by its name and content.
         platform: as ``linux-64``.
         python: as ``3.11.2``; None: what markers say of it is by the Python that runs this.
 
@@ -59,13 +59,15 @@ def _reader(name: str, text: str) -> tuple[str, Reader]:
         raise ConfigError(f"{name} is no lock that is known here: uv.lock, pixi.lock, pixi.toml, pylock.toml")
     if any(line.strip() == "@EXPLICIT" for line in text.splitlines()):
         return "list of @EXPLICIT", conda_files.read_explicit
-    if name.endswith((".yml", ".yaml")):
+    if conda_files.LIST in text:
+        return "list of conda", conda_files.read_list
+    if name.endswith((".yml", ".yaml", ".json")):
         if "\nmetadata:" in f"\n{text}" and "\npackage:" in f"\n{text}":
             return "conda-lock.yml", conda_files.read_conda_lock
         return "environment.yml", conda_files.read_environment
     if name.endswith((".txt", ".in")):
         return "file of requirements", requirements.read
     raise ConfigError(
-        f"{name} is no snapshot and no lock that is known here: environment.yml, a list of @EXPLICIT, conda-lock.yml, "
-        "pixi.lock, pixi.toml, uv.lock, pylock.toml, requirements.txt"
+        f"{name} is no snapshot and no lock that is known here: environment.yml, a list of @EXPLICIT or of conda list "
+        "--export, conda-lock.yml, pixi.lock, pixi.toml, uv.lock, pylock.toml, requirements.txt"
     )

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -55,6 +56,19 @@ class CondaPackage:
         )
 
     @cached_property
+    def content(self) -> str:
+        """The same wherever this package is installed, and by whom: a hash over its files and their hashes as packed.
+
+        Left out is what is made at the installation: links, ``.pyc``, and scripts of entry points. "": it tells none.
+        """
+        lines = [
+            f"{one['_path']} {one['sha256']}"
+            for one in self.listed
+            if one.get("sha256") and one.get("path_type", "hardlink") == "hardlink" and one["_path"][-4:] != ".pyc"
+        ]
+        return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:32] if lines else ""
+
+    @cached_property
     def paths(self) -> frozenset[str]:
         """All that it installed, relative to the prefix."""
         return frozenset(str(one["_path"]) for one in self.listed)
@@ -97,9 +111,11 @@ def channel_name(channel: str) -> str:
 def _package(value: Mapping[str, Any], file: Path, prefix: Path) -> CondaPackage:
     url = str(value.get("url") or "")
     data = value.get("paths_data") or {}
-    listed = [{**one, "_path": one["_path"]} for one in data.get("paths") or ()]
+    names = [str(path) for path in value.get("files") or ()]
+    moved = _moved(names) if value.get("noarch") == "python" else {}
+    listed = [{**one, "_path": _installed_as(str(one["_path"]), moved)} for one in data.get("paths") or ()]
     if not listed:
-        listed = [{"_path": path} for path in value.get("files") or ()]
+        listed = [{"_path": path} for path in names]
     return CondaPackage(
         name=str(value["name"]),
         version=str(value["version"]),
@@ -114,6 +130,21 @@ def _package(value: Mapping[str, Any], file: Path, prefix: Path) -> CondaPackage
         prefix=prefix,
         listed=tuple(listed),
     )
+
+
+def _moved(names: Iterable[str]) -> dict[str, str]:
+    """Where folders of a noarch Python package went, by what was installed."""
+    inner = "/site-packages/"
+    site = next((name[: name.index(inner) + len(inner)] for name in names if inner in name), "")
+    return {"python-scripts/": "bin/"} | ({inner[1:]: site} if site else {})
+
+
+def _installed_as(path: str, moved: Mapping[str, str]) -> str:
+    """Where a path came to lie: `paths_data` of conda, not of py-rattler, has those of noarch packages as packed."""
+    for folder, place in moved.items():
+        if path.startswith(folder):
+            return place + path.removeprefix(folder)
+    return path
 
 
 def _whole(value: Any) -> int | None:
