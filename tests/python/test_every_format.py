@@ -145,12 +145,19 @@ def run(dataset: feedline.Dataset, batch_size: int, state: Any = None, **options
         return [(loader.last_samples, b"".join(map(content, batch))) for batch in loader]
 
 
+def images(dataset: feedline.Dataset) -> bytes:
+    with dataset.loader(COUNT, output="numpy") as loader:
+        return bytes(next(iter(loader)).image.tobytes())
+
+
 @pytest.mark.parametrize("name", [*PHOTOS, *OTHERS])
 def test_order_threads_ranks_and_resume(sources: dict[str, feedline.Dataset], name: str) -> None:
     dataset = sources[name]
     assert len(dataset) == COUNT
     plain = run(dataset, 5, shuffle=False, epochs=1)
     assert [sample for samples, _ in plain for sample in samples] == list(range(COUNT))
+    if name in PHOTOS and name not in ANNOTATED:
+        assert images(dataset) == images(sources["folder"]), "the same photos in the same order"
     whole = run(dataset, 6)
     orders = [[sample for samples, _ in batches for sample in samples] for batches in (whole[:3], whole[3:])]
     assert orders[0] != orders[1]

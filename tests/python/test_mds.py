@@ -106,7 +106,8 @@ def test_lines_are_read_as_streaming_reads_them(tmp_path: Path, form: str) -> No
             np.testing.assert_array_equal(batch._asdict()[name], numbers, strict=True)
         assert verifying.verify(source).findings == []
     with serving(tmp_path) as server:
-        assert [feedline.open(server.url("a/index.json"))[i].t for i in range(4)] == texts
+        for name in "ab":
+            assert [feedline.open(server.url(f"{name}/index.json"))[i].t for i in range(4)] == texts
 
 
 def test_lines_are_packed(tmp_path: Path) -> None:
@@ -132,6 +133,24 @@ def test_a_damaged_line_is_named_and_left_out(tmp_path: Path) -> None:
     with dataset.loader(1, output="numpy", on_error="skip", error_budget=1) as loader:
         assert sorted(int(batch.n[0]) for batch in loader) == [0, 1, 2, 3, 4, 6, 7]
     assert [finding.code for finding in feedline.inspect(source).findings] == ["bad_sample"]
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_the_table_of_another_shard_is_found_out(tmp_path: Path, form: str) -> None:
+    """Both shards have as many samples and bytes; a sample is what was written, or an error."""
+    texts = ["a" * 5, "b" * 9, "c", "d" * 6, "e" * 2, "f" * 7]
+    source = made_mds.write(tmp_path / "x", {"s": "str", "t": "str"}, [{"s": t, "t": t} for t in texts], 2, form=form)
+    first, second = (source / f"shard.0000{i}.{form}.meta" for i in range(2))
+    tables = first.read_bytes(), second.read_bytes()
+    first.write_bytes(tables[1])
+    second.write_bytes(tables[0])
+    dataset = feedline.open(source)
+    for i, text in enumerate(texts):
+        try:
+            assert dataset[i].t == text
+        except feedline.DataError as error:
+            assert (error.record, f".{form}" in str(error.shard)) == (i, True)
+    assert verifying.verify(source).sound is False
 
 
 def test_streams_are_mixed_by_the_columns_that_they_share(tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ Split split_sized(Bytes sample, const Columns& columns, std::span<Bytes> values)
 Split split_separated(std::string_view line, const SampleSchema& schema, std::span<Bytes> values) {
   if (!line.ends_with(schema.newline)) return Wrong("it does not end as a line");
   line.remove_suffix(schema.newline.size());
+  if (line.contains(schema.newline)) return Wrong("it is more than one line");
   std::size_t cells = 0;
   for (bool is_last = false; !is_last; ++cells) {
     const std::size_t end = line.find(schema.separator);

@@ -42,6 +42,9 @@ TEST(SampleLayout, CellsAreBetweenSeparators) {
   EXPECT_EQ(split("1::2::a:b\r\n", schema(SampleLayout::kSeparated, "::", "\r\n")), "1|2|a:b");
   EXPECT_TRUE(cells("1,2\n").contains("it has 2 cells, and there are 3 columns"));
   EXPECT_TRUE(cells("1,2,3,4\n").contains("it has 4 cells"));
+  EXPECT_EQ(cells("1,2,3\n1,2,3\n"), "error: it is more than one line");
+  EXPECT_EQ(cells("1,2\n,3\n"), "error: it is more than one line") << "no cell has a line's end: nothing is quoted";
+  EXPECT_EQ(split("1::2::\n\r\r\n", schema(SampleLayout::kSeparated, "::", "\r\n")), "1|2|\n\r");
   for (const std::string_view cut : {"", "1,2,3", "1,2,3\r"}) EXPECT_EQ(cells(cut), "error: it does not end as a line");
 }
 
