@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -220,6 +221,11 @@ TEST_P(DeviceContract, MakesRowsOfKeptImages) {
                        .flags = row % 2 == 0 ? cuda::KeptRow::kMirrored : 0u,
                        .border = static_cast<std::uint32_t>(row % 4),
                        .fill = 0x030201};
+    if (row % 2 == 1) {
+      kept.colours = 2;
+      kept.colour[0] = {cuda::KeptColour::kContrast, std::bit_cast<std::uint32_t>(0.5f + static_cast<float>(row))};
+      kept.colour[1] = {cuda::KeptColour::kHue, static_cast<std::uint32_t>(40 * row)};
+    }
     std::memcpy((*lease)->data() + row * kStride, &kept, sizeof kept);
   }
   const std::vector<std::byte> filled((*lease)->data(), (*lease)->data() + kRows * kStride);
@@ -244,14 +250,16 @@ TEST_P(DeviceContract, MakesRowsOfKeptImages) {
     auto& kept = *reinterpret_cast<cuda::KeptRow*>(one);
     for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(byte_of(image_of(row), i));
     if (kept.pixels != 0) kept.pixels = reinterpret_cast<std::uintptr_t>(pixels.data());
-    cuda::run_on_cpu(cuda::KeptJob{.in = reinterpret_cast<const std::uint8_t*>(one),
-                                   .in_stride = kStride,
-                                   .out = expected.data(),
-                                   .out_stride = kRow,
-                                   .rows = 1,
-                                   .width = 7,
-                                   .height = 5,
-                                   .channels = 3});
+    const cuda::KeptJob job{.in = reinterpret_cast<const std::uint8_t*>(one),
+                            .in_stride = kStride,
+                            .out = expected.data(),
+                            .out_stride = kRow,
+                            .rows = 1,
+                            .width = 7,
+                            .height = 5,
+                            .channels = 3};
+    cuda::run_on_cpu(job);
+    cuda::change_colours_on_cpu(job);
     ASSERT_EQ(std::memcmp(found.data() + row * kRow, expected.data(), kRow), 0) << "row " << row;
   }
 }

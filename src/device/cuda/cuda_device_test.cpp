@@ -216,8 +216,8 @@ TEST_F(CudaDevice, SaysWhatItDoes) {
   EXPECT_NE(device_->explain().find("cuda:0 (Fake GPU 0), copied from page-locked memory"), std::string::npos);
 }
 
-// By the name that the driver has for the GPU, on a machine of two nodes. The kernel of the machine that tests has one of
-// them alone, mostly, and refuses the other.
+// By the name that the driver has for the GPU, on a machine of two nodes. The kernel of the machine that tests has one
+// of them alone, mostly, and refuses the other.
 class CudaDeviceOnNodes : public base::MadeMachine {};
 
 TEST_F(CudaDeviceOnNodes, AsksForPagesOnTheGpusNode) {

@@ -29,7 +29,9 @@ Result<Begun> make_of_kept(Device& device, const std::shared_ptr<KeptImages>& im
   FEEDLINE_TRY(const std::uint64_t address, images->keep(pixels));
   FEEDLINE_TRY(auto lease, memory::Lease::take(device.allocator(), kBytes));
   std::memset(lease->data(), value, kBytes);
-  const KeptRow row{.pixels = address, .stride = 64, .width = 64, .height = 64};
+  // grey is what one channel is already
+  const KeptRow row{
+      .pixels = address, .stride = 64, .width = 64, .height = 64, .colours = 1, .colour = {{KeptColour::kGrey, 0}}};
   for (std::size_t i = 0; i < 2; ++i) std::memcpy(lease->data() + i * 128, &row, sizeof row);
   // what is filled with `value` is all but the rows, which nobody looks at
   const Finish finish{.made_bytes = kBytes,
