@@ -9,6 +9,7 @@
 #   feedline_beside LIST DIR      the same, with all that .venv has behind it, Feedline and torch among it
 #   feedline_pictures DIR         Pillow's test pictures, in DIR
 #   feedline_build [tests]        compiles and installs the package into .venv; `tests`: C++ tests and example too
+#   feedline_build_begin [tests]  the same up to the installation, beside what the script does until feedline_build_end
 #   feedline_repair WHEEL DIR [SYSTEM]  a self-contained copy of WHEEL in DIR
 #   feedline_ctest ARGUMENT...    C++ tests side by side; those that fail beside others once more, alone
 #   feedline_pytest_summary LOG...  the last lines of several runs of pytest as one
@@ -208,7 +209,7 @@ feedline_jobs() {
 
 # One CMake tree for the extension and, for tools/test, for the C++ tests: the engine is compiled once. The package is
 # built as a wheel, kept in build/wheel, and that is what .venv gets.
-feedline_build() {
+feedline_compile() {
   local tests=OFF target=_engine precompiled=ON setting settings=()
   if [ "${1:-}" = tests ]; then
     tests=ON
@@ -223,8 +224,34 @@ feedline_build() {
   done
   rm -rf "$FEEDLINE_ROOT/build/wheel"
   CMAKE_BUILD_PARALLEL_LEVEL=$(feedline_jobs) feedline_step "build" feedline_pip wheel -v --no-build-isolation --no-deps \
-    --no-index -w "$FEEDLINE_ROOT/build/wheel" "${settings[@]}" "$FEEDLINE_ROOT" || return 1
+    --no-index -w "$FEEDLINE_ROOT/build/wheel" "${settings[@]}" "$FEEDLINE_ROOT"
+}
+
+feedline_install() {
   feedline_step "install" feedline_pip install --no-deps --no-index --force-reinstall "$FEEDLINE_ROOT"/build/wheel/feedline-*.whl
+}
+
+feedline_build() { feedline_compile "$@" && feedline_install; }
+
+# Compilers want every CPU; who installs packages waits for networks and disks. What compiling says, feedline_build_end shows. A
+# script that ends before that ends the compilers: they are a group of processes of their own.
+feedline_build_begin() { # [tests]
+  mkdir -p "$FEEDLINE_LOGS"
+  feedline_say "== build, beside what follows"
+  set -m
+  feedline_compile "$@" >"$FEEDLINE_LOGS/beside.log" 2>&1 &
+  FEEDLINE_COMPILING=$!
+  set +m
+  trap 'kill -- "-$FEEDLINE_COMPILING" 2>/dev/null || true' EXIT
+}
+
+feedline_build_end() {
+  local status=0
+  wait "$FEEDLINE_COMPILING" || status=$?
+  trap - EXIT
+  cat "$FEEDLINE_LOGS/beside.log"
+  [ "$status" -ne 0 ] || feedline_install || status=$?
+  return "$status"
 }
 
 feedline_repair() { # WHEEL DIR [SYSTEM]: SYSTEM is the root of another processor's system that its libraries are in

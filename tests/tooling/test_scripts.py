@@ -3,6 +3,7 @@
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,46 @@ def test_a_passing_step_is_quiet(machine):
     assert done.returncode == 0
     assert "noise" not in done.stdout
     assert (machine.folder / "log/a_step.log").read_text() == "noise\n"
+
+
+def test_a_build_goes_on_beside_what_follows(machine):
+    waits = f'for _ in {{1..1000}}; do [ ! -e "{machine.folder}/go" ] || break; sleep 0.01; done'
+    done = machine(
+        f'feedline_compile() {{ echo "compiling $1"; {waits}; [ -e "{machine.folder}/go" ] && echo compiled; }}; '
+        "feedline_install() { echo installed; }; "
+        f'feedline_build_begin tests; echo between; touch "{machine.folder}/go"; feedline_build_end'
+    )
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.splitlines()[1:] == ["between", "compiling tests", "compiled", "installed"]
+
+
+def test_a_build_that_fails_beside_others_is_shown_and_not_installed(machine):
+    done = machine(
+        "feedline_compile() { echo why; return 3; }; feedline_install() { echo installed; }; "
+        "feedline_build_begin; feedline_build_end"
+    )
+    assert done.returncode == 3
+    assert done.stdout.splitlines()[1:] == ["why"]
+
+
+def test_a_script_that_ends_early_ends_its_compilers(machine):
+    pid = machine.folder / "pid"
+    done = machine(
+        f'feedline_compile() {{ sleep 100 & echo $! >"{pid}"; wait; }}; '
+        f'feedline_build_begin; until [ -s "{pid}" ]; do sleep 0.01; done; exit 4'
+    )
+    assert done.returncode == 4
+    assert ended(int(pid.read_text()))
+
+
+def ended(pid):
+    """Whether that process goes within some seconds; nobody may be there to fetch its status."""
+    stat = Path(f"/proc/{pid}/stat")
+    for _ in range(500):
+        if not stat.exists() or stat.read_text().rsplit(")", 1)[1].split()[0] == "Z":
+            return True
+        time.sleep(0.01)
+    return False
 
 
 def test_several_runs_of_pytest_are_counted_as_one(machine):
