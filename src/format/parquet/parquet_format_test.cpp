@@ -67,6 +67,14 @@ std::string store_plain(const TemporaryFolder& folder, const std::vector<StoredS
 std::string store_indexed(const TemporaryFolder& folder, const std::vector<StoredSample>& samples) {
   return folder.write("data.parquet", written(samples, {.has_index = true}));
 }
+// Without checksums, so that images are read by themselves where they are large enough.
+std::string store_unchecked(const TemporaryFolder& folder, const std::vector<StoredSample>& samples) {
+  std::vector<MadeLeaf> leaves = leaves_of(samples, samples.size(), 3);
+  for (MadeLeaf& leaf : leaves)
+    for (MadePage& page : leaf.groups.front()) page.has_crc = false;
+  const auto rows = static_cast<std::int64_t>(samples.size());
+  return folder.write("data.parquet", ParquetWriter::write(leaves, {rows}, {.features = kFeatures, .children = 2}));
+}
 std::string store_split(const TemporaryFolder& folder, const std::vector<StoredSample>& samples) {
   const auto half = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
   folder.write("set/data/train-00000-of-00002.parquet", written({samples.begin(), half}, {}));
@@ -96,6 +104,9 @@ INSTANTIATE_TEST_SUITE_P(Parquet, FormatContract,
                                            under_test("parquet_mapped", store_plain, storage::mapped_storage),
                                            under_test("parquet_short_reads", store_plain, storage::short_reads_storage),
                                            under_test("parquet_indexed", store_indexed, storage::local_storage),
+                                           under_test("parquet_unchecked", store_unchecked, storage::local_storage),
+                                           under_test("parquet_unchecked_mapped", store_unchecked,
+                                                      storage::mapped_storage),
                                            under_test("parquet_split", store_split, storage::local_storage)),
                          name_of_format);
 
@@ -316,6 +327,50 @@ TEST_F(Parquet, NoChangedByteReadsOutsideOrGivesTooManyRows) {
     }
   }
   EXPECT_GT(refused, 100u);
+}
+
+// Photos as `datasets` writes them: many in a page, which is read once.
+TEST_F(Parquet, LargePlainValuesAreReadByThemselvesOnceTheirPageIsKnown) {
+  const std::string first(5000, 'a'), third(3000, 'c');
+  const std::string levels = varint_text(2) + '\1' + varint_text(2) + std::string(1, '\0') + varint_text(2) + '\1';
+  const auto place_after_reading = [&](const std::string& value, bool has_crc, bool is_v2) {
+    MadePage page{.values = 3, .rows = 3, .definition = levels, .data = plain_bytes({first, value})};
+    page.has_crc = has_crc;
+    page.is_v2 = is_v2;
+    page.nulls = 1;
+    const MadeLeaf leaf{{node_of("x", 1, ParquetType::kBytes)}, ParquetType::kBytes, {{page}}};
+    const std::string bytes = ParquetWriter::write({leaf}, {3});
+    const auto storage = storage::local_storage();
+    const std::string path = folder_.write("x.parquet", bytes);
+    const std::shared_ptr<const storage::Reader> reader = storage->open(path, storage::Access::kRead).value();
+    const auto cache = std::make_shared<BlockCache>(1 << 20);
+    auto table = ParquetTable::open({path, path, storage, reader->version().value()}, *reader, cache).value();
+    EXPECT_TRUE(table->choose(*reader, {0}));
+    EXPECT_EQ(table->place(2, 0)->in, CellPlace::In::kPacked);
+    std::shared_ptr<const void> pin;
+    EXPECT_TRUE(std::ranges::equal(table->unpack(*reader, 2, 0, pin)->bytes, std::as_bytes(std::span(value))));
+    const CellPlace place = table->place(2, 0).value();
+    const bool is_known = place.in == CellPlace::In::kFile;
+    EXPECT_EQ(is_known, cache->bytes() == 0);
+    std::vector<FileRange> blocks;
+    EXPECT_EQ(table->find_blocks(2, 0, blocks), !is_known);
+    if (!is_known) return std::string("packed");
+    EXPECT_EQ(table->place(1, 0)->in, CellPlace::In::kNull);
+    return bytes.substr(place.offset, place.bytes);
+  };
+  EXPECT_EQ(place_after_reading(third, false, false), third);
+  EXPECT_EQ(place_after_reading(third, false, true), third);
+  EXPECT_EQ(place_after_reading("", false, false), "");
+  EXPECT_EQ(place_after_reading(third, true, false), "packed") << "its checksum is of the whole page";
+}
+
+TEST_F(Parquet, SmallPlainValuesStayInTheirPage) {
+  MadeLeaf leaf{{node_of("x", 0, ParquetType::kBytes)},
+                ParquetType::kBytes,
+                {{{.values = 2, .rows = 2, .data = plain_bytes({"a", "b"}), .has_crc = false}}}};
+  const auto format = opened(ParquetWriter::write({leaf}, {2}), {"x:text"});
+  EXPECT_EQ(shown_samples(format), "a|b");
+  EXPECT_NE((*format)->summary().find("1 blocks decompressed, 50 % of 2"), std::string::npos) << (*format)->summary();
 }
 
 TEST_F(Parquet, SourcesAreToldByNameContentAndFolder) {

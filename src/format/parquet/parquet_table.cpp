@@ -81,10 +81,27 @@ Result<void> ParquetTable::choose(const storage::Reader& reader, const std::vect
       FEEDLINE_TRY(slot.groups.emplace_back(), read_page_index(reader, file().version.bytes, slot.column, chunk,
                                                                static_cast<std::uint64_t>(group.rows)));
     }
+    expect_plain_values(reader, slot);
     slots_.push_back(std::move(slot));
   }
   metadata_ = {};
   return {};
+}
+
+void ParquetTable::expect_plain_values(const storage::Reader& reader, Slot& slot) const {
+  const auto mapped = reader.view(0, 0);
+  bool may_be = !file().storage->is_remote() && !(mapped && *mapped);
+  std::size_t pages = 0;
+  for (const PageIndex& group : slot.groups) {
+    may_be = may_be && may_lie_plain(slot.column, group.codec);
+    slot.first_pages.push_back(pages);
+    pages += group.pages.size();
+  }
+  if (may_be) slot.places = std::make_unique<ValuePlaces>(pages);
+}
+
+const ValuePlaces::Page* ParquetTable::known_places(const Slot& slot, const Place& at) const {
+  return slot.places ? slot.places->of(slot.first_pages[at.group] + at.page) : nullptr;
 }
 
 bool ParquetTable::may_have_nulls(std::size_t slot) const { return slots_[slot].may_have_nulls; }
@@ -98,8 +115,17 @@ ParquetTable::Place ParquetTable::place_of(std::uint64_t row, const Slot& slot) 
   return {group, page, row - (page == 0 ? 0 : ends[page - 1])};
 }
 
-Result<CellPlace> ParquetTable::place(std::uint64_t, std::size_t) const {
-  return CellPlace{.in = CellPlace::In::kPacked};
+Result<CellPlace> ParquetTable::place(std::uint64_t row, std::size_t number) const {
+  const Slot& slot = slots_[number];
+  if (!slot.places) return CellPlace{.in = CellPlace::In::kPacked};
+  const Place at = place_of(row, slot);
+  const ValuePlaces::Page* const known = known_places(slot, at);
+  if (known == nullptr) return CellPlace{.in = CellPlace::In::kPacked};
+  const ValuePlaces::Value value = (*known)[at.row];
+  if (value.bytes == ValuePlaces::kNull) return CellPlace{};
+  return CellPlace{.in = CellPlace::In::kFile,
+                   .offset = slot.groups[at.group].pages[at.page].offset + value.offset,
+                   .bytes = value.bytes};
 }
 
 Result<std::shared_ptr<const PageValues>> ParquetTable::dictionary_of(const storage::Reader& reader, const Slot& slot,
@@ -118,34 +144,44 @@ Result<std::shared_ptr<const PageValues>> ParquetTable::dictionary_of(const stor
   return std::static_pointer_cast<const PageValues>(std::move(*found));
 }
 
+Result<PageRows> ParquetTable::read_rows(const storage::Reader& reader, const Slot& slot, std::size_t group,
+                                         std::size_t page, std::uint64_t& plain_bytes) const {
+  const PageIndex& index = slot.groups[group];
+  FEEDLINE_TRY(const Stored stored, read_page(reader, index.pages[page]));
+  const std::uint64_t rows_here = index.ends[page] - (page == 0 ? 0 : index.ends[page - 1]);
+  const bool is_flat = slot.column.most_repetition == 0;
+  if (is_flat ? stored.header.values != rows_here : stored.header.values > index.values)
+    return data_error("a page has " + std::to_string(stored.header.values) +
+                          " values, which are not those of its index: the file is damaged there",
+                      "format");
+  const auto encoding = static_cast<ParquetEncoding>(stored.header.encoding);
+  std::shared_ptr<const PageValues> dictionary;
+  if (encoding == ParquetEncoding::kDictionary || encoding == ParquetEncoding::kPlainDictionary) {
+    FEEDLINE_TRY(dictionary, dictionary_of(reader, slot, group));
+  }
+  FEEDLINE_TRY(PageRows rows, decode_page(slot.column, index.codec, stored.header, stored.packed, dictionary));
+  if (rows.rows != rows_here)
+    return data_error("a page has " + std::to_string(rows.rows) +
+                          " rows, which are not those of its index: the file is damaged there",
+                      "format");
+  if (slot.places && lie_plain(stored.header, rows_here))
+    slot.places->note(slot.first_pages[group] + page, places_of(rows, stored.header, *stored.packed));
+  plain_bytes = stored.header.plain_bytes;
+  return rows;
+}
+
 Result<std::shared_ptr<const PageRows>> ParquetTable::page_of(const storage::Reader& reader, const Slot& slot,
                                                               std::size_t group, std::size_t page) const {
-  const PageIndex& index = slot.groups[group];
-  const PagePlace& place = index.pages[page];
+  const PagePlace& place = slot.groups[group].pages[page];
   const auto make = [&]() -> Result<BlockCache::Block> {
-    FEEDLINE_TRY(const Stored stored, read_page(reader, place));
-    const std::uint64_t rows_here = index.ends[page] - (page == 0 ? 0 : index.ends[page - 1]);
-    const bool is_flat = slot.column.most_repetition == 0;
-    if (is_flat ? stored.header.values != rows_here : stored.header.values > index.values)
-      return data_error("a page has " + std::to_string(stored.header.values) +
-                            " values, which are not those of its index: the file is damaged there",
-                        "format");
-    const auto encoding = static_cast<ParquetEncoding>(stored.header.encoding);
-    std::shared_ptr<const PageValues> dictionary;
-    if (encoding == ParquetEncoding::kDictionary || encoding == ParquetEncoding::kPlainDictionary) {
-      FEEDLINE_TRY(dictionary, dictionary_of(reader, slot, group));
-    }
-    FEEDLINE_TRY(PageRows rows, decode_page(slot.column, index.codec, stored.header, stored.packed, dictionary));
-    if (rows.rows != rows_here)
-      return data_error("a page has " + std::to_string(rows.rows) +
-                            " rows, which are not those of its index: the file "
-                            "is damaged there",
-                        "format");
-    const std::uint64_t bytes = rows.bytes() + stored.header.plain_bytes;
+    std::uint64_t plain_bytes = 0;
+    FEEDLINE_TRY(PageRows rows, read_rows(reader, slot, group, page, plain_bytes));
+    const std::uint64_t bytes = rows.bytes() + plain_bytes;
     return BlockCache::Block{std::make_shared<const PageRows>(std::move(rows)), bytes};
   };
   auto found = cache_->get({this, place.offset}, make);
   if (!found) return at_page(place, std::move(found).error());
+  if (known_places(slot, {group, page, 0}) != nullptr) cache_->drop({this, place.offset});
   return std::static_pointer_cast<const PageRows>(std::move(*found));
 }
 
@@ -203,7 +239,8 @@ bool ParquetTable::find_blocks(std::uint64_t row, std::size_t number, std::vecto
   const PagePlace& page = index.pages[at.page];
   if (index.dictionary) blocks.push_back({index.dictionary->offset, index.dictionary->bytes});
   blocks.push_back({page.offset, page.bytes});
-  return cache_->has({this, page.offset});
+  // in this order: of a page that is kept it is known whether its values lie plain, and those are asked for by place()
+  return cache_->has({this, page.offset}) && known_places(slot, at) == nullptr;
 }
 
 std::uint64_t ParquetTable::offset_of(std::uint64_t row) const {

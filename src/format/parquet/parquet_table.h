@@ -9,12 +9,14 @@
 #include "format/parquet/page_index.h"
 #include "format/parquet/parquet_metadata.h"
 #include "format/parquet/parquet_schema.h"
+#include "format/parquet/value_places.h"
 #include "format/tables/block_cache.h"
 #include "format/tables/column_table.h"
 
 namespace feedline::format {
 
-// A Parquet file. A value is read by the page that it is in, which is decoded and kept in `cache`.
+// A Parquet file. A value is read by the page that it is in, which is decoded and kept in `cache`; on this machine one
+// that lies plain in a page that was read before, by itself.
 class ParquetTable final : public ColumnTable {
  public:
   static Result<std::unique_ptr<ColumnTable>> open(const ShardFile& file, const storage::Reader& reader,
@@ -36,6 +38,10 @@ class ParquetTable final : public ColumnTable {
     ParquetColumn column;
     bool may_have_nulls = false;
     std::vector<PageIndex> groups;
+    // Of all groups' pages; nullptr: none of them may lie plain, or the file is mapped, or far, where one request for a
+    // page is better than one for each of its values.
+    std::unique_ptr<ValuePlaces> places = nullptr;
+    std::vector<std::size_t> first_pages = {};  // of each group, among those
   };
   struct Place {
     std::size_t group, page;
@@ -44,8 +50,12 @@ class ParquetTable final : public ColumnTable {
 
   ParquetTable(ShardFile file, bool is_checked, ParquetMetadata metadata, std::vector<ParquetColumn> columns,
                std::shared_ptr<BlockCache> cache);
+  void expect_plain_values(const storage::Reader& reader, Slot& slot) const;
+  const ValuePlaces::Page* known_places(const Slot& slot, const Place& at) const;
   std::vector<ByteRange> page_indexes(const std::vector<std::size_t>& columns) const;
   Place place_of(std::uint64_t row, const Slot& slot) const;
+  Result<PageRows> read_rows(const storage::Reader& reader, const Slot& slot, std::size_t group, std::size_t page,
+                             std::uint64_t& plain_bytes) const;
   Result<std::shared_ptr<const PageRows>> page_of(const storage::Reader& reader, const Slot& slot, std::size_t group,
                                                   std::size_t page) const;
   Result<std::shared_ptr<const PageValues>> dictionary_of(const storage::Reader& reader, const Slot& slot,

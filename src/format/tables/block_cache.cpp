@@ -55,6 +55,15 @@ void BlockCache::forget(const Key& key, const std::shared_ptr<Slot>& slot) {
   entries_.erase(own);
 }
 
+void BlockCache::drop(const Key& key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(key);
+  if (found == entries_.end() || found->second.bytes == 0) return;
+  bytes_ -= found->second.bytes;
+  ages_.erase(found->second.age);
+  entries_.erase(found);
+}
+
 bool BlockCache::has(const Key& key) const {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(key);

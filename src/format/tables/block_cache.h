@@ -39,6 +39,8 @@ class BlockCache {
 
   // The block, made now unless it is kept. An error of `make` is this caller's; the next one tries again.
   Result<std::shared_ptr<const void>> get(const Key& key, const Make& make);
+  // Lets go of a block that nobody will ask for again; whoever waits for it gets it all the same.
+  void drop(const Key& key);
   // Is it kept? It may go before it is asked for.
   bool has(const Key& key) const;
   // "512 blocks decompressed, 90 % of 5,000 found, in at most 256 MiB"

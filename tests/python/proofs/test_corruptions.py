@@ -51,7 +51,11 @@ def read_all(case: Case, path: Path, whole: list[object], is_protected: bool, tu
 
 @pytest.mark.parametrize("name", CASES)
 def test_corruptions_are_errors_or_nothing(
-    tmp_path: Path, name: str, long_form: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    name: str,
+    long_form: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     cache = tmp_path / "cache"
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
@@ -62,13 +66,14 @@ def test_corruptions_are_errors_or_nothing(
     whole: list[object] = [values_of(dataset, i) for i in range(len(dataset))]
     assert len(whole) >= COUNT - 3
     kept = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
-    draw, counts = random.Random(name), [0, 0, 0]
+    draw, damaged, counts = random.Random(name), 0, [0, 0, 0]
     for turn in range(LONG_CORRUPTIONS if long_form else CORRUPTIONS):
         path = draw.choice(case.files)
         data = bytearray(kept[path])
         DAMAGES[turn % len(DAMAGES)](data, draw)
         if data == kept[path]:
             continue
+        damaged += 1
         path.write_bytes(data)
         found = read_all(case, path, whole, case.protects(kept[path], bytes(data)), turn)
         counts = [count + one for count, one in zip(counts, found, strict=True)]
@@ -78,4 +83,8 @@ def test_corruptions_are_errors_or_nothing(
                 left.unlink()  # an index that was kept
         if turn % _SWEPT == 0:
             shutil.rmtree(cache, ignore_errors=True)
+    if long_form:
+        with capsys.disabled():
+            print(f"\n{name}: {damaged} damaged files, {counts[0]} refused at opening; of the others' samples", end=" ")
+            print(f"{counts[1]} refused, {counts[2]} read")
     assert counts[0] + counts[1] >= (CORRUPTIONS // 10), counts
