@@ -113,6 +113,9 @@ TEST(ReadDepth, GrowsWithTheAnswersWhereTheFirstRateWouldTakeLong) {
   EXPECT_LT(waited_ms(far, 200, 0.05, 0.3, 6000), 3 * 200);
   EXPECT_GT(waited_ms(slower, 200, 0.05, 0.3, 6000), 4 * 200);
   EXPECT_LE(far.reads(), 4 * 667u);
+  // doubled in each latency; a rate of the last two of them takes nothing back
+  ReadDepth quick(128, 4096, ReadDepth::Start::kWithAnswers);
+  EXPECT_LT(waited_ms(quick, 200, 0.02, 0.05, 12'000), 5.1 * 200);
 }
 
 TEST(ReadDepth, GrowsNoFurtherWhereTheLinkIsNarrow) {
