@@ -130,7 +130,7 @@ Result<void> JpegLane::give(DeviceAddress to, Size size, Event& end) {
   image.channel[0] = reinterpret_cast<std::uint8_t*>(to);
   image.pitch[0] = static_cast<std::size_t>(size.width) * 3;
   FEEDLINE_CHECK_OK(session.call("nvjpegDecodeJpegDevice", calls.on_device, session.handle(), session.engine(), state_,
-                                 &image, stream_));
+                                 static_cast<void*>(&image), stream_));
   return end.record(stream_);
 }
 

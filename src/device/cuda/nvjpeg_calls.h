@@ -38,7 +38,7 @@ inline constexpr int kMajorVersion = 0;                 // MAJOR_VERSION of libr
 inline constexpr int kMinorVersion = 1;
 inline constexpr int kPatchLevel = 2;
 
-struct JpegImage {  // nvjpegImage_t
+struct JpegImage {  // nvjpegImage_t; a call takes it as void*
   std::uint8_t* channel[4];
   std::size_t pitch[4];
 };
@@ -69,7 +69,7 @@ struct JpegImage {  // nvjpegImage_t
   X(supported, "nvjpegDecoderJpegSupported", (JpegEngine, JpegStream, JpegOptions, int*))                        \
   X(on_host, "nvjpegDecodeJpegHost", (JpegHandle, JpegEngine, JpegState, JpegOptions, JpegStream))               \
   X(transfer, "nvjpegDecodeJpegTransferToDevice", (JpegHandle, JpegEngine, JpegState, JpegStream, StreamHandle)) \
-  X(on_device, "nvjpegDecodeJpegDevice", (JpegHandle, JpegEngine, JpegState, JpegImage*, StreamHandle))
+  X(on_device, "nvjpegDecodeJpegDevice", (JpegHandle, JpegEngine, JpegState, void*, StreamHandle))
 
 struct JpegCalls {
 #define FEEDLINE_NVJPEG_MEMBER(member, name, arguments) int(*member) arguments = nullptr;
