@@ -81,18 +81,34 @@ class JoinedRows final : public JoinedFormat<RowFormat> {
   }
 };
 
-std::string described(const std::vector<FieldDescription>& fields) {
-  std::string text;
-  for (const FieldDescription& field : fields) {
-    text += (text.empty() ? "" : ", ") + field.name;
-    if (field.kind == FieldKind::kArray)
-      text += " " + std::string(name_of(field.array.dtype)) + field.array.shape.to_string();
-  }
+// "text", "array float32(3,)".
+std::string shown(const FieldDescription& field) {
+  std::string text(name_of(field.kind));
+  if (field.kind == FieldKind::kArray)
+    text += " " + std::string(name_of(field.array.dtype)) + field.array.shape.to_string();
   return text;
 }
 
 bool same(const FieldDescription& a, const FieldDescription& b) {
   return a.name == b.name && a.kind == b.kind && a.array == b.array;
+}
+
+// How the fields of `other` are not those of `first`; both are the names of datasets.
+std::string difference(const std::vector<FieldDescription>& fields, const std::vector<FieldDescription>& others,
+                       const std::string& first, const std::string& other) {
+  const auto lacks = [](const std::vector<FieldDescription>& in, const FieldDescription& field) {
+    return std::ranges::find(in, field.name, &FieldDescription::name) == in.end();
+  };
+  for (const FieldDescription& field : fields)
+    if (lacks(others, field)) return other + " lacks the field '" + field.name + "', which " + first + " has";
+  for (const FieldDescription& field : others) {
+    if (lacks(fields, field)) return first + " lacks the field '" + field.name + "', which " + other + " has";
+    const auto same_name = std::ranges::find(fields, field.name, &FieldDescription::name);
+    if (!same(*same_name, field))
+      return "the field '" + field.name + "' is " + shown(*same_name) + " in " + first + ", and " + shown(field) +
+             " in " + other;
+  }
+  return other + " has its fields in another order than " + first;
 }
 
 // All parts as that kind; empty: one is of the other.
@@ -109,15 +125,19 @@ std::vector<std::shared_ptr<const Kind>> all_as(const std::vector<std::shared_pt
 
 }  // namespace
 
-Result<std::shared_ptr<const Format>> join(std::vector<std::shared_ptr<const Format>> parts) {
+Result<std::shared_ptr<const Format>> join(std::vector<std::shared_ptr<const Format>> parts,
+                                           const std::vector<std::string>& names) {
   if (parts.empty()) return config_error("mix: at least one dataset is needed");
   const auto& fields = parts.front()->fields();
+  const auto named = [&names](std::size_t i) {
+    return "dataset " + std::to_string(i) + (i < names.size() ? " ('" + names[i] + "')" : "");
+  };
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::string name = "dataset " + std::to_string(i);
+    const std::string name = named(i);
     if (parts[i]->size() == 0) return config_error("mix: " + name + " holds no sample");
     if (!std::ranges::equal(parts[i]->fields(), fields, same))
-      return config_error("mix: the samples must have the same fields: " + described(fields) + " in dataset 0, " +
-                          described(parts[i]->fields()) + " in " + name);
+      return config_error("mix: " + difference(fields, parts[i]->fields(), named(0), name) +
+                          "; fields= of open() chooses those that all have");
   }
   if (auto records = all_as<RecordFormat>(parts); !records.empty())
     return std::make_shared<const JoinedRecords>(std::move(records));

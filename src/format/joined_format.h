@@ -17,8 +17,10 @@
 
 namespace feedline::format {
 
-// kConfig: none, one without samples, or fields that differ.
-Result<std::shared_ptr<const Format>> join(std::vector<std::shared_ptr<const Format>> parts);
+// names: of the parts, as the user knows them, for messages; empty: their numbers say enough. kConfig: none, one
+// without samples, or fields that differ, of which the first is named.
+Result<std::shared_ptr<const Format>> join(std::vector<std::shared_ptr<const Format>> parts,
+                                           const std::vector<std::string>& names = {});
 
 // What joined formats of both kinds have in common. Kind: RecordFormat or RowFormat.
 template <typename Kind>

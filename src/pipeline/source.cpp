@@ -113,13 +113,15 @@ Result<Source> Source::tokens(const std::vector<TokenFile>& files, const TokenOp
 Result<Source> Source::mix(const std::vector<Source>& parts, const MixOptions& options) {
   std::string name;
   std::vector<std::shared_ptr<const format::Format>> formats;
+  std::vector<std::string> names;
   std::vector<std::uint64_t> sizes;
   for (const Source& part : parts) {
+    names.push_back(part.name());
     name += (name.empty() ? "mix(" : ", ") + part.name();
     formats.push_back(part.format_);
     sizes.push_back(part.size());
   }
-  FEEDLINE_TRY(auto joined, format::join(std::move(formats)));
+  FEEDLINE_TRY(auto joined, format::join(std::move(formats), names));
   FEEDLINE_TRY(auto mixture, plan::make_mixture(sizes, options));
   return Source(name + ")", std::move(joined), std::move(mixture));
 }

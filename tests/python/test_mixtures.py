@@ -151,8 +151,11 @@ def test_what_changes_the_state(train: feedline.Dataset) -> None:
         (lambda a, b: {"datasets": [a, b], "until": "first", "samples": 5}, "not both"),
         (lambda a, b: {"datasets": [a, b], "samples": 0}, "samples"),
         (lambda a, b: {"datasets": [a, b], "samples": 2.5}, "samples"),
-        (lambda a, b: {"datasets": [a, feedline.arrays(y=np.arange(3))]}, "same fields: x .* in dataset 0, y"),
-        (lambda a, b: {"datasets": [a, feedline.arrays(x=np.zeros(3))]}, "same fields"),
+        (
+            lambda a, b: {"datasets": [a, feedline.arrays(y=np.arange(3))]},
+            r"dataset 1 .*lacks the field 'x', which dataset 0 .*has",
+        ),
+        (lambda a, b: {"datasets": [a, feedline.arrays(x=np.zeros(3))]}, r"'x' is array .* in dataset 0"),
         (lambda a, b: {"datasets": [feedline.mix([a, b]), a]}, "mixture itself"),
     ],
 )

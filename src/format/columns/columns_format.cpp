@@ -34,9 +34,10 @@ std::vector<std::string> key_stems_of(const std::vector<PlannedShard>& shards) {
 
 Result<std::shared_ptr<const Format>> ColumnsFormat::open(const std::string& source, PlannedDataset dataset,
                                                           const OpenOptions& options) {
+  const bool is_empty = std::ranges::all_of(dataset.shards, [](const auto& shard) { return shard.samples == 0; });
+  if (is_empty) return config_error("the dataset holds no samples");
   FEEDLINE_TRY(auto readers, readers_of(dataset, options.fields));
   std::shared_ptr<ColumnsFormat> format(new ColumnsFormat(source, std::move(dataset), options, std::move(readers)));
-  if (format->ends_.empty() || format->size() == 0) return config_error("the dataset holds no samples");
   if (options.storage->is_remote()) FEEDLINE_CHECK_OK(format->locate_all());
   return std::shared_ptr<const Format>(std::move(format));
 }

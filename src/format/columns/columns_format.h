@@ -18,7 +18,7 @@ namespace feedline::format {
 // Samples of columns, numbered through the shards.
 class ColumnsFormat final : public RecordFormat {
  public:
-  // Requires: options.storage, a schema, and shards of those. kConfig: no samples, or the fields cannot be had.
+  // Requires: options.storage, and shards of schemas that there are. kConfig: no samples, or the fields cannot be had.
   static Result<std::shared_ptr<const Format>> open(const std::string& source, PlannedDataset dataset,
                                                     const OpenOptions& options);
   // Looks at all shards, their checksums and all samples.

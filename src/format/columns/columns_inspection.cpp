@@ -159,7 +159,8 @@ Result<Inspection> ColumnsFormat::inspect(const std::string& source, PlannedData
   inspection.smallest_bytes = smallest.value_or(0);
   for (std::size_t i = 0; i < samples.size(); ++i) count(dataset.schemas[i].columns, samples[i], inspection.extensions);
   if (readers) {
-    for (const ColumnChoice& field : readers->front().fields()) inspection.fields.push_back(field.description.name);
+    if (!readers->empty())
+      for (const ColumnChoice& field : readers->front().fields()) inspection.fields.push_back(field.description.name);
     for (const ColumnReader& reader : *readers) add_unread(source, reader, findings);
   } else {
     findings.add({"no_field", Severity::kError, source, "", {}, readers.error().what});

@@ -158,6 +158,13 @@ TEST_F(MdsLinesFormat, AnIndexThatCannotBeIsRefused) {
   EXPECT_TRUE(with(kJson, "\"int\"", "\"bytes\"").contains("'n' is stored as 'bytes', which is not read"));
 }
 
+TEST_F(MdsLinesFormat, AnIndexWithoutShardsHasNoSamples) {
+  folder_.write("index.json", mds_index({}));
+  EXPECT_TRUE(shown(folder_.path()).contains("the dataset holds no samples"));
+  EXPECT_TRUE(shown(folder_.path(), {"n"}).contains("the dataset holds no samples"));
+  EXPECT_EQ(codes(folder_.path()), "no_samples ");
+}
+
 TEST_F(MdsLinesFormat, StreamsWithOtherColumnsGiveTheFieldsThatAllHave) {
   storage::TemporaryFolder other;
   const std::string lines = write(kCsv), both = lines + "::" + write_sized(other, {"t", "str"}, "three");
