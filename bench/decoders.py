@@ -11,8 +11,11 @@ import argparse
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
+
+from run import write_record
 
 # How many times as long libjpeg-turbo or libspng must take.
 GOALS = {
@@ -38,8 +41,9 @@ def main() -> int:
     parser.add_argument("--programs", type=Path, required=True, help="where jpeg_regions and png_images are")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--images", type=int, default=40)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, help="default: bench/results/<date>-<commit>-decoders.json")
     options = parser.parse_args()
+    started = time.time()
     rows = []
     for kind, tables in (("JPEG", "as-is"), ("JPEG progressive", "progressive")):
         (row,) = lines_of(options.programs / "jpeg_regions", options.photos, options.rounds, options.images, tables)
@@ -57,8 +61,14 @@ def main() -> int:
             f"{row['kind']:20} {row['ms_ours']:6.2f} ms {row['ms_theirs']:6.2f} ms "
             f"{row['ratio_median']:6.2f} {row['ratio_min']:6.2f}  {verdict}"
         )
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    goals = [
+        {"goal": f"{row['kind']}: libjpeg-turbo's or libspng's time / ours", "at_least": GOALS[row["kind"]],
+         "measured": [row["ratio_median"]]}
+        for row in rows
+        if row["kind"] in GOALS
+    ]  # fmt: skip
+    command = f"tools/bench --decoders --rounds {options.rounds} --images {options.images}"
+    write_record("decoders", options.json, started, {"command": command, "results": rows, "goals": goals})
     return int(missed)
 
 

@@ -122,21 +122,13 @@ def mosaic(shards: list[str], threads: int) -> Epoch:
 
 
 def _stand_in_for_torchvision() -> None:
-    """Where its wheel does not load beside torch's CPU build: streaming takes base classes of it, unused here."""
-    try:
-        import torchvision  # noqa: F401
-    except (ImportError, RuntimeError):
-        from importlib.machinery import ModuleSpec
-        from unittest import mock
+    """Its wheel does not load beside torch's CPU build; streaming takes base classes of it, unused here."""
+    from importlib.machinery import ModuleSpec
+    from unittest import mock
 
-        for name in (
-            "torchvision",
-            "torchvision.datasets",
-            "torchvision.transforms",
-            "torchvision.transforms.functional",
-        ):
-            spec = ModuleSpec(name, None)
-            sys.modules[name] = mock.MagicMock(VisionDataset=object, CIFAR10=object, __spec__=spec)
+    for name in ("", ".datasets", ".transforms", ".transforms.functional"):
+        spec = ModuleSpec(f"torchvision{name}", None)
+        sys.modules[spec.name] = mock.MagicMock(VisionDataset=object, CIFAR10=object, __spec__=spec)
 
 
 def litdata(shards: list[str], threads: int) -> Epoch:

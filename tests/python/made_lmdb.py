@@ -79,15 +79,21 @@ class Pages:
         return number
 
     def _level(self, below: list[tuple[bytes, int]]) -> list[tuple[bytes, int]]:
-        level: list[tuple[bytes, int]] = []
-        nodes: list[tuple[bytes, bytes]] = []
+        pages: list[list[tuple[bytes, int]]] = [[]]
+        nodes: list[bytes] = []  # of the last one
         for key, page in below:
             node = self._branch_node(key if nodes else b"", page)
-            if not self._fits(nodes, node):
-                level.append((nodes[0][0], self._add(nodes, _BRANCH)))
+            if not self._fits([(b"", one) for one in nodes], node):
+                pages.append([])
                 nodes, node = [], self._branch_node(b"", page)
-            nodes.append((key, node))
-        level.append((nodes[0][0], self._add(nodes, _BRANCH)))
+            nodes.append(node)
+            pages[-1].append((key, page))
+        if len(pages) > 1 and len(pages[-1]) == 1:
+            pages[-1].insert(0, pages[-2].pop())  # liblmdb takes no branch of one
+        level = []
+        for entries in pages:
+            added = [(key, self._branch_node(key if i else b"", page)) for i, (key, page) in enumerate(entries)]
+            level.append((entries[0][0], self._add(added, _BRANCH)))
         return level
 
     @staticmethod
