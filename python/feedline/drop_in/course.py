@@ -44,6 +44,7 @@ class Course:
         page_lock_refusal: why batches are pinned by torch, where there is a GPU.
         unseen: the epoch that was begun last has an iterator that is not ours.
         batch_bytes: of the largest batch that came from a worker, where that is looked at.
+        processes: how many worker processes work, where their number follows the loop.
         prefetch: how many batches that has led to.
         native_rows, native_misses: samples that the engine was to read, and those that it could not.
     """
@@ -66,6 +67,7 @@ class Course:
         self.unseen = False
         self.warned_unsharded = False
         self.batch_bytes = 0
+        self.processes: Any = None  # ProcessCount
         self.prefetch: Choice | None = None
         self.native_rows = self.native_misses = 0
         self._sampler_epochs = SamplerEpochs()

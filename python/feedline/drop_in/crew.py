@@ -74,7 +74,7 @@ class ProcessCrew:
         self._dead: set[int] = set()
         preload_forkserver(self._method)
         close_at_exit(self)
-        self._start_all(range(spec.num_workers))
+        self._start_all(range(spec.num_workers if spec.starting is None else spec.starting))
 
     def _stacks_file(self) -> PassedFd:
         """Where workers write their Python stack when they are asked for it."""
@@ -230,6 +230,32 @@ class ProcessCrew:
         """This worker has nothing to do any more and may end."""
         self._leaving.add(worker)
         self.send(worker, 0, STOP, None)
+
+    def rejoin(self, worker: int) -> bool:
+        """A fresh process in the place of one that was let go. False: that has not ended yet."""
+        if worker < len(self.workers) and self.workers[worker].is_alive():
+            return False
+        if worker < len(self.workers):
+            self._leaving.discard(worker)
+            self._drop_answers(worker)
+            self.respawn(worker, [])
+        else:
+            self._start_all([worker])
+        return True
+
+    def _drop_answers(self, worker: int) -> None:
+        """Before their memory is another process's."""
+        kept: deque[Any] = deque()
+        for entry in self._ready:
+            if isinstance(entry, Died) or entry[0] != worker:
+                kept.append(entry)
+            else:
+                entry[1].drop()
+        self._ready = kept
+
+    def largest_bytes(self) -> int:
+        """Resident memory of the largest worker so far."""
+        return max(control[Control.RSS] for control in self._controls)
 
     def skip_before(self, task: int) -> None:
         for control in self._controls:

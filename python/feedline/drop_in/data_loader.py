@@ -26,6 +26,7 @@ from .iterators import WorkerIterator
 from .lowering import ArrayPlan, ImagePlan, PrefixPlan, missed, plan_lowering
 from .pool import WorkerPool
 from .position import Position
+from .process_count import why_fixed
 from .settings import Settings, resolve
 from .single import SingleIterator
 from .state_edits import skipped
@@ -53,7 +54,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
     Args:
         num_workers: also ``"auto"``: by the CPUs that this process may use, its share where several ranks train on
             this machine; 0 for data that is in memory already. Where native threads do the work, as many of them as
-            the training loop needs, found while it runs.
+            the training loop needs, found while it runs; worker processes likewise with a `seed`, where their number
+            shows in nothing.
         seed: makes every sample's random numbers (``random``, NumPy, torch) and the shuffled order a function of
             (seed, epoch, sample), whatever the number of workers. None: torch's way, by worker.
         device: where the tensors of a batch go before you get it.
@@ -331,6 +333,12 @@ class DataLoader(_TorchDataLoader[_T_co]):
         if has_ring:
             budget = settings.budget_bytes()
             lines.append(f"  hand-over  one memfd ring, at most {budget:,} bytes of waiting batches, no copy")
+        if has_ring and settings.adapts:
+            fixed = why_fixed(settings)
+            words = f"{settings.num_workers} processes, all the time: {fixed}"
+            lines.append(
+                f"  workers    {words if fixed else f'up to {settings.num_workers} processes, as the loop waits'}"
+            )
         if has_ring and settings.pool is not None:
             lines.append(f"  workers    in the processes of a pool, with those of others: {settings.pool!r}")
         if type(self)._get_iterator is not DataLoader._get_iterator:
@@ -361,12 +369,14 @@ class DataLoader(_TorchDataLoader[_T_co]):
         ``bytes_held``: of the memory that workers write batches to, what tensors of yours, and batches on their way to
         you, occupy now; 0 once the workers have ended.
 
-        ``controller``: with ``num_workers="auto"`` and native threads, as of :meth:`Loader.stats`; else None.
+        ``controller``: with ``num_workers="auto"`` and native threads, as of :meth:`Loader.stats`; with worker
+        processes whose number follows the loop, ``processes`` that work, their ``limit`` and ``changes``; else None.
         """
         course = self._course
         iterator, cursor = course.iterator(), course.cursor
         crew = getattr(iterator, "_crew", None)
         pipeline = getattr(iterator, "_pipeline", None)
+        processes = None if course.processes is None else course.processes.facts()
         return Statistics(
             {
                 "epoch": cursor.epoch if cursor else course.epoch,
@@ -374,7 +384,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
                 "bad_samples": len(self.errors),
                 "wait_s": course.wait_s,
                 "bytes_held": crew.bytes_held() if crew is not None else 0,
-                "controller": pipeline.engine.stats()["controller"] if pipeline is not None else None,
+                "controller": pipeline.engine.stats()["controller"] if pipeline is not None else processes,
             }
         )
 

@@ -27,6 +27,7 @@ from .page_lock import PageLock, page_lock_for
 from .payload import Payload
 from .pool_crew import NotShareable, PoolCrew
 from .position import ITERABLE, NO_MORE, Position, recipe_of
+from .process_count import ProcessCount, has_room_for, process_count_of
 from .settings import Settings
 from .stream_shares import how_shared
 from .threads import ThreadCrew
@@ -93,6 +94,12 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._ahead: _NextEpoch | None = None
         self._prints: dict[int, int] = {}
         self._broken = False
+        self._processes = self._course.processes = self._course.processes or process_count_of(self._settings)
+        self._alive = self._num_workers  # of the workers, the first so many have a process
+        if self._processes is not None:
+            self._alive = min(self._num_workers, self._processes.count + 1)
+            self._processes.has(self._alive)
+        self._delivered_s = self._waited_s = 0.0
         self._mark = 0  # of the epoch, for states that workers tell
         self._unknown: dict[int, bool] = {}  # workers whose state is awaited, and whether it is that behind the epoch
         resumed = self._course.resumed_base_seed()
@@ -112,6 +119,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             wants_state=self._course.snapshot_steps(self._settings) if self._may_have_state() else 0,
             budget=max(1, self._settings.budget_bytes() // self._num_workers),
             ahead=self._prefetch_factor,
+            starting=self._alive,
             readers=1 if self._has_one_reader() else None,
         )
         payload = Payload(self._dataset, self._collate_fn, self._worker_init_fn)
@@ -170,7 +178,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         """Sets an attribute of the dataset in all workers, behind the tasks they have. False: they cannot see it."""
         if self._shutdown or self._broken or self._is_inherited():
             return True
-        for worker in range(self._num_workers):
+        for worker in range(self._alive):
             self._crew.send(worker, 0, GIVE, (name, value))
         return not self._has_prefix
 
@@ -199,7 +207,9 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._mark += 1
         self._unknown = dict.fromkeys(range(self._num_workers), False) if self._asks_workers() else {}
         self._cursor.keeps_indices = self._asks_samplers and self._asks_workers()
-        self._workers_status = [True] * self._num_workers
+        if not first_iter and self._processes is not None:
+            self._settle_processes(self._processes)
+        self._workers_status = [worker < self._alive for worker in range(self._num_workers)]
         if self._has_one_reader():
             self._workers_status[1:] = [False] * (self._num_workers - 1)
             self._unknown = {worker: False for worker in self._unknown if worker == 0}
@@ -222,8 +232,35 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         for worker in range(self._num_workers):
             if self._workers_status[worker]:
                 self._crew.send(worker, 0, EPOCH, self._epoch_start(worker, again))
-        for _ in range(self._prefetch_factor * self._num_workers):
+        for _ in range(self._prefetch_factor * self._working()):
             self._try_put_index()
+
+    def _working(self) -> int:
+        """How many workers get tasks: the first so many."""
+        return self._num_workers if self._processes is None else self._processes.count
+
+    def _settle_processes(self, processes: ProcessCount) -> None:
+        """Between two epochs: those that did not work end, but for one that may be tried; one more may come."""
+        wanted = min(self._num_workers, processes.count + 1)
+        while self._alive > wanted:
+            self._alive -= 1
+            self._crew.leave(self._alive)
+        while self._alive < wanted and has_room_for(self._crew.largest_bytes()) and self._crew.rejoin(self._alive):
+            self._alive += 1
+        processes.has(self._alive)
+        processes.begin_epoch()
+        self._delivered_s = 0.0
+
+    def _follow_the_loop(self, processes: ProcessCount) -> None:
+        """At a hand-over: more or fewer workers get tasks from now on."""
+        now_s, waited_s = time.monotonic(), self._course.wait_s or 0.0
+        before = processes.count
+        if self._delivered_s:
+            processes.note(now_s - self._delivered_s, max(0.0, waited_s - self._waited_s))
+        self._delivered_s, self._waited_s = now_s, waited_s
+        self._owed_tasks += (processes.count - before) * self._prefetch_factor
+        if processes.count != before and processes.changes:
+            _log.debug("DataLoader over %s: %s", type(self._settings.dataset).__qualname__, processes.changes[-1])
 
     def _first_worker_behind(self) -> int:
         """Of a stream that is gone on with: whose batch comes first."""
@@ -339,7 +376,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         if chosen.value == self._prefetch_factor:
             return
         _log.info("DataLoader over %s: %s", type(self._settings.dataset).__qualname__, chosen)
-        self._owed_tasks += (chosen.value - self._prefetch_factor) * self._num_workers
+        self._owed_tasks += (chosen.value - self._prefetch_factor) * self._working()
         self._prefetch_factor = self._crew.spec.ahead = chosen.value
         for worker in range(self._num_workers):
             if self._workers_status[worker]:
@@ -362,13 +399,14 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         return self._dataset_kind != ITERABLE and not isinstance(self._dataset, MapDataPipe)
 
     def _put_task(self, index: Any) -> None:
-        limit = self._prefetch_factor * self._num_workers
+        working = self._working()
+        limit = self._prefetch_factor * working
         for _ in range(self._num_workers):
             worker = next(self._worker_queue_idx_cycle)
-            if self._workers_status[worker]:
+            if worker < working and self._workers_status[worker]:
                 if self._in_order:
                     break
-                if self._workers_num_tasks[worker] < limit // sum(self._workers_status):
+                if self._workers_num_tasks[worker] < limit // sum(self._workers_status[:working]):
                     break
         else:
             return
@@ -598,6 +636,8 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         if self._settings.prefetches_by_bytes and task.frame.nbytes() > self._course.batch_bytes:
             self._course.batch_bytes = task.frame.nbytes()
             self._prefetch_by_bytes()
+        if self._processes is not None:
+            self._follow_the_loop(self._processes)
         self._put_next()
         kind, value = task.frame.kind, task.frame.decode()
         is_furthest = self._note_place(number)

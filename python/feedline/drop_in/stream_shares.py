@@ -15,6 +15,7 @@ _QUESTIONS = frozenset(("get_worker_info", "pytorch_worker_info"))
 # Packages whose datasets share themselves out by code of other classes, as their documentation says.
 _SHARING = frozenset(("litdata", "streaming"))
 _DEEPEST = 4  # datasets in datasets
+_LONGEST = 100  # of a list of datasets or transforms
 
 
 def how_shared(dataset: Any, worker_init_fn: Any = None) -> str:
@@ -22,6 +23,19 @@ def how_shared(dataset: Any, worker_init_fn: Any = None) -> str:
     if worker_init_fn is not None and _asks(worker_init_fn):
         return "worker_init_fn asks which worker it is in"
     return _how(dataset, 0)
+
+
+def asks_for_worker(dataset: Any, depth: int = 0) -> bool:
+    """Whether a map-style dataset, its transforms or the datasets in it ask which worker they are in."""
+    if isinstance(dataset, types.FunctionType | functools.partial | types.MethodType):
+        return _asks(dataset)
+    if any(_asks(member) for base in type(dataset).__mro__ for member in vars(base).values()):
+        return True
+    if depth == _DEEPEST or not hasattr(dataset, "__dict__"):
+        return False
+    values = list(vars(dataset).values())
+    parts = [part for value in values for part in (value if type(value) in (list, tuple) else [value])[:_LONGEST]]
+    return any(asks_for_worker(part, depth + 1) for part in parts if callable(part) or hasattr(part, "__getitem__"))
 
 
 def _how(dataset: Any, depth: int) -> str:

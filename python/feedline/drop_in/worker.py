@@ -70,6 +70,7 @@ class Spec:
     ring: Ring | None = None
     budget: int = 0
     ahead: int = 2
+    starting: int | None = None  # how many of them begin; None: all
     readers: int | None = None  # among how many workers a dataset is to share itself out; None: all
     stack_fd: Any = None
     method: str = "multiprocessing"
