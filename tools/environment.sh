@@ -215,7 +215,7 @@ feedline_compile() {
     tests=ON
     target=all
   fi
-  # ccache saves more of the engine (a test builds it once more, as others build it: without precompiled headers)
+  # ccache saves more of the engine (the trees of wheels have it from there: without precompiled headers)
   ! command -v ccache >/dev/null || precompiled=TESTS
   for setting in build-dir="$FEEDLINE_TREE" build.targets="$target" \
     cmake.define.FEEDLINE_TESTS="$tests" cmake.define.FEEDLINE_EXAMPLES="$tests" cmake.define.FEEDLINE_BENCH=OFF \

@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "cpp"
-TREE = Path(os.environ.get("FEEDLINE_TREE") or ROOT / "build" / "python")  # where the engine has been compiled
+TREE = Path(os.environ.get("FEEDLINE_TREE") or ROOT / "build" / "python").resolve()  # of the engine
 
 pytestmark = [
     pytest.mark.skipif(not (TREE / "CMakeCache.txt").exists(), reason=f"the engine has not been built in {TREE}"),
@@ -45,6 +44,29 @@ def runs_an_epoch(program: Path, folder: Path) -> None:
     for name in ("a.jpg", "b.png", "c.webp"):  # every codec is linked
         image.new("RGB", (40, 30), (200, 10, 90)).save(folder / "photos" / "cats" / name)
     assert "3 samples" in run(program, folder / "photos", "2")
+
+
+def test_what_runs_seldom_is_compiled_for_size_and_nothing_else() -> None:
+    small = cached(TREE, "FEEDLINE_SMALL")
+    if not small or cached(TREE, "CMAKE_BUILD_TYPE") != "Release":
+        pytest.skip(f"{TREE} is no Release build with folders that are compiled for size")
+    for_size, for_speed = set(), set()
+    for unit in json.loads((TREE / "compile_commands.json").read_text()):
+        if re.search(r"feedline_(?!\w*tests)\w+\.dir", unit["output"]):
+            folders = {str(path.parent.relative_to(ROOT / "src")) for path in sources_of(Path(unit["file"]))}
+            (for_size if " -Os " in unit["command"] else for_speed).update(folders)
+    inside = {
+        folder for folder in for_size | for_speed if any(f"{folder}/".startswith(f"{x}/") for x in small.split(";"))
+    }
+    assert for_size == inside
+    assert {"cache/node", "storage/s3"} <= for_size and {"cache", "storage", "transform"} <= for_speed
+
+
+def sources_of(unit: Path) -> list[Path]:
+    """Those that a generated source includes; or the source itself."""
+    if ROOT / "src" in unit.parents:
+        return [unit]
+    return [Path(name) for name in re.findall(r'#include "(.*\.cpp)"', unit.read_text())]
 
 
 @pytest.fixture(scope="module")
@@ -85,17 +107,9 @@ def test_a_codec_that_is_missing_is_named(installed: Path, tmp_path: Path) -> No
     assert done.returncode != 0 and "feedline needs the library spng, which pkg-config does not find" in words
 
 
-@pytest.fixture
-def beside_the_tree() -> Iterator[Path]:
-    """A build folder as deep in the checkout as the engine's own: only so has ccache seen the same commands."""
-    (ROOT / "build").mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="embedded-", dir=ROOT / "build") as folder:
-        yield Path(folder)
-
-
-def test_the_example_builds_with_feedline_as_a_folder_of_it(beside_the_tree: Path, tmp_path: Path) -> None:
-    """Compiled again by ccache, in seconds. Without it that is minutes: then only the example itself is compiled."""
-    tree = beside_the_tree
+def test_the_example_builds_with_feedline_as_a_folder_of_it(tmp_path: Path) -> None:
+    """The example, two folders of the engine and the project's own link command; the rest as it was compiled."""
+    tree = tmp_path / "build"
     configure(tree, f"-DFEEDLINE_SOURCE={ROOT}")
     assert not cached(tree, "CMAKE_BUILD_TYPE"), "the project's build type was changed"
     commands = run("ninja", "-C", tree, "-t", "commands", "feedline_epoch")
@@ -104,10 +118,9 @@ def test_the_example_builds_with_feedline_as_a_folder_of_it(beside_the_tree: Pat
     run("cmake", "--install", tree, "--prefix", tmp_path / "prefix")
     assert not (tmp_path / "prefix").exists(), "Feedline was installed with another project"
 
-    if not shutil.which("ccache"):
-        run("cmake", "--build", tree, "--target", "CMakeFiles/feedline_epoch.dir/epoch.cpp.o")
-        return
-    as_compiled_before = ["-DCMAKE_CXX_FLAGS=-O3 -DNDEBUG", "-DCMAKE_POSITION_INDEPENDENT_CODE=ON"]
-    configure(tree, *as_compiled_before, "-DFEEDLINE_WARNINGS=ON", f"-DFEEDLINE_UNITY={cached(TREE, 'FEEDLINE_UNITY')}")
-    run("cmake", "--build", tree)
+    run("cmake", "--build", tree, "--target", "CMakeFiles/feedline_epoch.dir/epoch.cpp.o", "feedline_telemetry")
+    for library in TREE.glob("libfeedline_*.a"):
+        if not (tree / "feedline" / library.name).exists():
+            (tree / "feedline" / library.name).symlink_to(library)
+    run("bash", "-c", commands.splitlines()[-1], cwd=tree)
     runs_an_epoch(tree / "feedline_epoch", tmp_path)
