@@ -32,7 +32,7 @@ def counted(number: int, thing: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """In colours on a terminal. FORCE_COLOR, which notebooks set for every ``!command``, colours no pipe and no file."""
+    """In colours on a terminal alone: FORCE_COLOR, which notebooks set for every ``!command``, colours no file."""
     OUT.print_json(json.dumps(value)) if sys.stdout.isatty() else print(json.dumps(value, indent=2))
 
 
