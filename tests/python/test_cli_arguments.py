@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -17,10 +18,11 @@ pytest.importorskip("rich", reason="the command line is not installed")
 
 import click
 import made_records
+from rich.console import Console
 from running_processes import HANG_S
 
 from feedline import record
-from feedline.cli import exit_codes, outputs, parameters, root
+from feedline.cli import console, exit_codes, outputs, parameters, root
 
 
 def read_only_folder(tmp_path: Path) -> Path:
@@ -305,3 +307,12 @@ def test_values_are_taken_in_their_units(kind: click.ParamType, given: str, take
 def test_a_value_that_is_none_is_told_with_one_that_is(kind: click.ParamType, given: str, said: str) -> None:
     with pytest.raises(click.BadParameter, match=re.escape(said)):
         kind.convert(given, None, None)
+
+
+def test_json_that_is_no_terminals_has_no_colours(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Notebooks set FORCE_COLOR for every `!feedline ... > file`."""
+    monkeypatch.setattr(console, "OUT", Console(force_terminal=True, color_system="truecolor"))
+    console.print_json({"a": [1, None]})
+    assert json.loads(capsys.readouterr().out) == {"a": [1, None]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -31,7 +32,8 @@ def counted(number: int, thing: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    OUT.print_json(json.dumps(value)) if OUT.is_terminal else print(json.dumps(value, indent=2))
+    """In colours on a terminal alone: FORCE_COLOR, which notebooks set for every ``!command``, colours no file."""
+    OUT.print_json(json.dumps(value)) if sys.stdout.isatty() else print(json.dumps(value, indent=2))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None) -> None:

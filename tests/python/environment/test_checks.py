@@ -640,6 +640,26 @@ def test_large_files_are_compared_by_size_but_deep(tmp_path: Path, monkeypatch: 
     assert [one.code for one in verdict(made.prefix, deep=True).findings] == ["altered_files"]
 
 
+def test_what_conda_recorded_and_may_not_be_read_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever may read all of it, as root in CI, is refused here: by the calls, not by the file system."""
+    made = a_conda(tmp_path)
+    folder = made.prefix / "conda-meta"
+
+    def refused(path: object, *_: object) -> Any:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("feedline.environment.reading.conda.os.listdir", lambda path: refused(path))
+    found = read_environment(made.prefix)
+    monkeypatch.undo()
+    said = [one for one in check(Case(found, today=TODAY)).findings if one.code in ("unreadable", "broken_conda_meta")]
+    assert [(one.code, str(folder) in one.text) for one in said] == [("unreadable", True)]
+    monkeypatch.setattr("pathlib.Path.read_bytes", refused)
+    found = read_environment(made.prefix)
+    monkeypatch.undo()
+    said = [one for one in check(Case(found, today=TODAY)).findings if one.code in ("unreadable", "broken_conda_meta")]
+    assert [(one.code, "numpy-2.1.0" in one.text) for one in said] == [("unreadable", True)]
+
+
 def test_a_folder_without_permission_is_a_finding(tmp_path: Path) -> None:
     if os.geteuid() == 0:
         pytest.skip("root may read everything")

@@ -6,7 +6,7 @@ from ..checking import ENVIRONMENT, Case, Check, Told, page, told
 
 def _judges(case: Case) -> Told:
     seen = case.seen
-    for one in seen.broken:
+    for one in (one for one in seen.broken if not one.denied):  # unreadable says those
         name = one.file.name.removesuffix(".json")
         yield told(
             "broken_conda_meta", "error", f"{one.file} cannot be read: {one.why}",

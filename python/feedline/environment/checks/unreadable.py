@@ -5,7 +5,8 @@ from ..checking import FILES, Case, Check, Told, names, page, told
 
 
 def _judges(case: Case) -> Told:
-    found = [*case.files.unreadable, *case.seen.notes]
+    denied = [str(one.file) for one in case.seen.broken if one.denied]
+    found = [*denied, *case.files.unreadable, *case.seen.notes]
     if found:
         yield told(
             "unreadable", "warning", f"not judged, for lack of permission: {names(found)}",

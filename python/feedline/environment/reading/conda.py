@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -76,29 +77,38 @@ class CondaPackage:
 
 @dataclass(frozen=True)
 class Broken:
-    """A file of conda-meta that cannot be read as what it should be."""
+    """A file of conda-meta, or the folder, that cannot be read as what it should be. `denied`: by this user."""
 
     file: Path
     why: str
+    denied: bool = False
 
 
 def packages_in(prefix: Path) -> tuple[list[CondaPackage], list[Broken]]:
     """All packages of a conda environment, by name, and the files of conda-meta that are broken."""
+    folder = prefix / "conda-meta"
     found, broken = [], []
     try:
-        files = sorted((prefix / "conda-meta").glob("*.json"))
+        names = sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return [], []
     except OSError as error:
-        return [], [Broken(prefix / "conda-meta", str(error.strerror))]
-    for file in files:
-        if file.name.startswith(("feedline", ".")) or file.name == "state.json":
+        return [], [_of_system(folder, error)]
+    for name in names:
+        if not name.endswith(".json") or name.startswith(("feedline", ".")) or name == "state.json":
             continue
+        file = folder / name
         try:
             found.append(_package(json.loads(file.read_bytes()), file, prefix))
         except OSError as error:
-            broken.append(Broken(file, str(error.strerror)))
+            broken.append(_of_system(file, error))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             broken.append(Broken(file, f"{type(error).__name__}: {error}"))
     return sorted(found, key=lambda one: one.name), broken
+
+
+def _of_system(path: Path, error: OSError) -> Broken:
+    return Broken(path, str(error.strerror), isinstance(error, PermissionError))
 
 
 def channel_name(channel: str) -> str:
