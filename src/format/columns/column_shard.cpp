@@ -75,6 +75,9 @@ Result<const ColumnShard::Located*> ColumnShard::located(const std::shared_ptr<c
     FEEDLINE_TRY(reader, file.storage->open_version(file.path, storage::Access::kRead, file.version));
   }
   if (store == nullptr || file.path != plan_.stored_path) return take(std::move(file), *reader, true);
+  if (copies_whole(*storage)) {
+    FEEDLINE_TRY(reader, open_part(*storage, file.path, file.version));
+  }
   const OpeningReader opening(storage, std::move(reader), file.version, {}, true);
   FEEDLINE_TRY(const Located* located, take(std::move(file), opening, true));
   FEEDLINE_CHECK_OK(opening.keep(*store));
@@ -87,8 +90,7 @@ Result<bool> ColumnShard::locate_by_kept(const std::shared_ptr<const storage::St
   auto kept = store.at_hand(*storage, *plan_.stored_path);
   if (!kept) return false;
   const storage::Version version = kept->version();
-  FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader,
-               storage->open_version(*plan_.stored_path, storage::Access::kRead, version));
+  FEEDLINE_TRY(auto reader, open_part(*storage, *plan_.stored_path, version));
   const OpeningReader opening(storage, std::move(reader), version, std::move(kept), false);
   const std::lock_guard lock(mutex_);
   if (!take({*plan_.stored_path, *plan_.stored_path, storage, version}, opening, false)) return false;
