@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "cache/node/cached_storage.h"
 #include "storage/fetch.h"
 
 namespace feedline::format {
@@ -36,17 +37,23 @@ std::vector<ByteRange> joined_ranges(std::vector<ByteRange> ranges) {
 
 }  // namespace
 
+bool copies_whole(const storage::Storage& storage) {
+  return dynamic_cast<const cache::CachedStorage*>(&storage) != nullptr;
+}
+
+Result<std::shared_ptr<const storage::Reader>> open_part(const storage::Storage& storage, const std::string& path,
+                                                         const std::optional<storage::Version>& version) {
+  if (const auto* cached = dynamic_cast<const cache::CachedStorage*>(&storage)) return cached->open_part(path, version);
+  return version ? storage.open_version(path, storage::Access::kRead, *version)
+                 : storage.open(path, storage::Access::kRead);
+}
+
 Result<std::unique_ptr<OpeningReader>> OpeningReader::open(std::shared_ptr<const storage::Storage> storage,
                                                            const std::string& path, const ShardPartsStore& store,
                                                            bool asks) {
-  std::shared_ptr<const storage::Reader> reader;
   auto kept = asks ? std::nullopt : store.at_hand(*storage, path);
   const bool is_checked = !kept;
-  if (kept) {
-    FEEDLINE_TRY(reader, storage->open_version(path, storage::Access::kRead, kept->version()));
-  } else {
-    FEEDLINE_TRY(reader, storage->open(path, storage::Access::kRead));
-  }
+  FEEDLINE_TRY(auto reader, open_part(*storage, path, kept ? std::optional(kept->version()) : std::nullopt));
   FEEDLINE_TRY(const storage::Version version, reader->version());
   if (!kept) kept = store.load(*storage, path, version);
   return std::make_unique<OpeningReader>(std::move(storage), std::move(reader), version, std::move(kept), is_checked);

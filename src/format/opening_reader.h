@@ -31,6 +31,13 @@ struct ByteRange {
   std::uint64_t offset = 0, bytes = 0;
 };
 
+// Is the first read of a shard a copy of all of it, as there is a cache?
+bool copies_whole(const storage::Storage& storage);
+// A reader for what an opening wants of a shard: past such a cache, unless it has the shard already. version: nullopt:
+// whichever it is now.
+Result<std::shared_ptr<const storage::Reader>> open_part(const storage::Storage& storage, const std::string& path,
+                                                         const std::optional<storage::Version>& version);
+
 // Thread-safe.
 class OpeningReader final : public storage::Reader {
  public:

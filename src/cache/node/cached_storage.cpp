@@ -129,6 +129,24 @@ Result<std::unique_ptr<Reader>> CachedStorage::open_version(const std::string& p
   return reader_of(path, access, version, std::move(stored), nullptr);
 }
 
+Result<std::unique_ptr<Reader>> CachedStorage::open_part(const std::string& path,
+                                                         const std::optional<Version>& version) const {
+  const auto open_stored = [&] {
+    return version ? storage_->open_version(path, Access::kRead, *version) : storage_->open(path, Access::kRead);
+  };
+  std::unique_ptr<Reader> stored;
+  if (!version) {
+    FEEDLINE_TRY(stored, open_stored());
+  }
+  FEEDLINE_TRY(const Version wanted, version ? Result<Version>(*version) : stored->version());
+  if (auto kept = cache_->find(storage_->identity(path), wanted, NodeCache::Check::kOnce)) {
+    FEEDLINE_TRY(auto copy, open_copy(std::move(*kept), path, Access::kRead));
+    return reader_of(path, Access::kRead, wanted, nullptr, std::move(copy));
+  }
+  if (stored) return stored;
+  return open_stored();
+}
+
 Result<std::optional<Kept>> CachedStorage::bring(const std::string& path, const Version& version, Stop& stop) const {
   const auto open_stored = [&]() -> Result<std::shared_ptr<const Reader>> {
     return storage_->open_version(path, Access::kRead, version);

@@ -29,6 +29,10 @@ class CachedStorage final : public storage::Storage {
                                                        const storage::Version& version) const override {
     return storage_->open_stored(path, version);
   }
+  // open(), or open_version() where one is given, for a part that tells what the object holds: its copy where there is
+  // one, and where it is stored else, whatever is read.
+  Result<std::unique_ptr<storage::Reader>> open_part(const std::string& path,
+                                                     const std::optional<storage::Version>& version) const;
   bool holds_versions() const override { return storage_->holds_versions(); }
   Result<void> check_known(const std::string& path, const storage::Version& version) const override {
     return storage_->check_known(path, version);

@@ -162,6 +162,24 @@ TEST_F(CachedStorageTest, AnObjectIsFetchedWithItsFirstBytesAndNotForAGlance) {
   EXPECT_EQ(folder_.read(log_), "0 512 " + path + "\n0 100000 " + path + "\n");
 }
 
+TEST_F(CachedStorageTest, APartIsReadWhereItIsStoredAndOfItsCopyOnceThereIsOne) {
+  const std::string content = content_of("x", 100'000), path = folder_.write("x.parquet", content);
+  const auto storage = std::dynamic_pointer_cast<const CachedStorage>(cached());
+  const Version version = *storage->stat(path);
+  for (const auto& known : {std::optional<Version>(), std::optional(version)}) {
+    const auto part = storage->open_part(path, known);
+    ASSERT_TRUE(part);
+    EXPECT_EQ(range(**part, 90'000, 20), content.substr(90'000, 20));
+  }
+  EXPECT_EQ(pages(), 0u);
+  EXPECT_EQ(whole(*storage, path), content);
+  const auto kept = storage->open_part(path, version);
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(range(**kept, 90'000, 20), content.substr(90'000, 20));
+  const std::string part = "90000 20 " + path + "\n";
+  EXPECT_EQ(folder_.read(log_), part + part + "0 100000 " + path + "\n");
+}
+
 TEST_F(CachedStorageTest, AnotherVersionIsFetchedAndAnIndexedOneNeverMixedUp) {
   const std::string path = folder_.write("x.jpg", "the first one");
   const auto storage = cached();

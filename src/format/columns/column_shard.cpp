@@ -106,6 +106,9 @@ Result<const ColumnShard::Located*> ColumnShard::located(const std::shared_ptr<c
   const bool is_kept =
       store != nullptr && file.path == plan_.stored_path && of_table.path == planned_table().stored_path;
   if (!is_kept) return take(std::move(file), *reader, version.bytes, true);
+  if (copies_whole(*storage)) {
+    FEEDLINE_TRY(reader, open_part(*storage, of_table.path, version));
+  }
   const storage::Version of_shard = file.version;
   const OpeningReader opening(storage, std::move(reader), version, {}, true);
   FEEDLINE_TRY(const Located* located, take(std::move(file), opening, version.bytes, true));
@@ -123,8 +126,7 @@ Result<bool> ColumnShard::locate_by_kept(const std::shared_ptr<const storage::St
   if (plan_.table) kept = store.at_hand(*storage, *plan_.table->stored_path);
   if (!kept) return false;
   const storage::Version version = kept->version();
-  FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader,
-               storage->open_version(*planned_table().stored_path, storage::Access::kRead, version));
+  FEEDLINE_TRY(auto reader, open_part(*storage, *planned_table().stored_path, version));
   const OpeningReader opening(storage, std::move(reader), version, std::move(kept), false);
   const std::lock_guard lock(mutex_);
   ShardFile file{*plan_.stored_path, *plan_.stored_path, storage, of_shard};

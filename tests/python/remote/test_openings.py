@@ -191,3 +191,14 @@ def test_what_is_kept_and_damaged_is_made_anew(
     dataset, again = _requests_of(server, lambda: _open(server, kind))
     assert set(_shards_of(again)) == set(names)
     assert _numbers(dataset) == list(range(_SHARDS * _EACH))
+
+
+def test_a_cache_fetches_no_shard_that_is_only_opened(server: RangeServer, kind: str, tmp_path: Path) -> None:
+    with_cache = {"cache": tmp_path / "copies", "index": tmp_path / "indexes"}
+    dataset, cold = _requests_of(server, lambda: _open(server, kind, **with_cache))
+    assert max(_shards_of(cold).values()) <= _MOST_REQUESTS[kind] + 1  # for the version, by which a copy is called
+    copies = list((tmp_path / "copies").rglob("*.object"))
+    assert len(copies) == (kind in ("mds", "litdata")), "of index.json alone"
+    assert _numbers(dataset) == list(range(_SHARDS * _EACH))
+    _, later = _requests_of(server, lambda: _numbers(_open(server, kind, ("n", "text"), **with_cache)))
+    assert all(asked == "bytes=0-0" for path, asked in later if not path.endswith("index.json")), "of their copies"
