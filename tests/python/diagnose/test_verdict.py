@@ -22,6 +22,7 @@ from summaries import (
 )
 
 from feedline.diagnose.verdict import CAUSES, CERTAIN, judge
+from feedline.findings import severity_of
 from feedline.watching.summary.figures import Waits
 
 
@@ -41,6 +42,8 @@ def test_a_planted_cause_comes_first(cause):
     assert first.evidence and first.fix
     low, high = first.gain
     assert 0 <= low <= high
+    # a loader that is not what sets the pace is no fault
+    assert first.severity == ("note" if cause == "compute_bound" else severity_of(first.share))
 
 
 # What else those summaries show for certain, with its share: what the planted cause leaves of the half that is waited

@@ -65,4 +65,5 @@ CAUSE = Cause(
     fix=Fix("Nothing to do in the loader: the loop's own work sets the pace."),
     contradicted={"the loader alone is slower": _loader_is_slower},
     minds_others=False,
+    is_fault=False,
 )

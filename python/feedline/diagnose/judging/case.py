@@ -103,7 +103,7 @@ class Case:
         self.findings.append(
             Finding(
                 cause.code,
-                severity_of(share),
+                severity_of(share) if cause.is_fault else "note",
                 round(share, 4),
                 round(min(max(confidence, 0.0), 1.0), 2),
                 tuple(found.evidence),

@@ -71,6 +71,7 @@ class Cause:
         beside_paging: what else its time may be where memory is short too; "": nothing.
         collects_garbage: it makes objects in the loop's process, so full collections of garbage are told with it.
         minds_others: other programs' work speaks against it.
+        is_fault: something in the loader is to be mended; else it is a note, however much of the time it takes.
     """
 
     page: Entry
@@ -86,6 +87,7 @@ class Cause:
     beside_paging: str = ""
     collects_garbage: bool = False
     minds_others: bool = True
+    is_fault: bool = True
 
     @property
     def code(self) -> str:
