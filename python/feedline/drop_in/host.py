@@ -11,6 +11,7 @@ turn: the generators of random, NumPy and torch, torch's worker info, and how to
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import pickle
 import select
@@ -235,6 +236,7 @@ def run_host(
 ) -> None:
     """A process of a pool from start to end. `forked_with`: what it has by being forked."""
     parent = os.getppid()
+    gc.freeze()  # the collector would write to all that was forked, and so copy it
     inherited()
     shows_stack = set_signals(main_thread, stacks.fd, parent)
     with socket.socket(fileno=os.dup(connection.fileno())) as own:

@@ -74,8 +74,10 @@ class WorkerPool:
         self._members[serial] = weakref.ref(loader, lambda _: self._members.pop(serial, None))
         return serial
 
-    def host(self, worker: int, starter: int, context: Any) -> _HostProcess:
-        """The process that worker number `worker` of every loader is in. `starter`: the loader that it starts for.
+    def hosts(self, workers: Iterable[int], starter: int, context: Any) -> tuple[dict[int, _HostProcess], bool]:
+        """The processes that these workers of every loader are in, and whether all of them have just begun.
+
+        `starter`: the loader that they start for.
 
         Raises:
             ConfigError: the pool's processes have been started by another method.
@@ -87,17 +89,20 @@ class WorkerPool:
                 f"WorkerPool: its processes were started by {self._method!r}, and this loader's "
                 f"multiprocessing_context is {method!r}"
             )
-        host = self._hosts.get(worker)
-        if host is None or not host.process.is_alive():
-            if not self._hosts:
-                self._method, self.stacks = method, stacks_file()
-                close_at_exit(self)
-                preload_forkserver(method)
-            copies = self._copies(starter) if method == "fork" else {}
-            host = self._hosts[worker] = _HostProcess(context, copies)
+        found = {worker: self._hosts.get(worker) for worker in workers}
+        missing = [worker for worker, host in found.items() if host is None or not host.process.is_alive()]
+        if missing and not self._hosts:
+            self._method, self.stacks = method, stacks_file()
+            close_at_exit(self)
+            preload_forkserver(method)
+        # Looked through once: that writes to every object, and so gives each process that is forked before pages of
+        # its own.
+        copies = self._copies(starter) if missing and method == "fork" else {}
+        for worker in missing:
             assert self.stacks is not None
-            host.start(self.stacks)
-        return host
+            self._hosts[worker] = _HostProcess(context, dict(copies))
+            self._hosts[worker].start(self.stacks)
+        return {worker: self._hosts[worker] for worker in found}, len(missing) == len(found)
 
     def _copies(self, starter: int) -> dict[int, Copy]:
         """By number of the loader: what a process that is forked now has of it, for itself alone."""

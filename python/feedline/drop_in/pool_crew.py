@@ -50,9 +50,10 @@ class PoolCrew(ProcessCrew):
 
     def _start_all(self, workers: Iterable[int], occupied: Sequence[tuple[int, int]] = ()) -> None:
         pool = self._pool
-        hosts = {worker: pool.host(worker, self._member, self._context) for worker in workers}
+        hosts, have_just_begun = pool.hosts(workers, self._member, self._context)
         self._stacks = pool.stacks  # type: ignore[assignment]
-        letter, roles = self._letter([host.copies.pop(self._member, None) for host in hosts.values()])
+        copies = [host.copies.pop(self._member, None) for host in hosts.values()]
+        letter, roles = self._letter(copies, have_just_begun)
         recipe = replace(self.spec.recipe, collate_fn=tuple)  # the payload has the user's
         spec = replace(self.spec, ring=None, stack_fd=None, recipe=recipe)
         known = {role: name_in_host(self._member, role) for role in roles}
@@ -71,12 +72,12 @@ class PoolCrew(ProcessCrew):
     def _stacks_file(self) -> PassedFd | None:  # type: ignore[override]
         return self._pool.stacks
 
-    def _letter(self, copies: list[Copy | None]) -> tuple[Letter, Iterable[str]]:
+    def _letter(self, copies: list[Copy | None], are_new: bool) -> tuple[Letter, Iterable[str]]:
         """The payload for processes that have these copies of it, and what of it they take from there."""
         copy = copies[0]
         if copy is not None and all(other is not None and other.parts == copy.parts for other in copies):
             with contextlib.suppress(Exception):  # what stands for the dataset natively cannot be pickled
-                if Parts(copy.roles.values()) == copy.parts:  # nothing has changed since
+                if are_new or Parts(copy.roles.values()) == copy.parts:  # nothing has changed since
                     return Letter(self._payload, copy.roles), copy.roles
         try:
             return Letter(self._payload, {}), ()
