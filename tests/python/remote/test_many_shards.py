@@ -221,7 +221,7 @@ def test_tfrecords_are_opened_by_their_indexes_too(server: RangeServer, shards: 
         kinds(opened(), rank=0, world_size=_FEW)  # which reads nothing of it
     assert it.value.shard == server.url(names[51])
     after, again = _requests_of(server, opened)
-    asked_for = {path for path, _ in again}
+    asked_for = {path for path, asked in again if asked != "bytes=0-0"}  # which the loader before had under way
     assert {path for path in asked_for if path.endswith(".tfrecord")} == {"/000.tfrecord", f"/{names[51]}"}
     assert all(path.startswith(("/000.", "/051.")) for path in asked_for), "it alone is indexed anew"
     assert Counter(kinds(after)) == {3: 40 * (_FEW - 1), 5: 40}
