@@ -38,7 +38,10 @@ void ShardReader::close() const {
 
 void ShardReader::stay_open() const {
   const std::lock_guard lock(mutex_);
-  if (!changed_) lasting_.store(reader_.get(), std::memory_order_release);
+  if (changed_) return;
+  // a record that views a shard holds its reader, which must then be one that counts its holders
+  const auto view = reader_->view(0, 0);
+  if (view && !*view) lasting_.store(reader_.get(), std::memory_order_release);
 }
 
 void ShardReader::notice_change() const {

@@ -60,7 +60,8 @@ class ShardReader {
     bool now = false;
   };
   Result<Opened> reader() const;
-  // The file, found without a lock, once it was opened and is to stay so until the shard goes; nullptr: not yet.
+  // The file, found without a lock, once it was opened and is to stay so until the shard goes; nullptr: not yet, or it
+  // gives views, which outlive the shard with the reader.
   const storage::Reader* lasting_reader() const { return lasting_.load(std::memory_order_acquire); }
   void stay_open() const;  // Requires: close() is never called
   // Where the open file has been written to since it was indexed, reader() says so from now on, and lasting_reader() is

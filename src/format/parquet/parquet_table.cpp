@@ -81,16 +81,15 @@ Result<void> ParquetTable::choose(const storage::Reader& reader, const std::vect
       FEEDLINE_TRY(slot.groups.emplace_back(), read_page_index(reader, file().version.bytes, slot.column, chunk,
                                                                static_cast<std::uint64_t>(group.rows)));
     }
-    expect_plain_values(reader, slot);
+    expect_plain_values(slot);
     slots_.push_back(std::move(slot));
   }
   metadata_ = {};
   return {};
 }
 
-void ParquetTable::expect_plain_values(const storage::Reader& reader, Slot& slot) const {
-  const auto mapped = reader.view(0, 0);
-  bool may_be = !file().storage->is_remote() && !(mapped && *mapped);
+void ParquetTable::expect_plain_values(Slot& slot) const {
+  bool may_be = !file().storage->is_remote();
   std::size_t pages = 0;
   for (const PageIndex& group : slot.groups) {
     may_be = may_be && may_lie_plain(slot.column, group.codec);

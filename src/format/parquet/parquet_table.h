@@ -38,8 +38,8 @@ class ParquetTable final : public ColumnTable {
     ParquetColumn column;
     bool may_have_nulls = false;
     std::vector<PageIndex> groups;
-    // Of all groups' pages; nullptr: none of them may lie plain, or the file is mapped, or far, where one request for a
-    // page is better than one for each of its values.
+    // Of all groups' pages; nullptr: none of them may lie plain, or the file is far, where one request for a page is
+    // better than one for each of its values.
     std::unique_ptr<ValuePlaces> places = nullptr;
     std::vector<std::size_t> first_pages = {};  // of each group, among those
   };
@@ -50,7 +50,7 @@ class ParquetTable final : public ColumnTable {
 
   ParquetTable(ShardFile file, bool is_checked, ParquetMetadata metadata, std::vector<ParquetColumn> columns,
                std::shared_ptr<BlockCache> cache);
-  void expect_plain_values(const storage::Reader& reader, Slot& slot) const;
+  void expect_plain_values(Slot& slot) const;
   const ValuePlaces::Page* known_places(const Slot& slot, const Place& at) const;
   std::vector<ByteRange> page_indexes(const std::vector<std::size_t>& columns) const;
   Place place_of(std::uint64_t row, const Slot& slot) const;
