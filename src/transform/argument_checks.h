@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Arguments of operations, each by itself: kConfig says what it must be and what it was. Pure functions, for any thread.
+// Arguments of operations, each by itself: kConfig says what it must be and what it was. Pure functions, for any
+// thread.
 
 #include <string>
 #include <string_view>
@@ -18,12 +19,12 @@ std::string shown(double value);
 std::string shown(const Range& range);  // (low, high)
 std::string shown(Size size);           // height x width
 
-Result<void> check_size(Size size);                                             // of an image that fits in memory
-Result<void> check_side(std::string_view name, int side);                       // pixels
-Result<void> check_padding(const Padding& padding);                             // pixels
-Result<void> check_positive(std::string_view name, const Range& range);         // 0 < low <= high
+Result<void> check_size(Size size);                                      // of an image that fits in memory
+Result<void> check_side(std::string_view name, int side);                // pixels
+Result<void> check_padding(const Padding& padding);                      // pixels
+Result<void> check_positive(std::string_view name, const Range& range);  // 0 < low <= high
 Result<void> check_between(std::string_view name, const Range& range, double low, double high);
-Result<void> check_degrees(std::string_view name, const Range& range);          // finite, in order
+Result<void> check_degrees(std::string_view name, const Range& range);  // finite, in order
 Result<void> check_probability(std::string_view name, double p);
 Result<void> check_probability(double p);
 Result<void> check_at_least_one(std::string_view name, double value);

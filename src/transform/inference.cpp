@@ -75,8 +75,8 @@ class Inference {
     FEEDLINE_CHECK_OK(check_size(o.size));
     FEEDLINE_CHECK_OK(needs_pixels());
     if (state_.size && (state_.size->height < o.size.height || state_.size->width < o.size.width))
-      return config_error("the crop of " + shown(o.size) + " is larger than the image, which is " + shown(*state_.size) +
-                          " there");
+      return config_error("the crop of " + shown(o.size) + " is larger than the image, which is " +
+                          shown(*state_.size) + " there");
     return gives(o.size);
   }
   Check operator()(const op::TrimBorder& o) {
@@ -316,8 +316,7 @@ class Inference {
                           " numbers in p; give one for each chain");
     double sum = 0;
     for (const double weight : o.p) {
-      if (!(weight >= 0) || !std::isfinite(weight))
-        return config_error("p must not be negative, got " + shown(weight));
+      if (!(weight >= 0) || !std::isfinite(weight)) return config_error("p must not be negative, got " + shown(weight));
       sum += weight;
     }
     if (!o.p.empty() && sum <= 0) return config_error("p must have a number above 0");
