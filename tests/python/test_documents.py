@@ -38,6 +38,7 @@ NOT_RUN = {
     ("findings.md", "# SPDX"): "a file of its own; tests/python/findings/test_an_added_cause.py",
     ("reproducibility.md", "from torch.distributed"): "ranks; tests/python/integrations/test_torchrun.py",
     ("trace.md", "loader.metrics"): "a fixed port; tests/python/test_metrics.py",
+    ("tuning-live.md", "loader = feedline.DataLoader("): "more than two CPUs; tests/python/drop_in/test_process_count.py",
     ("tune.md", "loader = DataLoader("): "settings that were tuned; tests/python/tune",
 }
 
@@ -185,12 +186,14 @@ def drop_in_names() -> Names:
     dataset = torch.utils.data.TensorDataset(torch.arange(300))
     lines = ["a line"] * 7 + ["a longer line"] * 5
     ranks = {"world_size": 2, "rank": 1}
-    return {"feedline": feedline, "dataset": dataset, "images": dataset, "lines": lines, "pad": list, **ranks}
+    sets = {"dataset": dataset, "images": dataset, "train_set": dataset, "val_set": dataset}
+    return {"feedline": feedline, "lines": lines, "pad": list, **sets, **ranks}
 
 
 def drop_in_holds(names: Names) -> None:
     assert sorted(line for batch in names["training"] for line in batch) == sorted(names["lines"])
     assert sum(len(batch) for (batch,) in names["evaluation"]) == 150
+    assert names["train"].pool is names["val"].pool is names["pool"]
     assert len(list(names["loader"])) == 5 and "settings   num_workers=0: " in names["loader"].explain()
 
 
@@ -266,7 +269,7 @@ def public_classes() -> list[tuple[str, type]]:
 def test_every_public_name_is_on_the_reference_page() -> None:
     page = (CHECKOUT / "docs" / "reference" / "python.md").read_text()
     shown = set(re.findall(r"^::: feedline\.(\w+)$", page, re.MULTILINE)) | set(re.findall(r"`feedline\.(\w+)`", page))
-    assert shown == {*feedline.__all__, "DataLoader", "StatefulDataLoader"}
+    assert shown == {*feedline.__all__, "DataLoader", "StatefulDataLoader", "WorkerPool"}
 
 
 def test_every_public_name_has_words_of_its_own() -> None:

@@ -71,6 +71,7 @@ INTERNAL = {
     "CommandError": "diagnose and tune: a command cannot be started; it becomes exit status 2",
     "StockLoaderMissing": "bench: torch is not there; it becomes a line of the report",
     "Late": "the drop-in: a native batch is late; it becomes a StalledError or torch's RuntimeError",
+    "NotShareable": "the drop-in: a loader cannot use a pool's processes; it becomes a warning in the log",
     "RemoteTraceback": "the drop-in: the cause of a worker's exception, only ever shown",
     "DriverError": "page-locking: the driver refused; it becomes a reason",
     "CapturingError": "page-locking: a CUDA graph is captured; it is tried again",

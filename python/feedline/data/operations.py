@@ -8,7 +8,6 @@ from typing import Any, Self
 
 from .._engine import Dataset as EngineDataset
 from ..errors import ConfigError
-from ..machine import nvjpeg
 from . import arguments
 
 Fields = str | Sequence[str] | None  # names of fields; None: all that the operation is for
@@ -56,6 +55,8 @@ class Operations:
             arguments.choice("decode", "device", device, ("cuda",))
             if fidelity != "exact":
                 raise ConfigError('decode: fidelity="fast" is the CPU\'s; give it or device="cuda", not both')
+            from ..machine import nvjpeg  # with ctypes, which takes its time
+
             nvjpeg.load_packaged()
             fidelity = "nvjpeg"
         else:
