@@ -220,7 +220,7 @@ def test_a_state_that_is_none_is_refused_by_the_engine_too(train: feedline.Datas
             feedline.ConfigError, match=r"load_state_dict: (dataset|seed|dataset: fingerprint|delivered)"
         ):
             engine.restore(damaged)
-    with pytest.raises(feedline.ConfigError, match="load_state_dict: fidelity must be one of 'exact', 'fast', 'nvjpeg', not 5"):
+    with pytest.raises(feedline.ConfigError, match="fidelity must be one of 'exact', 'fast', 'nvjpeg', not 5"):
         engine.restore({**state, "fidelity": 5})
 
 
