@@ -2,7 +2,7 @@
 #pragma once
 
 // What every Device keeps. A device registers with
-//   INSTANTIATE_TEST_SUITE_P(Host, DeviceContract, testing::Values(DeviceUnderTest{&host_device}));
+//   INSTANTIATE_TEST_SUITE_P(Host, DeviceContract, testing::Values(DeviceUnderTest{"host", &host_device}));
 
 #include <gtest/gtest.h>
 
@@ -10,6 +10,8 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <ostream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -23,11 +25,14 @@ inline std::vector<std::byte> read_by_host(const Begun& begun) {
 }
 
 struct DeviceUnderTest {
+  std::string name;
   std::function<std::shared_ptr<Device>()> make;  // the second time in a test, the same one for another loader
   // What is there, once it has arrived. A device whose memory the host cannot read copies it back.
   std::function<std::vector<std::byte>(const Begun&)> read = &read_by_host;
   std::function<void()> check_end = [] {};  // when all of a test is gone
 };
+
+inline void PrintTo(const DeviceUnderTest& device, std::ostream* out) { *out << device.name; }
 
 class DeviceContract : public testing::TestWithParam<DeviceUnderTest> {
  protected:

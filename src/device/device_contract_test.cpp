@@ -15,8 +15,9 @@ namespace {
 
 std::unique_ptr<cuda::FakeDriver> fake;
 
-DeviceUnderTest faked(bool held, const char* file) {
-  return {.make =
+DeviceUnderTest faked(const char* name, bool held, const char* file) {
+  return {.name = name,
+          .make =
               [held, file] {
                 if (!fake) fake = std::make_unique<cuda::FakeDriver>(2, cuda::kFakeBytes, 12'060, file);
                 fake->hold(held);
@@ -51,15 +52,16 @@ std::vector<std::byte> copied_back(const Begun& begun) {
 
 std::vector<DeviceUnderTest> real_gpus() {
   if (std::getenv("FEEDLINE_REAL_CUDA") == nullptr) return {};
-  return {{.make = [] { return *cuda_device(0); }, .read = &copied_back}};
+  return {{.name = "gpu", .make = [] { return *cuda_device(0); }, .read = &copied_back}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Cuda, DeviceContract, testing::ValuesIn(real_gpus()));
-INSTANTIATE_TEST_SUITE_P(Host, DeviceContract, testing::Values(DeviceUnderTest{&host_device}));
+INSTANTIATE_TEST_SUITE_P(Host, DeviceContract, testing::Values(DeviceUnderTest{"host", &host_device}));
 // held: the GPU does nothing before somebody waits for it.
 INSTANTIATE_TEST_SUITE_P(FakeCuda, DeviceContract,
-                         testing::Values(faked(false, FEEDLINE_FAKE_CUDA), faked(true, FEEDLINE_FAKE_CUDA),
-                                         faked(true, FEEDLINE_FAKE_CUDA_EARLY)));
+                         testing::Values(faked("at_once", false, FEEDLINE_FAKE_CUDA),
+                                         faked("held", true, FEEDLINE_FAKE_CUDA),
+                                         faked("copies_early", true, FEEDLINE_FAKE_CUDA_EARLY)));
 
 }  // namespace
 }  // namespace feedline::device

@@ -31,7 +31,8 @@ std::shared_ptr<Device> last_first() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Slow, DeviceContract,
-                         testing::Values(DeviceUnderTest{&in_order}, DeviceUnderTest{&last_first}));
+                         testing::Values(DeviceUnderTest{"in_order", &in_order},
+                                         DeviceUnderTest{"last_first", &last_first}));
 
 }  // namespace
 }  // namespace feedline::device
