@@ -10,6 +10,7 @@
 
 #include "format/memory_reader.h"
 #include "format/parquet/parquet_table.h"
+#include "storage/storage.h"
 #include "table_check.h"
 
 using namespace feedline;
@@ -17,7 +18,8 @@ using namespace feedline;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
   const format::MemoryReader reader(std::string_view(reinterpret_cast<const char*>(data), bytes));
   const auto cache = std::make_shared<format::BlockCache>(1 << 20);
-  const format::ShardFile file{"fuzz.parquet", "fuzz.parquet", nullptr, {bytes, 1}};
+  static const auto here = storage::local_storage();  // which is asked nothing: the reader has the bytes
+  const format::ShardFile file{"fuzz.parquet", "fuzz.parquet", here, {bytes, 1}};
   if (const auto table = format::ParquetTable::open(file, reader, cache)) format::check_table(**table, reader);
   return 0;
 }
