@@ -89,7 +89,10 @@ class JsonLine {
     const Type type = json_.peek();
     auto value = [&]() -> std::optional<std::string_view> {
       // as Python's isinstance(True, int) has it
-      if (column.kind == ColumnKind::kDigits && type == Type::kBool) return *json_.boolean() ? "1" : "0";
+      if (column.kind == ColumnKind::kDigits && type == Type::kBool) {
+        const auto is_true = json_.boolean();
+        return is_true ? std::optional<std::string_view>(*is_true ? "1" : "0") : std::nullopt;
+      }
       if (column.kind == ColumnKind::kDigits && type == Type::kNumber) return json_.skip();
       if (column.kind == ColumnKind::kReal && (type == Type::kNumber || type == Type::kNothing)) return json_.real();
       if (column.kind == ColumnKind::kText && type == Type::kString) return text();

@@ -77,7 +77,8 @@ TEST(SampleLayout, WhatIsNoSuchObjectIsAnError) {
     EXPECT_TRUE(json(R"({"n": 1, "r": 1, "t": )" + std::string(wrong) + "}").starts_with("error: it")) << wrong;
   for (const std::string_view wrong :
        {"", "\n", "[]", "null", R"({"n": 1, "r": 1, "t": "x")", R"({"n": 1, "r": 1, "t": "x"}})", R"({"n": 1 "r": 1})",
-        R"({"n": 1, "r": 1, "t": "x"}{"n": 1})", "{\"n\": 1, \"r\": 1, \"t\": \"a\nb\"}"})
+        R"({"n": tru, "r": 1, "t": "x"})", R"({"n": fal)", R"({"n": 1, "r": 1, "t": "x"}{"n": 1})",
+        "{\"n\": 1, \"r\": 1, \"t\": \"a\nb\"}"})
     EXPECT_TRUE(json(wrong).starts_with("error: it is no object of JSON from its byte ")) << wrong;
 }
 
