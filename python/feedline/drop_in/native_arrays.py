@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 import warnings
@@ -297,7 +296,9 @@ class ArrayIterator(NativeIterator):
         super()._abandon()
 
     def __del__(self) -> None:
-        with contextlib.suppress(AttributeError):
+        try:
             # in a child after fork() there are no threads, and some may have held their pool's locks
             if self._threads is not None and self._pid == os.getpid():
                 self._threads.shutdown(wait=False, cancel_futures=True)
+        except AttributeError:  # it was never made whole, or the interpreter ends and modules are gone
+            pass
