@@ -10,6 +10,7 @@
 #include <set>
 
 #include "device/cuda/driver_calls.h"
+#include "device/cuda/failing_calls_fixture.h"
 #include "device/cuda/fake_driver.h"
 #include "device/cuda/kernels/pixel_job.h"
 #include "device/cuda/pinned_allocator.h"
@@ -96,33 +97,16 @@ class EveryCallFails : public testing::TestWithParam<const char*> {};
 
 TEST_P(EveryCallFails, OnceAndIsNamed) {
   const std::string call = GetParam();
-  int failed = 0;
-  for (int nth = 1; nth <= 40; ++nth) {
-    const FakeDriver fake;
-    fake.hold(1);
-    fake.fail(call.c_str(), nth, kLaunchFailed);
-    const long before = fake.calls(call.c_str());
-    const auto made = run(fake);
-    const bool hit = fake.calls(call.c_str()) - before >= nth;
-    fake.fail(nullptr, 0, 0);
-    fake.finish();
-    if (!made) {
-      ++failed;
-      EXPECT_NE(made.error().message().find(without_version(call) + ":"), std::string::npos) << made.error().message();
-      EXPECT_NE(made.error().message().find("CUDA_ERROR_LAUNCH_FAILED"), std::string::npos);
-      EXPECT_NE(made.error().message().find("; "), std::string::npos) << "and what to do";
-    }
-    EXPECT_EQ(fake.violations(), 0) << call << " " << nth << ": " << fake.words();
-    const bool loses = kFrees.contains(call) || call == "cuCtxPushCurrent_v2" || call == "cuCtxPopCurrent_v2" ||
-                       call == "cuThreadExchangeStreamCaptureMode";
-    for (const char* what : {"pinned", "memory", "streams", "events", "contexts", "modules"})
-      EXPECT_TRUE(loses || fake.count(what) == 0) << call << " " << nth << ": " << what;
-    if (loses) fake.reset(2, kFakeBytes, 12'060);
-    EXPECT_TRUE(run(fake)) << "the next try, after " << call << " " << nth;
-    fake.finish();
-    if (!hit) break;
-  }
-  EXPECT_EQ(failed > 0, !kSilent.contains(call)) << call;
+  const bool loses = kFrees.contains(call) || call == "cuCtxPushCurrent_v2" || call == "cuCtxPopCurrent_v2" ||
+                     call == "cuThreadExchangeStreamCaptureMode";
+  // "; ": and what to do
+  const FailingCall failing{.name = call,
+                            .code = kLaunchFailed,
+                            .most_uses = 40,
+                            .holds = true,
+                            .loses = loses,
+                            .says = {without_version(call) + ":", "CUDA_ERROR_LAUNCH_FAILED", "; "}};
+  EXPECT_EQ(courses_that_fail(failing, run) > 0, !kSilent.contains(call)) << call;
 }
 
 #define FEEDLINE_NAME(member, name, arguments) name,

@@ -14,6 +14,7 @@
 #include <set>
 #include <thread>
 
+#include "device/cuda/failing_calls_fixture.h"
 #include "device/cuda/fake_driver.h"
 #include "device/cuda/kernels/pixel_job.h"
 #include "device/cuda/nvjpeg.h"
@@ -239,30 +240,13 @@ class EveryCallOfNvjpegFails : public testing::TestWithParam<const char*> {};
 
 TEST_P(EveryCallOfNvjpegFails, OnceAndIsNamed) {
   const std::string call = GetParam();
-  int failed = 0;
-  for (int nth = 1; nth <= 20; ++nth) {
-    const FakeDriver fake;
-    fake.fail(call.c_str(), nth, kJpegExecutionFailed);
-    const long before = fake.calls(call.c_str());
-    const auto made = run(fake);
-    const bool hit = fake.calls(call.c_str()) - before >= nth;
-    fake.fail(nullptr, 0, 0);
-    fake.finish();
-    if (!made) {
-      ++failed;
-      const std::string said = made.error().message();
-      EXPECT_NE(said.find(call + ": NVJPEG_STATUS_EXECUTION_FAILED; "), std::string::npos) << said;
-    }
-    EXPECT_EQ(fake.violations(), 0) << call << " " << nth << ": " << fake.words();
-    const bool loses = kEnds.contains(call);
-    for (const char* what : {"pinned", "memory", "streams", "events", "contexts", "modules", "jpegs"})
-      EXPECT_TRUE(loses || fake.count(what) == 0) << call << " " << nth << ": " << what << " " << fake.count(what);
-    if (loses) fake.reset(2, kFakeBytes, 12'060);
-    EXPECT_TRUE(run(fake)) << "the next try, after " << call << " " << nth;
-    fake.finish();
-    if (!hit) break;
-  }
-  EXPECT_EQ(failed > 0, !kEnds.contains(call)) << call;
+  const FailingCall failing{.name = call,
+                            .code = kJpegExecutionFailed,
+                            .most_uses = 20,
+                            .holds = false,
+                            .loses = kEnds.contains(call),
+                            .says = {call + ": NVJPEG_STATUS_EXECUTION_FAILED; "}};
+  EXPECT_EQ(courses_that_fail(failing, run) > 0, !kEnds.contains(call)) << call;
 }
 
 #define FEEDLINE_NAME(member, name, arguments) name,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import signal
@@ -25,6 +26,19 @@ class Numbers(Dataset):
 
     def __getitem__(self, index):
         return index
+
+
+class Counted(Numbers):
+    """Counts the samples that were read, in whatever process."""
+
+    def __init__(self, count: int = 40) -> None:
+        super().__init__(count)
+        self.read = multiprocessing.Value("i", 0)
+
+    def __getitem__(self, index):
+        with self.read:
+            self.read.value += 1
+        return super().__getitem__(index)
 
 
 class Large(Numbers):

@@ -13,6 +13,7 @@ import pytest
 import torch
 from drop_in_data import (
     Augmented,
+    Counted,
     Epochs,
     Large,
     Numbers,
@@ -67,19 +68,6 @@ def test_workers_start_together_and_once():
         assert flatten(loader) == list(range(40))
         pids.append([worker.pid for worker in loader._iterator._workers])
     assert pids[0] == pids[1]
-
-
-class Counted(Numbers):
-    """Counts the samples that were read, in whatever process."""
-
-    def __init__(self, count):
-        super().__init__(count)
-        self.read = multiprocessing.Value("i", 0)
-
-    def __getitem__(self, index):
-        with self.read:
-            self.read.value += 1
-        return index
 
 
 def test_the_first_batch_of_the_next_epoch_is_ready():

@@ -14,7 +14,18 @@ import sys
 
 import pytest
 import torch
-from drop_in_data import Augmented, Dying, Epochs, Large, Numbers, ResumableStream, Stream, Unpicklable, flatten
+from drop_in_data import (
+    Augmented,
+    Counted,
+    Dying,
+    Epochs,
+    Large,
+    Numbers,
+    ResumableStream,
+    Stream,
+    Unpicklable,
+    flatten,
+)
 from drop_in_processes import settled
 from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import Dataset, Subset, TensorDataset, get_worker_info
@@ -65,17 +76,8 @@ class CountingWithLambda(Counting):
         self.change = lambda index: index
 
 
-class CountedLarge(Large):
-    """Counts the samples that were read, in whatever process."""
-
-    def __init__(self, count):
-        super().__init__(count)
-        self.read = multiprocessing.Value("i", 0)
-
-    def __getitem__(self, index):
-        with self.read:
-            self.read.value += 1
-        return super().__getitem__(index)
+class CountedLarge(Counted, Large):
+    pass
 
 
 def note_worker(worker):
