@@ -52,7 +52,8 @@ def test_what_runs_seldom_is_compiled_for_size_and_nothing_else() -> None:
         pytest.skip(f"{TREE} is no Release build with folders that are compiled for size")
     for_size, for_speed = set(), set()
     for unit in json.loads((TREE / "compile_commands.json").read_text()):
-        if re.search(r"feedline_(?!\w*tests)\w+\.dir", unit["output"]):
+        # CMake 3.25 writes no "output" of a unit
+        if re.search(r" -o \S*feedline_(?!\w*tests)\w+\.dir/", unit["command"]):
             folders = {str(path.parent.relative_to(ROOT / "src")) for path in sources_of(Path(unit["file"]))}
             (for_size if " -Os " in unit["command"] else for_speed).update(folders)
     inside = {

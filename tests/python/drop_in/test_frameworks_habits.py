@@ -236,13 +236,22 @@ def left():
     return [thread.name for thread in threading.enumerate() if thread.name == "feedline-publish"]
 
 
+def ended_publishing():
+    """Nor is the thread of a loader that was collected a moment ago there, which nobody waited for."""
+    publishing._end()
+    for thread in threading.enumerate():
+        if thread.name == "feedline-publish":
+            thread.join(60)
+    assert left() == []
+
+
 @pytest.fixture
 def published(monkeypatch, tmp_path):
     monkeypatch.setenv("FEEDLINE_RUNTIME_DIR", str(tmp_path / "run"))
     monkeypatch.delenv("FEEDLINE_PUBLISH", raising=False)
-    publishing._end()
+    ended_publishing()
     yield
-    publishing._end()
+    ended_publishing()
 
 
 LOADERS = {
