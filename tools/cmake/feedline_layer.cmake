@@ -71,26 +71,28 @@ function(feedline_small_sources result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# feedline_unity(TARGET source...): up to FEEDLINE_UNITY of a folder are compiled as one: neighbours include much the same,
-# and a source that is new shifts those of its folder alone.
+# feedline_unity(TARGET source...): up to FEEDLINE_UNITY of the library's sources are compiled as one.
 function(feedline_unity target)
-  if(NOT FEEDLINE_UNITY)
+  if(FEEDLINE_UNITY)
+    list(FILTER ARGN EXCLUDE REGEX "${FEEDLINE_ALONE}")
+    feedline_unity_groups(${target} ${FEEDLINE_UNITY} ${ARGN})
+  endif()
+endfunction()
+
+# feedline_unity_groups(TARGET MOST source...): up to MOST are compiled as one, where no two define the same name: unity_groups.py.
+# Without a Python each is compiled by itself.
+function(feedline_unity_groups target most)
+  find_program(FEEDLINE_PYTHON3 python3)
+  if(NOT FEEDLINE_PYTHON3 OR NOT ARGN)
     return()
   endif()
+  execute_process(COMMAND ${FEEDLINE_PYTHON3} ${PROJECT_SOURCE_DIR}/tools/cmake/unity_groups.py ${most} ${ARGN}
+                  OUTPUT_VARIABLE lines OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  foreach(source IN LISTS ARGN)
-    cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src OUTPUT_VARIABLE path)
-    cmake_path(GET path PARENT_PATH parent)
-    cmake_path(REMOVE_EXTENSION path)
-    if(NOT path MATCHES "simd_|_hardware$" AND NOT path IN_LIST FEEDLINE_ALONE)
-      string(MAKE_C_IDENTIFIER "${parent}" folder)
-      if(NOT DEFINED count_${folder})
-        set(count_${folder} 0)
-      endif()
-      math(EXPR group "${count_${folder}} / ${FEEDLINE_UNITY}")
-      math(EXPR count_${folder} "${count_${folder}} + 1")
-      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${group})
-    endif()
+  string(REPLACE "\n" ";" lines "${lines}")
+  foreach(line IN LISTS lines)
+    string(REGEX MATCH "^([^ ]+) (.+)$" _ "${line}")
+    set_source_files_properties(${CMAKE_MATCH_2} PROPERTIES UNITY_GROUP ${CMAKE_MATCH_1})
   endforeach()
 endfunction()
 
@@ -132,21 +134,10 @@ function(feedline_tests name folder)
   endforeach()
 endfunction()
 
-# feedline_test_unity(TARGET source...): up to FEEDLINE_TEST_UNITY tests are compiled as one, where no two define the same
-# name: unity_groups.py. Without a Python each is compiled by itself.
+# feedline_test_unity(TARGET source...): up to FEEDLINE_TEST_UNITY tests are compiled as one.
 function(feedline_test_unity target)
-  find_program(FEEDLINE_PYTHON3 python3)
-  if(NOT FEEDLINE_TEST_UNITY OR NOT FEEDLINE_PYTHON3)
-    return()
+  if(FEEDLINE_TEST_UNITY)
+    list(FILTER ARGN EXCLUDE REGEX "${FEEDLINE_TESTS_ALONE}")
+    feedline_unity_groups(${target} ${FEEDLINE_TEST_UNITY} ${ARGN})
   endif()
-  set(sources ${ARGN})
-  list(FILTER sources EXCLUDE REGEX "${FEEDLINE_TESTS_ALONE}")
-  execute_process(COMMAND ${FEEDLINE_PYTHON3} ${PROJECT_SOURCE_DIR}/tools/cmake/unity_groups.py ${FEEDLINE_TEST_UNITY} ${sources}
-                  OUTPUT_VARIABLE lines OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  string(REPLACE "\n" ";" lines "${lines}")
-  foreach(line IN LISTS lines)
-    string(REGEX MATCH "^([0-9]+) (.+)$" _ "${line}")
-    set_source_files_properties(${CMAKE_MATCH_2} PROPERTIES UNITY_GROUP tests_${CMAKE_MATCH_1})
-  endforeach()
 endfunction()

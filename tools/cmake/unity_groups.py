@@ -1,54 +1,104 @@
 # SPDX-License-Identifier: Apache-2.0
-"""unity_groups.py MOST SOURCE...: which tests can be compiled as one: a line `GROUP SOURCE` for each in a group.
+"""unity_groups.py MOST SOURCE...: which sources can be compiled as one: a line `GROUP SOURCE` for each in a group.
 
-Tests have helpers of their own in unnamed namespaces, and those of two files often have one name. Two sources that
-define the same name at the left margin are kept apart, so a group compiles as its sources do one by one.
+Sources have helpers of their own in unnamed namespaces, and those of two files often have one name. Two that define the
+same name at the left margin are kept apart, and so is one that speaks of a type's name that the other defines, which may be
+another type to it: so a group compiles as its sources do one by one.
+
+Neighbours include much the same, and a source that is new is to shift those of its folder alone: so groups are made in each
+folder first. Those that are at most half full are broken up, and their sources go together, whatever their folders.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 
-_NO_NAMES = re.compile(r"(?:TEST|TEST_P|TEST_F|INSTANTIATE_TEST_SUITE_P|namespace|public|private|protected)\b")
+_NO_NAMES = re.compile(r"(?:TEST|TEST_P|TEST_F|INSTANTIATE_TEST_SUITE_P|static_assert|namespace|public|private|protected)\b")
 _TYPE = re.compile(r"(?:class|struct|enum class|enum|union)\s+(\w+)")
 _ALIAS = re.compile(r"using\s+(\w+)\s*=")
-_FIRST = re.compile(r"[^(={;]*?\b(\w+)\s*(?:\(|=|\{|;|\[)")
+_FIRST = re.compile(r"[^(={;]*?(?<!:)\b(\w+)\s*(?:\(|=|\{|;|\[)")  # no member of a class, which has a name before it
+_WORD = re.compile(r"\w+")
 _FURTHER = re.compile(r",\s*(k[A-Z]\w+)\s*(?:=|\{)")  # of several constants in one line
 
 
-def names_in(source: Path) -> set[str]:
-    """What a source defines at the left margin: types, aliases, functions and constants."""
-    found: set[str] = set()
-    for line in source.read_text(encoding="utf-8").splitlines():
+@dataclass
+class Names:
+    """What sources define at the left margin (types, aliases, functions, constants), and where: an alias says what it stands for,
+    and may be there twice. Of these the types; and every word."""
+
+    defined: dict[str, str] = field(default_factory=dict)
+    types: set[str] = field(default_factory=set)
+    words: set[str] = field(default_factory=set)
+
+    def goes_with(self, other: Names) -> bool:
+        same = self.defined.keys() & other.defined.keys()
+        return (
+            all(self.defined[name] == other.defined[name] for name in same)
+            and self.types.isdisjoint(other.words)
+            and other.types.isdisjoint(self.words)
+        )
+
+    def add(self, other: Names) -> None:
+        self.defined |= other.defined
+        self.types |= other.types
+        self.words |= other.words
+
+
+def names_in(source: Path) -> Names:
+    text = source.read_text(encoding="utf-8")
+    found = Names(words=set(_WORD.findall(text)))
+    for line in text.splitlines():
         if not line or line[0] in " \t#/})" or _NO_NAMES.match(line):
             continue
-        if first := _TYPE.match(line) or _ALIAS.match(line) or _FIRST.match(line):
-            found.add(first[1])
-        found.update(_FURTHER.findall(line))
+        if alias := _ALIAS.match(line):
+            found.defined[alias[1]] = line
+        elif a_type := _TYPE.match(line):
+            found.defined[a_type[1]] = str(source)
+            found.types.add(a_type[1])
+        elif first := _FIRST.match(line):
+            found.defined[first[1]] = str(source)
+        found.defined.update((name, str(source)) for name in _FURTHER.findall(line))
     return found
 
 
 def groups_of(sources: list[Path], most: int) -> list[list[Path]]:
-    """First come, first served: each source goes to the first group with room where it has no name in common."""
-    groups: list[tuple[list[Path], set[str]]] = []
+    """First come, first served: each source goes to the first group with room that it goes with."""
+    groups: list[tuple[list[Path], Names]] = []
     for source in sources:
         names = names_in(source)
         for members, taken in groups:
-            if len(members) < most and not names & taken:
+            if len(members) < most and names.goes_with(taken):
                 members.append(source)
-                taken |= names
+                taken.add(names)
                 break
         else:
             groups.append(([source], names))
     return [members for members, _ in groups]
 
 
+def named_groups(sources: list[Path], most: int) -> dict[str, list[Path]]:
+    """By `FOLDER_NUMBER`, and `rest_NUMBER` for what folders have too few of."""
+    folders: dict[Path, list[Path]] = {}
+    for source in sources:
+        folders.setdefault(source.parent, []).append(source)
+    found, rest = {}, []
+    for folder, inside in folders.items():
+        for number, members in enumerate(groups_of(inside, most)):
+            if 2 * len(members) > most or len(folders) == 1:
+                found[f"{folder.parent.name}_{folder.name}_{number}"] = members
+            else:
+                rest += members
+    found.update((f"rest_{number}", members) for number, members in enumerate(groups_of(rest, most)))
+    return found
+
+
 def main(arguments: list[str]) -> None:
-    for number, members in enumerate(groups_of([Path(name) for name in arguments[1:]], int(arguments[0]))):
+    for name, members in named_groups([Path(name) for name in arguments[1:]], int(arguments[0])).items():
         for member in members if len(members) > 1 else ():
-            print(number, member)
+            print(name, member)
 
 
 if __name__ == "__main__":
