@@ -11,7 +11,6 @@
 // breaks is passed over while the other may still come.
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -28,14 +27,14 @@
 
 #include "base/thread.h"
 #include "feedline/error.h"
+#include "storage/http/easy_handles.h"
 #include "storage/http/host_pace.h"
 #include "storage/http/http_limits.h"
+#include "storage/http/request_counts.h"
 #include "storage/http/socket_watch.h"
 #include "storage/http/transfer.h"
 
 namespace feedline::storage {
-
-struct CurlLibrary;
 
 // What became of a transfer: it is finished (how), or so many of its parts are there and more are to come.
 struct Notice {
@@ -70,15 +69,8 @@ class Client {
   // Nobody wants it any more: `waiting` is told soon. Nothing happens where it is finished.
   void give_up(Transfer& transfer);
 
-  struct Counts {
-    std::uint64_t requests = 0, connections = 0, bytes = 0;
-    std::uint64_t hedges = 0;     // of them, second ones for others that were late
-    std::uint64_t held_back = 0;  // requests that waited as there may be only so many a second
-  };
-  Counts counts() const;
-  std::map<std::string, Counts> counts_of_hosts() const;
-  // What this host ("name:port") was seen to do; nothing: it was not asked yet.
-  LinkSpeed speed(const std::string& host) const;
+  // What it did so far.
+  const RequestTally& tally() const { return tally_; }
 
  private:
   struct Job;
@@ -97,8 +89,6 @@ class Client {
   void begin(Job& job);
   bool may_begin(Job& job);
   void measure(const Job& job);
-  void* take_handle();
-  void set_lasting(void* handle) const;
   bool set_up(Attempt& attempt, const Call& call);
   void begin_hedges();
   bool may_hedge(const Job& job);
@@ -119,12 +109,10 @@ class Client {
   const HttpLimits limits_;
   void* multi_ = nullptr;
   std::unique_ptr<SocketWatch> watch_;
-  mutable std::mutex mutex_;
+  RequestTally tally_;
+  std::mutex mutex_;
   // guarded by mutex_
   std::vector<std::pair<Transfer*, Waiting*>> asked_;  // in order; nullptr: it is given up
-  Counts counts_;
-  std::map<std::string, SpeedEstimate> speeds_;  // of hosts
-  std::map<std::string, Counts> host_counts_;
   bool stopping_ = false;
   bool sleeping_ = false;      // the thread does not look before it is woken
   std::optional<Error> lost_;  // why nobody serves any more
@@ -135,11 +123,10 @@ class Client {
   std::map<std::string, std::size_t, std::less<>> of_host_;  // how many of those
   std::map<std::string, RequestPace> paces_;                 // of hosts
   std::map<std::string, HedgePolicy> hedges_;                // of hosts
-  std::vector<void*> handles_;                               // that may be used again: for what is read
-  std::string certificates_;                                 // where those handles take them from
-  std::vector<std::pair<Waiting*, Notice>> notices_;         // that nobody was told yet
-  Clock::time_point noted_;                                  // the first of them
-  bool has_room_ = false;                                    // for those of waiting_ that there was none for
+  EasyHandles handles_;
+  std::vector<std::pair<Waiting*, Notice>> notices_;  // that nobody was told yet
+  Clock::time_point noted_;                           // the first of them
+  bool has_room_ = false;                             // for those of waiting_ that there was none for
   Clock::time_point looked_for_stalls_;
   std::optional<base::Thread> thread_;
 };

@@ -92,13 +92,13 @@ TEST_F(HedgeTest, ASecondRequestAnswersForOneThatDoesNot) {
   warm_up(*remote);
   EXPECT_EQ(text_at(*slow_reader(*remote), 7000), kContent.substr(7000, 100));
   EXPECT_EQ(slow_ones(), 2);
-  EXPECT_GE(client_->counts().hedges, 1u);
+  EXPECT_GE(client_->tally().counts().hedges, 1u);
   EXPECT_EQ(remote->summary().find(" 0 second requests"), std::string::npos) << remote->summary();
   EXPECT_NE(remote->summary().find("second requests for late ones"), std::string::npos) << remote->summary();
   EXPECT_EQ(remote->summary().find("of which 0 were"), std::string::npos) << remote->summary();
   const auto counted = remote->second_requests();
   ASSERT_TRUE(counted);
-  EXPECT_EQ(counted->made, client_->counts().hedges);
+  EXPECT_EQ(counted->made, client_->tally().counts().hedges);
   EXPECT_GE(counted->won, 1u);
   EXPECT_LE(counted->won, counted->made);
   EXPECT_EQ(storage(true)->second_requests()->made, 0u) << "another dataset's are its own";
@@ -113,7 +113,7 @@ TEST_F(HedgeTest, ThereIsNoneUnlessItIsAskedFor) {
   warm_up(*remote);
   EXPECT_EQ(text_at(*slow_reader(*remote), 7000), kContent.substr(7000, 100));
   EXPECT_EQ(slow_ones(), 1);
-  EXPECT_EQ(client_->counts().hedges, 0u);
+  EXPECT_EQ(client_->tally().counts().hedges, 0u);
   EXPECT_EQ(remote->summary(), "");
   EXPECT_FALSE(remote->second_requests());
 }
@@ -169,8 +169,8 @@ TEST_F(HedgeTest, ThereAreFewOfThem) {
       EXPECT_EQ(text_at(*reader, offset), kContent.substr(offset, 100));
     });
   for (std::thread& thread : threads) thread.join();
-  EXPECT_GE(client_->counts().hedges, 1u);
-  EXPECT_LE(client_->counts().hedges, 4u + 1u) << "3 in 100, and no more than 4 at once";
+  EXPECT_GE(client_->tally().counts().hedges, 1u);
+  EXPECT_LE(client_->tally().counts().hedges, 4u + 1u) << "3 in 100, and no more than 4 at once";
 }
 
 }  // namespace

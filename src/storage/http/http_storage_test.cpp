@@ -449,8 +449,8 @@ TEST_F(HttpStorageTest, ConnectionsAreUsedAgain) {
   const auto reader = storage.open(server.url("/x"), Access::kRead);
   std::vector<std::byte> room(1000);
   for (int i = 0; i < 50; ++i) EXPECT_TRUE((*reader)->read_at(5000 + i, room));
-  EXPECT_EQ((*client)->counts().requests, 51u);
-  EXPECT_EQ((*client)->counts().connections, 1u);
+  EXPECT_EQ((*client)->tally().counts().requests, 51u);
+  EXPECT_EQ((*client)->tally().counts().connections, 1u);
 }
 
 // ---- many at once ----

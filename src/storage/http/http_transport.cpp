@@ -108,7 +108,7 @@ const std::string& HttpTransport::host_of(const std::string& object) {
 
 RangeLimits HttpTransport::limits_of(const std::string& host, bool joins) const {
   const auto client = this->client();
-  RangeLimits limits = range_limits(client ? (*client)->speed(host) : LinkSpeed{});
+  RangeLimits limits = range_limits(client ? (*client)->tally().speed(host) : LinkSpeed{});
   if (!joins) limits.longest_joined = 0;
   return limits;
 }

@@ -324,17 +324,17 @@ TEST_F(HttpTransportTest, NoMoreRequestsThanAllowedAreMadeAndAllAreMade) {
   start(ranges);
   expect_all_right();
   EXPECT_EQ(requests().size(), 10u);
-  EXPECT_GT(client_->counts().held_back, 0u);
+  EXPECT_GT(client_->tally().counts().held_back, 0u);
 }
 
 TEST_F(HttpTransportTest, WhatAHostDoesIsMeasured) {
   serve_by(rightly());
   start({{10'000, 300'000}});
   expect_all_right();
-  const LinkSpeed speed = client_->speed(server_->host());
+  const LinkSpeed speed = client_->tally().speed(server_->host());
   EXPECT_GT(speed.latency_s, 0);
   EXPECT_GT(speed.bytes_per_s, 0);
-  EXPECT_EQ(client_->speed("elsewhere").latency_s, 0);
+  EXPECT_EQ(client_->tally().speed("elsewhere").latency_s, 0);
 }
 
 }  // namespace

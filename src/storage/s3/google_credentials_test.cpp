@@ -163,7 +163,8 @@ TEST(GoogleKeys, ThatCannotBeHadAreErrorsWithoutThem) {
     ASSERT_FALSE(keys) << content;
     EXPECT_EQ(keys.error().message().find("hunter2"), std::string::npos) << keys.error().message();
     EXPECT_NE(keys.error().message().find("c.json"), std::string::npos) << keys.error().message();
-    if (has_libcrypto()) EXPECT_NE(keys.error().message().find(part), std::string::npos) << keys.error().message();
+    if (!has_libcrypto()) continue;
+    EXPECT_NE(keys.error().message().find(part), std::string::npos) << keys.error().message();
   }
   const Environment environment({{"GOOGLE_APPLICATION_CREDENTIALS", folder.path("not there")}});
   EXPECT_FALSE(found()) << "what is named and not there is no public bucket";

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a client did, and how fast it was answered, by host ("name:port").
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "storage/http/host_pace.h"
+
+namespace feedline::storage {
+
+struct RequestCounts {
+  std::uint64_t requests = 0, connections = 0, bytes = 0;
+  std::uint64_t hedges = 0;     // of them, second ones for others that were late
+  std::uint64_t held_back = 0;  // requests that waited as there may be only so many a second
+};
+
+// Any thread.
+class RequestTally {
+ public:
+  void request(const std::string& host);
+  void hedge(const std::string& host);  // a request too
+  void held_back();
+  void connected(const std::string& host, std::uint64_t connections);
+  void received(const std::string& host, std::uint64_t bytes);  // of a transfer; empty: it came to no host
+  // An answer that was data: seconds until it began, its bytes, and the seconds that they took.
+  void answered(const std::string& host, double latency_s, std::uint64_t bytes, double seconds);
+
+  RequestCounts counts() const;
+  std::map<std::string, RequestCounts> counts_of_hosts() const;  // without those of no host, hedges and held_back
+  LinkSpeed speed(const std::string& host) const;                // nothing: it was not asked yet
+
+ private:
+  mutable std::mutex mutex_;
+  // guarded by mutex_
+  RequestCounts all_;
+  std::map<std::string, RequestCounts> hosts_;
+  std::map<std::string, SpeedEstimate> speeds_;
+};
+
+}  // namespace feedline::storage
