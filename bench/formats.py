@@ -128,12 +128,19 @@ def samples_in_turn(program: Path, sources: dict[str, Any], rounds: int) -> list
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def measure(tasks: dict[str, Callable[[], dict[str, Any]]], rounds: int) -> Results:
+def measure(tasks: dict[str, Callable[[], dict[str, Any]]], rounds: int) -> tuple[Results, dict[str, str]]:
+    """Round by round; a reader of others that fails is left out of all, and why is told."""
     results: Results = {name: [] for name in tasks}
+    failed: dict[str, str] = {}
     for i in range(rounds):
         for name in reversed(tasks) if i % 2 else tasks:
-            results[name].append(tasks[name]())
-    return results
+            if name in failed:
+                continue
+            try:
+                results[name].append(tasks[name]())
+            except (environments.NotInstalled, subprocess.TimeoutExpired) as error:
+                failed[name] = str(error)
+    return {name: entries for name, entries in results.items() if name not in failed}, failed
 
 
 def goals_of(results: Results) -> list[dict[str, Any]]:
@@ -205,7 +212,9 @@ def main() -> int:
             options.originals,
         )
     )
-    results = measure(tasks, options.rounds)
+    results, failed = measure(tasks, options.rounds)
+    for name, why in failed.items():
+        _OUT.print(f"failed: {name}: {why}")
     goals = goals_of(results) + [
         {"goal": f"CPU time a photo in turn, tar / {one['name']}", "at_least": 0.95, "measured": one["ratios"]}
         for one in in_turn[1:]
@@ -221,7 +230,7 @@ def main() -> int:
         met = "met" if is_met(goal) else "missed"
         _OUT.print(f"{goal['goal']}: at least {goal['at_least']:g}, {spread(goal['measured'], '.3g')}: {met}")
     command = f"tools/bench --formats --rounds {options.rounds} --threads {options.threads}"
-    content = {"command": command, "results": results, "in_turn": in_turn, "goals": goals}
+    content = {"command": command, "results": results, "failed": failed, "in_turn": in_turn, "goals": goals}
     write_record("formats", options.json, started, content)
     return 0 if all(is_met(goal) for goal in goals) else 1
 

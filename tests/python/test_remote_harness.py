@@ -136,3 +136,19 @@ def test_rounds_of_several_records_stand_behind_each_other_and_ratios_stay_withi
     assert skipped == {("epoch, 0 ms", "LitData"): "no"}
     with pytest.raises(ValueError, match="no name that is known"):
         publish.key_of(f"{ranges}, nobody")
+
+
+def test_a_reader_of_others_that_fails_is_left_out_of_all_rounds_and_named():
+    from formats import environments, measure
+
+    calls = []
+
+    def fails_in_round_two():
+        calls.append("fails")
+        if len(calls) > 1:
+            raise environments.NotInstalled("killed")
+        return {"images_per_s": 1.0}
+
+    results, failed = measure({"ours": lambda: {"images_per_s": 2.0}, "theirs": fails_in_round_two}, 3)
+    assert results == {"ours": [{"images_per_s": 2.0}] * 3}
+    assert failed == {"theirs": "killed"} and calls == ["fails"] * 2

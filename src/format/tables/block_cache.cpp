@@ -36,6 +36,11 @@ void BlockCache::keep(const Key& key, const std::shared_ptr<Slot>& slot, std::ui
   const std::lock_guard lock(mutex_);
   const auto own = entries_.find(key);
   if (own == entries_.end() || own->second.slot != slot) return;  // it went while it was made
+  if (bytes > most_) {  // the others would go for one that goes too
+    ages_.erase(own->second.age);
+    entries_.erase(own);
+    return;
+  }
   own->second.bytes = bytes;
   bytes_ += bytes;
   while (bytes_ > most_ && !ages_.empty()) {
