@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same reads as curl_alone, by the queue that reading ahead is made of (storage/fetch.h): what the client costs
-// above libcurl. Objects that are read by ranges are opened before the time begins.
+// above libcurl. Before the time begins libcurl is loaded, as it is by the loader of curl_alone, and objects are found
+// by their URLs, as a dataset's are when it is opened; those that are read by ranges are opened too.
 //
 //   feedline_reads AT_ONCE < READS     URLs as feedline.open() takes them
 
@@ -10,6 +11,7 @@
 
 #include "reads.h"
 #include "storage/fetch.h"
+#include "storage/http/client.h"
 #include "storage/registry.h"
 
 namespace {
@@ -37,12 +39,22 @@ Readers open_ranges(const std::vector<bench::RemoteRead>& reads) {
   return readers;
 }
 
-void ask(storage::FetchQueue& queue, storage::Fetch& fetch, const bench::RemoteRead& read, const Readers& readers) {
-  const auto reader = readers.find(read.url);
-  if (read.is_range)
-    fetch.piece = {reader->second, "", read.first, read.last - read.first + 1};
-  else
-    fetch.piece = {nullptr, storage::open(read.url)->object, 0, 0};
+std::vector<storage::Piece> pieces_of(const std::vector<bench::RemoteRead>& reads, const Readers& readers) {
+  std::vector<storage::Piece> pieces;
+  for (const auto& read : reads) {
+    if (read.is_range) {
+      pieces.push_back({readers.at(read.url), "", read.first, read.last - read.first + 1});
+      continue;
+    }
+    auto place = storage::open(read.url);
+    if (!place) fail(place.error());
+    pieces.push_back({nullptr, std::move(place->object), 0, 0});
+  }
+  return pieces;
+}
+
+void ask(storage::FetchQueue& queue, storage::Fetch& fetch, storage::Piece& piece) {
+  fetch.piece = std::move(piece);
   fetch.most_bytes = kMost;
   queue.start(fetch);
 }
@@ -55,18 +67,19 @@ int main(int count, char** arguments) {
   if (reads.empty()) return 0;
   const auto place = storage::open(reads.front().url);
   if (!place) fail(place.error());
-  const Readers readers = open_ranges(reads);
+  auto pieces = pieces_of(reads, open_ranges(reads));
+  if (const auto client = storage::Client::here(); !client) fail(client.error());
   const auto queue = storage::make_fetch_queue(place->storage, storage::QueueKind::kBest);
   std::deque<storage::Fetch> fetches(std::min(at_once, reads.size()));
   std::size_t next = 0, done = 0;
   std::uint64_t bytes = 0;
   const bench::Spent spent;
-  for (auto& fetch : fetches) ask(*queue, fetch, reads[next++], readers);
+  for (auto& fetch : fetches) ask(*queue, fetch, pieces[next++]);
   for (; done < reads.size(); ++done) {
     storage::Fetch* const fetch = queue->finished(storage::FetchQueue::Clock::time_point::max());
     if (!fetch->bytes) fail(fetch->bytes.error());
     bytes += fetch->bytes->size();
-    if (next < reads.size()) ask(*queue, *fetch, reads[next++], readers);
+    if (next < pieces.size()) ask(*queue, *fetch, pieces[next++]);
   }
   spent.print(bytes, reads.size());
   return 0;
