@@ -32,10 +32,10 @@ Names = dict[str, Any]
 NOT_RUN = {
     ("device.md", "loader = train."): "a GPU; tests/python/test_gpu.py",
     ("device.md", "train = feedline.open("): "a GPU; tests/python/test_device_cache.py",
-    ("drop-in.md", "from feedline.integrations.meter"): "a tracker; tests/python/integrations/test_meter.py",
-    ("drop-in.md", "import feedline.integrations"): "frameworks; tests/python/integrations",
-    ("drop-in.md", "data = wds."): "webdataset; tests/python/drop_in/test_lowering_webdataset_fields.py",
     ("findings.md", "# SPDX"): "a file of its own; tests/python/findings/test_an_added_cause.py",
+    ("frameworks.md", "from feedline.integrations.meter"): "a tracker; tests/python/integrations/test_meter.py",
+    ("frameworks.md", "import feedline.integrations"): "frameworks; tests/python/integrations",
+    ("lowering.md", "data = wds."): "webdataset; tests/python/drop_in/test_lowering_webdataset_fields.py",
     ("reproducibility.md", "from torch.distributed"): "ranks; tests/python/integrations/test_torchrun.py",
     ("trace.md", "loader.metrics"): "a fixed port; tests/python/test_metrics.py",
     ("tuning-live.md", "loader = feedline.DataLoader("): "many CPUs; tests/python/drop_in/test_process_count.py",
@@ -197,6 +197,11 @@ def drop_in_holds(names: Names) -> None:
     assert len(list(names["loader"])) == 5 and "settings   num_workers=0: " in names["loader"].explain()
 
 
+def drop_in_state_names() -> Names:
+    dataset = torch.utils.data.TensorDataset(torch.arange(300))
+    return {"feedline": feedline, "dataset": dataset, "loader": feedline.DataLoader(dataset)}
+
+
 # the names that a document's blocks begin with, and what must hold behind them
 def cache_holds(names: Names) -> None:
     next(iter(names["train"].center_crop(8).loader(8)))
@@ -209,6 +214,7 @@ RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
     "caching.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
     "detection-data.md": (dict, detection_holds),
     "drop-in.md": (drop_in_names, drop_in_holds),
+    "drop-in-state.md": (drop_in_state_names, lambda names: len(list(names["loader"])) == 300),
     "fidelity.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
     "fields.md": (dict, fields_hold),
     "guide.md": (guide_names, guide_holds),

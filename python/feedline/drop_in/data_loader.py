@@ -23,7 +23,8 @@ from . import fetch, page_lock, preflight
 from .choices import CHOSEN, NO_WORKERS, OFF, ONE, Choice
 from .course import Course
 from .iterators import WorkerIterator
-from .lowering import ArrayPlan, ImagePlan, PrefixPlan, missed, plan_lowering
+from .lowering import missed, plan_lowering
+from .plans import ArrayPlan, ImagePlan, PrefixPlan
 from .pool import WorkerPool
 from .position import Position
 from .process_count import why_fixed

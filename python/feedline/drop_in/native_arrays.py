@@ -15,9 +15,9 @@ from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from .. import _engine
 from . import arrow_images
-from .lowering import ArrayPlan, plain_tensor
 from .native import Late, NativeIterator
 from .orders import tensor_iterator
+from .plans import ArrayPlan
 from .settings import Settings
 
 _NUMBERS = (
@@ -190,13 +190,24 @@ def table_of(dataset: Any) -> Table | str:
 
 def _tensors(name: str, tensors: tuple[Any, ...], as_list: bool) -> Table | str:
     for tensor in tensors:
-        if not plain_tensor(tensor) or tensor.is_conj() or tensor.is_neg():
+        if not _is_plain(tensor) or tensor.is_conj() or tensor.is_neg():
             return f"a {type(tensor).__qualname__} that is not a plain tensor on the CPU without gradients"
         if tensor.dtype not in (*_NUMBERS, *_TENSOR_ONLY) or not tensor.ndim:
             return f"rows of {tensor.dtype} with shape {tuple(tensor.shape)} stay in Python"
     if not tensors:
         return f"{name} without tensors"
     return _Arrays(name, list(tensors), as_list, mapped=False)
+
+
+def _is_plain(value: Any) -> bool:
+    """A dense CPU tensor of exactly that type, whose rows carry no gradient."""
+    return (
+        type(value) is torch.Tensor
+        and value.layout is torch.strided
+        and value.device.type == "cpu"
+        and not value.requires_grad
+        and not value.is_quantized
+    )
 
 
 def _array(array: Any) -> Table | str:

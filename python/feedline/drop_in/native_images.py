@@ -24,8 +24,8 @@ from . import fetch, sources
 from .course import Course
 from .devices import to_device
 from .known_collate import Stock
-from .lowering import ImagePlan
 from .native import Late, NativeIterator
+from .plans import ImagePlan
 from .settings import Settings
 
 _log = logging.getLogger("feedline")

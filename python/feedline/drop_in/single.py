@@ -12,7 +12,7 @@ from torch.utils.data import dataloader as torch_dataloader
 
 from . import fetch, state
 from .fetch import BadSamplesError, make_fetcher
-from .lowering import PrefixPlan
+from .plans import PrefixPlan
 from .position import ITERABLE, NO_MORE, Position, recipe_of
 from .settings import Settings
 

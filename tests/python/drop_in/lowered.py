@@ -10,7 +10,8 @@ import torch
 from torch.utils.data import DataLoader as TorchLoader
 
 from feedline import DataLoader
-from feedline.drop_in.lowering import ArrayPlan, ImagePlan, PrefixPlan, Reason, plan_lowering
+from feedline.drop_in.lowering import plan_lowering
+from feedline.drop_in.plans import ArrayPlan, ImagePlan, PrefixPlan, Reason
 from feedline.drop_in.settings import Settings
 
 

@@ -32,7 +32,8 @@ from torch.utils.data import DataLoader as TorchLoader
 from torch.utils.data import IterableDataset
 
 from feedline import DataLoader
-from feedline.drop_in.lowering import ArrayPlan, plan_lowering
+from feedline.drop_in.lowering import plan_lowering
+from feedline.drop_in.plans import ArrayPlan
 from feedline.drop_in.settings import Settings
 
 CASES = int(os.environ.get("FEEDLINE_FUZZ_CASES", "2000"))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Streaming datasets of others under the drop-in: as with torch's loader or their own, and gone on with from states.
 
-MosaicML's and LitData's need environments of their own (build/streams), which the whole of `tools/test --integrations`
-makes.
+MosaicML's, LitData's and Megatron-Energon's need environments of their own (build/streams), which the whole of
+`tools/test --integrations` makes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HANG_S = 600
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """`found(KIND)`: what stream_runs.py tells of it, run once."""
+    """`found(KIND)`: what stream_runs.py tells of it (energon_runs.py of Energon), run once."""
     made = {}
 
     def runs(kind):
@@ -39,7 +39,7 @@ def _run(kind, folder):
         if importlib.util.find_spec(kind) is None:
             pytest.skip(f"{kind} is not installed; the whole of tools/test --integrations does that")
         python = Path(sys.executable)
-    script = Path(__file__).with_name("stream_runs.py")
+    script = Path(__file__).with_name("energon_runs.py" if kind == "energon" else "stream_runs.py")
     done = subprocess.run(
         [str(python), str(script), kind, str(folder / "data")], capture_output=True, text=True, timeout=_HANG_S
     )
@@ -106,3 +106,18 @@ def test_tables_of_hugging_face_go_on_within_the_epoch_and_give_all_in_the_next(
             run = found("datasets")[workers]["feedline"][place]
             assert run["loaded"] == run["going_on"], (workers, place)
             assert sorted(flat(run["loaded"][1])) == list(range(61)), (workers, place)
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_energons_loaders_give_what_their_own_give_and_go_on_from_each_others_states(found, workers):
+    runs = found("energon")[workers]
+    for what in ("epochs", "basic", "taken"):
+        assert runs["feedline"][what] == runs["own"][what], what
+    assert len({str(epoch) for epoch in runs["feedline"]["epochs"]}) == 3
+    assert {len(flat(epoch)) for epoch in runs["feedline"]["epochs"]} == {28}
+    for of in ("own", "feedline"):
+        loaded = runs["feedline"]["loaded"][of]
+        assert loaded == runs["own"]["loaded"]["own"] == runs["own"]["loaded"][of], of
+        assert loaded[0] == runs["feedline"]["taken"]["going_on"][0], of
+        # with workers Energon's next epoch begins with the worker that the state came to
+        assert sorted(loaded[1]) == sorted(runs["feedline"]["taken"]["going_on"][1]), of

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Megatron-Energon: its loaders with Feedline's workers and transport, and with Energon's own states."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from ..drop_in.data_loader import DataLoader
+from ..errors import ConfigError
+from .replaced import Replaced
+
+_energon: Any = importlib.import_module("megatron.energon")
+_making: Any = importlib.import_module("megatron.energon.loader")
+
+
+class SavableDataLoader(_making.SavableDataLoader, DataLoader[Any]):  # type: ignore[misc]
+    """What `get_savable_loader` makes. Its states are Energon's, and Energon's own loader goes on from them."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """`save_state_rank()`, for frameworks that ask by this name: to be pickled, and not JSON."""
+        return {"energon": self.save_state_rank()}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """`restore_state_rank()`, before the first epoch. An empty state changes nothing."""
+        self.restore_state_rank(state_dict.get("energon"))
+
+    def skip(self, batches: int) -> None:
+        """Raises:
+        ConfigError: an Energon state is no number of batches.
+        """
+        raise ConfigError("skip: Energon's loaders keep their own states, in which no batch can be passed over")
+
+
+class BasicDataLoader(_making.BasicDataLoader, DataLoader[Any]):  # type: ignore[misc]
+    """What `get_loader` makes."""
+
+
+def install() -> Replaced:
+    """Loaders that `get_savable_loader` and `get_loader` make are Feedline's from now on.
+
+    ::
+
+        feedline.integrations.energon.install()
+        loader = megatron.energon.get_savable_loader(dataset)
+
+    Samples, their order and what `save_state_rank()` gives are those of Energon's own loaders. A second call changes
+    nothing more.
+    """
+    names = [
+        (_energon, "SavableDataLoader", SavableDataLoader),
+        (_making, "SavableDataLoader", SavableDataLoader),
+        (_making, "BasicDataLoader", BasicDataLoader),
+    ]
+    return Replaced(names)
