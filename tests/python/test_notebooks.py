@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import made_data
+import made_records
 import pytest
+
+from feedline import record
 
 NOTEBOOKS = Path(__file__).parents[2] / "examples" / "notebooks"
 IN_PROCESS = ["quick_start", "augmentations"]
@@ -42,6 +45,15 @@ def test_the_cells_of_a_notebook_run(name: str, place: Path) -> None:
         assert names["drawn"][0].operation == "random_resized_crop"
 
 
+def test_the_last_cell_of_diagnose_reads_a_record_as_it_is_written(place: Path) -> None:
+    """The cells before it run a script for seconds: they do in the long form below."""
+    diagnosis = made_records.diagnosis()
+    record.write(record.from_diagnosis(diagnosis, made_records.STEPS), place / "run.json")
+    names: dict[str, Any] = {"json": json, "Path": Path}
+    exec(compile(cells("diagnose")[-1], "diagnose", "exec"), names)
+    assert names["causes"] == ["storage_latency"]
+
+
 @pytest.mark.skipif(os.environ.get("FEEDLINE_PROOFS") != "long", reason="long: a kernel for each notebook")
 @pytest.mark.parametrize("name", sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb")))
 def test_a_notebook_runs_in_a_kernel_and_is_shown(name: str, place: Path) -> None:
@@ -59,4 +71,6 @@ def test_a_notebook_runs_in_a_kernel_and_is_shown(name: str, place: Path) -> Non
     elif name == "augmentations":
         assert sum("image/png" in one for one in data) == 2
     else:
+        printed = "".join(output["text"] for output in outputs if output["output_type"] == "stream")
+        assert "predicted gain" in printed, "a diagnosis is printed to standard error"
         assert "python_main_process" in data[-1]["text/plain"]
