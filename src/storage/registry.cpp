@@ -42,7 +42,7 @@ Result<Location> open_file_url(std::string_view url) {
 Result<Location> open_http_url(std::string_view url) {
   const auto parts = parts_of_url(url);
   if (!parts) return refused(url, "the URL names no host; write https://host/path/000.tar");
-  const auto is_no_text = [](char c) { return c >= 0 && c <= ' '; };
+  const auto is_no_text = [](char c) { return static_cast<unsigned char>(c) <= ' '; };
   if (std::ranges::any_of(url, is_no_text)) return refused(url, "a URL has no spaces; write %20 for one");
   return Location{http_storage(), without_secrets(url)};
 }

@@ -94,6 +94,7 @@ def test_a_cache_of_a_url_is_that_of_its_path(odd: Path) -> None:
         ("file:///data/%00", "% in a URL stands before two hexadecimal digits"),
         ("sftp://bucket/train", "this version has no reader for sftp://, only for paths and file://"),
         ("fil:///data/train", "'fil' is no scheme that is known"),
+        ("https://host/a b.tar", "a URL has no spaces"),
         (["/a.tar", "sftp://host/b.tar"], "this version has no reader for sftp://"),
         (["/a.tar", "https://host/b.tar"], "is read by another storage"),
     ],

@@ -2,27 +2,37 @@
 """The wheels on other systems, installed there with their own pip: `tools/test --systems`.
 
 FEEDLINE_SYSTEMS names the folder with their roots (`tools/systems` makes them), FEEDLINE_WHEELS one with wheels.
-Entering a system takes root. Not run without the two.
+Entering a system takes root; one for another processor is run by qemu-user. Not run without the two.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+from PIL import Image
 
 SYSTEMS = os.environ.get("FEEDLINE_SYSTEMS")
 WHEELS = os.environ.get("FEEDLINE_WHEELS")
-PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux2014_x86_64")
+PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux2014")
+EMULATED = ("aarch64",)  # systems that are called as their processor
 PLACE = Path("/opt/feedline-test")
+KINDS: tuple[tuple[str, dict[str, Any]], ...] = (
+    (".jpg", {"quality": 90}),
+    (".jpg", {"quality": 70, "progressive": True}),
+    (".png", {}),
+    (".webp", {"quality": 80}),
+    (".webp", {"lossless": True}),
+)
 
 # Prints how many samples an epoch of each source has, and a digest of it: it draws, decodes, resizes, changes colours
 # and normalizes, in two threads.
@@ -40,8 +50,18 @@ for source in sys.argv[1:]:
 """
 # /proc, /sys and /dev are there for this one process and what it starts
 ENTER = """
-mount -t proc proc "$0/proc" && mount --rbind /sys "$0/sys" && mount --rbind /dev "$0/dev" &&
+mount --rbind /proc "$0/proc" && mount --rbind /sys "$0/sys" && mount --rbind /dev "$0/dev" &&
 exec chroot "$0" env -i HOME=/root LANG=C.UTF-8 PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin "$@"
+"""
+# For them, too, the kernel gives ELF files of aarch64 to qemu: from Linux 6.7 a user namespace has its own binfmt_misc.
+# An earlier kernel refuses, and what is registered for the whole machine serves.
+MAGIC = r"\x7fELF\x02\x01\x01" + 9 * r"\x00" + r"\x02\x00\xb7\x00"
+MASK = 7 * r"\xff" + r"\x00" + 8 * r"\xff" + r"\xfe\xff\xff\xff"
+QEMU = shutil.which("qemu-aarch64-static")
+EMULATE = f"""
+if mount -t binfmt_misc none /proc/sys/fs/binfmt_misc 2>/dev/null; then
+  printf %s ':feedline:M::{MAGIC}:{MASK}:{QEMU}:F' >/proc/sys/fs/binfmt_misc/register || exit
+fi
 """
 
 pytestmark = pytest.mark.skipif(
@@ -50,17 +70,24 @@ pytestmark = pytest.mark.skipif(
 
 
 def roots() -> list[str]:
-    """Those that were set up: of another processor's, packages are unpacked alone."""
-    return sorted(path.parents[1].name for path in Path(SYSTEMS or "/nowhere").glob("*/etc/passwd"))
+    """Those that were set up, and those for another processor, whose packages are unpacked alone."""
+    set_up = [path.parents[1].name for path in Path(SYSTEMS or "/nowhere").glob("*/etc/passwd")]
+    return sorted({name for name in set_up if not name.endswith(".part")} | set(EMULATED))
 
 
 class System(NamedTuple):
     root: Path
+    machine: str
     version: str  # of its Python: 3.13
 
+    def enter(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
+        words = ["unshare", "--mount", "sh", "-c", ENTER]
+        if self.machine != platform.machine():
+            words = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", EMULATE + ENTER]
+        return subprocess.run([*words, str(self.root), *map(str, command)], capture_output=True, text=True, cwd="/")
+
     def run(self, *command: str | Path) -> str:
-        words = ["unshare", "--mount", "sh", "-c", ENTER, str(self.root), *map(str, command)]
-        done = subprocess.run(words, capture_output=True, text=True, cwd="/")
+        done = self.enter(*command)
         assert done.returncode == 0, (command, done.returncode, done.stdout[-2000:], done.stderr[-4000:])
         return done.stdout
 
@@ -68,21 +95,40 @@ class System(NamedTuple):
         return self.run(PLACE / "venv/bin/feedline", *arguments)
 
 
-def wheel_for(version: str) -> Path:
+def wheel_for(version: str, machine: str) -> Path:
     tag = "cp311-cp311" if version == "3.11" else "cp312-abi3"
-    found = sorted(Path(WHEELS or "/nowhere").glob(f"feedline-*-{tag}-*x86_64.whl"))
+    found = sorted(Path(WHEELS or "/nowhere").glob(f"feedline-*-{tag}-*_{machine}.whl"))
     if not found:
-        pytest.skip(f"no wheel for Python {version} in {WHEELS}")
+        pytest.skip(f"no wheel for Python {version} on {machine} in {WHEELS}")
     return found[-1]
+
+
+def entered(root: Path) -> System:
+    """The system, once it has said which Python it has."""
+    found = System(root, root.name if root.name in EMULATED else platform.machine(), "")
+    emulated = found.machine != platform.machine()
+    if emulated and QEMU is None:
+        pytest.skip("qemu-user is not installed: tools/systems aarch64 installs it")
+    done = found.enter("python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])")
+    if emulated and "Exec format error" in done.stderr:
+        pytest.skip(f"no program of {found.machine} runs here: Linux 6.7 gives it to qemu, or a rule in binfmt_misc")
+    assert done.returncode == 0, done.stderr
+    return found._replace(version=done.stdout.strip())
 
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with 24 photos in class folders, and a tar of the same."""
+    """A folder with 24 photos in class folders, and a tar of the same: JPEG of both kinds, PNG and WebP."""
     from feedline.demo import pictures
 
     folder = tmp_path_factory.mktemp("photos")
     pictures.make(folder / "photos", 24)
+    for number, path in enumerate(sorted((folder / "photos").glob("*/*"))):
+        suffix, options = KINDS[number % len(KINDS)]
+        with Image.open(path) as image:
+            image.load()
+        path.unlink()
+        image.save(path.with_suffix(suffix), **options)
     with tarfile.open(folder / "photos.tar", "w") as tar:
         for number, path in enumerate(sorted((folder / "photos").glob("*/*"))):
             tar.add(path, f"{number:04}{path.suffix}")
@@ -96,13 +142,14 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def system(request: pytest.FixtureRequest, photos: Path) -> Iterator[System]:
     """A system with the wheel in an environment of its own, made by its own venv and pip, without a network."""
     root = Path(SYSTEMS or "/nowhere") / request.param
+    if not root.is_dir():
+        pytest.skip(f"no system {request.param} in {SYSTEMS}: tools/systems {request.param} makes it")
     inside = root / PLACE.relative_to("/")
     shutil.rmtree(inside, ignore_errors=True)
     inside.mkdir(parents=True)
-    found = System(root, "")
-    found = System(root, found.run("python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])").strip())
-    wheel = wheel_for(found.version)
-    options = [word for name in PLATFORMS for word in ("--platform", name)]
+    found = entered(root)
+    wheel = wheel_for(found.version, found.machine)
+    options = [word for name in PLATFORMS for word in ("--platform", f"{name}_{found.machine}")]
     download = [sys.executable, "-m", "pip", "download", "-q", "--only-binary=:all:", "-d", str(inside / "wheels")]
     subprocess.run([*download, *options, "--python-version", found.version, str(wheel)], check=True)
     for name in ("photos", "photos.tar"):
@@ -120,6 +167,11 @@ def test_the_same_batches_come_out_of_folders_and_tars(system: System, photos: P
     words = [sys.executable, "-c", EPOCH, *(str(photos / name) for name in sources)]
     here = subprocess.run(words, check=True, capture_output=True, text=True, cwd="/").stdout
     assert there == here and [line.split()[0] for line in there.splitlines()] == ["24", "24"]
+
+
+def test_the_command_says_what_it_does(system: System) -> None:
+    said = set(system.feedline("--help").split())
+    assert {"bench", "demo", "diagnose", "doctor", "env", "inspect", "pack"} <= said
 
 
 def test_the_demo_runs(system: System) -> None:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The repaired wheel works in an empty environment with what it names alone, and brings every codec it uses.
 
-The wheel is the one FEEDLINE_WHEEL names, else the one for this Python in dist/, else tools/wheel makes it.
+The wheel is the one FEEDLINE_WHEEL names, else the one for this Python in dist/, else tools/wheel makes it. One for
+another processor is looked into where tools/wheel has made it.
 """
 
 import base64
 import email
 import importlib.metadata
+import io
 import json
 import os
 import platform
@@ -19,6 +21,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -48,6 +51,8 @@ PLATFORM = re.compile(
     r"(ld-linux[-\w]*|libc|libm|libmvec|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libz)\.so(\.[\d.]+)?"
 )
 
+PAGES = {"x86_64": 4096, "aarch64": 65536}  # the largest that a kernel of that processor has: Grace's are that large
+
 NEEDS = ["numpy", "click", "rich", "fastjsonschema"]  # what the wheel names: pure Python, but for numpy
 OF_RICH = ["markdown-it-py", "mdurl", "pygments"]  # and what these need
 
@@ -57,10 +62,11 @@ def wheel():
     if named := os.environ.get("FEEDLINE_WHEEL"):
         return Path(named)
     tag = "cp311-cp311" if sys.version_info[:2] == (3, 11) else "cp312-abi3"
-    found = list((ROOT / "dist").glob(f"feedline-*-{tag}-*.whl"))
+    pattern = f"feedline-*-{tag}-*_{platform.machine()}.whl"
+    found = list((ROOT / "dist").glob(pattern))
     if not found:
         subprocess.run([ROOT / "tools/wheel", "--python", sys.executable], check=True)
-        found = list((ROOT / "dist").glob(f"feedline-*-{tag}-*.whl"))
+        found = list((ROOT / "dist").glob(pattern))
     assert len(found) == 1, found
     return found[0]
 
@@ -217,17 +223,50 @@ def glibc_of(tag):
     return tuple(map(int, re.search(r"manylinux_(\d+)_(\d+)_", tag).groups()))
 
 
-def test_what_the_wheel_holds(wheel):
+def glibc_asked(elf):
+    """The versions of glibc that a shared object asks for: {(2, 17), (2, 27)}."""
+    needs = elf.get_section_by_name(".gnu.version_r")
+    asked = [version.name for _, versions in (needs.iter_versions() if needs else ()) for version in versions]
+    return {tuple(map(int, name.removeprefix("GLIBC_").split("."))) for name in asked if name.startswith("GLIBC_2")}
+
+
+@pytest.fixture(params=["this", "aarch64"])
+def held(request):
+    """A wheel, and the processor that it is for."""
+    if request.param == "this":
+        return request.getfixturevalue("wheel"), platform.machine()
+    found = sorted((ROOT / "dist").glob(f"feedline-*_{request.param}.whl"))
+    if not found:
+        pytest.skip(f"no wheel for {request.param} in dist/: tools/wheel --arch {request.param} makes one")
+    return found[-1], request.param
+
+
+def test_its_shared_objects_are_the_processors_and_load_where_glibc_is_2_28(held):
+    wheel, machine = held
+    with zipfile.ZipFile(wheel) as archive:
+        objects = {name: ELFFile(io.BytesIO(archive.read(name))) for name in archive.namelist() if ".so" in name}
+    assert {elf["e_machine"] for elf in objects.values()} == {f"EM_{machine.upper()}"}
+    assert [name for name, elf in objects.items() if max(glibc_asked(elf), default=(2, 0)) > (2, 28)] == []
+    segments = [(name, segment) for name, elf in objects.items() for segment in elf.iter_segments("PT_LOAD")]
+    assert [name for name, segment in segments if segment["p_align"] % PAGES[machine]] == []
+    bundled = {Path(name).name for name in objects}
+    for name, elf in objects.items():
+        needs = [tag.needed for tag in elf.get_section_by_name(".dynamic").iter_tags("DT_NEEDED")]
+        assert [need for need in needs if need not in bundled and not PLATFORM.fullmatch(need)] == [], name
+
+
+def test_what_the_wheel_holds(held):
+    wheel, machine = held
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         info = next(name for name in names if name.endswith(".dist-info/WHEEL"))
         tags = email.message_from_bytes(archive.read(info)).get_all("Tag")
         metadata = email.message_from_bytes(archive.read(info.replace("WHEEL", "METADATA")))
-    python_tag = "cp311-cp311" if sys.version_info[:2] == (3, 11) else "cp312-abi3"
+    python_tag = "-".join(wheel.stem.split("-")[2:4])
+    assert python_tag in ("cp311-cp311", "cp312-abi3")
     assert tags
-    assert all(tag.startswith(f"{python_tag}-manylinux") for tag in tags), tags
-    if platform.machine() == "x86_64":  # RHEL 8's, and that of Debian 11 and later
-        assert [tag for tag in tags if glibc_of(tag) <= (2, 28)], tags
+    assert all(tag.startswith(f"{python_tag}-manylinux") and tag.endswith(f"_{machine}") for tag in tags), tags
+    assert [tag for tag in tags if glibc_of(tag) <= (2, 28)], tags  # RHEL 8's, and that of Debian 11 and later
     for codec in BUNDLED:
         assert any(re.match(rf"feedline\.libs/{codec}\d*[-\w.]*\.so", name) for name in names), (codec, names)
         licence = any(re.search(rf"/licenses/bundled/{codec}\d*[-\w.]*\.txt$", name) for name in names)
