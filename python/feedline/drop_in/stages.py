@@ -16,6 +16,7 @@ DRAWN_IN_WORKERS = "the engine's own random numbers, by one of torch's for each 
 
 
 def reason_for(settings: Settings, why: str) -> Reason:
+    """Of a loader of which nothing is lowered, for `why`."""
     where = python_place(settings)
     stages = [order_stage(settings), Stage("read", type(settings.dataset).__qualname__, where, why)]
     leaves = sources.leaves(settings.dataset)
@@ -66,6 +67,7 @@ def collate_stage(settings: Settings, why: str) -> Stage:
 
 
 def python_place(settings: Settings) -> str:
+    """Where what is not lowered runs."""
     if settings.num_workers == 0:
         return "Python, in this process"
     kind = "threads" if settings.in_threads else "processes"

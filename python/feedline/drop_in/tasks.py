@@ -24,6 +24,8 @@ _log = logging.getLogger("feedline")
 
 
 class Task:
+    """An index for one worker, and what came of it."""
+
     __slots__ = ("deaths", "drawn", "frame", "index", "samplers", "worker")
 
     def __init__(self, worker: int, index: Any, samplers: list[Any] | None) -> None:
