@@ -2,11 +2,12 @@
 """unity_groups.py MOST SOURCE...: which sources can be compiled as one: a line `GROUP SOURCE` for each in a group.
 
 Sources have helpers of their own in unnamed namespaces, and those of two files often have one name. Two that define the
-same name at the left margin are kept apart, and so is one that speaks of a type's name that the other defines, which may be
-another type to it: so a group compiles as its sources do one by one.
+same name at the left margin are kept apart, and so is one that speaks of a type's name that the other defines, which
+may be another type to it: so a group compiles as its sources do one by one.
 
-Neighbours include much the same, and a source that is new is to shift those of its folder alone: so groups are made in each
-folder first. Those that are at most half full are broken up, and their sources go together, whatever their folders.
+Neighbours include much the same, and a source that is new is to shift those of its folder alone: so groups are made in
+each folder first. Those that are at most half full are broken up, and their sources go together, whatever their
+folders.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_NO_NAMES = re.compile(r"(?:TEST|TEST_P|TEST_F|INSTANTIATE_TEST_SUITE_P|static_assert|namespace|public|private|protected)\b")
+_NO_NAMES = re.compile(
+    r"(?:TEST|TEST_P|TEST_F|INSTANTIATE_TEST_SUITE_P|static_assert|namespace|public|private|protected)\b"
+)
 _TYPE = re.compile(r"(?:class|struct|enum class|enum|union)\s+(\w+)")
 _ALIAS = re.compile(r"using\s+(\w+)\s*=")
 _FIRST = re.compile(r"[^(={;]*?(?<!:)\b(\w+)\s*(?:\(|=|\{|;|\[)")  # no member of a class, which has a name before it
@@ -26,8 +29,8 @@ _FURTHER = re.compile(r",\s*(k[A-Z]\w+)\s*(?:=|\{)")  # of several constants in 
 
 @dataclass
 class Names:
-    """What sources define at the left margin (types, aliases, functions, constants), and where: an alias says what it stands for,
-    and may be there twice. Of these the types; and every word."""
+    """What sources define at the left margin (types, aliases, functions, constants), and where: an alias says what it
+    stands for, and may be there twice. Of these the types; and every word."""
 
     defined: dict[str, str] = field(default_factory=dict)
     types: set[str] = field(default_factory=set)

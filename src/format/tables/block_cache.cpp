@@ -36,7 +36,7 @@ void BlockCache::keep(const Key& key, const std::shared_ptr<Slot>& slot, std::ui
   const std::lock_guard lock(mutex_);
   const auto own = entries_.find(key);
   if (own == entries_.end() || own->second.slot != slot) return;  // it went while it was made
-  if (bytes > most_) {  // the others would go for one that goes too
+  if (bytes > most_) {                                            // the others would go for one that goes too
     ages_.erase(own->second.age);
     entries_.erase(own);
     return;
