@@ -34,13 +34,14 @@ KINDS: tuple[tuple[str, dict[str, Any]], ...] = (
     (".webp", {"lossless": True}),
 )
 
-# Prints how many samples an epoch of each source has, and a digest of it: it draws, decodes, resizes, changes colours
-# and normalizes, in two threads.
+# Prints how many samples an epoch of each source has, and a digest of it: it draws, decodes, rotates, resizes, changes
+# colours, blends and normalizes, in two threads.
 EPOCH = """
 import hashlib, sys
 import feedline
 for source in sys.argv[1:]:
-    data = feedline.open(source).random_resized_crop(64).color_jitter(0.4, 0.4, 0.4, 0.1)
+    data = feedline.open(source).random_rotation(20, interpolation="bilinear").random_resized_crop(64)
+    data = data.color_jitter(0.4, 0.4, 0.4, 0.1).aug_mix().timm_augment("rand-m9-n3")
     data = data.normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD)
     digest = hashlib.sha256()
     with data.loader(8, shuffle=True, seed=0, output="numpy", num_workers=2) as loader:
@@ -183,4 +184,6 @@ def test_the_demo_runs(system: System) -> None:
 def test_doctor_looks_at_the_machine(system: System) -> None:
     script = f"{PLACE}/venv/bin/feedline doctor --json; test $? -le 1"
     found = json.loads(system.run("sh", "-c", script))
-    assert found["machine"]["cpus"]["online"] == os.cpu_count() and found["machine"]["memory"]["physical"] > 0, found
+    machine = found["machine"]
+    assert machine["cpus"]["online"] == os.cpu_count() and machine["kernel"] == platform.release(), found
+    assert machine["memory"]["told"] and machine["memory"]["physical"] > 0, found
