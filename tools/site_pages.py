@@ -128,7 +128,7 @@ def help_of_verbs() -> str:
 def gather(folder: Path) -> int:
     """Writes the pages. Returns how many files there are."""
     docs = CHECKOUT / "docs"
-    pending = [CHECKOUT / "README.md", *sorted(docs.rglob("*.md")), *docs.glob("*.css")]
+    pending = [CHECKOUT / "README.md", *sorted(docs.rglob("*.md")), *docs.glob("*.css"), *docs.glob("*.js")]
     seen = set(pending)
     while pending:
         path = pending.pop()

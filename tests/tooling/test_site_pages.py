@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -12,6 +14,9 @@ from typing import Any
 import pytest
 
 TOOLS = Path(__file__).parents[2] / "tools"
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
 
 
 def loaded(name: str) -> ModuleType:
@@ -36,6 +41,7 @@ def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     )
     (tmp_path / "docs" / "decisions" / "0001-one.md").write_text("# One thing\n")
     (tmp_path / "docs" / "site.css").write_text("a {}\n")
+    (tmp_path / "docs" / "site.js").write_text("let a;\n")
     (tmp_path / "src" / "README.md").write_text("# Sources\n")
     (tmp_path / "src" / "a.cpp").write_text("int a;\n")
     (tmp_path / "bench" / "r.md").write_text("# Result\n\n[record](gone.json), [guide](../docs/guide.md)\n")
@@ -44,7 +50,7 @@ def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_pages_are_gathered_with_all_that_they_link_to(pages: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert pages.gather(out) == 8 and (out / "docs/site.css").exists()
+    assert pages.gather(out) == 9 and (out / "docs/site.css").exists() and (out / "docs/site.js").exists()
     assert "(docs/decisions/index.md)" in (out / "README.md").read_text()
     assert (out / "docs/decisions/index.md").read_text() == "# Decisions\n\n- [0001](0001-one.md) One thing\n"
     assert "(../src/README.md) [of it](../src/a.cpp)" in (out / "docs/guide.md").read_text()
@@ -64,6 +70,20 @@ def test_numbered_notes_are_no_links_by_name(pages: Any, tmp_path: Path) -> None
     note = tmp_path / "docs" / "note.md"
     note.write_text("[1] [Shuffling](https://example.org/a)\n")
     assert pages.page(note) == "\\[1\\] [Shuffling](https://example.org/a)\n"
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (apt install chromium)")
+def test_a_page_from_a_disk_asks_its_worker_without_anything_fetched(tmp_path: Path) -> None:
+    shim = (TOOLS.parent / "docs" / "iframe-worker.js").as_uri()
+    (tmp_path / "worker.js").write_text('addEventListener("message", (e) => postMessage(`${e.data} found`));')
+    asks = 'const worker = new Worker("worker.js"); worker.postMessage("shuffle");'
+    shows = 'worker.addEventListener("message", (e) => { document.title = e.data; });'
+    page = tmp_path / "index.html"
+    page.write_text(f'<head><script src="{shim}"></script></head><body><script>{asks}{shows}</script></body>')
+    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    command += ["--virtual-time-budget=5000", "--dump-dom", page.as_uri()]
+    seen = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert "<title>shuffle found</title>" in seen.stdout
 
 
 def test_docstrings_become_markdown_with_links(monkeypatch: pytest.MonkeyPatch) -> None:
