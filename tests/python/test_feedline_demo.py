@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import subprocess
@@ -16,6 +17,8 @@ from running_processes import HANG_S
 
 pytest.importorskip("click", reason="the command line is not installed")
 pytest.importorskip("rich", reason="the command line is not installed")
+
+from rich.console import Console
 
 import feedline
 from feedline.bench.machine import jpeg
@@ -90,6 +93,17 @@ def test_the_tour_on_own_photos(folder: Path, capsys: pytest.CaptureFixture[str]
     assert run_demo("--photos", str(folder)) == 0
     said = capsys.readouterr().out
     assert "21 photos in 3 classes" in said and "byte for byte" in said and f"feedline bench {folder}" in said
+
+
+def test_sentences_are_folded_between_words_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    verb = importlib.import_module("feedline.cli.demo")
+    monkeypatch.setattr(verb, "OUT", Console(file=io.StringIO(), force_terminal=True, highlight=False, width=76))
+    figures = {"samples": 200, "feedline": {"images_per_s": 9, "cpu_s_per_1000_images": 1, "first_batch_s": 1}}
+    parts = {"train": 180, "valid": 20, "classes": 10}
+    verb._print(figures, parts, {"batches": 6, "stopped_after": 3}, "photos")
+    said = verb.OUT.file.getvalue().splitlines()
+    assert max(len(line) for line in said) <= 76
+    assert "and went on with one thread: the same batches, byte for byte" in " ".join(said)
 
 
 @pytest.mark.usefixtures("without_torch")

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -15,6 +17,7 @@ from rich.table import Table
 
 OUT = Console(highlight=False, soft_wrap=True)
 ERR = Console(stderr=True, highlight=False, soft_wrap=True)
+_NARROWEST = 40
 
 
 def bytes_text(count: float) -> str:
@@ -44,6 +47,17 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str |
     for row in rows:
         shown.add_row(*row)
     OUT.print(shown)
+
+
+def wrapped(line: str, width: int, words_begin: int = 0) -> list[str]:
+    """A line in lines that fit a terminal, the further ones under where its words begin: behind blanks and an arrow, or
+    at column `words_begin` where it has none."""
+    indent = re.match(r" *(-> )?", line)
+    words = (len(indent[0]) if indent else 0) or words_begin
+    made = textwrap.wrap(
+        line, max(width, _NARROWEST), subsequent_indent=" " * words, break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return made or [line]
 
 
 def progress(total: int | None, label: str) -> Progress:

@@ -11,7 +11,7 @@ import click
 from rich.markup import escape
 
 from feedline.cli import exit_codes, parameters
-from feedline.cli.console import ERR, OUT, counted, print_json, steps, table
+from feedline.cli.console import ERR, OUT, counted, print_json, steps, table, wrapped
 
 
 @click.command(short_help="See Feedline at work in a minute, on made-up photos or yours.")
@@ -82,13 +82,12 @@ def _print(figures: dict[str, Any], split: dict[str, int], resumed: dict[str, in
         OUT.print(f"[bold]{figures['speed_up']:.1f} times[/] torch's DataLoader, with as many workers as threads")
     else:
         OUT.print("with torch and Pillow installed, this compares with torch's DataLoader too")
-    OUT.print(
-        f"split into {split['train']} for training and {split['valid']} for validation, every class by the same share"
-    )
-    OUT.print(
+    for sentence in (
+        f"split into {split['train']} for training and {split['valid']} for validation, every class by the same share",
         f"stopped after batch {resumed['stopped_after']} of {resumed['batches']} and went on with one thread: "
-        "the same batches, byte for byte"
-    )
+        "the same batches, byte for byte",
+    ):
+        OUT.print(*(wrapped(sentence, OUT.width) if OUT.is_terminal else [sentence]), sep="\n")
     OUT.print("\nyour data:", f"  feedline inspect {escape(source)}", f"  feedline bench {escape(source)}", sep="\n")
     OUT.print("your script, as it is:", "  feedline diagnose -- python train.py", sep="\n")
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from feedline.cli import exit_codes, parameters
+from feedline.cli.console import ERR, wrapped
 from feedline.diagnose.steps import steps_of
 
 
@@ -96,7 +97,7 @@ def diagnose(
             document = measuring.joined(document, measuring.measure(None, known=disk))
     # a closed pipe must not change the exit status
     with contextlib.suppress(OSError):
-        print(report.as_text(recording, summary, diagnosis, tried, price, precision), file=sys.stderr, flush=True)
+        _print(report.as_text(recording, summary, diagnosis, tried, price, precision))
     written = record is None or _write(record, json.dumps(document, indent=2) + "\n")
     if as_json:
         with contextlib.suppress(OSError):
@@ -126,6 +127,12 @@ class Progress:
             with contextlib.suppress(OSError):
                 print(f"\r{text:<{self._width}}" + ("" if text else "\r"), end="", file=sys.stderr, flush=True)
             self._width = max(self._width, len(text))
+
+
+def _print(text: str) -> None:
+    if ERR.is_terminal:
+        text = "\n".join(part for line in text.split("\n") for part in wrapped(line, ERR.width))
+    print(text, file=sys.stderr, flush=True)
 
 
 def _write(path: Path, text: str) -> bool:

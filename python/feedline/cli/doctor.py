@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,13 +13,14 @@ from typing import TYPE_CHECKING
 import click
 
 from feedline.cli import exit_codes, parameters
-from feedline.cli.console import ERR, OUT, bytes_text, print_json
+from feedline.cli.console import ERR, OUT, bytes_text, print_json, wrapped
 
 if TYPE_CHECKING:
     from feedline.doctor.examining import Examination
 
 _COMMAND = "feedline.doctor.command"
 _MB = 10**6
+_WORDS_BEGIN = 9  # columns behind a line's name: "machine  Linux"
 
 
 class _Verb(click.Command):
@@ -31,10 +30,6 @@ class _Verb(click.Command):
         at = args.index("--") if "--" in args else len(args)
         ctx.meta[_COMMAND] = tuple(args[at + 1 :])
         return super().parse_args(ctx, args[:at])
-
-
-_WORDS_BEGIN = 9  # columns behind a line's name: "machine  Linux"
-_NARROWEST = 40
 
 
 @click.command(cls=_Verb, short_help="What would go wrong in a run, before it.")
@@ -157,19 +152,9 @@ def _show(seen: Examination, as_json: bool) -> int:
         print_json(screen.as_dict(seen))
     else:
         for line in screen.lines(seen):
-            for text in wrapped(line.text, OUT.width) if OUT.is_terminal else [line.text]:
+            for text in wrapped(line.text, OUT.width, _WORDS_BEGIN) if OUT.is_terminal else [line.text]:
                 OUT.print(text, style=line.style or None, markup=False)
     return exit_codes.PROBLEMS_FOUND if has_problems(seen.findings) else exit_codes.FINE
-
-
-def wrapped(line: str, width: int) -> list[str]:
-    """A line of the screen in lines that fit a terminal, the further ones under where its words begin."""
-    indent = re.match(r" *(-> )?", line)
-    words = (len(indent[0]) if indent else 0) or _WORDS_BEGIN
-    made = textwrap.wrap(
-        line, max(width, _NARROWEST), subsequent_indent=" " * words, break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
-    return made or [line]
 
 
 def _watch(look: Callable[[], Examination], interval: float, as_json: bool) -> int:

@@ -152,7 +152,7 @@ def _queue(loader: LoaderView) -> Section:
     totals, rates = loader.totals, loader.rates or UNKNOWN
     words = []
     if totals.ready_batches is not None:
-        words.append(f"{count(totals.ready_batches)} batches ready")
+        words.append(f"{count(totals.ready_batches)} batch{'' if totals.ready_batches == 1 else 'es'} ready")
     if totals.held_bytes is not None:
         budget = f" of {size(totals.budget_bytes)}" if totals.budget_bytes else ""
         words.append(f"{size(totals.held_bytes)}{budget} held")

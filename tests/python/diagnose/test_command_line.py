@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is wrong with the command line is said before any work; experiments show how they get on, and end at Ctrl-C."""
 
+import importlib
 import os
 import pty
 import select
@@ -15,6 +16,9 @@ from watched import FEEDLINE, watched
 
 pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
 pytest.importorskip("click", reason="click, for the command line, is not installed")
+pytest.importorskip("rich", reason="rich, for the command line, is not installed")
+
+from rich.console import Console
 
 SLOW = """
 import sys, time, torch
@@ -122,6 +126,16 @@ def test_a_script_that_is_interrupted_is_followed_by_no_experiments(tmp_path):
     assert time.monotonic() - asked < LONG_S / 2 and run.returncode in (-signal.SIGINT, 130, 1)
     assert "no experiments were made, as it was interrupted" in err and "steps in" in err
     assert processes_with(script) == []
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_terminal_gets_lines_that_fit_and_a_file_whole_ones(is_terminal, monkeypatch, capsys):
+    verb = importlib.import_module("feedline.cli.diagnose")
+    monkeypatch.setattr(verb, "ERR", Console(stderr=True, force_terminal=is_terminal, width=50))
+    text = "  step 3 ms\n\n        -> num_workers=4. Ask for more at a time, or keep what was fetched in files near.\n"
+    verb._print(text)
+    folded = text.replace(" or keep", "\n           or keep")
+    assert capsys.readouterr().err == (folded if is_terminal else text) + "\n"
 
 
 def test_experiments_show_what_they_try_on_a_terminal_alone(tmp_path):

@@ -19,7 +19,7 @@ pytest.importorskip("rich", reason="the command line is not installed")
 from made_hosts import GB, GPU_HOST, Host, build
 from planted_hosts import PLANTED
 
-from feedline.cli.doctor import wrapped
+from feedline.cli.console import wrapped
 from feedline.cli.root import run
 
 PLAN = ["--workers", "16", "--prefetch", "5", "--batch-mb", "500"]
@@ -61,7 +61,7 @@ def test_the_screen_has_the_machine_the_plan_and_the_worst_first(host: list[str]
 def test_a_terminal_gets_lines_that_fit_and_all_their_words(width: int, host: list[str], capsys: Any) -> None:
     run(["doctor", *host, "--num-workers", "16", "--prefetch", "5", "--batch-mb", "500", "--pin"])
     for line in capsys.readouterr().out.splitlines():
-        made = wrapped(line, width)
+        made = wrapped(line, width, 9)
         assert " ".join(" ".join(made).split()) == " ".join(line.split())
         longest = max((len(word) for word in line.split()), default=0)
         assert all(len(one) <= max(width, longest + 12) for one in made)
