@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Beside a run that read from the disk the ladder does too: files leave the page cache as they are opened."""
 
+import math
 import mmap
 import os
 import subprocess
@@ -109,3 +110,11 @@ def test_the_text_says_where_rungs_read_from():
     warm = told.lines(Experiments(rungs, warm_because="more than 1 GiB of files was read"), {})
     assert any("from the page cache" in line and "1 GiB" in line for line in warm)
     assert not any("page cache" in line for line in told.lines(Experiments(rungs), {1: 11.0}))
+
+
+def test_predictions_of_rungs_stand_in_one_column():
+    rungs = [Rung(0, 5.1, 4.9, 5.2, 20), Rung(4, 20.6, 19.5, 21.8, 20), Rung(8, 30.0, math.nan, math.nan, 2)]
+    ladder = told.lines(Experiments(rungs), {0: 5.7, 4: 22.6, 8: 45.2})[1:4]
+    assert (
+        len({line.index(model) + len(model) for line, model in zip(ladder, ("5.7", "22.6", "45.2"), strict=True)}) == 1
+    )

@@ -30,11 +30,13 @@ def _ladder(tried: Experiments, predicted: Mapping[int, float | None]) -> list[s
         found.append("  with its files out of the page cache, as the run read them")
     if tried.warm_because is not None:
         found.append(f"  from the page cache, and not from the disk as the run did: {tried.warm_because}")
-    for rung in tried.rungs:
+    intervals = [told(rung.low, rung.high) for rung in tried.rungs]
+    width = max(map(len, intervals))
+    for rung, interval in zip(tried.rungs, intervals, strict=True):
         beside = f"   {rung.beside}" if rung.beside else ""
         model = predicted.get(rung.workers)
         found.append(
-            f"    {rung.workers:>3}  {rung.batches_per_s:8.1f}  {told(rung.low, rung.high)}"
+            f"    {rung.workers:>3}  {rung.batches_per_s:8.1f}  {interval:<{width}}"
             f"  {'' if model is None else format(model, '.1f'):>8}{beside}"
         )
     return found
