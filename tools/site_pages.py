@@ -100,7 +100,7 @@ def contents(folder: Path) -> str:
     for file in sorted(folder.iterdir()):
         if file.suffix == ".md":
             title = file.read_text().partition("\n")[0].removeprefix("# ")
-            rows.append(f"- [{file.stem.partition('-')[0]}]({file.name}) {title}")
+            rows.append(f"- [{title}]({file.name})")
         elif file.is_file():
             rows.append(f"- [{file.name}]({file.name})")
     return f"# {folder.name.replace('_', ' ').capitalize()}\n\n" + "\n".join(rows) + "\n"

@@ -102,7 +102,7 @@ class Session:
 SESSIONS = {
     "demo": Session(
         "feedline demo --images 200 --seconds 3",
-        columns=84,
+        columns=90,
         rows=22,
         screens=12,
         says="feedline demo: images per second of Feedline and of torch's DataLoader, a split and a resumed run",

@@ -39,7 +39,7 @@ def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     (tmp_path / "docs" / "guide.md").write_text(
         "# Guide\n\n[code](../src/) [of it](../src/a.cpp) [bench](../bench/r.md)\n"
     )
-    (tmp_path / "docs" / "decisions" / "0001-one.md").write_text("# One thing\n")
+    (tmp_path / "docs" / "decisions" / "0001-one.md").write_text("# 0001: `one` thing\n")
     (tmp_path / "docs" / "site.css").write_text("a {}\n")
     (tmp_path / "docs" / "site.js").write_text("let a;\n")
     (tmp_path / "src" / "README.md").write_text("# Sources\n")
@@ -52,7 +52,7 @@ def test_pages_are_gathered_with_all_that_they_link_to(pages: Any, tmp_path: Pat
     out = tmp_path / "out"
     assert pages.gather(out) == 9 and (out / "docs/site.css").exists() and (out / "docs/site.js").exists()
     assert "(docs/decisions/index.md)" in (out / "README.md").read_text()
-    assert (out / "docs/decisions/index.md").read_text() == "# Decisions\n\n- [0001](0001-one.md) One thing\n"
+    assert (out / "docs/decisions/index.md").read_text() == "# Decisions\n\n- [0001: `one` thing](0001-one.md)\n"
     assert "(../src/README.md) [of it](../src/a.cpp)" in (out / "docs/guide.md").read_text()
     assert (out / "src/a.cpp").read_text() == "int a;\n"
     assert (out / "bench/r.md").read_text() == "# Result\n\nrecord, [guide](../docs/guide.md)\n"
