@@ -217,6 +217,16 @@ void run_kernel(const Work& work) {
   job.out = here(job.out, job.rows * job.out_stride);
   job.tables = here(job.tables, job.channels * 256 * bytes);
   job.mixed = reinterpret_cast<const kernels::MixedRow*>(here(job.mixed, job.rows * sizeof(kernels::MixedRow)));
+  if (is_there && job.inputs != nullptr) {
+    const auto* const row =
+        reinterpret_cast<const kernels::PixelRow*>(here(job.inputs, job.rows * sizeof(kernels::PixelRow)));
+    std::uint32_t named = 0;
+    for (std::uint32_t i = 0; is_there && i < job.rows; ++i)
+      named = std::max(named, row[i].first_rectangle + row[i].rectangles);
+    job.inputs = row;
+    job.rectangles =
+        reinterpret_cast<const kernels::Rectangle*>(here(job.rectangles, named * sizeof(kernels::Rectangle)));
+  }
   if (!is_there) return violation("a kernel was given memory that is not there");
   if (work.element == 0) run_grid<kernels::Bytes>(job, work.blocks);
   if (work.element == 1) run_grid<kernels::Floats>(job, work.blocks);
