@@ -6,8 +6,10 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 
@@ -121,13 +123,19 @@ TEST_F(LocksOfOthers, AreNotMarkedWhileAGraphIsCaptured) {
 }
 
 TEST_F(LocksOfOthers, SayWhatIsInTheWay) {
+  rlimit usual{};
+  ASSERT_EQ(getrlimit(RLIMIT_MEMLOCK, &usual), 0);
+  const rlimit low{std::min<rlim_t>(65'536, usual.rlim_max), usual.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &low), 0);
   ASSERT_TRUE(has_gpu());
   ASSERT_TRUE(locks_->lock(pages_.page(0), kPage));
   const auto twice = locks_->lock(pages_.page(0), kPage);
+  ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &usual), 0);
   ASSERT_FALSE(twice);
   EXPECT_EQ(twice.error().code, ErrorCode::kStorage);
   EXPECT_SAYS(twice.error().message(), "cuMemHostRegister: error 712; nvidia-smi should say what is wrong");
   EXPECT_SAYS(twice.error().message(), "; the machine has ");
+  EXPECT_SAYS(twice.error().message(), "; RLIMIT_MEMLOCK is " + std::to_string(low.rlim_cur) + " bytes (ulimit -l");
   ASSERT_TRUE(locks_->unlock(pages_.page(0)));
   const auto none = locks_->unlock(pages_.page(0));
   ASSERT_FALSE(none);
