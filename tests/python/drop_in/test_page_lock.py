@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches in page-locked memory (pain 12), against the stand-in of CUDA's driver (tests/fake_cuda) that keeps its rules.
+"""Batches in page-locked memory (pain 12), against the stand-in of CUDA's driver, which keeps its rules.
 
 The stand-in says what a GPU would be told, and that no memory changes which it still reads. It does not say that a real
 driver locks what lies in a memfd, nor how fast that is.
