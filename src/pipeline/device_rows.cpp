@@ -286,9 +286,10 @@ void write_made_row(std::uint64_t address, Size size, int channels, std::span<st
   std::memcpy(row.data(), &made, sizeof made);
 }
 
-void clear_kept_row(std::span<std::byte> row) {
+void clear_kept_row(std::span<std::byte> row, int most_rectangles) {
   const KeptRow none{};
   std::memcpy(row.data(), &none, sizeof none);
+  if (most_rectangles > 0) write_rectangles({}, row.last(rectangles_bytes(most_rectangles)));
 }
 
 }  // namespace feedline::pipeline

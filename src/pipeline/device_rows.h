@@ -46,7 +46,7 @@ void gather_rectangles(const std::byte* row, std::size_t stride, std::uint64_t r
 void set_kept_image(std::span<std::byte> row, std::uint64_t address);
 // A row that is (size.height, size.width, channels) bytes of the device as they are.
 void write_made_row(std::uint64_t address, Size size, int channels, std::span<std::byte> row);
-// A row of which nothing is made: it comes out black.
-void clear_kept_row(std::span<std::byte> row);
+// A row of which nothing is made: it comes out black, with nothing written over it.
+void clear_kept_row(std::span<std::byte> row, int most_rectangles = 0);
 
 }  // namespace feedline::pipeline

@@ -181,13 +181,13 @@ TEST(DeviceRowsRefuse, WhatADeviceDoesNot) {
 TEST(DeviceRows, NameWhatIsWrittenOverThem) {
   constexpr int kMost = 2;
   EXPECT_EQ(rectangles_bytes(0), 0u);
-  const std::size_t behind = rectangles_bytes(kMost), stride = 64 + behind;
+  const std::size_t behind = rectangles_bytes(kMost), stride = kept_row_bytes({}, {1, 1}) + behind;
   std::vector<std::byte> rows(3 * stride, std::byte{9});
   const auto write = [&](std::size_t row, const std::vector<transform::LeftRectangle>& rectangles) {
-    write_rectangles(rectangles, std::span(rows).subspan(row * stride + 64, behind));
+    write_rectangles(rectangles, std::span(rows).subspan((row + 1) * stride - behind, behind));
   };
   write(0, {{{1, 2, 3, 4}, {5, 6, 7}}, {{8, 9, 10, 11}, {}}});
-  write(1, {});
+  clear_kept_row(std::span(rows).subspan(stride, stride), kMost);
   write(2, {{{12, 13, 14, 15}, {16, 17, 18}}});
   std::vector<cuda::PixelRow> inputs(3);
   std::vector<cuda::Rectangle> rectangles(3);

@@ -109,9 +109,8 @@ void Finishing::clear_row(const batch::BatchLayout& filled, std::byte* data, std
   for (std::size_t i = 0; i < left_.size(); ++i) {
     const FieldSpec& field = filled.schema()[i];
     if (!left_[i] || !is_of_kept(field)) continue;
-    const std::span bytes(data + filled.offset_of(i) + row * field.array.bytes(), field.array.bytes());
-    clear_kept_row(bytes);
-    if (left_[i]->most_rectangles > 0) write_rectangles({}, bytes.last(rectangles_bytes(left_[i]->most_rectangles)));
+    clear_kept_row({data + filled.offset_of(i) + row * field.array.bytes(), field.array.bytes()},
+                   left_[i]->most_rectangles);
   }
 }
 
