@@ -24,6 +24,7 @@ NB_MODULE(_engine, module) {
   feedline::python::bind_spans(module);
   feedline::python::bind_observe(module);
   feedline::python::bind_machine(module);
+  feedline::python::bind_page_locks(module);
   feedline::python::bind_opens(module);
   feedline::python::bind_foreign_storage(module);
   feedline::python::bind_foreign_images(module);

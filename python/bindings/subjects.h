@@ -20,8 +20,9 @@ void bind_order(nanobind::module_& module);
 void bind_gather(nanobind::module_& module);
 void bind_mix(nanobind::module_& module);
 void bind_spans(nanobind::module_& module);
-void bind_observe(nanobind::module_& module);  // what `feedline diagnose` watches with
-void bind_machine(nanobind::module_& module);  // what this machine lets a process use
+void bind_observe(nanobind::module_& module);     // what `feedline diagnose` watches with
+void bind_machine(nanobind::module_& module);     // what this machine lets a process use
+void bind_page_locks(nanobind::module_& module);  // memory that a GPU reads where it lies
 void bind_opens(nanobind::module_& module);
 void bind_foreign_storage(nanobind::module_& module);  // what a library of Python's reads
 void bind_foreign_images(nanobind::module_& module);   // images that a library of Python's decodes

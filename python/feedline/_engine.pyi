@@ -535,6 +535,48 @@ def share_of_cpus(root: str = '') -> int:
 def sharing_ranks(root: str = '') -> int:
     """Ranks that share the CPUs which this process may use."""
 
+class GpuMark:
+    """A moment in the work of every GPU that this process used by then."""
+
+    def is_past(self) -> bool:
+        """
+        Whether they have done all that they had been given. Asks, and does not wait.
+        """
+
+class PageLocks:
+    """
+    Page-locks memory of the caller's for GPUs that this process uses. One thread at a time.
+    """
+
+    @staticmethod
+    def check() -> None:
+        """ConfigError: there can be none here. Begins nothing."""
+
+    @staticmethod
+    def open() -> PageLocks:
+        """Once torch has begun CUDA."""
+
+    @staticmethod
+    def check_room(bytes: int) -> None:
+        """StorageError: the machine or the control group has less left."""
+
+    def has_gpu(self, preferred: int) -> bool:
+        """Whether a GPU is in use to lock memory for. Makes no context."""
+
+    def lock(self, address: int, bytes: int) -> None:
+        """Whole pages, for every GPU."""
+
+    def unlock(self, address: int) -> None: ...
+
+    def mark(self) -> GpuMark | None:
+        """
+        After all that GPUs have been given until now. None: not now, as a CUDA graph is being captured.
+        """
+
+    @property
+    def has_ended(self) -> bool:
+        """The driver has shut down, as it does when the process ends."""
+
 class OpenGate:
     """Hears of files that this process opens, and lets most pass."""
 

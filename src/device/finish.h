@@ -19,8 +19,8 @@ class ImageDecoder;
 class KeptImages;
 
 struct Finish {
-  // The images of one field. Places are bytes from the beginning: `from`, `tables` and `mixed` of what was filled, `to`
-  // of what is made.
+  // The images of one field. Places are bytes from the beginning: `to` of what is made, all others of what was
+  // filled.
   struct Images {
     // Rows of bytes are made on the device first, by a cuda::KeptRow at the beginning of each of these rows.
     struct OfKept {
@@ -38,6 +38,10 @@ struct Finish {
     DType dtype = DType::kFloat32;
     std::size_t tables = 0;            // (channels, 256) elements: what becomes of a byte; not of uint8
     std::optional<std::size_t> mixed;  // a cuda::MixedRow for each row; nullopt: nothing is mixed
+    // A cuda::PixelRow for each row that is filled, and the cuda::Rectangles that they name; nullopt: nothing is
+    // written over.
+    std::optional<std::size_t> inputs;
+    std::size_t rectangles = 0;
   };
 
   std::size_t made_bytes = 0;  // of all that is made; a multiple of Allocator::kAlignment

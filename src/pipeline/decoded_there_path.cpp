@@ -70,11 +70,14 @@ Result<void> DecodedTherePath::fill_here(const memory::Record::Field& stored, Fi
 
 Result<void> DecodedTherePath::fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const {
   ImageScratch& scratch = *work.scratch.image;
-  const std::span bytes(static_cast<std::byte*>(row.view.data), row.view.spec.bytes());
+  const std::span all(static_cast<std::byte*>(row.view.data), row.view.spec.bytes());
+  const std::size_t behind = rectangles_bytes(left_->most_rectangles);
+  const std::span bytes = all.first(all.size() - behind);
   FEEDLINE_TRY(const Size image, open_image(stored, applies_exif_, scratch));
   if (needs_size_ || work.scratch.drawn_for.field == nullptr)
     FEEDLINE_CHECK_OK(check_drawn_size(work.scratch.drawn_for, image, spec().name));
   FEEDLINE_CHECK_OK(rest_->draw(image, work.key, scratch.drawing));
+  if (behind > 0) write_rectangles(rest_->list_rectangles(scratch.drawing, scratch.workspace), all.last(behind));
   if (is_for_decoder(stored)) {
     FEEDLINE_TRY(const bool is_there, fill_there(stored, image, work, bytes));
     if (is_there) return {};

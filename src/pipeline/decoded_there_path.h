@@ -16,7 +16,7 @@ namespace feedline::pipeline {
 class DecodedTherePath final : public FieldPath {
  public:
   // rest: the chain behind the decode. on_host: the same in NHWC, for rows that the host makes. row_bytes: as
-  // kept_row_bytes(). needs_size: as PixelsPath.
+  // kept_row_bytes() and rectangles_bytes(). needs_size: as PixelsPath.
   DecodedTherePath(std::string name, std::shared_ptr<device::ImageDecoder> decoder,
                    std::shared_ptr<const transform::Chain> rest, std::shared_ptr<const transform::Chain> on_host,
                    Layout layout, std::size_t row_bytes, bool applies_exif, bool needs_size);

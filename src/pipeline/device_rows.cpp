@@ -19,6 +19,8 @@ namespace {
 
 using device::cuda::KeptColour;
 using device::cuda::KeptRow;
+using device::cuda::PixelRow;
+using device::cuda::Rectangle;
 using transform::AxisTable;
 
 static_assert(KeptRow::kConstant == static_cast<int>(PaddingMode::kConstant) &&
@@ -68,6 +70,11 @@ bool is_done_there(const Operation& operation) {
   return resizes(operation) || flips(operation) || colours_of(operation) > 0 ||
          is_any_of<op::Pad, op::RandomCrop, op::CenterCrop, op::CornerCrop, op::TrimBorder, op::Normalize, op::ToDtype,
                    op::Skipped>(operation);
+}
+
+bool makes_values(const Operation& operation) {
+  const auto* const convert = std::get_if<op::ToDtype>(&operation);
+  return is_any_of<op::Normalize>(operation) || (convert != nullptr && convert->dtype != DType::kUint8);
 }
 
 bool moves(const Operation& operation) {
@@ -152,12 +159,21 @@ Result<void> check_kept_operations(std::span<const Operation> operations, const 
   const Operation* border = nullptr;
   const Operation* colours = nullptr;
   std::size_t changes = 0;  // of colours
+  bool are_values = false;
   for (const Operation& operation : operations) {
     const std::string name(name_of(operation));
     const auto refuse = [&](const std::string& why) {
       return config_error(std::string(there.what) + ": " + name + " behind it " + why + ", or " +
                           std::string(there.instead));
     };
+    are_values = are_values || makes_values(operation);
+    const auto* const erasing = std::get_if<op::RandomErasing>(&operation);
+    if (erasing != nullptr) {
+      if (!are_values) return refuse("works on pixels, which a GPU does not do: put normalize or to_dtype before it");
+      if (erasing->noise == op::RandomErasing::Noise::kValues)
+        return refuse("writes a number of its own for every value, which a GPU does not do: give it one for a channel");
+      continue;
+    }
     if (!is_done_there(operation)) return refuse("is not done on a GPU: put it before that where it is not random");
     const auto* const crop = std::get_if<op::RandomCrop>(&operation);
     if (crop != nullptr && crop->pad_if_needed)
@@ -205,7 +221,6 @@ Result<void> write_kept_row(const transform::Drawing& drawing, const memory::Pix
   const auto* const resize = steps.list.empty() ? nullptr : std::get_if<transform::ResizeStep>(&steps.list.front());
   const auto* const pad = steps.list.empty() ? nullptr : std::get_if<transform::PadStep>(&steps.list.front());
   const bool has_first = resize != nullptr || pad != nullptr;
-  FEEDLINE_CHECK(steps.erasures.empty());
   const auto is_colours = [&made](const transform::Step& step) { return take_colours(step, made); };
   // of what is accepted, only a crop that is larger than the image adds a border to another step
   if (!std::ranges::all_of(std::span(steps.list).subspan(has_first ? 1 : 0), is_colours))
@@ -220,6 +235,45 @@ Result<void> write_kept_row(const transform::Drawing& drawing, const memory::Pix
   return {};
 }
 
+// How many there are, and those.
+std::size_t rectangles_bytes(int most) {
+  constexpr std::size_t kAlign = memory::Allocator::kAlignment;
+  const std::size_t bytes = sizeof(std::uint64_t) + static_cast<std::size_t>(most) * sizeof(Rectangle);
+  return most == 0 ? 0 : (bytes + kAlign - 1) / kAlign * kAlign;
+}
+
+void write_rectangles(std::span<const transform::LeftRectangle> rectangles, std::span<std::byte> to) {
+  const std::uint64_t count = rectangles.size();
+  FEEDLINE_CHECK(sizeof count + count * sizeof(Rectangle) <= to.size());
+  std::memcpy(to.data(), &count, sizeof count);
+  std::byte* at = to.data() + sizeof count;
+  for (const transform::LeftRectangle& from : rectangles) {
+    const Box& box = from.box;
+    const Rectangle made{.left = box.left,
+                         .top = box.top,
+                         .width = box.width,
+                         .height = box.height,
+                         .value = {from.value[0], from.value[1], from.value[2], 0},
+                         .patch = device::cuda::kNoPatch};
+    std::memcpy(at, &made, sizeof made);
+    at += sizeof made;
+  }
+}
+
+void gather_rectangles(const std::byte* row, std::size_t stride, std::uint64_t rows, int most, std::byte* inputs,
+                       std::byte* rectangles) {
+  const std::byte* from = row + stride - rectangles_bytes(most);
+  std::uint32_t first = 0;
+  for (std::uint64_t i = 0; i < rows; ++i, from += stride) {
+    std::uint64_t count = 0;
+    std::memcpy(&count, from, sizeof count);
+    const PixelRow made{.mirrored = 0, .first_rectangle = first, .rectangles = static_cast<std::uint32_t>(count)};
+    std::memcpy(inputs + i * sizeof made, &made, sizeof made);
+    std::memcpy(rectangles + first * sizeof(Rectangle), from + sizeof count, count * sizeof(Rectangle));
+    first += made.rectangles;
+  }
+}
+
 void set_kept_image(std::span<std::byte> row, std::uint64_t address) {
   std::memcpy(row.data() + offsetof(KeptRow, pixels), &address, sizeof address);
 }
@@ -232,9 +286,10 @@ void write_made_row(std::uint64_t address, Size size, int channels, std::span<st
   std::memcpy(row.data(), &made, sizeof made);
 }
 
-void clear_kept_row(std::span<std::byte> row) {
+void clear_kept_row(std::span<std::byte> row, int most_rectangles) {
   const KeptRow none{};
   std::memcpy(row.data(), &none, sizeof none);
+  if (most_rectangles > 0) write_rectangles({}, row.last(rectangles_bytes(most_rectangles)));
 }
 
 }  // namespace feedline::pipeline

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <random>
 #include <string>
@@ -163,7 +164,10 @@ TEST(DeviceRowsRefuse, WhatADeviceDoesNot) {
   EXPECT_NE(words({jitter(), op::CenterCrop{.size = {4, 4}}}).find("follows color_jitter"), std::string::npos);
   EXPECT_NE(words({jitter(), jitter(), op::Grayscale{3}}).find("which has room for 8"), std::string::npos);
   EXPECT_EQ(words({resize, jitter(), jitter(), op::RandomVerticalFlip{}, op::Normalize{}}), "accepted");
-  EXPECT_NE(words({op::RandomErasing{}}).find("random_erasing behind it"), std::string::npos);
+  const op::RandomErasing noise{.noise = op::RandomErasing::Noise::kValues};
+  EXPECT_NE(words({op::RandomErasing{}}).find("random_erasing behind it works on pixels"), std::string::npos);
+  EXPECT_NE(words({op::Normalize{}, noise}).find("a number of its own for every value"), std::string::npos);
+  EXPECT_EQ(words({op::Normalize{}, op::RandomErasing{}, op::RandomVerticalFlip{}}), "accepted");
   EXPECT_NE(words({op::RandomCrop{.size = {8, 8}, .pad_if_needed = true}}).find("pad_if_needed"), std::string::npos);
   EXPECT_NE(words({resize, resize}).find("follows resize"), std::string::npos);
   EXPECT_NE(words({op::RandomHorizontalFlip{}, resize}).find("follows random_horizontal_flip"), std::string::npos);
@@ -172,6 +176,35 @@ TEST(DeviceRowsRefuse, WhatADeviceDoesNot) {
   EXPECT_NE(words({border, op::Pad{}}).find("follows random_crop"), std::string::npos);
   EXPECT_EQ(words({op::RandomCrop{.size = {8, 8}}, resize, op::CenterCrop{.size = {4, 4}}, op::Normalize{}}),
             "accepted");
+}
+
+TEST(DeviceRows, NameWhatIsWrittenOverThem) {
+  constexpr int kMost = 2;
+  EXPECT_EQ(rectangles_bytes(0), 0u);
+  const std::size_t behind = rectangles_bytes(kMost), stride = kept_row_bytes({}, {1, 1}) + behind;
+  std::vector<std::byte> rows(3 * stride, std::byte{9});
+  const auto write = [&](std::size_t row, const std::vector<transform::LeftRectangle>& rectangles) {
+    write_rectangles(rectangles, std::span(rows).subspan((row + 1) * stride - behind, behind));
+  };
+  write(0, {{{1, 2, 3, 4}, {5, 6, 7}}, {{8, 9, 10, 11}, {}}});
+  clear_kept_row(std::span(rows).subspan(stride, stride), kMost);
+  write(2, {{{12, 13, 14, 15}, {16, 17, 18}}});
+  std::vector<cuda::PixelRow> inputs(3);
+  std::vector<cuda::Rectangle> rectangles(3);
+  gather_rectangles(rows.data(), stride, 3, kMost, reinterpret_cast<std::byte*>(inputs.data()),
+                    reinterpret_cast<std::byte*>(rectangles.data()));
+  const std::uint32_t expected[][2] = {{0, 2}, {2, 0}, {2, 1}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(inputs[i].mirrored, 0u);
+    EXPECT_EQ(inputs[i].first_rectangle, expected[i][0]);
+    EXPECT_EQ(inputs[i].rectangles, expected[i][1]);
+    EXPECT_EQ(rectangles[i].patch, cuda::kNoPatch);
+  }
+  EXPECT_EQ(rectangles[1].left, 8);
+  const cuda::Rectangle& last = rectangles[2];
+  EXPECT_EQ((std::array{last.left, last.top, last.width, last.height}), (std::array{12, 13, 14, 15}));
+  EXPECT_EQ((std::array{last.value[0], last.value[1], last.value[2]}), (std::array{16u, 17u, 18u}));
+  EXPECT_EQ(rows[0], std::byte{9}) << "what stands in front of them";
 }
 
 // Of colours all over the cube, and greys.

@@ -95,9 +95,9 @@ Made make_kept_path(const Field& field, const FieldStages& stages, BatchForm for
   const std::size_t first = stages.cache->position;
   const auto behind = std::span(operations).subspan(first);
   FEEDLINE_CHECK_OK(check_kept_operations(behind));
-  FEEDLINE_TRY(auto rest,
-               transform::Chain::compile_rest(operations, first, stages.dtype, stages.layout,
-                                              transform::Chain::OutputSize::kFixed, transform::Chain::Elements::kLeft));
+  FEEDLINE_TRY(auto rest, transform::Chain::compile_rest(operations, first, stages.dtype, stages.layout,
+                                                         transform::Chain::OutputSize::kFixed,
+                                                         transform::Chain::Elements::kLeftToWriteOver));
   const auto left = rest->left();
   const Shape& shape = rest->output().shape;
   if (stages.cache->pixels->preparation()->channels() != (left ? left->channels : channels_of(shape, stages.layout)))
@@ -106,8 +106,9 @@ Made make_kept_path(const Field& field, const FieldStages& stages, BatchForm for
   const Size size =
       left ? left->size : Size{static_cast<int>(shape[is_planar ? 1 : 0]), static_cast<int>(shape[is_planar ? 2 : 1])};
   const bool needs_size = std::ranges::any_of(operations, &transform::draws_by_size);
+  const std::size_t row_bytes = kept_row_bytes(behind, size) + rectangles_bytes(left ? left->most_rectangles : 0);
   return std::make_shared<const KeptPixelsPath>(field.name, stages.cache->pixels->preparation(), std::move(rest),
-                                                stages.layout, kept_row_bytes(behind, size), needs_size);
+                                                stages.layout, row_bytes, needs_size);
 }
 
 Made make_decoded_path(const Field& field, const FieldStages& stages, BatchForm form) {
@@ -117,15 +118,18 @@ Made make_decoded_path(const Field& field, const FieldStages& stages, BatchForm 
   const auto operations = transform::operations_for(stages.operations, field.name);
   const auto compile = [&](Layout layout) {
     return transform::Chain::compile_rest(operations, 1, stages.dtype, layout, transform::Chain::OutputSize::kFixed,
-                                          transform::Chain::Elements::kLeft);
+                                          transform::Chain::Elements::kLeftToWriteOver);
   };
   FEEDLINE_TRY(auto rest, compile(stages.layout));
   FEEDLINE_TRY(auto on_host, compile(Layout::kNhwc));
   const Shape& shape = on_host->output().shape;
   const Size size{static_cast<int>(shape[0]), static_cast<int>(shape[1])};
   const bool needs_size = std::ranges::any_of(operations, &transform::draws_by_size);
+  const auto left = rest->left();
+  const std::size_t row_bytes =
+      kept_row_bytes(std::span(operations).subspan(1), size) + rectangles_bytes(left ? left->most_rectangles : 0);
   return std::make_shared<const DecodedTherePath>(field.name, stages.decoder, std::move(rest), std::move(on_host),
-                                                  stages.layout, kept_row_bytes(std::span(operations).subspan(1), size),
+                                                  stages.layout, row_bytes,
                                                   std::get<op::Decode>(operations.front()).applies_exif, needs_size);
 }
 

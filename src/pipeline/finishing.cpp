@@ -34,6 +34,15 @@ std::uint64_t images_of_row(const FieldSpec& filled, const transform::LeftElemen
   return filled.array.bytes() / image_bytes(left);
 }
 
+std::size_t inputs_bytes(const transform::LeftElements& left, std::uint64_t rows) {
+  return left.most_rectangles == 0 ? 0 : aligned(rows * sizeof(device::cuda::PixelRow));
+}
+
+std::size_t written_over_bytes(const transform::LeftElements& left, std::uint64_t rows) {
+  return inputs_bytes(left, rows) +
+         aligned(rows * static_cast<std::uint64_t>(left.most_rectangles) * sizeof(device::cuda::Rectangle));
+}
+
 device::cuda::MixedRow on_the_device(const transform::RowMix& row) {
   using device::cuda::MixedRow;
   using Kind = transform::Mix::Kind;
@@ -85,15 +94,23 @@ std::size_t Finishing::tables_bytes() const {
   return bytes;
 }
 
+std::size_t Finishing::mixed_bytes(std::uint64_t rows) const {
+  return mixes_ ? aligned(rows * sizeof(device::cuda::MixedRow)) : 0;
+}
+
 std::size_t Finishing::extra_bytes(std::uint64_t rows) const {
-  return tables_bytes() + (mixes_ ? aligned(rows * sizeof(device::cuda::MixedRow)) : 0);
+  std::size_t bytes = tables_bytes() + mixed_bytes(rows);
+  for (const auto& left : left_)
+    if (left) bytes += written_over_bytes(*left, rows);
+  return bytes;
 }
 
 void Finishing::clear_row(const batch::BatchLayout& filled, std::byte* data, std::uint64_t row) const {
   for (std::size_t i = 0; i < left_.size(); ++i) {
     const FieldSpec& field = filled.schema()[i];
     if (!left_[i] || !is_of_kept(field)) continue;
-    clear_kept_row({data + filled.offset_of(i) + row * field.array.bytes(), field.array.bytes()});
+    clear_kept_row({data + filled.offset_of(i) + row * field.array.bytes(), field.array.bytes()},
+                   left_[i]->most_rectangles);
   }
 }
 
@@ -112,6 +129,7 @@ device::Finish Finishing::finish(const batch::BatchLayout& filled, std::byte* da
       to += sizeof entry;
     }
   }
+  std::size_t over = at + tables_bytes() + mixed_bytes(filled_rows);
   for (std::size_t i = 0; i < left_.size(); ++i) {
     if (!left_[i]) continue;
     const transform::LeftElements& left = *left_[i];
@@ -129,6 +147,14 @@ device::Finish Finishing::finish(const batch::BatchLayout& filled, std::byte* da
                              .dtype = left.spec.dtype,
                              .tables = at,
                              .mixed = mixed_at});
+    if (left.most_rectangles > 0) {
+      device::Finish::Images& images = finish.images.back();
+      images.inputs = over;
+      images.rectangles = over + inputs_bytes(left, filled_rows);
+      gather_rectangles(data + filled.offset_of(i), field.array.bytes(), filled_rows, left.most_rectangles, data + over,
+                        data + images.rectangles);
+      over += written_over_bytes(left, filled_rows);
+    }
     at += aligned(left.tables.size());
     if (of_kept) finish.scratch_bytes += aligned(filled_rows * image_bytes(left));
   }

@@ -3,8 +3,8 @@
 
 // What a device is left to make of a batch: floats of the images whose rows threads fill with bytes.
 //
-//   filled, on the host    | fields as BatchLayout has them | tables of each field | how rows are mixed |
-//   on the device          | floats of each image field | all of the above, as it was filled |
+//   filled, on the host    | fields as BatchLayout has them | tables of each field | how rows are mixed | written over
+//   | on the device          | floats of each image field | all of the above, as it was filled |
 
 #include <cstddef>
 #include <cstdint>
@@ -52,6 +52,7 @@ class Finishing {
   using Left = std::vector<std::shared_ptr<const transform::LeftElements>>;
   Finishing(Left left, bool mixes) : left_(std::move(left)), mixes_(mixes) {}
   std::size_t tables_bytes() const;
+  std::size_t mixed_bytes(std::uint64_t rows) const;
 
   const Left left_;  // by field; nullptr: it is delivered as it was filled
   const bool mixes_;

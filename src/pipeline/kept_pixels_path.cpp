@@ -19,8 +19,8 @@ std::shared_ptr<const transform::LeftElements> elements_on_device(const transfor
   const auto extent = [&](std::size_t planar, std::size_t interleaved) {
     return static_cast<int>(spec.shape[layout == Layout::kNchw ? planar : interleaved]);
   };
-  return std::make_shared<const transform::LeftElements>(
-      transform::LeftElements{spec, layout, {extent(1, 0), extent(2, 1)}, extent(0, 2), {}});
+  return std::make_shared<const transform::LeftElements>(transform::LeftElements{
+      .spec = spec, .layout = layout, .size = {extent(1, 0), extent(2, 1)}, .channels = extent(0, 2), .tables = {}});
 }
 
 KeptPixelsPath::KeptPixelsPath(std::string name, std::shared_ptr<const transform::Preparation> preparation,
@@ -44,8 +44,11 @@ Result<void> KeptPixelsPath::fill(const memory::Record::Field& stored, FieldWork
   if (needs_size_ || work.scratch.drawn_for.field == nullptr)
     FEEDLINE_CHECK_OK(check_drawn_size(work.scratch.drawn_for, image, spec().name));
   FEEDLINE_CHECK_OK(rest_->draw(image, work.key, scratch.drawing));
+  const std::span bytes(static_cast<std::byte*>(row.view.data), row.view.spec.bytes());
+  const std::size_t behind = rectangles_bytes(left_->most_rectangles);
   FEEDLINE_CHECK_OK(write_kept_row(scratch.drawing, stored.pixels, scratch.columns, scratch.rows,
-                                   {static_cast<std::byte*>(row.view.data), row.view.spec.bytes()}));
+                                   bytes.first(bytes.size() - behind)));
+  if (behind > 0) write_rectangles(rest_->list_rectangles(scratch.drawing, scratch.workspace), bytes.last(behind));
   work.meter.count(telemetry::Stage::kTransform, started, row.view.spec.bytes());
   return {};
 }

@@ -17,7 +17,7 @@ std::shared_ptr<const transform::LeftElements> elements_on_device(const transfor
 // An image that a device keeps: what its chain does behind the cache is drawn, and written down for the device.
 class KeptPixelsPath final : public FieldPath {
  public:
-  // rest: the chain behind the cache. row_bytes: as kept_row_bytes(). needs_size: as PixelsPath.
+  // rest: the chain behind the cache. row_bytes: kept_row_bytes() and rectangles_bytes(). needs_size: as PixelsPath.
   KeptPixelsPath(std::string name, std::shared_ptr<const transform::Preparation> preparation,
                  std::shared_ptr<const transform::Chain> rest, Layout layout, std::size_t row_bytes, bool needs_size);
 

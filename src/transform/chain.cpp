@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transform/chain.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -32,27 +33,46 @@ namespace {
 
 constexpr Size kAnySize{kAnyLength, kAnyLength};
 
-// Rectangles of normal numbers, or in the units behind operations on values, are no bytes.
-bool writes_values(std::span<const Operation> operations) {
-  bool are_values = false;
-  for (const Operation& operation : operations) {
-    are_values = are_values || std::holds_alternative<op::Normalize>(operation) ||
-                 std::holds_alternative<op::ToDtype>(operation);
-    if (are_values && !std::holds_alternative<op::Normalize>(operation) &&
-        !std::holds_alternative<op::ToDtype>(operation) && !std::holds_alternative<op::RandomHorizontalFlip>(operation))
-      return true;
-  }
-  return false;
+bool erases(const Operation& operation) {
+  const auto any = [](const std::vector<Operation>& operations) { return std::ranges::any_of(operations, &erases); };
+  if (const auto* const apply = std::get_if<op::RandomApply>(&operation)) return any(apply->operations);
+  if (const auto* const order = std::get_if<op::RandomOrder>(&operation)) return any(order->operations);
+  if (const auto* const choice = std::get_if<op::RandomChoice>(&operation))
+    return std::ranges::any_of(choice->chains, any);
+  return std::holds_alternative<op::RandomErasing>(operation);
 }
 
-std::shared_ptr<const LeftElements> left_elements(const Pointwise& pointwise, int channels, Size size, Layout layout) {
+bool makes_values(const Operation& operation) {
+  const auto* const convert = std::get_if<op::ToDtype>(&operation);
+  return std::holds_alternative<op::Normalize>(operation) || (convert != nullptr && convert->dtype != DType::kUint8);
+}
+
+// Rectangles in the units behind operations on values are no bytes.
+bool writes_values(std::span<const Operation> operations) {
+  return std::any_of(std::ranges::find_if(operations, &makes_values), operations.end(), &erases);
+}
+
+// So many rectangles of one value a channel; nullopt: there may be others.
+std::optional<int> most_rectangles(std::span<const Operation> operations) {
+  int most = 0;
+  for (auto operation = std::ranges::find_if(operations, &makes_values); operation != operations.end(); ++operation) {
+    if (!erases(*operation)) continue;
+    const auto* const erasing = std::get_if<op::RandomErasing>(&*operation);
+    if (erasing == nullptr || erasing->noise == op::RandomErasing::Noise::kValues) return std::nullopt;
+    most += erasing->count[1];
+  }
+  return most;
+}
+
+std::shared_ptr<const LeftElements> left_elements(const Pointwise& pointwise, int channels, Size size, Layout layout,
+                                                  int rectangles) {
   const bool halves = pointwise.dtype() == DType::kFloat16 || pointwise.dtype() == DType::kBfloat16;
   const void* const tables = halves ? static_cast<const void*>(pointwise.float16_tables())
                                     : static_cast<const void*>(pointwise.float32_tables());
   const auto* const bytes = static_cast<const std::byte*>(tables);
   const std::size_t length = static_cast<std::size_t>(channels) * 256 * size_of(pointwise.dtype());
-  return std::make_shared<const LeftElements>(
-      LeftElements{Emitter(pointwise, channels, size, layout).spec(), layout, size, channels, {bytes, bytes + length}});
+  return std::make_shared<const LeftElements>(LeftElements{
+      Emitter(pointwise, channels, size, layout).spec(), layout, size, channels, {bytes, bytes + length}, rectangles});
 }
 
 // The operations from `first` on. The ones before do nothing but to pixels.
@@ -83,9 +103,11 @@ Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> ope
   pointwise.finish();
   const auto rest = operations.subspan(first);
   std::shared_ptr<const LeftElements> left;
-  if (elements == Chain::Elements::kLeft && inferred.size && pointwise.dtype() != DType::kUint8 &&
-      !writes_values(operations)) {
-    left = left_elements(pointwise, inferred.channels, *inferred.size, layout);
+  const std::optional<int> rectangles = elements == Chain::Elements::kLeftToWriteOver ? most_rectangles(operations)
+                                        : writes_values(operations)                   ? std::nullopt
+                                                                                      : std::optional(0);
+  if (elements != Chain::Elements::kMade && inferred.size && pointwise.dtype() != DType::kUint8 && rectangles) {
+    left = left_elements(pointwise, inferred.channels, *inferred.size, layout, *rectangles);
     pointwise = Pointwise(inferred.channels);
     pointwise.finish();
     layout = Layout::kNhwc;

@@ -4,6 +4,7 @@
 // A compiled list of operations on one image field: shapes are checked once, parameters are drawn per sample, and
 // pixels go from the decoded region to a row of the batch.
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -57,6 +58,12 @@ struct LeftElements {
   Size size;
   int channels = 3;
   std::vector<std::byte> tables;  // (channels, 256) elements: what becomes of a byte
+  int most_rectangles = 0;        // that are written over a row of elements
+};
+// One of these, in places of the output. Later ones lie on top.
+struct LeftRectangle {
+  Box box;
+  std::array<std::uint32_t, 3> value{};  // of each channel: an element's bits, a narrow one's the low ones
 };
 
 // Immutable and thread-safe once compiled.
@@ -68,9 +75,9 @@ class Chain {
   // chain leaves it. `layout`: of the output row. kAny: a chain without a fixed output size is fine, its extents are
   // kAnyLength then, and apply() gets a row of the size that draw() gave.
   // `elements`: kLeft: a row gets bytes, where floats can be made of them later; left() says how, and output() is of
-  // the bytes.
+  // the bytes. kLeftToWriteOver: the same with rectangles behind operations on values, each of one value a channel.
   enum class OutputSize : std::uint8_t { kFixed, kAny };
-  enum class Elements : std::uint8_t { kMade, kLeft };
+  enum class Elements : std::uint8_t { kMade, kLeft, kLeftToWriteOver };
   static Result<std::shared_ptr<const Chain>> compile(std::span<const Operation> operations, std::optional<DType> dtype,
                                                       Layout layout, OutputSize size = OutputSize::kFixed,
                                                       Elements elements = Elements::kMade);
@@ -98,6 +105,10 @@ class Chain {
   virtual Fidelity fidelity() const = 0;
   virtual const ArraySpec& output() const = 0;                                  // of one sample: (C, H, W) or (H, W, C)
   virtual std::shared_ptr<const LeftElements> left() const { return nullptr; }  // nullptr: rows get their elements
+  // What a drawing writes over a row that is left.
+  virtual std::vector<LeftRectangle> list_rectangles(const Drawing& /*drawing*/, Workspace& /*workspace*/) const {
+    return {};
+  }
   // Draws for an image of this size. kData when the image cannot take the operation (smaller than a random crop
   // without padding), naming it. Same key, same drawing, on every machine.
   virtual Result<void> draw(Size image, const base::SampleKey& key, Drawing& drawing) const = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transform/compiled_chain.h"
 
+#include <array>
+#include <cstring>
 #include <utility>
 
 #include "base/check.h"
@@ -78,6 +80,26 @@ CompiledChain::CompiledChain(std::vector<Operation> operations, Input input, Emi
       eraser_(std::move(eraser)),
       left_(std::move(left)) {}
 
+// Their elements are what would be written over a row of one pixel.
+std::vector<LeftRectangle> CompiledChain::list_rectangles(const Drawing& drawing, Workspace& workspace) const {
+  std::vector<LeftRectangle> rectangles;
+  FEEDLINE_CHECK(left_ != nullptr);
+  const std::size_t bytes = size_of(left_->spec.dtype);
+  for (const Erasure& erasure : drawing.steps->erasures) {
+    FEEDLINE_CHECK(!erasure.noise);
+    Erasure pixel = erasure;
+    pixel.box = {0, 0, 1, 1};
+    alignas(std::uint32_t) std::array<std::byte, 3 * sizeof(std::uint32_t)> elements{};
+    eraser_.erase(pixel, active_kernels(), workspace.impl->noise,
+                  {elements.data(), {left_->spec.dtype, Shape{1, 1, left_->channels}}});
+    LeftRectangle made{.box = erasure.box};
+    for (std::size_t c = 0; c < static_cast<std::size_t>(left_->channels); ++c)
+      std::memcpy(&made.value[c], elements.data() + c * bytes, bytes);
+    rectangles.push_back(made);
+  }
+  return rectangles;
+}
+
 Result<void> CompiledChain::draw(Size image, const base::SampleKey& key, Drawing& drawing) const {
   FEEDLINE_TRY(drawing.size,
                draw_operations(operations_, input_.first_stream, image, key, drawing, nullptr, input_.others));
@@ -112,6 +134,7 @@ Result<void> CompiledChain::emit(const Drawing& drawing, const Decoded& decoded,
     FEEDLINE_CHECK(out.spec == emitter.spec());
     FEEDLINE_CHECK_OK(run_steps(*drawing.steps, decoded, emitter, kernels, *workspace.impl, out.data));
   }
+  if (left_ != nullptr && left_->most_rectangles > 0) return {};  // as list_rectangles() has them
   for (const Erasure& erasure : drawing.steps->erasures) eraser_.erase(erasure, kernels, workspace.impl->noise, out);
   return {};
 }

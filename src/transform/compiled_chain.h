@@ -48,6 +48,7 @@ class CompiledChain final : public Chain {
   Fidelity fidelity() const override { return input_.fidelity; }
   const ArraySpec& output() const override { return emitter_.spec(); }
   std::shared_ptr<const LeftElements> left() const override { return left_; }
+  std::vector<LeftRectangle> list_rectangles(const Drawing& drawing, Workspace& workspace) const override;
   Result<void> draw(Size image, const base::SampleKey& key, Drawing& drawing) const override;
   Result<void> apply(const Drawing& drawing, memory::PixelView decoded, Workspace& workspace,
                      ArrayView out) const override;

@@ -6,7 +6,8 @@
 // has the streams go on until it is past. What a rule forbids is counted, with its words:
 //
 //   memory      a copy from memory that is not page-locked, or to memory that is not there, or of another device; page-
-//               locked memory that is freed, or written, while a copy still reads it; what is read before it is written
+//               locked memory that is freed, or written, while a copy still reads it; what is read before it is written;
+//               a copy of the training loop's from memory that is locked in part, or by two calls
 //   contexts    a call without the context of what it is about; a context that is pushed and not popped
 //   capture     a call that would spoil a CUDA graph that some thread captures
 //   processes   a call in a process that was forked since the driver was started
@@ -26,6 +27,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,6 +49,7 @@ namespace kernels = feedline::device::cuda;
 constexpr int kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotInitialized = 3, kDeinitialized = 4;
 constexpr int kNoDevice = 100, kInvalidDevice = 101, kInvalidImage = 200, kInvalidContext = 201;
 constexpr int kInvalidHandle = 400, kNotFound = 500, kNotReady = 600;
+constexpr int kAlreadyRegistered = 712, kNotRegistered = 713;
 constexpr int kCaptureUnsupported = 900, kCaptureIsolation = 905, kRelaxed = 2;
 
 struct Event {
@@ -54,7 +57,7 @@ struct Event {
   std::uint64_t asked = 0, done = 0;  // numbers of its records: it is past where the last one is done
 };
 struct Work {
-  enum Kind { kCopy, kRecord, kWait, kExpect, kKernel, kKeptRows, kColours, kJpeg } kind = kRecord;
+  enum Kind { kCopy, kTake, kRecord, kWait, kExpect, kKernel, kKeptRows, kColours, kJpeg } kind = kRecord;
   std::uint64_t to = 0;
   const char* from = nullptr;
   std::size_t bytes = 0;
@@ -89,11 +92,14 @@ struct World {
   pid_t owner = 0;
   std::map<std::uint64_t, Memory> memory;
   std::map<const char*, std::size_t> pinned;
+  std::set<const char*> registered;  // of those that are pinned: somebody else's
   // What was freed goes round, as mapping takes longer than all else. By whether it is a device's, and size.
   std::map<std::pair<bool, std::size_t>, std::vector<std::pair<std::uint64_t, char*>>> mapped;
   std::vector<std::shared_ptr<Stream>> streams;
   std::map<void*, std::shared_ptr<Event>> events;
   std::map<int, int> retained, lost;
+  std::set<int> others;  // devices whose context somebody else has made
+  int made = 0;          // contexts, by the engine
   std::map<std::string, long> calls;
   std::string failing;
   long failing_at = 0;
@@ -150,11 +156,33 @@ char* seen_at(std::uint64_t address, std::size_t bytes) {
   return memory == nullptr ? nullptr : memory->seen + (address - begin);
 }
 
-bool is_pinned(const char* data, std::size_t bytes) {
-  auto found = world().pinned.upper_bound(data);
-  if (found == world().pinned.begin()) return false;
+// Where the page-locked range begins that holds the byte; nullptr: it is not locked.
+const char* range_of(const char* at) {
+  auto found = world().pinned.upper_bound(at);
+  if (found == world().pinned.begin()) return nullptr;
   --found;
-  return data + bytes <= found->first + found->second;
+  return at < found->first + found->second ? found->first : nullptr;
+}
+
+bool is_pinned(const char* data, std::size_t bytes) {
+  const char* const range = range_of(data);
+  return range != nullptr && data + bytes <= range + world().pinned.at(range);
+}
+
+bool overlaps_pinned(const char* data, std::size_t bytes) {
+  const auto behind = world().pinned.lower_bound(data + bytes);
+  if (behind == world().pinned.begin()) return false;
+  const auto last = std::prev(behind);
+  return data < last->first + last->second;
+}
+
+// That something is still to copy from.
+bool is_awaited(const char* data, std::size_t bytes) {
+  for (const auto& stream : world().streams)
+    for (const Work& work : stream->work)
+      if ((work.kind == Work::kCopy || work.kind == Work::kTake) && data <= work.from && work.from < data + bytes)
+        return true;
+  return false;
 }
 
 // ---- the GPU ----
@@ -189,6 +217,16 @@ void run_kernel(const Work& work) {
   job.out = here(job.out, job.rows * job.out_stride);
   job.tables = here(job.tables, job.channels * 256 * bytes);
   job.mixed = reinterpret_cast<const kernels::MixedRow*>(here(job.mixed, job.rows * sizeof(kernels::MixedRow)));
+  if (is_there && job.inputs != nullptr) {
+    const auto* const row =
+        reinterpret_cast<const kernels::PixelRow*>(here(job.inputs, job.rows * sizeof(kernels::PixelRow)));
+    std::uint32_t named = 0;
+    for (std::uint32_t i = 0; is_there && i < job.rows; ++i)
+      named = std::max(named, row[i].first_rectangle + row[i].rectangles);
+    job.inputs = row;
+    job.rectangles =
+        reinterpret_cast<const kernels::Rectangle*>(here(job.rectangles, named * sizeof(kernels::Rectangle)));
+  }
   if (!is_there) return violation("a kernel was given memory that is not there");
   if (work.element == 0) run_grid<kernels::Bytes>(job, work.blocks);
   if (work.element == 1) run_grid<kernels::Floats>(job, work.blocks);
@@ -257,6 +295,8 @@ void run(const Work& work) {
       violation("page-locked memory was written before the copy that reads it was done");
     std::memcpy(to, work.from, work.bytes);
   }
+  if (work.kind == Work::kTake && sum_of(work.from, work.bytes) != work.sum)
+    violation("page-locked memory was written before the training loop's copy of it was done");
   if (work.kind == Work::kExpect) {
     const char* at = seen_at(work.to, work.bytes);
     if (at == nullptr) return violation("a kernel read memory of the GPU that was freed");
@@ -365,7 +405,8 @@ void fake_cuda_reset(int devices, std::size_t bytes_each, int version) {
   const std::lock_guard lock(guard());
   World& w = world();
   for (auto& [address, memory] : w.memory) w.mapped[{true, memory.bytes}].push_back({address, memory.seen});
-  for (auto& [data, bytes] : w.pinned) w.mapped[{false, bytes}].push_back({0, const_cast<char*>(data)});
+  for (auto& [data, bytes] : w.pinned)
+    if (!w.registered.contains(data)) w.mapped[{false, bytes}].push_back({0, const_cast<char*>(data)});
   World fresh;
   fresh.devices = devices;
   fresh.bytes_each = bytes_each;
@@ -418,6 +459,40 @@ int fake_cuda_read(std::uint64_t address, void* to, std::size_t bytes) {
   return 1;
 }
 
+void fake_cuda_take(void* stream, const void* data, std::size_t bytes) {
+  const std::lock_guard lock(guard());
+  Stream* found = stream_of(stream);
+  const auto* from = static_cast<const char*>(data);
+  if (found == nullptr) return violation("a copy of the training loop's on no stream");
+  if (range_of(from) != range_of(from + bytes - 1))
+    return violation("a copy of the training loop's from memory that is locked in part, or by two calls");
+  if (range_of(from) == nullptr) return;  // it is done when the call returns
+  give(*found, Work{.kind = Work::kTake, .from = from, .bytes = bytes, .sum = sum_of(from, bytes)});
+}
+
+void fake_cuda_finish(int device) {
+  const std::lock_guard lock(guard());
+  for (bool went_on = true; went_on;) {
+    went_on = false;
+    for (const auto& stream : std::vector(world().streams))
+      for (; stream->device == device && can_go_on(*stream); went_on = true) {
+        const Work work = std::move(stream->work.front());
+        stream->work.pop_front();
+        run(work);
+      }
+  }
+}
+
+int fake_cuda_is_pinned(const void* data, std::size_t bytes) {
+  const std::lock_guard lock(guard());
+  return overlaps_pinned(static_cast<const char*>(data), bytes) ? 1 : 0;
+}
+
+void fake_cuda_use(int device) {
+  const std::lock_guard lock(guard());
+  world().others.insert(device);
+}
+
 void fake_cuda_fail(const char* call, int nth, int status) {
   const std::lock_guard lock(guard());
   World& w = world();
@@ -450,6 +525,11 @@ void fake_cuda_end(int ended) {
   world().ended = ended != 0;
 }
 
+void fake_cuda_forgive() {
+  const std::lock_guard lock(guard());
+  world().violations.clear();
+}
+
 int fake_cuda_violations() {
   const std::lock_guard lock(guard());
   return static_cast<int>(world().violations.size());
@@ -473,6 +553,7 @@ long fake_cuda_count(const char* what_asked) {
   if (what == "events") return static_cast<long>(w.events.size());
   if (what == "waits") return w.waits;
   if (what == "modules") return w.modules;
+  if (what == "made") return w.made;
   if (what == "jpegs") return jpeg_things();
   if (what == "pinned_bytes")
     for (const auto& [data, bytes] : w.pinned) sum += bytes;
@@ -565,8 +646,16 @@ int cuDeviceGetAttribute(int* value, int attribute, int device) {
   return kSuccess;
 }
 
+int cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* active) {
+  ENTER();
+  *flags = 0;
+  *active = world().retained[device] > 0 || world().others.contains(device);
+  return kSuccess;
+}
+
 int cuDevicePrimaryCtxRetain(void** context, int device) {
   ENTER();
+  if (world().retained[device] == 0 && !world().others.contains(device)) ++world().made;
   ++world().retained[device];
   *context = reinterpret_cast<void*>(static_cast<std::intptr_t>(0x1000 + device));
   return kSuccess;
@@ -617,16 +706,44 @@ int cuMemFreeHost(void* data) {
   ENTER_CONTEXT();
   unsafe(__func__);
   const auto found = world().pinned.find(static_cast<const char*>(data));
-  if (found == world().pinned.end()) {
+  if (found == world().pinned.end() || world().registered.contains(found->first)) {
     violation("page-locked memory was freed that is none");
     return kInvalidValue;
   }
-  for (const auto& stream : world().streams)
-    for (const Work& work : stream->work)
-      if (work.kind == Work::kCopy && found->first <= work.from && work.from < found->first + found->second)
-        violation("page-locked memory was freed that a copy is still to read");
+  if (is_awaited(found->first, found->second)) violation("page-locked memory was freed that a copy is still to read");
   world().mapped[{false, found->second}].push_back({0, static_cast<char*>(data)});
   world().pinned.erase(found);
+  return kSuccess;
+}
+
+int cuMemHostRegister_v2(void* data, std::size_t bytes, unsigned flags) {
+  ENTER_CONTEXT();
+  unsafe(__func__);
+  auto* const begin = static_cast<char*>(data);
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  if (flags != 1 || bytes == 0 || reinterpret_cast<std::uintptr_t>(begin) % page != 0 || bytes % page != 0)
+    return kInvalidValue;
+  if (overlaps_pinned(begin, bytes)) return kAlreadyRegistered;
+  std::vector<unsigned char> resident(bytes / page);
+  if (mincore(begin, bytes, resident.data()) != 0) return kInvalidValue;  // nothing is mapped there
+  // as locking, brings it in
+  for (std::size_t i = 0; i < bytes; i += page) __atomic_fetch_or(begin + i, char{0}, __ATOMIC_SEQ_CST);
+  world().pinned[begin] = bytes;
+  world().registered.insert(begin);
+  return kSuccess;
+}
+
+int cuMemHostUnregister(void* data) {
+  ENTER_CONTEXT();
+  unsafe(__func__);
+  const auto* const begin = static_cast<const char*>(data);
+  if (!world().registered.contains(begin)) return kNotRegistered;
+  if (is_awaited(begin, world().pinned[begin])) {
+    violation("memory was unlocked that a copy is still to read");
+    return kInvalidValue;
+  }
+  world().registered.erase(begin);
+  world().pinned.erase(begin);
   return kSuccess;
 }
 

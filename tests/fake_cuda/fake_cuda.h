@@ -18,6 +18,13 @@ int fake_cuda_step(std::uint64_t choice);
 // bytes, or that is a violation.
 void fake_cuda_expect(void* stream, std::uint64_t address, std::size_t bytes, int value);
 void* fake_cuda_stream(int device);
+// What the training loop does by itself, as torch: a copy from host memory on one of its streams, where that is page-
+// locked; a device of which it has a context. is_pinned: of these bytes, any.
+void fake_cuda_take(void* stream, const void* data, std::size_t bytes);
+void fake_cuda_use(int device);
+int fake_cuda_is_pinned(const void* data, std::size_t bytes);
+// The device does all that it can do without another.
+void fake_cuda_finish(int device);
 // Copies back to the host, at once; reading what a copy is still to write is a violation. 0: no such memory.
 int fake_cuda_read(std::uint64_t address, void* to, std::size_t bytes);
 // The `nth` call (from 1) of that name from now on fails with `status`; nullptr: none. calls: so far, of that name.
@@ -30,11 +37,12 @@ void fake_cuda_end(int ended);  // as when the process ends: calls fail with CUD
 // A JPEG of that size, in one colour of three equal bytes, to `to`, which has room for so many; gives its length.
 // components: 3, or 1 of grey.
 std::size_t fake_nvjpeg_encode(int width, int height, int components, int value, void* to, std::size_t room);
-// Broken rules; their words, one a line.
+// Broken rules; their words, one a line. forgive: they are forgotten.
+void fake_cuda_forgive();
 int fake_cuda_violations();
 const char* fake_cuda_words();
 // What is there now: "pinned", "pinned_bytes", "memory", "memory_bytes", "streams", "events", "contexts", "pending",
 // "modules", "jpegs" (what nvJPEG has handles of), and how often the host waited for the GPU: "waits". Streams of
-// fake_cuda_stream() are not counted.
+// fake_cuda_stream() are not counted. "made": contexts that were retained where nobody had one, so far.
 long fake_cuda_count(const char* what);
 }

@@ -118,6 +118,10 @@ class Gpu:
         """As a library does that works on that stream."""
         return Lent(self, array.__dlpack__(stream=stream))
 
+    def forgive(self) -> None:
+        """The rules that were broken on purpose."""
+        self.driver.fake_cuda_forgive()
+
     def expect(self, stream: int, address: int, value: int) -> None:
         """A kernel on that stream, which finds a byte of that value when it runs."""
         self.driver.fake_cuda_expect(

@@ -41,12 +41,19 @@ def cropped(dataset: feedline.Dataset) -> feedline.Dataset:
     return dataset.random_resized_crop(32).random_horizontal_flip().normalize(*STATISTICS)
 
 
+def erased(dataset: feedline.Dataset) -> feedline.Dataset:
+    return cropped(dataset).random_erasing(p=0.8)
+
+
 CHAINS: dict[str, tuple[Callable[[feedline.Dataset], feedline.Dataset], dict[str, Any]]] = {
     "resized crops": (cropped, {}),
     "float16 NHWC": (cropped, {"dtype": "float16", "layout": "NHWC"}),
     "bytes": (lambda d: d.random_crop(32).random_horizontal_flip().random_vertical_flip(), {}),
     "bytes NHWC": (lambda d: d.resize(36).random_crop(32), {"layout": "NHWC"}),
-    "bordered": (lambda d: d.random_crop(48, padding=4, padding_mode="reflect").normalize(*STATISTICS), {}),
+    "bordered": (
+        lambda d: d.random_crop(48, padding=4, padding_mode="reflect").normalize(*STATISTICS).random_vertical_flip(),
+        {},
+    ),
     "evaluated": (lambda d: d.resize(36, interpolation="bicubic").center_crop(32).normalize(*STATISTICS), {}),
     "coloured": (
         lambda d: (
@@ -54,6 +61,12 @@ CHAINS: dict[str, tuple[Callable[[feedline.Dataset], feedline.Dataset], dict[str
         ),
         {},
     ),
+    "erased": (lambda d: cropped(d).random_erasing(p=0.9, value=(0.25, -3.5, 1e-6)).random_horizontal_flip(), {}),
+    "erased by colours": (
+        lambda d: cropped(d).timm_random_erasing(1.0, mode="rand", max_count=3).to_dtype("float16").random_erasing(),
+        {"layout": "NHWC"},
+    ),
+    "erased and mixed": (erased, {"mixup": 0.4, "cutmix": 1.0, "mix_mode": "half", "drop_last": True}),
     "mixed": (cropped, {"mixup": 0.4, "cutmix": 1.0}),
     "mixed to half": (cropped, {"mixup": 0.4, "mix_mode": "half", "drop_last": True}),
 }
@@ -156,25 +169,28 @@ def test_samples_on_the_host_are_the_same(folder: Path) -> None:
     assert "random_resized_crop" in dataset.explain()
 
 
-def test_a_broken_photo_leaves_the_others(gpu: made_cuda.Gpu, folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("on_error", ["replace", "skip"])
+def test_a_broken_photo_leaves_the_others(gpu: made_cuda.Gpu, folder: Path, tmp_path: Path, on_error: str) -> None:
     photos = shutil.copytree(folder, tmp_path / "photos")
     broken = sorted(photos.glob("*/*.jpg"))[5]
     broken.write_bytes(broken.read_bytes()[:300])
-    options = {"batch_size": 4, "on_error": "replace"}
-    dataset = cropped(feedline.open(photos).resize(40).cache("device"))
+    options = {"batch_size": 4, "on_error": on_error}
+    dataset = erased(feedline.open(photos).resize(40).cache("device"))
     with dataset.loader(**options, output="dlpack", device="cuda") as loader:
         found = on_gpu(gpu, loader)
         assert {bad.key for bad in loader.errors} == {dataset.key(5)}
-    assert_same(found, on_host(cropped(feedline.open(photos).resize(40)), options))
+    assert_same(found, on_host(erased(feedline.open(photos).resize(40)), options))
 
 
 REFUSED = {
     "random_solarize behind it is not done on a GPU": lambda d: d.random_solarize(128),
     "random_crop behind it follows color_jitter": lambda d: d.color_jitter(0.2).random_crop(32),
-    "random_erasing behind it is not done on a GPU": lambda d: d.normalize(*STATISTICS).random_erasing(),
+    "random_erasing behind it writes a number of its own": lambda d: d.normalize(*STATISTICS).random_erasing(
+        value="random"
+    ),
     "resize behind it follows random_horizontal_flip": lambda d: d.random_horizontal_flip().resize((32, 32)),
     "with pad_if_needed is not done on a GPU": lambda d: d.random_crop(50, pad_if_needed=True),
-    "random_erasing behind": lambda d: d.random_crop(32).random_erasing(),
+    "random_erasing behind it works on pixels": lambda d: d.random_crop(32).random_erasing(),
 }
 
 

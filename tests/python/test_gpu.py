@@ -139,7 +139,7 @@ CHAINS: dict[str, tuple[Any, dict[str, Any], bool]] = {  # what is done, loader 
     "float32": (normalised, {}, True),
     "float16 NHWC": (normalised, {"dtype": "float16", "layout": "NHWC"}, True),
     "views": (lambda train: viewed(train), {}, True),
-    "bfloat16": (normalised, {"dtype": "bfloat16"}, True),
+    "bfloat16": (lambda train: normalised(train).random_vertical_flip(), {"dtype": "bfloat16"}, True),
     "mixed whole": (normalised, {"mixup": 0.4, "cutmix": 1.0}, True),
     "mixed by rows": (normalised, {"mixup": 0.4, "cutmix": 1.0, "mix_mode": "elem", "dtype": "float16"}, True),
     "mixed to half": (normalised, {"mixup": 0.4, "mix_mode": "half", "label_smoothing": 0.1}, True),

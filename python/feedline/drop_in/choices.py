@@ -15,6 +15,7 @@ from ..errors import ConfigError
 from ..loader.tuned_settings import load_settings
 from ..machine import gpu_facts, limits
 from . import stream_shares
+from .devices import device_of
 
 CHOSEN = ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory")
 FIRST_AHEAD = 2  # batches ahead of each worker until one was measured: torch's default
@@ -166,7 +167,8 @@ def _cpu_words() -> str:
 
 
 def _pinning(device: Any) -> tuple[bool, str]:
-    if device is not None and torch.device(device).type != "cuda":
+    wanted = device_of(device)
+    if wanted is not None and wanted.type != "cuda":
         return False, f"batches stay on {device}"
     gpus = gpu_facts.gpu_facts()[0]["gpus"]
     if gpus == 0:

@@ -17,6 +17,7 @@ from torch.utils.data import default_collate, default_convert, get_worker_info
 from torch.utils.data.dataloader import DataLoader as _TorchDataLoader
 
 from ..errors import ConfigError, WorkerDiedError
+from ..loader import gpu
 from ..loader.loader import BadSample, publish
 from ..loader.statistics import Statistics
 from . import fetch, page_lock, preflight
@@ -253,6 +254,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
     def _get_iterator(self) -> Any:
         """torch's name. A subclass may make one of torch's classes, and has torch's workers and transport then."""
         settings = Settings.of(self)
+        if settings.device is not None:
+            gpu.check_usable("DataLoader", torch, settings.device)
         plan = plan_lowering(settings, self._course)
         if isinstance(plan, (ImagePlan, ArrayPlan)):
             return plan.iterate(self)

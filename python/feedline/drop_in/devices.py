@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a batch in host memory to where the training loop wants it."""
+"""Where the training loop wants batches, and how they get there from host memory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,27 @@ import copy
 from typing import Any
 
 import torch
+
+from ..errors import ConfigError
+
+
+def device_of(device: Any) -> torch.device | None:
+    """What ``device=`` means to torch. An index is a GPU's, also where this torch knows of none.
+
+    Raises:
+        ConfigError: it is no device.
+    """
+    if device is None:
+        return None
+    is_index = isinstance(device, int) and not isinstance(device, bool)
+    try:
+        if isinstance(device, (str, torch.device)) or (is_index and device >= 0):
+            return torch.device("cuda", device) if is_index else torch.device(device)
+    except RuntimeError:
+        pass
+    raise ConfigError(
+        f'device must be None, "cpu", "cuda", "cuda:1", an index from 0 or a torch.device, not {device!r}'
+    )
 
 
 def to_device(data: Any, device: torch.device) -> Any:

@@ -29,8 +29,8 @@ from collections import deque
 import numpy as np
 import torch
 
-from ..machine import limits
-from .cuda_driver import CapturingError, Driver, DriverError, EndedError, Mark, open_driver
+from .._engine import GpuMark, PageLocks
+from ..errors import ConfigError, Error
 from .ring import PAGE, Control, Ring
 from .ring_reader import RingReader
 
@@ -43,16 +43,16 @@ _Extent = tuple[int, int, int]  # worker, start, size
 class PageLock:
     """What of one ring is page-locked, and what a GPU may still be reading of it. In the training process alone."""
 
-    def __init__(self, ring: Ring, reader: RingReader, driver: Driver) -> None:
+    def __init__(self, ring: Ring, reader: RingReader) -> None:
         self.guard = threading.RLock()  # reentrant: a garbage collection may release a block anywhere
         self.waiting_bytes = 0  # of blocks that nobody holds, and a GPU may read
-        self._ring, self._reader, self._driver = ring, reader, driver
+        self._ring, self._reader = ring, reader
         self._pid = os.getpid()
-        self._device = -1
+        self._locks: PageLocks | None = None  # once torch has begun CUDA
         self._controls = [ring.control(i) for i in range(ring.workers)]
         self._borders: list[list[int]] = [[] for _ in range(ring.workers)]
         self._dropped: list[_Extent] = []
-        self._marked: deque[tuple[Mark, list[_Extent]]] = deque()
+        self._marked: deque[tuple[GpuMark, list[_Extent]]] = deque()
         self._settling = False
         self._refused = False
         self._failed = False
@@ -85,9 +85,12 @@ class PageLock:
             if end <= begin or self._reader.closed or self._failed:
                 return None
             try:
-                if self._has_device():
-                    self._lock(worker, begin, end)
-            except (DriverError, OSError) as error:
+                if self._locks is None:
+                    self._locks = PageLocks.open()
+                # Making a context takes hundreds of megabytes of a GPU that may not be ours: one that exists is taken.
+                if self._locks.has_gpu(torch.cuda.current_device()):
+                    self._lock(self._locks, worker, begin, end)
+            except (Error, OSError) as error:
                 self._refused = True
                 for control in self._controls:
                     control[Control.GPU] = 0
@@ -96,31 +99,21 @@ class PageLock:
                 return why
         return None
 
-    def _has_device(self) -> bool:
-        """A device whose context exists: making one takes hundreds of megabytes of a GPU that may not be ours."""
-        if self._device < 0:
-            devices, current = self._driver.in_use(), torch.cuda.current_device()
-            if devices:
-                self._device = current if current in devices else devices[0]
-        return self._device >= 0
-
     def _between_blocks(self, worker: int, end: int) -> int:
         for start, size in sorted(self._reader.occupied(worker), reverse=True):
             if start < end < start + size:
                 return start
         return end
 
-    def _lock(self, worker: int, begin: int, end: int) -> None:
-        room = limits.memory_left()
-        if end - begin > room:
-            raise OSError(f"{room:,} bytes of memory are left")
+    def _lock(self, locks: PageLocks, worker: int, begin: int, end: int) -> None:
+        locks.check_room(end - begin)
         os.posix_fallocate(self._ring.fd, self._ring.region_start(worker) + begin, end - begin)
         word = Control.BORDER + len(self._borders[worker])
         self._controls[worker][word] = end
         self._borders[worker].append(end)
         try:
-            self._driver.register(self._device, self._address(worker) + begin, end - begin)
-        except DriverError:
+            locks.lock(self._address(worker) + begin, end - begin)
+        except Error:
             self._borders[worker].pop()
             self._controls[worker][word] = 0
             raise
@@ -166,33 +159,32 @@ class PageLock:
                         self._reader.give_back(*extent)
                 if self._reader.closed:
                     self._unlock()
-            except CapturingError:
-                pass
-            except DriverError as error:
+            except Error as error:
                 # Nobody can say what the GPU still reads: what waits is never used again, nor unlocked.
                 self._failed = True
-                if not isinstance(error, EndedError):
+                if self._locks is None or not self._locks.has_ended:
                     _log.warning("%s: page-locked batches that a GPU may still read are not used again", str(error))
             finally:
                 self._settling = False
 
     def _mark(self) -> None:
-        if self._dropped:
+        if self._dropped and self._locks is not None:
             dropped, self._dropped = self._dropped, []
-            try:
-                self._marked.append((self._driver.mark(), dropped))
-            except CapturingError:
+            mark = self._locks.mark()
+            if mark is None:
                 self._dropped += dropped
+            else:
+                self._marked.append((mark, dropped))
 
     def _unlock(self) -> None:
         """After closing: every region on which nothing lies any more."""
         for worker, borders in enumerate(self._borders):
             end = self.end(worker)
-            if end == 0 or any(start < end for start, _ in self._reader.occupied(worker)):
+            if self._locks is None or end == 0 or any(start < end for start, _ in self._reader.occupied(worker)):
                 continue
             address = self._address(worker)
             for begin in [0, *borders[:-1]]:
-                self._driver.unregister(self._device, address + begin)
+                self._locks.unlock(address + begin)
             borders.clear()
             self._reader.give_back_unlocked(worker, end)
         if not any(self._borders):
@@ -205,8 +197,9 @@ def page_lock_for(ring: Ring, reader: RingReader) -> tuple[PageLock | None, str 
     if not torch.cuda.is_available():
         return None, None
     try:
-        return PageLock(ring, reader, open_driver()), None
-    except DriverError as error:
+        PageLocks.check()
+        return PageLock(ring, reader), None
+    except ConfigError as error:
         return None, str(error)
 
 
@@ -221,8 +214,8 @@ def explain(refusal: str | None, has_ring: bool) -> str:
     why = refusal
     if why is None:
         try:
-            open_driver()
+            PageLocks.check()
             return "no copy: the ring's reused part is page-locked at the first batch; torch copies what lies elsewhere"
-        except DriverError as error:
+        except ConfigError as error:
             why = str(error)
     return f"one copy of each batch, by torch: {why}"

@@ -19,6 +19,7 @@ from ..machine import limits
 from ..samplers.distributed import exact
 from . import choices, fetch
 from .choices import AutomaticPrefetch, AutomaticWorkers, Choice, NotGiven
+from .devices import device_of
 from .pool import WorkerPool
 
 _log = logging.getLogger("feedline")
@@ -100,7 +101,7 @@ class Settings:
             pin_memory=loader.pin_memory,
             seed=loader.seed,
             seeds_order=loader.seed is not None and isinstance(loader.generator, SeededGenerator),
-            device=None if loader.device is None else torch.device(loader.device),
+            device=device_of(loader.device),
             on_error=loader.on_error,
             error_budget=loader.error_budget,
             memory_budget=loader.memory_budget,
@@ -200,5 +201,6 @@ def _check(own: Mapping[str, Any]) -> None:
             continue
         if isinstance(value, bool) or not isinstance(value, int) or (low is not None and value < low):
             raise ConfigError(f"{name} must be an integer{'' if low is None else f' from {low} on'}, not {value!r}")
+    device_of(own["device"])
     if not own["stall_timeout"] >= 0:
         raise ConfigError(f"stall_timeout must be seconds from 0 on, not {own['stall_timeout']!r}")

@@ -62,15 +62,41 @@ def _check_output(where: str, output: str) -> None:
         torch = importlib.import_module("torch")
     except ImportError:
         return  # which the loader says
+    _check_torch(where, torch, ', leave device= out, or give output="dlpack"')
+
+
+def _check_torch(where: str, torch: Any, instead: str) -> None:
     if torch.version.cuda is None:
         raise ConfigError(
             f"{where}: this torch ({torch.__version__}) is built without CUDA; install one that is "
-            '(https://pytorch.org/get-started), leave device= out, or give output="dlpack"'
+            f"(https://pytorch.org/get-started){instead}"
         )
     if torch.cuda._is_in_bad_fork():
         raise ConfigError(
             f"{where}: CUDA was begun before this process was forked, and does not go on in a child: start processes "
             'with "spawn", or leave device= out here'
+        )
+
+
+def check_usable(where: str, torch: Any, device: Any) -> None:
+    """Whether torch can copy there. Of a GPU, torch looks for those that there are, and begins no context.
+
+    Raises:
+        ConfigError: it cannot; the message has the next step.
+    """
+    if device.type != "cuda":
+        return
+    _check_torch(where, torch, ", or leave device= out")
+    if not torch.cuda.is_available():
+        raise ConfigError(
+            f"{where}: torch finds no GPU: no NVIDIA driver is here, the container was not given its GPUs (docker run "
+            "--gpus all), or CUDA_VISIBLE_DEVICES hides them; or leave device= out: batches stay in host memory"
+        )
+    count = torch.cuda.device_count()
+    if device.index is not None and device.index >= count:
+        there = "the only one here is cuda:0" if count == 1 else f"those here are cuda:0 to cuda:{count - 1}"
+        raise ConfigError(
+            f"{where}: there is no cuda:{device.index}: {there}, counted within CUDA_VISIBLE_DEVICES where that is set"
         )
 
 

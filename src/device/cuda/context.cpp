@@ -52,11 +52,25 @@ Result<std::shared_ptr<const Context>> Context::open(std::shared_ptr<const Drive
   return std::shared_ptr<const Context>(std::move(context));
 }
 
+std::string made_machine() {
+  const char* const root = std::getenv("FEEDLINE_SYSFS_ROOT");
+  return root == nullptr ? "" : root;
+}
+
+Result<bool> Context::is_active(const Driver& driver, int index) {
+  DeviceNumber device = 0;
+  unsigned flags = 0;
+  int is_active = 0;
+  FEEDLINE_CHECK_OK(driver.check("cuDeviceGet", driver.calls().device(&device, index)));
+  FEEDLINE_CHECK_OK(
+      driver.check("cuDevicePrimaryCtxGetState", driver.calls().primary_state(device, &flags, &is_active)));
+  return is_active != 0;
+}
+
 Result<void> Context::retain() {
   FEEDLINE_CHECK_OK(driver_->check("cuDeviceGet", calls().device(&device_, index_)));
   name_ = name_of(*driver_, device_);
-  const char* const root = std::getenv("FEEDLINE_SYSFS_ROOT");  // for tests: a made machine
-  memory_node_ = base::memory_node_of(pci_bus_id(*driver_, device_), root == nullptr ? "" : root);
+  memory_node_ = base::memory_node_of(pci_bus_id(*driver_, device_), made_machine());
   return driver_->check("cuDevicePrimaryCtxRetain", calls().primary_retain(&handle_, device_));
 }
 
@@ -100,6 +114,15 @@ Result<void> Event::record(StreamHandle stream) {
 
 Result<void> Event::record_all() {
   return context_->call("cuCtxRecordEvent", context_->calls().context_record, context_->handle(), handle_);
+}
+
+Result<bool> Event::record_all_unless_capturing() {
+  return context_->in([&]() -> Result<bool> {
+    const int status = context_->calls().context_record(context_->handle(), handle_);
+    if (status == kCaptureUnsupported) return false;
+    FEEDLINE_CHECK_OK(context_->driver().check("cuCtxRecordEvent", status));
+    return true;
+  });
 }
 
 Result<bool> Event::is_past() const {

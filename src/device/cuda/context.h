@@ -13,11 +13,16 @@
 
 namespace feedline::device::cuda {
 
+// For tests: the root of a made machine's /proc and /sys. Empty: this one's.
+std::string made_machine();
+
 // Thread-safe. Lives as long as anything that was made in it.
 class Context {
  public:
   // Of the device with that index, as torch counts them. kConfig: there is none; the message says which there are.
   static Result<std::shared_ptr<const Context>> open(std::shared_ptr<const Driver> driver, int index);
+  // Has this process that context, whoever made it? Makes none.
+  static Result<bool> is_active(const Driver& driver, int index);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -75,6 +80,8 @@ class Event {
   Result<void> record(StreamHandle stream);
   // After what the whole context was given until now. Once. Requires: the driver has the call.
   Result<void> record_all();
+  // The same; false: some stream captures a CUDA graph, and nothing was recorded.
+  Result<bool> record_all_unless_capturing();
   // Is the GPU past it? Waits for nothing. An error: the GPU has failed.
   Result<bool> is_past() const;
   Result<void> wait() const;

@@ -109,6 +109,10 @@ PixelJob job_of(const Finish::Images& images, const Parts& parts) {
   job.out_stride = job.in_stride * size_of(element_of(images.dtype));
   if (images.dtype != DType::kUint8) job.tables = parts.filled + images.tables;
   if (images.mixed) job.mixed = reinterpret_cast<const MixedRow*>(parts.filled + *images.mixed);
+  if (images.inputs) {
+    job.inputs = reinterpret_cast<const PixelRow*>(parts.filled + *images.inputs);
+    job.rectangles = reinterpret_cast<const Rectangle*>(parts.filled + images.rectangles);
+  }
   job.rows = static_cast<std::uint32_t>(images.rows);
   job.width = static_cast<std::uint32_t>(images.size.width);
   job.height = static_cast<std::uint32_t>(images.size.height);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <array>
 #include <cerrno>
 #include <set>
 
@@ -14,6 +15,7 @@
 #include "device/cuda/fake_driver.h"
 #include "device/cuda/kernels/pixel_job.h"
 #include "device/cuda/pinned_allocator.h"
+#include "feedline/page_locks.h"
 
 namespace feedline::device::cuda {
 namespace {
@@ -46,10 +48,27 @@ Result<Begun> make_of_kept(Device& device, const std::shared_ptr<KeptImages>& im
   return device.begin_making(std::move(lease), finish);
 }
 
+// What the drop-in does for memory of its own. Whatever fails, nothing stays locked but by the call that unlocks.
+Result<void> lock_others() {
+  alignas(4096) static std::array<std::byte, 2 * 4096> memory;
+  FEEDLINE_TRY(const auto locks, PageLocks::open());
+  FEEDLINE_TRY(const bool has_gpu, locks->has_gpu(0));
+  if (!has_gpu) return internal_error("no GPU is in use");
+  FEEDLINE_CHECK_OK(locks->lock(memory.data(), memory.size()));
+  const auto is_past = [&]() -> Result<bool> {
+    FEEDLINE_TRY(const auto mark, locks->mark());
+    return mark->is_past();
+  }();
+  FEEDLINE_CHECK_OK(locks->unlock(memory.data()));
+  FEEDLINE_TRY(const bool past, is_past);
+  return past ? Result<void>() : internal_error("an idle GPU has something to do");
+}
+
 // What a loader does with a device: all of it, or what went wrong.
 Result<void> run(const FakeDriver& fake) {
   FEEDLINE_TRY(auto device, cuda_device(0));
   if (!device->makes_elements()) return config_error(device->explain());
+  FEEDLINE_CHECK_OK(lock_others());
   FEEDLINE_CHECK_OK(device->allocator()->prepare(kBytes, 2));
   FEEDLINE_TRY(const auto images, device->keep_images(kBatches * 4096));
   void* const consumer = fake.stream(0);
@@ -78,18 +97,17 @@ Result<void> run(const FakeDriver& fake) {
 }
 
 // Calls whose failure changes nothing that anybody would see: names and numbers for messages, and what is given back.
-const std::set<std::string> kSilent = {
-    "cuDeviceGetName",     "cuDeviceGetPCIBusId",
-    "cuGetErrorName",      "cuGetErrorString",
-    "cuMemGetInfo_v2",     "cuMemFreeHost",
-    "cuMemFree_v2",        "cuStreamDestroy_v2",
-    "cuEventDestroy_v2",   "cuDevicePrimaryCtxRelease_v2",
-    "cuStreamSynchronize", "cuEventQuery",
-    "cuModuleUnload",      "cuModuleLoadData"};  // of which there is a second way, PTX
+const std::set<std::string> kSilent = {"cuDeviceGetName",     "cuDeviceGetPCIBusId",
+                                       "cuGetErrorName",      "cuGetErrorString",
+                                       "cuMemGetInfo_v2",     "cuMemFreeHost",
+                                       "cuMemFree_v2",        "cuStreamDestroy_v2",
+                                       "cuEventDestroy_v2",   "cuDevicePrimaryCtxRelease_v2",
+                                       "cuStreamSynchronize", "cuModuleUnload",
+                                       "cuModuleLoadData"};  // of which there is a second way, PTX
 // Those after whose failure something is lost, as nothing else would free it.
-const std::set<std::string> kFrees = {
-    "cuMemFreeHost", "cuMemFree_v2", "cuStreamDestroy_v2", "cuEventDestroy_v2", "cuDevicePrimaryCtxRelease_v2",
-    "cuModuleUnload"};
+const std::set<std::string> kFrees = {"cuMemFreeHost",      "cuMemHostUnregister", "cuMemFree_v2",
+                                      "cuStreamDestroy_v2", "cuEventDestroy_v2",   "cuDevicePrimaryCtxRelease_v2",
+                                      "cuModuleUnload"};
 
 std::string without_version(std::string call) { return call.ends_with("_v2") ? call.substr(0, call.size() - 3) : call; }
 

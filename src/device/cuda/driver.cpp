@@ -58,6 +58,17 @@ std::string advice(int status) {
   }
 }
 
+std::string file_of_driver() {
+  const std::string named = environment("FEEDLINE_CUDA_DRIVER");
+  return named.empty() ? kUsual : named;
+}
+
+Error for_a_loader(Error error) {
+  error.code = ErrorCode::kConfig;
+  error.what = "device: " + error.what + kHostInstead;
+  return error;
+}
+
 template <typename Call>
 bool find(void* library, Call& call, const char* name) {
   call = reinterpret_cast<Call>(::dlsym(library, name));
@@ -70,8 +81,7 @@ Result<std::shared_ptr<const Driver>> Driver::open() {
   // for the life of the process: what is freed while it ends must still find its driver
   static auto& opened = *new std::map<std::string, std::shared_ptr<const Driver>>;
   static auto& mutex = *new std::mutex;
-  const std::string named = environment("FEEDLINE_CUDA_DRIVER");
-  const std::string file = named.empty() ? kUsual : named;
+  const std::string file = file_of_driver();
   const std::lock_guard lock(mutex);
   if (const auto found = opened.find(file); found != opened.end()) {
     FEEDLINE_CHECK_OK(found->second->check_process());
@@ -82,18 +92,12 @@ Result<std::shared_ptr<const Driver>> Driver::open() {
 }
 
 Result<std::shared_ptr<const Driver>> Driver::load(const std::string& file) {
-  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr)
-    return config_error("device: there is no " + file +
-                        ": no NVIDIA driver is here, or the container was not given its GPUs (docker run --gpus all)" +
-                        kHostInstead);
   std::shared_ptr<Driver> driver(new Driver);
-  FEEDLINE_CHECK_OK(driver->look_up(library, file));
+  if (auto found = driver->look_up(file); !found) return std::unexpected(for_a_loader(std::move(found).error()));
   if (auto started = driver->start(); !started) {
     Error error = std::move(started).error();
-    error.code = ErrorCode::kConfig;
-    error.what = "device: CUDA does not start: " + error.what + kHostInstead;
-    return std::unexpected(std::move(error));
+    error.what = "CUDA does not start: " + error.what;
+    return std::unexpected(for_a_loader(std::move(error)));
   }
   if (driver->devices_ == 0)
     return config_error("device: the driver has no GPU for this process" + advice(kNoDevice) +
@@ -101,7 +105,18 @@ Result<std::shared_ptr<const Driver>> Driver::load(const std::string& file) {
   return std::shared_ptr<const Driver>(std::move(driver));
 }
 
-Result<void> Driver::look_up(void* library, const std::string& file) {
+Result<void> Driver::look() {
+  Driver driver;
+  FEEDLINE_CHECK_OK(driver.look_up(file_of_driver()));
+  if (driver.calls_.context_record != nullptr) return {};
+  return config_error("the GPU's driver has no cuCtxRecordEvent, which came with CUDA 12.5; update the driver");
+}
+
+Result<void> Driver::look_up(const std::string& file) {
+  void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr)
+    return config_error("there is no " + file +
+                        ": no NVIDIA driver is here, or the container was not given its GPUs (docker run --gpus all)");
   const char* missing = nullptr;
 #define FEEDLINE_CUDA_FIND(member, name, arguments) \
   if (!find(library, calls_.member, name)) missing = name;
@@ -110,8 +125,8 @@ Result<void> Driver::look_up(void* library, const std::string& file) {
   FEEDLINE_CUDA_CALLS(FEEDLINE_CUDA_FIND)
 #undef FEEDLINE_CUDA_FIND
   if (missing != nullptr)
-    return config_error("device: " + file + " has no " + missing + ", which came with CUDA " +
-                        of_version(kEarliestDriver) + " at the latest; update the GPU's driver" + kHostInstead);
+    return config_error(file + " has no " + missing + ", which came with CUDA " + of_version(kEarliestDriver) +
+                        " at the latest; update the GPU's driver");
   return {};
 }
 
@@ -140,6 +155,11 @@ Result<void> Driver::check(std::string_view call, int status) const {
 }
 
 bool Driver::is_of_a_parent() const { return pid_ != getpid(); }
+
+bool Driver::has_ended() const {
+  int count = 0;
+  return !is_of_a_parent() && calls_.device_count(&count) == kDeinitialized;
+}
 
 Result<void> Driver::check_process() const {
   if (!is_of_a_parent()) return {};

@@ -21,6 +21,10 @@ class Driver {
   // not start, or it has no device; the message says what to do. A failure is tried again at the next call.
   static Result<std::shared_ptr<const Driver>> open();
 
+  // Would open() find a library with every call, those of later drivers too? Begins nothing. kConfig: no; the message
+  // does not speak of loaders.
+  static Result<void> look();
+
   const DriverCalls& calls() const { return calls_; }
   int version() const { return version_; }  // of CUDA that it has: 1000 * major + 10 * minor
   int devices() const { return devices_; }
@@ -33,11 +37,12 @@ class Driver {
   // kConfig in a process that was forked since: CUDA does not go on there, and must not be called.
   Result<void> check_process() const;
   bool is_of_a_parent() const;
+  bool has_ended() const;  // it has shut down, as it does when the process ends
 
  private:
   Driver() = default;
   static Result<std::shared_ptr<const Driver>> load(const std::string& file);
-  Result<void> look_up(void* library, const std::string& file);
+  Result<void> look_up(const std::string& file);
   Result<void> start();
 
   DriverCalls calls_;

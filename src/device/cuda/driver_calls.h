@@ -33,17 +33,19 @@ inline constexpr int kLaunchFailed = 719;
 inline constexpr int kSystemNotReady = 802;
 inline constexpr int kSystemDriverMismatch = 803;
 inline constexpr int kDriverTooEarlyForDevice = 804;
+inline constexpr int kCaptureUnsupported = 900;
 inline constexpr int kCaptureImplicit = 906;
 inline constexpr int kUnknown = 999;
 
 inline constexpr int kComputeCapabilityMajor = 75;  // CU_DEVICE_ATTRIBUTE_...
 inline constexpr int kComputeCapabilityMinor = 76;
-inline constexpr int kMostUrgent = -100;         // of streams; the driver takes the nearest that it has
-inline constexpr unsigned kPortable = 0x1;       // CU_MEMHOSTALLOC_PORTABLE: for every context
-inline constexpr unsigned kNonBlocking = 0x1;    // CU_STREAM_NON_BLOCKING: not ordered with the default stream
-inline constexpr unsigned kDisableTiming = 0x2;  // CU_EVENT_DISABLE_TIMING
-inline constexpr int kRelaxedCapture = 2;        // CU_STREAM_CAPTURE_MODE_RELAXED
-inline constexpr int kEarliestDriver = 11'000;   // as cuDriverGetVersion tells it: 1000 * major + 10 * minor
+inline constexpr int kMostUrgent = -100;                // of streams; the driver takes the nearest that it has
+inline constexpr unsigned kPortable = 0x1;              // CU_MEMHOSTALLOC_PORTABLE: for every context
+inline constexpr unsigned kPortableRegistration = 0x1;  // CU_MEMHOSTREGISTER_PORTABLE: the same of what others own
+inline constexpr unsigned kNonBlocking = 0x1;           // CU_STREAM_NON_BLOCKING: not ordered with the default stream
+inline constexpr unsigned kDisableTiming = 0x2;         // CU_EVENT_DISABLE_TIMING
+inline constexpr int kRelaxedCapture = 2;               // CU_STREAM_CAPTURE_MODE_RELAXED
+inline constexpr int kEarliestDriver = 11'000;          // as cuDriverGetVersion tells it: 1000 * major + 10 * minor
 
 // member, name in the library, arguments. All give a status.
 #define FEEDLINE_CUDA_CALLS(X)                                                                                   \
@@ -57,12 +59,15 @@ inline constexpr int kEarliestDriver = 11'000;   // as cuDriverGetVersion tells 
   X(pci_bus_id, "cuDeviceGetPCIBusId", (char*, int, DeviceNumber))                                               \
   X(device_attribute, "cuDeviceGetAttribute", (int*, int, DeviceNumber))                                         \
   X(primary_retain, "cuDevicePrimaryCtxRetain", (ContextHandle*, DeviceNumber))                                  \
+  X(primary_state, "cuDevicePrimaryCtxGetState", (DeviceNumber, unsigned*, int*))                                \
   X(primary_release, "cuDevicePrimaryCtxRelease_v2", (DeviceNumber))                                             \
   X(push, "cuCtxPushCurrent_v2", (ContextHandle))                                                                \
   X(pop, "cuCtxPopCurrent_v2", (ContextHandle*))                                                                 \
   X(capture_mode, "cuThreadExchangeStreamCaptureMode", (int*))                                                   \
   X(host_alloc, "cuMemHostAlloc", (void**, std::size_t, unsigned))                                               \
   X(host_free, "cuMemFreeHost", (void*))                                                                         \
+  X(host_register, "cuMemHostRegister_v2", (void*, std::size_t, unsigned))                                       \
+  X(host_unregister, "cuMemHostUnregister", (void*))                                                             \
   X(alloc, "cuMemAlloc_v2", (DeviceAddress*, std::size_t))                                                       \
   X(free, "cuMemFree_v2", (DeviceAddress))                                                                       \
   X(memory_info, "cuMemGetInfo_v2", (std::size_t*, std::size_t*))                                                \

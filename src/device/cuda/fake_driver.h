@@ -45,6 +45,10 @@ class FakeDriver {
     find(step, "fake_cuda_step");
     find(expect, "fake_cuda_expect");
     find(stream, "fake_cuda_stream");
+    find(take, "fake_cuda_take");
+    find(use, "fake_cuda_use");
+    find(is_pinned, "fake_cuda_is_pinned");
+    find(finish_device, "fake_cuda_finish");
     find(read, "fake_cuda_read");
     find(fail, "fake_cuda_fail");
     find(calls, "fake_cuda_calls");
@@ -70,6 +74,10 @@ class FakeDriver {
   decltype(&fake_cuda_step) step = nullptr;
   decltype(&fake_cuda_expect) expect = nullptr;
   decltype(&fake_cuda_stream) stream = nullptr;
+  decltype(&fake_cuda_take) take = nullptr;
+  decltype(&fake_cuda_use) use = nullptr;
+  decltype(&fake_cuda_is_pinned) is_pinned = nullptr;
+  decltype(&fake_cuda_finish) finish_device = nullptr;
   decltype(&fake_cuda_read) read = nullptr;
   decltype(&fake_cuda_fail) fail = nullptr;
   decltype(&fake_cuda_calls) calls = nullptr;

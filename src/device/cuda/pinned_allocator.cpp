@@ -1,29 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/pinned_allocator.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
-#include <cerrno>
+#include <limits>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "base/check.h"
-#include "base/cpus.h"
 
 namespace feedline::device::cuda {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-
-// CUDA's own blocks are not counted against it on most systems, so it is told and not checked.
-std::string lockable() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";
-  return "; RLIMIT_MEMLOCK is " + std::to_string(limit.rlim_cur) +
-         " bytes (ulimit -l; in a container --ulimit memlock=-1)";
-}
 
 std::string words_for(std::size_t size, std::size_t blocks) {
   return "page-locked memory for " + std::to_string(blocks) + (blocks == 1 ? " batch of " : " batches of ") +
@@ -34,16 +22,14 @@ std::string words_for(std::size_t size, std::size_t blocks) {
 
 PinnedAllocator::PinnedAllocator(std::shared_ptr<const Context> context, std::function<void()> recall,
                                  std::function<std::uint64_t()> room)
-    : context_(std::move(context)), recall_(std::move(recall)), room_(std::move(room)) {}
+    : locking_(std::move(context), std::move(room)), recall_(std::move(recall)) {}
 
 PinnedAllocator::~PinnedAllocator() {
   for (const auto& [size, blocks] : kept_)
     for (std::byte* block : blocks)
-      if (size >= kSlab) unlock(block);
-  for (std::byte* slab : slabs_) unlock(slab);
+      if (size >= kSlab) locking_.free(block);
+  for (std::byte* slab : slabs_) locking_.free(slab);
 }
-
-std::uint64_t PinnedAllocator::usual_room() { return base::memory_limits().left_bytes(); }
 
 std::size_t PinnedAllocator::block_bytes(std::size_t bytes) {
   const std::size_t unit = bytes < kSlab ? kAlignment : kPage;
@@ -71,28 +57,11 @@ void PinnedAllocator::lend(std::size_t size) {
 
 // One range of so many blocks, the first of `of_them` that are wanted.
 Result<std::byte*> PinnedAllocator::lock_pages(std::size_t size, std::size_t blocks, std::size_t of_them) {
-  const std::uint64_t room = room_();
-  std::size_t all = 0;
-  if (__builtin_mul_overflow(size, of_them, &all) || all > room)
-    return storage_error(words_for(size, of_them) + " is more than the " + std::to_string(room) +
-                             " bytes that the machine and this process's control group have left; lower memory_budget "
-                             "or batch_size",
-                         ENOMEM);
-  void* data = nullptr;
-  const base::OnMemoryNode near(context_->memory_node().number);
-  placed_ = near.outcome();
-  auto got = context_->call("cuMemHostAlloc", context_->calls().host_alloc, &data, size * blocks, kPortable);
-  if (got) return static_cast<std::byte*>(data);
-  Error error = std::move(got).error();
-  error.what = words_for(size, blocks) + ": " + error.what + "; the machine has " + std::to_string(room) +
-               " bytes left" + lockable();
-  return std::unexpected(std::move(error));
-}
-
-// Nothing to be done where the driver does not: it has ended, or the GPU is lost.
-void PinnedAllocator::unlock(std::byte* data) {
-  if (!context_->driver().is_of_a_parent())
-    std::ignore = context_->call("cuMemFreeHost", context_->calls().host_free, static_cast<void*>(data));
+  std::uint64_t all = 0;
+  if (__builtin_mul_overflow(size, of_them, &all)) all = std::numeric_limits<std::uint64_t>::max();
+  const std::string what = words_for(size, of_them);
+  FEEDLINE_CHECK_OK(locking_.check_room(what, all));
+  return locking_.allocate(what, size * blocks);
 }
 
 Result<void> PinnedAllocator::cut_slab(std::size_t size, std::size_t blocks) {
@@ -110,7 +79,7 @@ Result<void> PinnedAllocator::lock_blocks(std::size_t size, std::size_t blocks) 
   for (std::size_t left = blocks; left > 0; --left) {
     auto block = lock_pages(size, 1, left);
     if (!block) {
-      for (std::byte* other : locked) unlock(other);
+      for (std::byte* other : locked) locking_.free(other);
       return std::unexpected(std::move(block).error());
     }
     locked.push_back(*block);
@@ -147,7 +116,7 @@ Result<std::byte*> PinnedAllocator::allocate(std::size_t bytes) {
 }
 
 void PinnedAllocator::release(std::byte* data, std::size_t bytes) {
-  if (context_->driver().is_of_a_parent()) return;  // where the mutex may be locked for ever
+  if (locking_.context().driver().is_of_a_parent()) return;  // where the mutex may be locked for ever
   const std::size_t size = block_bytes(bytes);
   std::vector<std::byte*> surplus;
   {
@@ -158,7 +127,7 @@ void PinnedAllocator::release(std::byte* data, std::size_t bytes) {
     kept_bytes_ += size;
     surplus = take_surplus(size);
   }
-  for (std::byte* block : surplus) unlock(block);
+  for (std::byte* block : surplus) locking_.free(block);
 }
 
 // Blocks of other sizes than the one that comes now, where more are kept than were ever lent at a time.
@@ -176,24 +145,6 @@ std::vector<std::byte*> PinnedAllocator::take_surplus(std::size_t size) {
     if (other->second.empty()) other = kept_.erase(other);
   }
   return surplus;
-}
-
-std::string PinnedAllocator::explain_node() const {
-  using enum base::OnMemoryNode::Outcome;
-  const base::MemoryNode& node = context_->memory_node();
-  if (!node.number) return "where the kernel puts it: " + node.why;
-  const std::string wanted = "the GPU's NUMA node " + std::to_string(*node.number);
-  switch (placed_.load()) {
-    case kPreferred:
-      return "on " + wanted;
-    case kGiven:
-      return "by the memory policy that this process was given, not on " + wanted;
-    case kRefused:
-      return "where the kernel puts it: it does not let this process ask for " + wanted;
-    case kNotAsked:
-      break;
-  }
-  return "on " + wanted + " once there is any";
 }
 
 std::uint64_t PinnedAllocator::locked_bytes() const {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Page-locked host memory, which a GPU reads by itself while everybody else goes on. To lock pages stops the driver and
-// takes as long as filling some batches, so blocks go round and are unlocked at the end only. Blocks below kSlab bytes
-// are parts of larger ones.
+// Page-locked host memory, which a GPU reads by itself while everybody else goes on. Blocks go round and are unlocked
+// at the end only, as to lock pages takes long. Blocks below kSlab bytes are parts of larger ones.
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,8 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/memory_node.h"
-#include "device/cuda/context.h"
+#include "device/cuda/page_locking.h"
 #include "memory/allocator.h"
 
 namespace feedline::device::cuda {
@@ -28,7 +25,7 @@ class PinnedAllocator final : public memory::Allocator {
   // room: bytes that may still be locked, asked before each block; by default what the machine and the control group
   // have left.
   PinnedAllocator(std::shared_ptr<const Context> context, std::function<void()> recall,
-                  std::function<std::uint64_t()> room = &usual_room);
+                  std::function<std::uint64_t()> room = &memory_left);
   ~PinnedAllocator() override;
 
   Result<std::byte*> allocate(std::size_t bytes) override;
@@ -38,12 +35,11 @@ class PinnedAllocator final : public memory::Allocator {
 
   std::uint64_t locked_bytes() const;  // lent and kept
   // Where it lies among the machine's NUMA nodes, and why, in words.
-  std::string explain_node() const;
+  std::string explain_node() const { return locking_.explain_node(); }
 
   static constexpr std::size_t kSlab = std::size_t{1} << 20;
 
  private:
-  static std::uint64_t usual_room();
   static std::size_t block_bytes(std::size_t bytes);
   std::byte* take_kept(std::size_t size);  // nullptr: there is none
   Result<std::byte*> lock_pages(std::size_t size, std::size_t blocks, std::size_t of_them);
@@ -51,12 +47,9 @@ class PinnedAllocator final : public memory::Allocator {
   Result<void> lock_blocks(std::size_t size, std::size_t blocks);
   std::vector<std::byte*> take_surplus(std::size_t size);  // under the lock, as the next one
   void lend(std::size_t size);
-  void unlock(std::byte* data);
 
-  const std::shared_ptr<const Context> context_;
+  PageLocking locking_;
   const std::function<void()> recall_;
-  const std::function<std::uint64_t()> room_;
-  std::atomic<base::OnMemoryNode::Outcome> placed_ = base::OnMemoryNode::Outcome::kNotAsked;  // the last time
   mutable std::mutex mutex_;
   std::map<std::size_t, std::vector<std::byte*>> kept_;  // released ones, by size
   std::vector<std::byte*> slabs_;

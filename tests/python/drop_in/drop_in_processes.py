@@ -22,8 +22,8 @@ HANG_S = 300
 
 
 def script_command(text: str, *arguments: str) -> tuple[list[str], dict[str, str]]:
-    """Command and environment of a script that can import this folder and this package."""
-    paths = [str(Path(feedline.__file__).parent.parent), str(HERE), os.environ.get("PYTHONPATH", "")]
+    """Command and environment of a script that can import this folder, the one above, and this package."""
+    paths = [str(Path(feedline.__file__).parent.parent), str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     return [sys.executable, "-W", "ignore", "-c", textwrap.dedent(text), *arguments], environment
 

@@ -10,7 +10,6 @@ import torch
 from lowered import assert_same, plan_of
 
 from feedline import DataLoader
-from feedline.drop_in import cuda_driver
 from feedline.machine import limits
 
 
@@ -61,14 +60,11 @@ def test_it_is_told(augmented, monkeypatch) -> None:
     assert given.stats()["controller"] is None
 
 
-def test_a_cpu_is_left_to_the_thread_that_feeds_the_gpu(augmented, monkeypatch, tmp_path) -> None:
-    cuda_driver.open_driver.cache_clear()
-    gpu = stand_in_gpu.install(stand_in_gpu.build(tmp_path), monkeypatch)
+def test_a_cpu_is_left_to_the_thread_that_feeds_the_gpu(augmented, monkeypatch, cuda_driver) -> None:
+    gpu = stand_in_gpu.install(cuda_driver, monkeypatch)
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
     loader = DataLoader(augmented, 4, num_workers="auto", pin_memory=True)
     iterator = iter(loader)
     images, _ = next(iterator)
     assert gpu.copies_to_pin > 0 and images.shape == (4, 3, 24, 24)
     assert loader.stats()["controller"]["limit"] == max(1, limits.usable_cpus() - 1)
-    del iterator
-    cuda_driver.open_driver.cache_clear()

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/page_locking.h"
+
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <tuple>
+#include <utility>
+
+#include "base/cpus.h"
+
+namespace feedline::device::cuda {
+namespace {
+
+// CUDA's own blocks are not counted against it on most systems, so it is told and not checked.
+std::string lockable() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";
+  return "; RLIMIT_MEMLOCK is " + std::to_string(limit.rlim_cur) +
+         " bytes (ulimit -l; in a container --ulimit memlock=-1)";
+}
+
+}  // namespace
+
+std::uint64_t memory_left() { return base::memory_limits(made_machine()).left_bytes(); }
+
+Result<void> check_room(std::string_view what, std::uint64_t bytes, std::uint64_t room) {
+  if (bytes <= room) return {};
+  return storage_error(std::string(what) + " is more than the " + std::to_string(room) +
+                           " bytes that the machine and this process's control group have left; lower memory_budget "
+                           "or batch_size",
+                       ENOMEM);
+}
+
+PageLocking::PageLocking(std::shared_ptr<const Context> context, std::function<std::uint64_t()> room)
+    : context_(std::move(context)), room_(std::move(room)) {}
+
+Result<void> PageLocking::check_room(std::string_view what, std::uint64_t bytes) const {
+  return cuda::check_room(what, bytes, room_());
+}
+
+std::string PageLocking::numbers() const {
+  return "; the machine has " + std::to_string(room_()) + " bytes left" + lockable();
+}
+
+Result<std::byte*> PageLocking::allocate(std::string_view what, std::size_t bytes) {
+  void* data = nullptr;
+  const base::OnMemoryNode near(context_->memory_node().number);
+  placed_ = near.outcome();
+  auto got = context_->call("cuMemHostAlloc", context_->calls().host_alloc, &data, bytes, kPortable);
+  if (got) return static_cast<std::byte*>(data);
+  Error error = std::move(got).error();
+  error.what = std::string(what) + ": " + error.what + numbers();
+  return std::unexpected(std::move(error));
+}
+
+// Nothing to be done where the driver does not: it has ended, or the GPU is lost.
+void PageLocking::free(std::byte* data) {
+  if (!context_->driver().is_of_a_parent())
+    std::ignore = context_->call("cuMemFreeHost", context_->calls().host_free, static_cast<void*>(data));
+}
+
+Result<void> PageLocking::lock(std::byte* data, std::size_t bytes) const {
+  auto locked = context_->call("cuMemHostRegister", context_->calls().host_register, static_cast<void*>(data), bytes,
+                               kPortableRegistration);
+  if (locked) return {};
+  Error error = std::move(locked).error();
+  error.what += numbers();
+  return std::unexpected(std::move(error));
+}
+
+Result<void> PageLocking::unlock(std::byte* data) const {
+  return context_->call("cuMemHostUnregister", context_->calls().host_unregister, static_cast<void*>(data));
+}
+
+std::string PageLocking::explain_node() const {
+  using enum base::OnMemoryNode::Outcome;
+  const base::MemoryNode& node = context_->memory_node();
+  if (!node.number) return "where the kernel puts it: " + node.why;
+  const std::string wanted = "the GPU's NUMA node " + std::to_string(*node.number);
+  switch (placed_.load()) {
+    case kPreferred:
+      return "on " + wanted;
+    case kGiven:
+      return "by the memory policy that this process was given, not on " + wanted;
+    case kRefused:
+      return "where the kernel puts it: it does not let this process ask for " + wanted;
+    case kNotAsked:
+      break;
+  }
+  return "on " + wanted + " once there is any";
+}
+
+}  // namespace feedline::device::cuda
