@@ -87,7 +87,7 @@ if __name__ == "__main__":
 
 
 @dataclass(frozen=True)
-class Session:
+class Recording:
     command: str
     columns: int
     rows: int
@@ -99,15 +99,15 @@ class Session:
     shows_command: bool = True
 
 
-SESSIONS = {
-    "demo": Session(
+RECORDINGS = {
+    "demo": Recording(
         "feedline demo --images 200 --seconds 3",
         columns=90,
         rows=22,
         screens=12,
         says="feedline demo: images per second of Feedline and of torch's DataLoader, a split and a resumed run",
     ),
-    "top": Session(
+    "top": Recording(
         "feedline top",
         columns=80,
         rows=24,
@@ -118,7 +118,7 @@ SESSIONS = {
         screens=10,
         shows_command=False,
     ),
-    "diagnose": Session(
+    "diagnose": Recording(
         "feedline diagnose --budget 60s -- python train.py --workers 2",
         columns=110,
         rows=64,
@@ -127,7 +127,7 @@ SESSIONS = {
         before=f"python -c {shlex.quote(STORE)} &\nsleep 1",
         script=ASKS,
     ),
-    "doctor": Session(
+    "doctor": Recording(
         "feedline doctor --prefetch 5 --batch-mb 500 -- python train.py --workers 16",
         columns=110,
         rows=40,
@@ -140,7 +140,7 @@ SESSIONS = {
 class Tmux:
     """A terminal in a server of its own, without the user's settings; ends with all that runs in it."""
 
-    def __init__(self, session: Session, folder: Path, shell: str) -> None:
+    def __init__(self, recording: Recording, folder: Path, shell: str) -> None:
         self._begin = ["tmux", "-L", f"feedline-{os.getpid()}", "-f", "/dev/null"]
         environment = {
             "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
@@ -149,7 +149,7 @@ class Tmux:
             "LC_ALL": "C.UTF-8",
             "FEEDLINE_RUNTIME_DIR": str(folder / "run"),
         }
-        size = ["-x", str(session.columns), "-y", str(session.rows)]
+        size = ["-x", str(recording.columns), "-y", str(recording.rows)]
         command = ["set", "-g", "status", "off", ";", "new-session", "-d", *size, "-c", str(folder), shell]
         subprocess.run([*self._begin, "start-server", ";", *command], env=environment, check=True)
 
@@ -162,12 +162,14 @@ class Tmux:
         subprocess.run([*self._begin, "kill-server"], check=False)
 
 
-def recorded(session: Session, folder: Path) -> list[Screen]:
+def recorded(recording: Recording, folder: Path) -> list[Screen]:
     """Each screen that the command showed, and for how long."""
-    (folder / "train.py").write_text(session.script)
-    typed = f"printf '\\033[1;32m$\\033[0m %s\\n' {shlex.quote(session.command)};" if session.shows_command else ""
-    shell = f"{session.before or ':'}\nclear; {typed} touch begun; {session.command}; touch ended; sleep {LONGEST_S}"
-    terminal = Tmux(session, folder, shell)
+    (folder / "train.py").write_text(recording.script)
+    typed = f"printf '\\033[1;32m$\\033[0m %s\\n' {shlex.quote(recording.command)};" if recording.shows_command else ""
+    shell = (
+        f"{recording.before or ':'}\nclear; {typed} touch begun; {recording.command}; touch ended; sleep {LONGEST_S}"
+    )
+    terminal = Tmux(recording, folder, shell)
     try:
         _until(lambda: (folder / "begun").exists())
         began = time.monotonic()
@@ -177,7 +179,7 @@ def recorded(session: Session, folder: Path) -> list[Screen]:
             is_over = (folder / "ended").exists()  # asked before the look, which then is the last
             if any(lines := terminal.lines()):
                 seen.append((time.monotonic() - began, lines))
-            return is_over or (session.seconds is not None and time.monotonic() - began > session.seconds)
+            return is_over or (recording.seconds is not None and time.monotonic() - began > recording.seconds)
 
         _until(has_ended)
     finally:
@@ -225,12 +227,12 @@ def checked(picture: str, private: Iterable[str]) -> str:
 def main() -> int:
     if shutil.which("tmux") is None:
         raise SystemExit("tmux is missing; tools/apt_packages_pictures.txt")
-    for name in sys.argv[1:] or SESSIONS:
-        session = SESSIONS[name]
+    for name in sys.argv[1:] or RECORDINGS:
+        recording = RECORDINGS[name]
         with tempfile.TemporaryDirectory() as folder:
-            screens = recorded(session, Path(folder))
-        kept = thinned(screens, session.screens) if session.screens > 1 else screens[-1:]
-        picture = drawn(kept, session.columns, f"feedline {name}", session.says)
+            screens = recorded(recording, Path(folder))
+        kept = thinned(screens, recording.screens) if recording.screens > 1 else screens[-1:]
+        picture = drawn(kept, recording.columns, f"feedline {name}", recording.says)
         path = PICTURES / f"terminal-{name}.svg"
         path.write_text(checked(picture, (getpass.getuser(), socket.gethostname())))
         print(path.relative_to(ROOT), f"{len(kept)} screens, {path.stat().st_size} bytes")

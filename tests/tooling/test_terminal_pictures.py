@@ -97,10 +97,10 @@ def test_a_picture_that_tells_nothing_passes(tools: Any) -> None:
     assert pictures.checked(picture, ("jo", "box", "")) == picture
 
 
-def test_the_pictures_of_the_checkout_are_those_of_the_sessions_and_are_shown(tools: Any) -> None:
+def test_the_pictures_of_the_checkout_are_those_of_the_recordings_and_are_shown(tools: Any) -> None:
     pictures, _ = tools
     files = {path.stem.removeprefix("terminal-"): path for path in pictures.PICTURES.glob("terminal-*.svg")}
-    assert files.keys() == pictures.SESSIONS.keys()
+    assert files.keys() == pictures.RECORDINGS.keys()
     pages = [CHECKOUT / "README.md", *(CHECKOUT / "docs").glob("*.md")]
     shown = {name for page in pages for name in re.findall(r"pictures/terminal-(\w+)\.svg\)", page.read_text())}
     assert shown == files.keys()
