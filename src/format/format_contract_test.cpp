@@ -60,6 +60,8 @@ TEST_P(FormatContract, FetchedPiecesAreWhatReadingGives) {
     ASSERT_LE(found.size(), format->most_pieces());
     if (found.empty()) continue;  // views need no fetching
     ++pieces;
+    for (const storage::Piece& piece : found)  // a read that nobody waits for any more may outlive the format
+      EXPECT_TRUE(!piece.reader || piece.reader.use_count() > 0);
     memory::Record expected, record;
     std::vector<storage::Read> fetches(found.size());
     std::vector<std::span<const std::byte>> bytes;

@@ -58,6 +58,10 @@ Result<std::shared_ptr<const storage::Reader>> OpenShards::reader(const ShardRea
   // a pointer that owns nothing: counting its holders would have all threads write to one place
   if (const storage::Reader* reader = shard.lasting_reader())
     return std::shared_ptr<const storage::Reader>(std::shared_ptr<const void>(), reader);
+  return owned_reader(shard);
+}
+
+Result<std::shared_ptr<const storage::Reader>> OpenShards::owned_reader(const ShardReader& shard) {
   FEEDLINE_TRY(ShardReader::Opened opened, shard.reader());
   if (all_stay_) shard.stay_open();
   if (all_stay_ || !opened.now) return std::move(opened.reader);

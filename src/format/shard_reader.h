@@ -91,6 +91,8 @@ class OpenShards {
   // The shard's file, after closing that of the shard opened longest ago where there are too many. Requires: the
   // shards passed in outlive this and the reader.
   Result<std::shared_ptr<const storage::Reader>> reader(const ShardReader& shard);
+  // The same, for what may go on when shards and dataset are gone, as a read does that nobody waits for any more.
+  Result<std::shared_ptr<const storage::Reader>> owned_reader(const ShardReader& shard);
 
  private:
   std::mutex mutex_;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which processes run now, for tests of what leaves none behind, and how long tests wait for one."""
 
+import threading
 import time
 from pathlib import Path
 
@@ -25,3 +26,14 @@ def processes_with(text):
         except OSError:
             continue
     return found
+
+
+def end_publishing() -> None:
+    """No loader is published, and the thread that did is gone, also the one of a loader that was collected just now."""
+    from feedline.serving import publishing
+
+    publishing._end()
+    for thread in threading.enumerate():
+        if thread.name == "feedline-publish":
+            thread.join(HANG_S)
+            assert not thread.is_alive()

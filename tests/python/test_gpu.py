@@ -96,14 +96,15 @@ def test_batches_are_kept_and_outlive_the_loader(gpu: made_cuda.Gpu, numbers: fe
 
 
 def test_many_epochs_take_no_more_memory(gpu: made_cuda.Gpu, numbers: feedline.Dataset) -> None:
-    counts = []
+    epochs, counts = 40, []
     with numbers.loader(8, device="cuda", output="dlpack") as loader:
-        for _ in range(40):
+        for _ in range(epochs):
             for batch in loader:
                 gpu.take(batch.x)
             counts.append((gpu.count("memory"), gpu.count("pinned")))
         next(iter(loader))  # and the loop breaks out
-    assert counts[-1] == counts[20]
+    # how many batches are under way at a time is the threads' matter; what an epoch leaves behind would be seen 20 times
+    assert counts[-1][0] <= counts[epochs // 2][0] + 5 and counts[-1][1] == counts[epochs // 2][1]
 
 
 def test_padded_fields_and_lists_come_as_well(gpu: made_cuda.Gpu) -> None:

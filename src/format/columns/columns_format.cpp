@@ -149,16 +149,15 @@ std::unexpected<Error> ColumnsFormat::at(std::uint64_t index, Error error) const
   return std::unexpected(std::move(error));
 }
 
-Result<ColumnsFormat::Found> ColumnsFormat::find(const Place& place) const {
-  FEEDLINE_TRY(const ColumnShard::Located* located, place.shard->located(options_.storage, options_.notes.get()));
-  FEEDLINE_TRY(auto reader, open_shards_.reader(located->reader));
-  return Found{std::move(reader), located->place(place.sample)};
+Result<const ColumnShard::Located*> ColumnsFormat::locate(const Place& place) const {
+  return place.shard->located(options_.storage, options_.notes.get());
 }
 
 Result<Bytes> ColumnsFormat::fetch(const Place& place, memory::Record& record) const {
   record.pin.reset();
-  FEEDLINE_TRY(const Found found, find(place));
-  FEEDLINE_TRY(const Bytes stored, read_sample(found.reader, found.place, record));
+  FEEDLINE_TRY(const ColumnShard::Located* located, locate(place));
+  FEEDLINE_TRY(const auto reader, open_shards_.reader(located->reader));
+  FEEDLINE_TRY(const Bytes stored, read_sample(reader, located->place(place.sample), record));
   return stored;
 }
 
@@ -189,10 +188,14 @@ Result<void> ColumnsFormat::read(std::uint64_t index, memory::Record& record) co
 }
 
 Result<void> ColumnsFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
-  const auto found = find(place_of(index));
-  if (!found) return at(index, found.error());
-  if (const auto view = found->reader->view(found->place.offset, 0); view && *view) return {};
-  pieces.push_back({found->reader, {}, found->place.offset, found->place.bytes});
+  const Place place = place_of(index);
+  const auto located = locate(place);
+  if (!located) return at(index, located.error());
+  auto reader = open_shards_.owned_reader((*located)->reader);
+  if (!reader) return at(index, std::move(reader).error());
+  const auto stored = (*located)->place(place.sample);
+  if (const auto view = (*reader)->view(stored.offset, 0); view && *view) return {};
+  pieces.push_back({std::move(*reader), {}, stored.offset, stored.bytes});
   return {};
 }
 

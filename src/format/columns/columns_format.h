@@ -48,10 +48,6 @@ class ColumnsFormat final : public RecordFormat {
     std::size_t number;    // of the shard
     std::uint64_t sample;  // in the shard
   };
-  struct Found {
-    std::shared_ptr<const storage::Reader> reader;
-    ColumnShard::Place place;
-  };
 
   ColumnsFormat(std::string source, PlannedDataset dataset, OpenOptions options, std::vector<ColumnReader> readers);
   Result<void> locate_all() const;
@@ -60,7 +56,7 @@ class ColumnsFormat final : public RecordFormat {
   std::uint64_t compute_fingerprint() const;
   Place place_of(std::uint64_t index) const;
   Where known_place(std::uint64_t index) const;  // without looking for its shard
-  Result<Found> find(const Place& place) const;
+  Result<const ColumnShard::Located*> locate(const Place& place) const;
   Result<std::span<const std::byte>> fetch(const Place& place, memory::Record& record) const;
   const ColumnReader& reader_of(const Place& place) const { return readers_[place.shard->plan().schema]; }
   Result<std::span<const std::byte>> plain(const ColumnReader& reader, std::span<const std::byte> stored,

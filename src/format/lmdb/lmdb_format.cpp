@@ -262,7 +262,7 @@ Result<void> LmdbFormat::read(std::uint64_t index, memory::Record& record) const
 
 Result<void> LmdbFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
   const Place place = place_of(index);
-  FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.shard));
+  FEEDLINE_TRY(const auto reader, open_shards_.owned_reader(*place.shard));
   for (std::size_t i = 0; i < most_pieces(); ++i) {
     const auto entry = place.samples->entry(place.sample, i);
     if (!entry) continue;

@@ -313,7 +313,7 @@ std::optional<TablesFormat::Ranges> TablesFormat::ranges_of(const Place& place) 
 // them, each once, where all rows of a block would ask for it ahead.
 Result<void> TablesFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
   const Place place = place_of(index);
-  FEEDLINE_TRY(auto reader, open_shards_.reader(*place.table));
+  FEEDLINE_TRY(auto reader, open_shards_.owned_reader(*place.table));
   if (const auto view = reader->view(place.table->offset_of(place.row), 0); view && *view) return {};
   const auto ranges = ranges_of(place);
   if (!ranges || (!ranges->are_blocks_at_hand && !options_.storage->is_remote())) return {};

@@ -287,7 +287,7 @@ Result<void> TarFormat::find_pieces(std::uint64_t index, std::vector<storage::Pi
   FEEDLINE_CHECK_OK(find_members(place, members.all()));
   const Range range = range_of(members.all());
   if (!range.is_dense()) return {};
-  FEEDLINE_TRY(auto reader, open_shards_.reader(*place.shard));
+  FEEDLINE_TRY(auto reader, open_shards_.owned_reader(*place.shard));
   if (const auto view = reader->view(range.begin, 0); view && *view) return {};
   const std::uint64_t begin = range.begin - front(place);
   pieces.push_back({std::move(reader), {}, begin, range.end - begin});

@@ -187,7 +187,7 @@ Result<void> TfrecordFormat::read(std::uint64_t index, memory::Record& record) c
 Result<void> TfrecordFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
   const Place place = place_of(index);
   const RecordIndex::Place range = place.shard->index().place(place.record);
-  FEEDLINE_TRY(auto reader, open_shards_.reader(*place.shard));
+  FEEDLINE_TRY(auto reader, open_shards_.owned_reader(*place.shard));
   if (const auto view = reader->view(range.offset, 0); view && *view) return {};
   pieces.push_back({std::move(reader), {}, range.offset, range.bytes});
   return {};

@@ -15,6 +15,7 @@ from unittest.mock import MagicMock
 import pytest
 import torch
 from drop_in_data import Failing, Numbers, Stream, flatten
+from running_processes import end_publishing
 from torch.utils.data import DistributedSampler, TensorDataset, get_worker_info
 from torch.utils.data import dataloader as torch_dataloader
 
@@ -236,22 +237,13 @@ def left():
     return [thread.name for thread in threading.enumerate() if thread.name == "feedline-publish"]
 
 
-def ended_publishing():
-    """Nor is the thread of a loader that was collected a moment ago there, which nobody waited for."""
-    publishing._end()
-    for thread in threading.enumerate():
-        if thread.name == "feedline-publish":
-            thread.join(60)
-    assert left() == []
-
-
 @pytest.fixture
 def published(monkeypatch, tmp_path):
     monkeypatch.setenv("FEEDLINE_RUNTIME_DIR", str(tmp_path / "run"))
     monkeypatch.delenv("FEEDLINE_PUBLISH", raising=False)
-    ended_publishing()
+    end_publishing()
     yield
-    ended_publishing()
+    end_publishing()
 
 
 LOADERS = {

@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from running_processes import HANG_S, until
+from running_processes import HANG_S, end_publishing, until
 
 import feedline
 from feedline.serving import publishing
@@ -37,8 +37,9 @@ def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder.parent.mkdir()
     monkeypatch.setenv("FEEDLINE_RUNTIME_DIR", str(folder))
     gc.collect()
+    end_publishing()
     yield folder
-    publishing._end()
+    end_publishing()
 
 
 def answers(count: int = 1) -> tuple[published.Process, ...]:
