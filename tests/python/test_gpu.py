@@ -103,7 +103,7 @@ def test_many_epochs_take_no_more_memory(gpu: made_cuda.Gpu, numbers: feedline.D
                 gpu.take(batch.x)
             counts.append((gpu.count("memory"), gpu.count("pinned")))
         next(iter(loader))  # and the loop breaks out
-    # how many batches are under way at a time is the threads' matter; what an epoch leaves behind would be seen 20 times
+    # how many batches are under way at a time is up to the threads; what an epoch leaves behind would be there 20 times
     assert counts[-1][0] <= counts[epochs // 2][0] + 5 and counts[-1][1] == counts[epochs // 2][1]
 
 
