@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "device/cuda/kernels/pixel_job.h"
 #include "memory/allocator.h"
+#include "transform/field_operations.h"
 #include "transform/pixel_ops/enhance.h"
 #include "transform/resizer.h"
 #include "transform/steps.h"
@@ -70,11 +71,6 @@ bool is_done_there(const Operation& operation) {
   return resizes(operation) || flips(operation) || colours_of(operation) > 0 ||
          is_any_of<op::Pad, op::RandomCrop, op::CenterCrop, op::CornerCrop, op::TrimBorder, op::Normalize, op::ToDtype,
                    op::Skipped>(operation);
-}
-
-bool makes_values(const Operation& operation) {
-  const auto* const convert = std::get_if<op::ToDtype>(&operation);
-  return is_any_of<op::Normalize>(operation) || (convert != nullptr && convert->dtype != DType::kUint8);
 }
 
 bool moves(const Operation& operation) {
@@ -166,7 +162,7 @@ Result<void> check_kept_operations(std::span<const Operation> operations, const 
       return config_error(std::string(there.what) + ": " + name + " behind it " + why + ", or " +
                           std::string(there.instead));
     };
-    are_values = are_values || makes_values(operation);
+    are_values = are_values || transform::makes_values(operation);
     const auto* const erasing = std::get_if<op::RandomErasing>(&operation);
     if (erasing != nullptr) {
       if (!are_values) return refuse("works on pixels, which a GPU does not do: put normalize or to_dtype before it");

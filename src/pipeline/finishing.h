@@ -3,8 +3,8 @@
 
 // What a device is left to make of a batch: floats of the images whose rows threads fill with bytes.
 //
-//   filled, on the host    | fields as BatchLayout has them | tables of each field | how rows are mixed | written over
-//   | on the device          | floats of each image field | all of the above, as it was filled |
+//   filled, on the host    | fields as BatchLayout has them | tables of each field | how rows are mixed | rectangles |
+//   on the device          | floats of each image field | all of the above, as it was filled |
 
 #include <cstddef>
 #include <cstdint>

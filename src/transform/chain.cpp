@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "transform/compiled_chain.h"
+#include "transform/field_operations.h"
 #include "transform/inference.h"
 #include "transform/noise.h"
 #include "transform/runner.h"
@@ -32,20 +33,6 @@ Result<void> Chain::check(std::span<const Operation> operations) {
 namespace {
 
 constexpr Size kAnySize{kAnyLength, kAnyLength};
-
-bool erases(const Operation& operation) {
-  const auto any = [](const std::vector<Operation>& operations) { return std::ranges::any_of(operations, &erases); };
-  if (const auto* const apply = std::get_if<op::RandomApply>(&operation)) return any(apply->operations);
-  if (const auto* const order = std::get_if<op::RandomOrder>(&operation)) return any(order->operations);
-  if (const auto* const choice = std::get_if<op::RandomChoice>(&operation))
-    return std::ranges::any_of(choice->chains, any);
-  return std::holds_alternative<op::RandomErasing>(operation);
-}
-
-bool makes_values(const Operation& operation) {
-  const auto* const convert = std::get_if<op::ToDtype>(&operation);
-  return std::holds_alternative<op::Normalize>(operation) || (convert != nullptr && convert->dtype != DType::kUint8);
-}
 
 // Rectangles in the units behind operations on values are no bytes.
 bool writes_values(std::span<const Operation> operations) {

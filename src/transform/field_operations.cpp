@@ -58,4 +58,15 @@ bool draws_by_size(const Operation& operation) {
   });
 }
 
+bool makes_values(const Operation& operation) {
+  return is_within(operation, [](const Operation& o) {
+    const auto* const convert = std::get_if<op::ToDtype>(&o);
+    return is_any_of<op::Normalize>(o) || (convert != nullptr && convert->dtype != DType::kUint8);
+  });
+}
+
+bool erases(const Operation& operation) {
+  return is_within(operation, [](const Operation& o) { return is_any_of<op::RandomErasing>(o); });
+}
+
 }  // namespace feedline::transform

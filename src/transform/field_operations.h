@@ -33,5 +33,9 @@ bool is_geometric(const Operation& operation);
 bool is_automatic(const Operation& operation);
 // Does what is drawn depend on the image's size? Fields that are to be cut at the same place must be of one size then.
 bool draws_by_size(const Operation& operation);
+// Are there values behind it, and no bytes: normalize, or to_dtype to another type than uint8?
+bool makes_values(const Operation& operation);
+// Does it write rectangles over the image?
+bool erases(const Operation& operation);
 
 }  // namespace feedline::transform
