@@ -22,6 +22,7 @@
 #include "decode/color.h"
 #include "decode/jpeg/baseline/baseline_decoder.h"
 #include "decode/jpeg/baseline/baseline_frame.h"
+#include "decode/jpeg/block_smoothing.h"
 #include "decode/jpeg/jpeg_memory.h"
 #include "decode/jpeg/jpeg_source.h"
 #include "decode/jpeg/jpeg_trap.h"
@@ -59,6 +60,7 @@ struct JpegDecoder::Session {
   std::span<const std::byte> bytes;
   memory::ByteBuffer scratch;
   JSAMPROW scratch_row = nullptr;
+  BlockSmoothing smoothing;
   bool created = false;
   bool ready = false;  // between a successful open() and the decode() that uses it up
   const baseline::Kernels* kernels = nullptr;
@@ -158,6 +160,7 @@ void JpegDecoder::Session::start(ColorMode mode) {
   else
     jpeg.out_color_space = jpeg.num_components == 3 ? JCS_RGB : JCS_CMYK;
   jpeg.dct_method = JDCT_ISLOW;
+  jpeg.do_block_smoothing = FALSE;  // BlockSmoothing does it
   jpeg.do_fancy_upsampling = TRUE;  // which also keeps libjpeg from merging upsampling with colour conversion
   jpeg.progress = multi_scan() ? &progress : nullptr;
   jpeg.input_iMCU_row = 0;  // for damage(): starting can fail before libjpeg clears the last image's
@@ -264,13 +267,17 @@ Result<void> JpegDecoder::Session::decode_by_libjpeg(const Box& region, ColorMod
       reinterpret_cast<JSAMPROW>(scratch.resize(static_cast<std::size_t>(row_pixels) * kMaxComponents).data());
 
   bool complete = true;
-  const bool finished = guarded([&] {
-    start(mode);
-    complete = !multi_scan() || every_scan_seen();
-    if (!complete) return;
-    read_rows(region, mode, out);
-    complete = rest_is_there();
-  });
+  bool finished = guarded([&] { start(mode); });
+  if (finished) complete = !multi_scan() || every_scan_seen();
+  if (finished && complete && BlockSmoothing::applies_to(jpeg)) {
+    smoothing.prepare(jpeg);
+    finished = guarded([&] { smoothing.apply(jpeg); });
+  }
+  if (finished && complete)
+    finished = guarded([&] {
+      read_rows(region, mode, out);
+      complete = rest_is_there();
+    });
   Result<void> result;
   if (!finished) result = damage(reason_of(trap));
   if (finished && !complete)
