@@ -40,7 +40,8 @@ ReadAheadMode read_ahead_mode() {
 
 std::unique_ptr<ReadAhead> ReadAhead::make(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan,
                                            ReadAheadMode mode) {
-  if (mode == ReadAheadMode::kNever || !format || format->storage() == nullptr) return nullptr;
+  if (mode == ReadAheadMode::kNever || !format || format->storage() == nullptr || format->most_pieces() == 0)
+    return nullptr;
   return std::unique_ptr<ReadAhead>(new ReadAhead(std::move(format), plan, mode));
 }
 
