@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "batch/batch_layout.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -13,6 +14,9 @@ std::size_t aligned(std::size_t bytes) {
   constexpr std::size_t kAlign = memory::Allocator::kAlignment;
   return (bytes + kAlign - 1) / kAlign * kAlign;
 }
+
+// A field whose rows have no elements takes memory too: its array points to a place of the batch, like any other.
+std::size_t room_of(std::size_t field_bytes) { return aligned(std::max<std::size_t>(field_bytes, 1)); }
 
 }  // namespace
 
@@ -31,7 +35,7 @@ BatchLayout::BatchLayout(Schema schema, std::uint64_t batch_size, std::optional<
     std::size_t field_bytes = 0;
     FEEDLINE_CHECK(!__builtin_mul_overflow(row_bytes, batch_size, &field_bytes));
     if (row_bytes > largest_row_) largest_ = i, largest_row_ = row_bytes;
-    bytes_ += aligned(field_bytes);
+    bytes_ += room_of(field_bytes);
   }
   classes_at_ = bytes_;
   if (targets_) bytes_ += aligned(batch_size * sizeof(std::int64_t));
@@ -44,7 +48,7 @@ BatchLayout::BatchLayout(const BatchLayout& filled, Schema schema, const std::ve
   FEEDLINE_CHECK(schema_.size() == filled.schema_.size() && made.size() == schema_.size());
   for (std::size_t i = 0; i < schema_.size(); ++i) {
     offsets_.push_back(made_bytes_);
-    if (made[i]) made_bytes_ += aligned(schema_[i].array.bytes() * batch_size_);
+    if (made[i]) made_bytes_ += room_of(schema_[i].array.bytes() * batch_size_);
   }
   for (std::size_t i = 0; i < schema_.size(); ++i)
     if (!made[i]) offsets_[i] = made_bytes_ + filled.offsets_[i];
