@@ -45,14 +45,16 @@ auto GuardedLoader::alone(F call) {
   return call();
 }
 
-Result<std::optional<Batch>> GuardedLoader::next() {
+Result<std::optional<Batch>> GuardedLoader::next(std::optional<std::uint64_t> run) {
   for (milliseconds wait = kFirstWait;; wait = std::min(2 * wait, kLongestWait)) {
     Batch batch;
     // Between two waits the mutex is free for close(); closing_ makes sure that close() gets it.
     const milliseconds this_wait = closing_ ? milliseconds{0} : wait;
-    auto polled = alone([&] {
+    auto polled = alone([&]() -> Result<Loader::Polled> {
+      if (run.value_or(run_) != run_ || is_over_) return Loader::Polled::kEnd;
       started_in_ = getpid();
       auto result = loader_.poll(this_wait, batch);
+      if (result && *result == Loader::Polled::kEnd) is_over_ = true;
       const auto errors = loader_.error_count();
       has_errors_ = errors && *errors > taken_;
       return result;
@@ -65,10 +67,12 @@ Result<std::optional<Batch>> GuardedLoader::next() {
   }
 }
 
-Result<void> GuardedLoader::start_epoch(const EpochOptions& options) {
-  return alone([&] {
+Result<std::uint64_t> GuardedLoader::start_epoch(const EpochOptions& options) {
+  return alone([&]() -> Result<std::uint64_t> {
     started_in_ = getpid();
-    return loader_.start_epoch(options);
+    if (auto started = loader_.start_epoch(options); !started) return std::unexpected(std::move(started).error());
+    is_over_ = false;
+    return ++run_;
   });
 }
 
@@ -89,7 +93,11 @@ std::uint64_t GuardedLoader::epoch() {
 }
 
 Result<void> GuardedLoader::restore(const LoaderState& state) {
-  return alone([&] { return loader_.restore(state); });
+  return alone([&] {
+    auto restored = loader_.restore(state);
+    if (restored) ++run_, is_over_ = true;
+    return restored;
+  });
 }
 
 Result<LoaderState> GuardedLoader::state() {

@@ -64,9 +64,9 @@ std::unique_ptr<GuardedLoader> make_given_loader(const Dataset& dataset, const G
   return std::make_unique<GuardedLoader>(unwrap(without_gil([&] { return dataset.given_loader(options); })));
 }
 
-// The arrays of the next batch, and the index of each row's sample; None: the epoch is over.
-nb::object next_arrays(GuardedLoader& self, bool torch, bool dlpack) {
-  const auto batch = unwrap(self.next());
+// The arrays of the next batch of a run; None: there is none.
+nb::object next_arrays(GuardedLoader& self, std::uint64_t run, bool torch, bool dlpack) {
+  const auto batch = unwrap(self.next(run));
   if (!batch) return nb::none();
   const auto& samples = batch->samples();
   self.last_samples.assign(samples.begin(), samples.end());
@@ -89,16 +89,19 @@ void bind_loader(nb::module_& module) {
       .def(
           "start_epoch",
           [](GuardedLoader& self, bool prepare_next, bool feeds_gpu) {
-            unwrap(self.start_epoch({.prepare_next = prepare_next, .feeds_gpu = feeds_gpu}));
+            return unwrap(self.start_epoch({.prepare_next = prepare_next, .feeds_gpu = feeds_gpu}));
           },
           "prepare_next"_a = true, "feeds_gpu"_a = false)
+      .def_prop_ro("run", &GuardedLoader::run)
       .def_prop_ro("rows_per_rank", [](GuardedLoader& self) { return unwrap(self.rows_per_rank()); })
       .def("set_epoch", &GuardedLoader::set_epoch, "epoch"_a)
       .def("give", &give, "indices"_a, "draws"_a)
       .def("end_giving", [](GuardedLoader& self) { unwrap(self.end_giving()); })
-      .def("next", [](GuardedLoader& self) { return unwrap(self.next()); })
-      .def("next_arrays", &next_arrays, "torch"_a, "dlpack"_a = false,
-           nb::sig("def next_arrays(self, torch: bool, dlpack: bool = False) -> list[typing.Any] | None"))
+      .def(
+          "next", [](GuardedLoader& self, std::optional<std::uint64_t> run) { return unwrap(self.next(run)); },
+          "run"_a = nb::none())
+      .def("next_arrays", &next_arrays, "run"_a, "torch"_a, "dlpack"_a = false,
+           nb::sig("def next_arrays(self, run: int, torch: bool, dlpack: bool = False) -> list[typing.Any] | None"))
       .def_prop_ro("last_samples", [](const GuardedLoader& self) { return self.last_samples; })
       .def_prop_ro("field_names", [](const GuardedLoader& self) { return field_names(self.schema()); })
       .def_prop_ro("has_errors", &GuardedLoader::has_errors)

@@ -104,13 +104,16 @@ class NativeIterator(SingleIterator):
             self._drawn_batches += 1
 
     def __next__(self) -> Any:
-        if self._is_alone:
+        if self._is_inherited():  # a thread that is not in this process may have held the lock
             return self._next()
-        course, began_s = self._course, time.monotonic()
-        try:
-            return self._next()
-        finally:
-            course.wait_s = (course.wait_s or 0.0) + time.monotonic() - began_s
+        with self._taking:
+            if self._is_alone:
+                return self._next()
+            course, began_s = self._course, time.monotonic()
+            try:
+                return self._next()
+            finally:
+                course.wait_s = (course.wait_s or 0.0) + time.monotonic() - began_s
 
     def _next(self) -> Any:
         if torch.autograd._profiler_enabled():

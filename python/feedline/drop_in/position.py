@@ -8,6 +8,7 @@ import itertools
 import logging
 import math
 import os
+import threading
 import types
 import weakref
 from collections.abc import Callable
@@ -34,6 +35,7 @@ NO_MORE: dict[str, Any] = {}
 class Position:
     """A mixin of the iterators: drawing indices, replaying them, counting what was delivered, bad samples."""
 
+    _taking: threading.RLock
     _course: Course
     _refills: RefillOrder | None
     _owner: int
@@ -54,6 +56,18 @@ class Position:
     _pin_memory: Any
     _pin_memory_device: Any
     _dataset: Any
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Position:
+        iterator = super().__new__(cls)
+        iterator._taking = threading.RLock()  # again by a dataset that asks its own iterator
+        return iterator
+
+    def __next__(self) -> Any:
+        """The next batch. Several threads may ask: each batch goes to one of them, and all get StopIteration."""
+        if self._is_inherited():  # a thread that is not in this process may have held the lock
+            return super().__next__()  # type: ignore[misc]
+        with self._taking:
+            return super().__next__()  # type: ignore[misc]
 
     def _open_epoch(self, loader: Any) -> None:
         self._owner = os.getpid()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import enum
 import importlib
@@ -290,17 +291,17 @@ class Loader:
         shown = [stats._tables()] if stats["batches"] else []
         return html_table.section(title, *shown, html_table.folded("plan", self.explain()))
 
-    def _next(self) -> tuple[Any, ...] | None:
+    def _next(self, run: int) -> tuple[Any, ...] | None:
         if _torch_profiles():
             profiler = sys.modules["torch.autograd.profiler"]
             with profiler.record_function("feedline.Loader.__next__"):
-                return self._next_batch()
-        return self._next_batch()
+                return self._next_batch(run)
+        return self._next_batch(run)
 
-    def _next_batch(self) -> tuple[Any, ...] | None:
+    def _next_batch(self, run: int) -> tuple[Any, ...] | None:
         engine = self._engine
         try:
-            arrays = engine.next_arrays(self._output is not Output.NUMPY, self._output is Output.DLPACK)
+            arrays = engine.next_arrays(run, self._output is not Output.NUMPY, self._output is Output.DLPACK)
         finally:
             if engine.has_errors:
                 self._log_bad_samples()
@@ -317,12 +318,17 @@ class Loader:
 
 
 class LoaderIterator(Iterator[tuple[Any, ...]]):
-    """One pass over a loader. After ``next()`` raised a :class:`DataError`, it goes on with the next batch."""
+    """One pass over a loader. After ``next()`` raised a :class:`DataError`, it goes on with the next batch.
+
+    Several threads may take batches from it: each batch goes to one of them, and all of them get StopIteration.
+    """
 
     def __init__(self, loader: Loader, epochs: float | None) -> None:
         self._loader = loader
         self._epochs_left = epochs or 1  # that are not begun
         self._open_end = epochs is None  # another iter() will follow, in all likelihood
+        self._run = 0  # the engine's number of the epoch that this iterator is in
+        self._starting = _thread.allocate_lock()  # one thread starts an epoch
         self._ended: str | None = None
         self._exhausted = False
 
@@ -330,19 +336,29 @@ class LoaderIterator(Iterator[tuple[Any, ...]]):
         if self._ended is not None:
             raise Error(self._ended)
         while not self._exhausted:
-            batch = self._loader._next()
+            run = self._run
+            batch = self._loader._next(run)
             if batch is not None:
                 return batch
+            self._follow(run)
+        raise StopIteration
+
+    def _follow(self, run: int) -> None:
+        """Starts the epoch that follows ``run``, if there is one and no other thread has."""
+        with self._starting:
+            if self._run != run or self._exhausted:
+                return
+            if self._loader._engine.run != run:
+                raise Error(self._ended or "iter() or load_state_dict() in another thread has ended this iterator")
             self._exhausted = self._epochs_left == 0
             if not self._exhausted:
                 self._start_epoch()
-        raise StopIteration
 
     def _start_epoch(self) -> None:
         self._epochs_left -= 1
         prepare_next = self._open_end or self._epochs_left > 0
         feeds_gpu = self._loader._on_gpu or (self._loader._output is not Output.NUMPY and _gpu_in_use())
-        self._loader._engine.start_epoch(prepare_next, feeds_gpu)
+        self._run = self._loader._engine.start_epoch(prepare_next, feeds_gpu)
 
     def __len__(self) -> int:
         return len(self._loader)
