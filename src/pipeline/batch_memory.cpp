@@ -29,7 +29,7 @@ BatchMemory::BatchMemory(const Recipe& recipe, const PipelinePlan& plan, std::sh
       allocator_(device_->allocator()),
       late_memory_(late_memory_of(*device_)),
       late_fields_(static_cast<std::size_t>(std::ranges::count_if(recipe.schema, &FieldSpec::is_late))),
-      items_(late_fields_ * plan.batch_size) {}
+      items_(late_fields_ * plan.most_rows) {}
 
 Result<void> BatchMemory::prepare() const {
   if (plan_.batch_bytes == 0) return {};
@@ -37,7 +37,7 @@ Result<void> BatchMemory::prepare() const {
 }
 
 Result<std::shared_ptr<Slot>> BatchMemory::take() {
-  auto slot = Slot::make(plan_.batch_size, prepares());
+  auto slot = Slot::make(plan_.most_rows, prepares());
   // always what the largest batch takes: blocks of one size go round, and pages that nobody writes cost nothing
   if (plan_.batch_bytes > 0) {
     FEEDLINE_TRY(slot->lease, memory::Lease::take(allocator_, plan_.batch_bytes));

@@ -22,6 +22,10 @@ constexpr std::uint32_t kStream = 0xFF000000u;
 constexpr std::uint64_t kMostRows = std::uint64_t{1} << 24;
 constexpr std::uint64_t kMostClasses = std::numeric_limits<std::int32_t>::max();
 
+// Of Beta(alpha, alpha). Below the first, every share is 0 or 1; above the second, 0.5 within 1e-5. Further out, the
+// methods that draw it (mixup.cpp) meet numbers that a double does not hold, and never accept one.
+constexpr double kLeastAlpha = 1e-9, kMostAlpha = 1e9;
+
 std::string shown(double value) {
   char digits[32];
   return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
@@ -42,9 +46,9 @@ std::string_view name_of(MixMode mode) {
 }
 
 Result<void> check_alpha(const char* name, double alpha) {
-  if (alpha >= 0 && std::isfinite(alpha)) return {};
-  return config_error(std::string("loader: ") + name + " is the alpha of Beta(alpha, alpha), 0 or above, got " +
-                      shown(alpha));
+  if (alpha == 0 || (alpha >= kLeastAlpha && alpha <= kMostAlpha)) return {};
+  return config_error(std::string("loader: ") + name + " is the alpha of Beta(alpha, alpha): 0, or from " +
+                      shown(kLeastAlpha) + " to " + shown(kMostAlpha) + ", got " + shown(alpha));
 }
 
 Result<void> check_share(const char* name, double value) {

@@ -59,9 +59,9 @@ std::vector<std::shared_ptr<const cache::CachedStorage>> cached_storages(const R
 }  // namespace
 
 Result<void> share_memory(const Recipe& recipe, std::uint64_t asked_for, PipelinePlan& plan) {
-  plan.late_bytes = late_bytes_of(recipe, plan.batch_size, kUnknownRowBytes);
+  plan.late_bytes = late_bytes_of(recipe, plan.most_rows, kUnknownRowBytes);
   const std::uint64_t each = std::max<std::uint64_t>(plan.batch_bytes + plan.late_bytes, 1);
-  const std::uint64_t needed = plan.batch_bytes + late_bytes_of(recipe, plan.batch_size, 0);
+  const std::uint64_t needed = plan.batch_bytes + late_bytes_of(recipe, plan.most_rows, 0);
   plan.late_is_guess = plan.batch_bytes + plan.late_bytes > needed;
   const bool given = asked_for > 0;
   plan.memory_budget =

@@ -21,6 +21,8 @@ namespace {
 
 // More threads than this are a mistake, not a wish.
 constexpr int kMaxThreads = 1024;
+// Nor are more samples than this a batch: positions of an epoch are counted in 64 bits, in multiples of a batch.
+constexpr std::uint64_t kMostOfAllRanks = std::uint64_t{1} << 48;
 
 Result<void> check_options(const LoaderOptions& options) {
   if (options.batch_size == 0 && options.max_tokens == 0) return config_error("loader: batch_size must be at least 1");
@@ -31,6 +33,9 @@ Result<void> check_options(const LoaderOptions& options) {
   if (options.rank >= options.world_size)
     return config_error("loader: rank must be below world_size=" + std::to_string(options.world_size) + ", got " +
                         std::to_string(options.rank));
+  if (options.batch_size > kMostOfAllRanks / options.world_size)
+    return config_error("loader: batch_size=" + std::to_string(options.batch_size) + " on each of " +
+                        std::to_string(options.world_size) + " ranks is more than 2^48 samples; lower batch_size");
   if (options.timeout.count() < 0) return config_error("loader: timeout must not be negative");
   return {};
 }
@@ -56,13 +61,18 @@ Result<void> check_repeat(const plan::OrderConfig& order, const LoaderOptions& o
   return {};
 }
 
+// Samples that an epoch delivers, over all ranks; those that padding repeats are not counted.
+std::uint64_t positions_of(const plan::OrderConfig& order) {
+  return order.mixture ? order.mixture->samples : order.size;
+}
+
 Result<plan::OrderConfig> order_config(const Recipe& recipe, const LoaderOptions& options) {
   plan::OrderConfig order;
   order.size = recipe.format->size();
   order.shuffle = options.shuffle;
   order.seed = options.seed;
   order.mixture = recipe.mixture;
-  const std::uint64_t positions = order.mixture ? order.mixture->samples : order.size;
+  const std::uint64_t positions = positions_of(order);
   if (positions < options.world_size)
     return config_error("loader: world_size=" + std::to_string(options.world_size) + " is more than the " +
                         std::to_string(positions) + " samples of an epoch: a rank would have none");
@@ -104,20 +114,29 @@ Result<std::shared_ptr<const batch::BatchLayout>> layout_of(Schema schema, std::
                                                     plan.finishing ? plan.finishing->extra_bytes(rows) : 0);
 }
 
+// Rows of a batch that is cut to `rows`, at most. The caller of a loader whose order is given may repeat samples.
+std::uint64_t most_rows_of(std::uint64_t rows, const PipelinePlan& plan) {
+  if (plan.is_given) return rows;
+  return std::min(rows, (positions_of(plan.order) + plan.world_size - 1) / plan.world_size);
+}
+
 // Which shapes batches have, and what the largest takes.
 Result<void> lay_out(const Recipe& recipe, std::uint64_t batch_size, PipelinePlan& plan) {
   if (!plan.order.buckets) {
     plan.batch_size = batch_size;
-    FEEDLINE_TRY(auto layout, layout_of(plan.mix ? plan.mix->schema() : longest_schema(recipe), batch_size, plan));
+    plan.most_rows = most_rows_of(batch_size, plan);
+    FEEDLINE_TRY(auto layout, layout_of(plan.mix ? plan.mix->schema() : longest_schema(recipe), plan.most_rows, plan));
     plan.batch_bytes = layout->bytes();
     if (!recipe.ragged) plan.layouts.push_back(std::move(layout));
     return {};
   }
-  plan.batch_size = 0;
+  plan.batch_size = plan.most_rows = 0;
   for (const Bucket& bucket : plan.order.buckets->all()) {
     const std::uint64_t rows = bucket.rows / plan.world_size;
-    FEEDLINE_TRY(auto layout, layout_of(schema_of_length(recipe, bucket.bound), rows, plan));
+    const std::uint64_t most_rows = most_rows_of(rows, plan);
+    FEEDLINE_TRY(auto layout, layout_of(schema_of_length(recipe, bucket.bound), most_rows, plan));
     plan.batch_size = std::max(plan.batch_size, rows);
+    plan.most_rows = std::max(plan.most_rows, most_rows);
     plan.batch_bytes = std::max<std::uint64_t>(plan.batch_bytes, layout->bytes());
     plan.layouts.push_back(std::move(layout));
   }

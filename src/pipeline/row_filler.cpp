@@ -20,10 +20,10 @@ PlanRow place_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch) {
 
 }  // namespace
 
-std::uint64_t RowFiller::grain(const Recipe& recipe, std::uint64_t batch_size, int threads) {
+std::uint64_t RowFiller::grain(const Recipe& recipe, std::uint64_t most_rows, int threads) {
   if (recipe.mapping && recipe.rows) return 1;  // a call for each
   const std::uint64_t of_format = std::max<std::uint64_t>(recipe.format->grain(), 1);
-  const bool has_two_for_each = batch_size >= kImagesInTurn * static_cast<std::uint64_t>(threads);
+  const bool has_two_for_each = most_rows >= kImagesInTurn * static_cast<std::uint64_t>(threads);
   return SampleLoader::takes_turns(recipe) && of_format == 1 && has_two_for_each ? kImagesInTurn : of_format;
 }
 

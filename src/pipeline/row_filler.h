@@ -41,7 +41,7 @@ class RowFiller {
 
   // Most rows of a ticket: the format's grain, or two images where a batch has enough of them that no thread is left
   // without, because JPEGs are decoded two by two.
-  static std::uint64_t grain(const Recipe& recipe, std::uint64_t batch_size, int threads);
+  static std::uint64_t grain(const Recipe& recipe, std::uint64_t most_rows, int threads);
 
  private:
   bool fill_all(const Ticket& ticket);
