@@ -2,7 +2,12 @@
 #include "arrays.h"
 
 #include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "dlpack.h"
 #include "gil.h"
@@ -17,6 +22,22 @@ nb::capsule capsule_of(std::shared_ptr<void> memory) {
   nb::capsule capsule(held.get(), [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); });
   held.release();
   return capsule;
+}
+
+// The numbers of a bfloat16 array, which NumPy has no dtype for, as float32: the upper half of whose bits they are.
+nb::object widened(const ArrayView& view, const std::size_t* extents) {
+  const std::size_t count = view.spec.bytes() / sizeof(std::uint16_t);
+  auto values = std::make_shared<std::vector<float>>(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, static_cast<const std::byte*>(view.data) + i * sizeof bits, sizeof bits);
+    (*values)[i] = std::bit_cast<float>(std::uint32_t{bits} << 16);
+  }
+  float* const data = values->data();
+  return nb::cast(
+      nb::ndarray<nb::numpy, nb::device::cpu>(data, view.spec.shape.dims(), extents, capsule_of(std::move(values)),
+                                              nullptr, dlpack_dtype(DType::kFloat32)),
+      nb::rv_policy::reference);
 }
 
 }  // namespace
@@ -56,6 +77,7 @@ nb::object to_array(const ArrayView& view, std::shared_ptr<void> memory, Framewo
   std::array<std::size_t, Shape::kMaxDims> extents{};
   const Shape& shape = view.spec.shape;
   for (std::size_t i = 0; i < shape.dims(); ++i) extents[i] = static_cast<std::size_t>(shape[i]);
+  if (view.spec.dtype == DType::kBfloat16) return widened(view, extents.data());
   return nb::cast(
       nb::ndarray<nb::numpy, nb::device::cpu>(view.data, shape.dims(), extents.data(), capsule_of(std::move(memory)),
                                               nullptr, dlpack_dtype(view.spec.dtype)),

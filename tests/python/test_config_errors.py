@@ -333,7 +333,7 @@ def test_single_images(folder: pathlib.Path) -> None:
             feedline.decode_image(data, box)  # type: ignore[arg-type]
     with pytest.raises(feedline.ConfigError, match="mode"):
         feedline.decode_image(data, mode="HSV")
-    with pytest.raises(TypeError):
+    with pytest.raises(feedline.ConfigError, match="data must be bytes"):
         feedline.decode_image("text")  # type: ignore[arg-type]
     pixels = feedline.decode_image(data)
     assert feedline.resize_image(pixels[:, :, 0], (5, 7)).shape == (5, 7)

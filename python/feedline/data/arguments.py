@@ -12,7 +12,7 @@ import numbers
 import operator
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .. import _engine
@@ -50,6 +50,14 @@ def real(where: str, name: str, value: Any) -> float:
     if not is_number or not math.isfinite(value):
         raise ConfigError(f"{where}: {name} must be a finite number, not {value!r}")
     return float(value)
+
+
+def path_text(where: str, name: str, value: Any) -> str:
+    """A path, as text."""
+    path = os.fspath(value) if isinstance(value, str | os.PathLike) else value
+    if not isinstance(path, str) or not path:
+        raise ConfigError(f"{where}: {name} must be a path, not {value!r}")
+    return path
 
 
 def flag(where: str, name: str, value: Any, or_word: str | None = None) -> bool:
@@ -116,9 +124,9 @@ def interpolation(where: str, value: Any) -> str:
     elif not isinstance(value, str):
         word = getattr(value, "value", value)
     word = word.lower() if isinstance(word, str) else word
-    if word == "nearest-exact":  # on PIL images torchvision does the same for both
+    if isinstance(word, str) and word == "nearest-exact":  # on PIL images torchvision does the same for both
         word = "nearest"
-    if word not in _INTERPOLATIONS:
+    if not isinstance(word, str) or word not in _INTERPOLATIONS:
         raise ConfigError(f"{where}: interpolation must be one of {', '.join(_INTERPOLATIONS)}, not {value!r}")
     return str(word)
 
@@ -126,14 +134,14 @@ def interpolation(where: str, value: Any) -> str:
 def padding_mode(where: str, value: Any) -> str:
     """torchvision's four words."""
     modes = ("constant", "edge", "reflect", "symmetric")
-    if value not in modes:
+    if not isinstance(value, str) or value not in modes:
         raise ConfigError(f"{where}: padding_mode must be one of {', '.join(modes)}, not {value!r}")
     return str(value)
 
 
 def refuse_aliased(where: str, antialias: Any) -> None:
     """Only Pillow's filters exist here, and those always antialias."""
-    if antialias not in (True, None):
+    if antialias is not True and antialias is not None:
         raise ConfigError(f"{where}: antialias={antialias!r} is not possible: Pillow's filters always antialias")
 
 
@@ -260,7 +268,8 @@ def field_names(where: str, fields: Any) -> list[str]:
 
 def field_specs(where: str, fields: Any) -> list[str]:
     """None is a format's own fields; else a sequence of specs, or a str with spaces between them."""
-    specs = [] if fields is None else fields.split() if isinstance(fields, str) else list(fields)
+    specs = [] if fields is None else fields.split() if isinstance(fields, str) else fields
+    specs = list(specs) if is_sequence(specs) or isinstance(specs, Iterable) else [specs]
     if not all(isinstance(spec, str) for spec in specs):
         raise ConfigError(f'{where}: fields must be one spec per field, such as ("jpg;png", "cls"), not {fields!r}')
     return specs
@@ -268,7 +277,7 @@ def field_specs(where: str, fields: Any) -> list[str]:
 
 def choice(where: str, name: str, value: Any, words: Sequence[str]) -> str:
     """One of ``words``."""
-    if value not in words:
+    if not isinstance(value, str) or value not in words:
         raise ConfigError(f"{where}: {name} must be one of {', '.join(map(repr, words))}, not {value!r}")
     return str(value)
 
@@ -293,9 +302,7 @@ def output_path(where: str, name: str, value: Any, *, urls: bool = False) -> str
 
     Nothing is made on the way: a folder that is missing is a mistyped one more often than not.
     """
-    path = os.fspath(value) if isinstance(value, str | os.PathLike) else value
-    if not isinstance(path, str) or not path:
-        raise ConfigError(f"{where}: {name} must be a path as text, not {value!r}")
+    path = path_text(where, name, value)
     scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path)
     if scheme and urls:
         try:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from .. import _engine
 from .augmentations import Augmentations
+from .recorded_calls import Recorded, made_by
 
 
-class Chain(Augmentations):
+class Chain(Recorded, Augmentations):
     """A list of operations that belongs to no dataset yet. Immutable: every operation returns a new chain.
 
     It has the operations on images that a :class:`Dataset` has, with the same arguments, which are checked at the call.
@@ -35,4 +36,4 @@ class Chain(Augmentations):
 
 def chain() -> Chain:
     """An empty chain: ``feedline.chain().random_resized_crop(96).random_horizontal_flip()``."""
-    return Chain(_engine.GivenFiles("chain").dataset)
+    return made_by(Chain(_engine.GivenFiles("chain").dataset), "data.chain:chain")

@@ -8,7 +8,7 @@ import operator
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from .. import _engine
 from .._engine import Inspection
@@ -22,6 +22,8 @@ from .facts import DecodeLimit, Drawn, FieldSpec
 from .loader_options import LoaderOptions
 from .operations import Fields
 from .parts import Parts
+from .recorded_calls import Recorded
+from .rows import HeldTensor
 from .targets import Targets
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 Origin = tuple[str, str, list[str], str, str, bool]
 
 
-class Dataset(Targets, Augmentations, Parts):
+class Dataset(Recorded, Targets, Augmentations, Parts):
     """Samples and the operations on their images. Immutable: every operation returns a new dataset, cheap to make.
 
     Operations have torchvision's names, arguments, defaults and sampling rules, and the pixels of Pillow. A wrong
@@ -44,7 +46,8 @@ class Dataset(Targets, Augmentations, Parts):
     v2's rules: see :meth:`boxes`.
 
     ``ds[i]`` is one transformed sample, as a named tuple of NumPy arrays and numbers, drawn as in epoch 0 of a loader
-    with seed 0; of its own length, where samples have different ones. Where a loader of torch's kind reads it, its
+    with seed 0; of its own length, where samples have different ones. ``ds[a:b]`` is a
+    :meth:`subset`. Where a loader of torch's kind reads it, its
     random operations draw from torch's generator instead, other numbers in every epoch: see docs/reproducibility.md.
     """
 
@@ -52,10 +55,16 @@ class Dataset(Targets, Augmentations, Parts):
         self._engine = engine
         self._origin = origin
         self._chain = chain  # of map()
+        self._held: tuple[HeldTensor, ...] = ()  # of arrays()
         self._same_draws = 0  # samples that ds[i] gave as of epoch 0
 
     def _with(self, engine: _engine.Dataset) -> Dataset:
-        return Dataset(engine, self._origin, self._chain)
+        dataset = Dataset(engine, self._origin, self._chain)
+        dataset._held = self._held
+        return dataset
+
+    def _proof(self) -> str:
+        return self.fingerprint
 
     # ---- operations besides those on images ----
 
@@ -218,7 +227,9 @@ class Dataset(Targets, Augmentations, Parts):
 
         behind = len(self._engine.operations())
         chain = mapping.added(self._chain, fn, fields, processes, seeded, behind)
-        return Dataset(_engine.map(self._engine, chain), self._origin, chain)
+        dataset = Dataset(_engine.map(self._engine, chain), self._origin, chain)
+        dataset._held = self._held
+        return dataset
 
     def windows(self, window: int, **options: Any) -> Dataset:
         """Windows of fixed length of a dataset of tokens (LitData's, for its TokensLoader), across its documents.
@@ -307,7 +318,13 @@ class Dataset(Targets, Augmentations, Parts):
 
     # ---- single samples ----
 
-    def __getitem__(self, index: SupportsIndex) -> tuple[Any, ...]:
+    @overload
+    def __getitem__(self, index: slice) -> Dataset: ...
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> tuple[Any, ...]: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> tuple[Any, ...] | Dataset:
+        if isinstance(index, slice):
+            return self.subset(range(*index.indices(len(self))))
         if not self._is_random:
             return self.sample(index)
         if draws.wanted():
@@ -346,14 +363,26 @@ class Dataset(Targets, Augmentations, Parts):
             output: ``"numpy"``, ``"torch"`` or ``"tv_tensors"``, as :meth:`loader` has it, of arrays.
         """
         word = arguments.choice("sample", "output", output, ("numpy", "torch", "tv_tensors"))
+        for held in self._held:
+            held.check()
         rows = self._engine.sample(self._index(index), *_seed_and_epoch("sample", seed, epoch))
         names = [name for name, _ in rows]
         values = [_plain(value) for _, value in rows]  # a field without extents is a number
         if word != "numpy":
             values = [_tensor(value) for value in values]
+            values = self._with_own_dtypes(names, values)
         if word == "tv_tensors":
             values = Wrapper("sample", self._engine.roles()).sample(names, values)
         return batches.named(names, values)
+
+    def _with_own_dtypes(self, names: list[str], values: list[Any]) -> list[Any]:
+        """Tensors of bfloat16, which came as NumPy's float32, in their own dtype. Only arrays() has fields of it."""
+        if not any(held.is_bfloat16 for held in self._held):
+            return values
+        import torch
+
+        narrow = {name for name, spec in self.schema.items() if spec.dtype == "bfloat16"}
+        return [v.to(torch.bfloat16) if name in narrow else v for name, v in zip(names, values, strict=True)]
 
     def draw(self, index: SupportsIndex, *, seed: int = 0, epoch: int = 0) -> list[Drawn]:
         """What the operations decide for a sample, without decoding it."""
@@ -558,7 +587,10 @@ class Dataset(Targets, Augmentations, Parts):
             mix_mode=mix_mode,
             partner=partner,
         )
-        return options.make_loader(self._engine)
+        loader = options.make_loader(self._engine)
+        if self._held:
+            loader._held = self._held
+        return loader
 
 
 def _seed_and_epoch(where: str, seed: int, epoch: int) -> tuple[int, int]:

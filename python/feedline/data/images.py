@@ -35,7 +35,17 @@ def image_info(data: Buffer) -> ImageInfo:
 
     ``data`` is bytes or any other contiguous buffer. Raises DataError when Feedline does not decode such.
     """
+    _require_buffer("image_info", data)
     return ImageInfo(*_engine.image_info(data))
+
+
+def _require_buffer(where: str, data: Any) -> None:
+    try:
+        is_contiguous = memoryview(data).contiguous
+    except TypeError:
+        raise ConfigError(f"{where}: data must be bytes or another buffer, not {type(data).__name__}") from None
+    if not is_contiguous:
+        raise ConfigError(f"{where}: data must be a contiguous buffer; copy it with bytes(data)")
 
 
 def decode_image(
@@ -61,6 +71,7 @@ def decode_image(
         arguments.choice(where, "mode", mode, ("RGB", "L")),
         arguments.flag(where, "apply_exif_orientation", apply_exif_orientation),
     )
+    _require_buffer(where, data)
     if box is None:
         return _engine.decode_image(data, None, word, turned)
     if not arguments.is_sequence(box) or len(box) != 4:

@@ -18,6 +18,7 @@ from . import arguments
 
 _WHERE = "loader"
 _BIG = 2**63 - 1
+_LONGEST_S = 10.0**9  # of a timeout, which is years
 
 
 class LoaderOptions(NamedTuple):
@@ -96,7 +97,7 @@ class LoaderOptions(NamedTuple):
         max_tokens = 0 if self.max_tokens is None else _count("max_tokens", self.max_tokens)
         if self.batch_size is None and max_tokens == 0:
             raise ConfigError("loader: give batch_size, or buckets and max_tokens")
-        by_shards = self.shuffle == "shards"
+        by_shards = isinstance(self.shuffle, str) and self.shuffle == "shards"
         return _engine.make_loader(
             dataset,
             batch_size=0 if self.batch_size is None else _count("batch_size", self.batch_size),
@@ -145,7 +146,7 @@ def _count(name: str, value: Any) -> int:
 
 
 def _thread_count(num_workers: int | str) -> int:
-    if num_workers == "auto":
+    if isinstance(num_workers, str) and num_workers == "auto":
         return 0  # the engine's word for it
     # how many there may be is the engine's to say; its int has 32 bits
     count = arguments.integer(_WHERE, 'num_workers (or "auto")', num_workers, low=-(2**31), high=2**31 - 1)
@@ -163,11 +164,11 @@ def _milliseconds(timeout: float | None) -> int:
     seconds = arguments.real(_WHERE, "timeout", timeout)
     if seconds <= 0:
         raise ConfigError(f"loader: timeout must be a positive number of seconds or None, not {timeout!r}")
-    return max(1, round(seconds * 1000))
+    return max(1, round(min(seconds, _LONGEST_S) * 1000))
 
 
 def _epoch_count(epochs: float | None) -> float | None:
-    if epochs is None or epochs == math.inf:
+    if epochs is None or (isinstance(epochs, float) and epochs == math.inf):
         return epochs
     return arguments.integer(_WHERE, "epochs (or math.inf)", epochs, low=1, high=_BIG)
 

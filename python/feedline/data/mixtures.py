@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from .. import _engine
 from ..errors import ConfigError
-from . import arguments
+from . import arguments, recorded_calls
 from .dataset import Dataset
 
 
@@ -49,6 +49,8 @@ def mix(
                 f"{where}: item {i} of the list is a {type(part).__name__}, not a feedline.Dataset; "
                 "feedline.open(...), feedline.arrays(...) and feedline.tokens(...) give one"
             )
+    if weights is not None and not arguments.is_sequence(weights):
+        raise ConfigError(f"{where}: weights must be one number for each dataset, or None, not {weights!r}")
     shares = [] if weights is None else [arguments.real(where, "a weight", weight) for weight in weights]
     if weights is not None and not shares:
         raise ConfigError(f"{where}: weights is empty; give one for each dataset, or None")
@@ -58,4 +60,7 @@ def mix(
             raise ConfigError(f"{where}: give until or samples, not both")
     count = 0 if samples is None else arguments.integer(where, "samples", samples, low=1, high=2**48)
     engine = _engine.mix([part._engine for part in parts], shares, until or "samples", count)
-    return Dataset(engine, (engine.source, "mix", [], "", "error", False))
+    dataset = Dataset(engine, (engine.source, "mix", [], "", "error", False))
+    dataset._held = tuple(held for part in parts for held in part._held)
+    options = {"weights": shares or None, "until": until, "samples": samples}
+    return recorded_calls.made_by(dataset, "data.mixtures:mix", (parts,), options)

@@ -14,6 +14,7 @@ from .. import _engine
 from .._engine import Dataset as EngineDataset
 from ..errors import ConfigError
 from . import arguments
+from .recorded_calls import Call
 
 _LABELS = ("label", "labels", "cls", "target", "targets", "y")  # what by_class=True looks for, in this order
 _NEAR = 10_000  # keys among which one is looked for that may have been meant
@@ -26,6 +27,7 @@ class Parts:
     """The parts of a :class:`Dataset`, which has these methods."""
 
     _engine: EngineDataset
+    _calls: tuple[Call, ...]
 
     def _with(self, engine: EngineDataset) -> Self:
         raise NotImplementedError
@@ -63,7 +65,13 @@ class Parts:
         counts = _counts(parts, len(self._engine))
         number = arguments.integer("split", "seed", seed, low=0, high=2**64 - 1)
         classes = _classes(self._engine, by_class)
-        return tuple(self._with(part) for part in _engine.split(self._engine, counts, number, classes))
+        made = tuple(self._with(part) for part in _engine.split(self._engine, counts, number, classes))
+        for i, part in enumerate(made):  # with the classes, which need not be read again
+            part._calls = (
+                *self._calls,
+                Call("split", tuple(counts), {"seed": number, "by_class": classes or False}, i),
+            )
+        return made
 
     def subset(self, indices: Iterable[Any] | None = None, *, keys: KeyFunction | Iterable[str] | None = None) -> Self:
         """The samples at ``indices``, or called ``keys``, in their order: ``dataset.subset(range(1000))``.
@@ -89,7 +97,9 @@ class Parts:
         if (indices is None) == (keys is None):
             raise ConfigError("subset: give indices or keys")
         positions = _called(self._engine, keys) if keys is not None else _positions(indices, len(self._engine))
-        return self._with(_engine.subset(self._engine, positions))
+        part = self._with(_engine.subset(self._engine, positions))
+        part._calls = (*self._calls, Call("subset", (positions,), {}))
+        return part
 
 
 def _counts(parts: Sequence[Any], size: int) -> list[int]:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 
 from .. import _engine
+from ..errors import ConfigError
 from . import arguments
 from .dataset import Dataset
 from .sources import open
@@ -45,6 +46,10 @@ def pack_pixels(
         DataError: a sample is damaged, in any of its fields; those before it are in ``PATH.filling``.
         StorageError: the file cannot be written, such as when the disk is full or the keys may not write to the bucket.
     """
+    if not isinstance(dataset, Dataset):
+        raise ConfigError(
+            f"pack_pixels: dataset must be a feedline.Dataset, not {dataset!r}; feedline.open() gives one"
+        )
     given = arguments.output_path("pack_pixels", "path", path, urls=True)
     if "://" not in given:
         return _fill(dataset, os.path.abspath(given), num_workers, progress)

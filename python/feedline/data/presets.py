@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from os import PathLike, fspath
 from typing import Any, NamedTuple
 
-from . import sources
+from . import arguments, sources
 from .chain import Chain, chain
 from .dataset import Dataset
 from .images import IMAGENET_MEAN, IMAGENET_STD
@@ -149,6 +149,8 @@ def simclr(source: Source, *, size: int = 224, strength: float = 1.0, batch_size
     Raises:
         ConfigError: as for :func:`imagenet_train`.
     """
+    strength = arguments.real("simclr", "strength", strength)
+    size = arguments.integer("simclr", "size", size, low=1)
     jitter = chain().color_jitter(0.8 * strength, 0.8 * strength, 0.8 * strength, 0.2 * strength)
     kernel = size // 10 // 2 * 2 + 1
     view = (
@@ -201,7 +203,7 @@ def dino(
     return Preset(train.normalize(IMAGENET_MEAN, IMAGENET_STD), options)
 
 
-def detection(source: Dataset, *, batch_size: int = 4) -> Preset:
+def detection(source: Source, *, batch_size: int = 4) -> Preset:
     """torchvision's SSD training: images, boxes and what belongs to them as lists, images float32 from 0 to 1.
 
     From ``references/detection/presets.py``, ``data_augmentation="ssd"``: photometric distortion, zooming out (filled
@@ -215,7 +217,7 @@ def detection(source: Dataset, *, batch_size: int = 4) -> Preset:
     Raises:
         ConfigError: it has no boxes.
     """
-    train = source.random_photometric_distort().random_zoom_out(fill=(123, 117, 104)).random_iou_crop()
+    train = _opened(source).random_photometric_distort().random_zoom_out(fill=(123, 117, 104)).random_iou_crop()
     train = train.random_horizontal_flip().sanitize_bounding_boxes().to_dtype("float32", scale=True).collate("list")
     return Preset(train, {"batch_size": batch_size, "shuffle": True})
 
@@ -249,8 +251,8 @@ def llm_pretraining(
         ConfigError: as :func:`feedline.tokens` does.
         StorageError: a file cannot be opened.
     """
-    files = [source] if isinstance(source, str | PathLike) else source
-    if dtype is None and not all(fspath(file).endswith(".npy") for file in files):
+    files = [source] if isinstance(source, str | PathLike) or not isinstance(source, Sequence) else source
+    if dtype is None and not all(isinstance(file, str | PathLike) and fspath(file).endswith(".npy") for file in files):
         dtype = "uint16"
     train = tokens(source, window=window, dtype=dtype, stride=stride, separator=separator)
     return Preset(train, {"batch_size": batch_size, "shuffle": True, "drop_last": True})

@@ -117,9 +117,9 @@ class RandomOperations(Geometry):
                 arguments.field_names(where, fields),
                 arguments.real(where, "probability", probability),
                 (arguments.real(where, "min_area", min_area), arguments.real(where, "max_area", max_area)),
-                (least, arguments.real(where, "max_aspect", max_aspect) if max_aspect else 1 / least),
+                (least, arguments.real(where, "max_aspect", max_aspect) if max_aspect is not None else 1 / least),
                 arguments.choice(where, "mode", mode, _MODES),
-                (fewest, arguments.integer(where, "max_count", max_count) if max_count else fewest),
+                (fewest, arguments.integer(where, "max_count", max_count) if max_count is not None else fewest),
             )
         )
 

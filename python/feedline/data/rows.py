@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import ConfigError
@@ -21,6 +21,63 @@ def of_field(name: str, field: Any, kind: str) -> _Row:
         return (*_of_array(name, field), kind)
     *described, _offsets, _pad = _of_array(name, field.values)
     return (*described, field.offsets, field.pad, kind)
+
+
+class HeldTensor:
+    """A torch tensor whose memory the engine reads.
+
+    ``data`` is an alias with a storage that its owner's ``.data =``, ``.half()`` and ``.set_()`` do not change. Its
+    storage is not resizable, because NumPy has a view of it. ``share_memory_()`` still moves it: :meth:`check`.
+    """
+
+    def __init__(self, name: str, tensor: Any) -> None:
+        self.name = name
+        self.data = tensor.detach()
+        self._view = _numpy_view(self.data)
+        self.address = self.data.data_ptr()
+
+    @property
+    def is_bfloat16(self) -> bool:
+        return str(self.data.dtype) == "torch.bfloat16"
+
+    def check(self) -> None:
+        """ConfigError if the tensor's memory has moved since."""
+        if self.data.data_ptr() != self.address:
+            raise ConfigError(
+                f"arrays: the tensor {self.name!r} was moved to other memory after feedline.arrays() (share_memory_() "
+                "and sending it to another process do that); call feedline.arrays() again, after that"
+            )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By value: torch's own pickling would move the tensor to shared memory."""
+        return _tensor_of, (self._view, str(self.data.dtype).removeprefix("torch."), tuple(self.data.shape))
+
+
+def _numpy_view(tensor: Any) -> Any:
+    """Its bytes or numbers as a NumPy array over the same memory."""
+    import torch
+
+    integers = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return tensor.view(integers.get(tensor.element_size(), tensor.dtype)).numpy()
+
+
+def _tensor_of(view: Any, dtype: str, shape: tuple[int, ...]) -> Any:
+    import torch
+
+    return torch.from_numpy(view.copy()).view(getattr(torch, dtype)).reshape(shape)
+
+
+def held_in(described: Iterable[_Row]) -> tuple[HeldTensor, ...]:
+    """The tensors among the owners of described arrays."""
+    return tuple(row[1] for row in described if isinstance(row[1], HeldTensor))
+
+
+def by_value(value: Any, described: _Row) -> Any:
+    """An argument of ``arrays()`` as pickle is to store it: tensors by their values."""
+    owner = described[1]
+    if not isinstance(owner, HeldTensor):
+        return value
+    return Ragged(owner, value.offsets, value.pad) if isinstance(value, Ragged) else owner
 
 
 def kinds_of(specs: Any, names: Sequence[str]) -> dict[str, str]:
@@ -70,8 +127,9 @@ def _of_tensor(name: str, tensor: Any) -> _Array:
     strides = [stride * size for stride in tensor.stride()]
     _require_dense(name, tensor.shape, strides, size)
     dtype = str(tensor.dtype).removeprefix("torch.")
+    held = HeldTensor(name, tensor)
     extents = list(tensor.shape[1:])
-    return name, tensor, tensor.data_ptr(), tensor.shape[0], strides[0], dtype, extents, None, b""
+    return name, held, held.address, tensor.shape[0], strides[0], dtype, extents, None, b""
 
 
 def _require_rows(name: str, shape: Sequence[int]) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypedDict
 
 from .. import _engine
 from ..errors import ConfigError, StorageError
-from . import arguments, rows, token_chunks
+from . import arguments, recorded_calls, rows, token_chunks
 from .dataset import Dataset
 
 _Path = str | os.PathLike[str]
@@ -47,6 +47,7 @@ def arrays(*, fields: str | Sequence[str] | Any = None, **arrays: Any) -> Datase
             batch. Of bool, integers up to 64 bits, or floats of 16, 32 or 64 bits; shape (rows, ...), at most six
             extents. The elements of a row must follow each other; rows may lie in any distance. What
             :func:`ragged` gives is a field whose samples have different lengths, and one more, ``NAME_length``.
+            Tensors may be of bfloat16; NumPy has no such dtype, so as NumPy arrays their rows are float32.
 
     Nothing is copied but the rows of a batch, so what you write into an array shows in batches that are made later.
 
@@ -58,7 +59,10 @@ def arrays(*, fields: str | Sequence[str] | Any = None, **arrays: Any) -> Datase
         arrays, fields = {"fields": fields, **arrays}, None
     kinds = rows.kinds_of(fields, list(arrays))
     described = [rows.of_field(name, array, kinds[name]) for name, array in arrays.items()]
-    return Dataset(_engine.arrays(described), ("arrays", "arrays", [], "", "error", False))
+    dataset = Dataset(_engine.arrays(described), ("arrays", "arrays", [], "", "error", False))
+    dataset._held = rows.held_in(described)
+    values = {name: rows.by_value(array, row) for (name, array), row in zip(arrays.items(), described, strict=True)}
+    return recorded_calls.made_by(dataset, "data.sequences:arrays", options={"fields": fields, **values})
 
 
 def tokens(
@@ -117,12 +121,14 @@ def tokens(
         StorageError: a file cannot be opened.
         DataError: ``check`` found a token outside the vocabulary.
     """
+    given = dict(locals())
     where = "tokens"
-    if check and vocabulary is None:
+    if arguments.flag(where, "check", check) and vocabulary is None:
         raise ConfigError("tokens: check=True needs the vocabulary, the number of different tokens")
-    paths = [source] if isinstance(source, str | os.PathLike) else list(source)
+    given_paths = list(source) if isinstance(source, Iterable) and not isinstance(source, str | bytes) else [source]
+    paths = [arguments.path_text(where, "source", path) for path in given_paths]
     wanted = None if dtype is None else arguments.array_dtype(where, dtype)
-    found = [file for path in paths for file in _token_files(os.fspath(path), wanted)]
+    found = [file for path in paths for file in _token_files(path, wanted)]
     stored = {name for _, _, name in found}
     if len(stored) > 1:
         raise ConfigError(f"tokens: the files have different dtypes: {', '.join(sorted(stored))}")
@@ -136,7 +142,8 @@ def tokens(
         **_documents(separator, documents, pad, min_length, vocabulary),
         memory=None if memory is None else arguments.integer(where, "memory", memory, low=0, high=_BIG),
     )
-    return Dataset(engine, ("::".join(path for path, _, _ in found), "tokens", [], "", "error", False))
+    dataset = Dataset(engine, ("::".join(path for path, _, _ in found), "tokens", [], "", "error", False))
+    return recorded_calls.made_by(dataset, "data.sequences:tokens", options=given)
 
 
 def windows_of(dataset: Dataset, window: int, options: dict[str, Any]) -> Dataset:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _engine
 from .._engine import Inspection
 from ..errors import ConfigError
-from . import arguments, node_cache, verification
+from . import arguments, node_cache, recorded_calls, verification
 from .dataset import Dataset, Origin
 from .format_names import FORMATS
 
@@ -120,6 +120,7 @@ def open(
     Warns:
         UserWarning: a class of the folder is made of folders, as where the parent of ``train`` was opened.
     """
+    given = {name: value for name, value in locals().items() if name != "storage"} | storage
     _refuse_later_arguments(dtype=dtype, window=window, **storage)
     said = annotations_of("open", images, split, crowd)
     origin = engine_source(source, format, fields, index, missing, allow_commands, said)
@@ -133,7 +134,7 @@ def open(
     if missing == "error":  # else some are left out
         _check_lists(source, engine)
     warn_of_merged_folders("open", engine)
-    return Dataset(engine, origin)
+    return recorded_calls.made_by(Dataset(engine, origin), "data.sources:open", options=given)
 
 
 def warn_of_merged_folders(where: str, engine: _engine.Dataset, callers: int = 1) -> None:
@@ -180,9 +181,7 @@ def inspect(
 
 def annotations_of(where: str, images: str | os.PathLike[str] | None, split: str | None, crowd: str | None) -> str:
     """What a call says of annotated images, as the engine takes it behind the name of the format."""
-    folder = "" if images is None else os.fspath(images)
-    if not isinstance(folder, str) or (images is not None and not folder):
-        raise ConfigError(f"{where}: images must be the path of a folder, not {images!r}")
+    folder = "" if images is None else arguments.path_text(where, "images", images)
     if split is not None and (not isinstance(split, str) or not split):
         raise ConfigError(f"{where}: split must be a name such as 'train', not {split!r}")
     word = "" if crowd is None else arguments.choice(where, "crowd", crowd, ("skip", "keep"))
@@ -234,7 +233,8 @@ def engine_source(
     if format is not None:
         arguments.choice("open", "format", format, FORMATS)
     word = arguments.choice("open", "missing", missing, ("error", "skip", "none"))
-    kept = arguments.output_path("open", "index", index) if index else ""
+    has_index = index is not None and not (isinstance(index, str) and not index)
+    kept = arguments.output_path("open", "index", index) if has_index else ""
     commands = arguments.flag("open", "allow_commands", allow_commands)
     shards = [name for shard in shards for name in _named_by(shard)]
     return "::".join(shards), with_settings(format, annotations), specs, kept, word, commands

@@ -39,13 +39,14 @@ class Targets(Operations):
             raise ConfigError(f"{where}: field must be the name of one field, not {field!r}")
         name = getattr(format, "value", format)  # torchvision's BoundingBoxFormat
         name = name.upper() if isinstance(name, str) else name
-        if name in _ROTATED:
+        if isinstance(name, str) and name in _ROTATED:
             raise ConfigError(
                 f"{where}: format {name!r} is of rotated boxes, which are not moved here (a beta in torchvision); "
                 f'leave ":boxes" out in fields=, so that they are an array, and move them in map()'
             )
         word = arguments.choice(where, "format", name, _FORMATS)
-        mode = arguments.choice(where, "clamping_mode", clamping_mode or "None", ("soft", "hard", "None"))
+        clamping = "None" if clamping_mode is None else clamping_mode
+        mode = arguments.choice(where, "clamping_mode", clamping, ("soft", "hard", "None"))
         keeps = arguments.choice(where, "unsound", unsound, ("error", "keep")) == "keep"
         return self._with(self._engine.boxes([field], word, mode != "None", keeps))
 
@@ -72,7 +73,7 @@ class Targets(Operations):
             DataError: of a sample: its labels are not as many as its boxes.
         """
         where = "sanitize_bounding_boxes"
-        if labels == "default":
+        if isinstance(labels, str) and labels == "default":
             names = [name for name, *_ in self._engine.roles() if name.lower() in ("labels", "labels.npy")]
         else:
             names = arguments.field_names(where, labels)

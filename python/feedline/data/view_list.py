@@ -14,14 +14,19 @@ from .chain import Chain
 # name or "", chain, how many or None, and of its first operations the views as which they are drawn: as the engine
 # takes it
 Row = tuple[str, _engine.Dataset, int | None, Sequence[int]]
+View = tuple[str, Chain, int | None, Sequence[int]]
 
 
 class Views:
     """Views without a dataset, of which :meth:`Dataset.views` makes fields. Immutable."""
 
-    def __init__(self, rows: list[Row], text: str) -> None:
-        self.rows = rows
+    def __init__(self, views: list[View], text: str) -> None:
+        self._views = views
         self._text = text
+
+    @property
+    def rows(self) -> list[Row]:
+        return [(name, chain._engine, count, drawn_as) for name, chain, count, drawn_as in self._views]
 
     def __repr__(self) -> str:
         return f"feedline.views({self._text})"
@@ -60,8 +65,8 @@ def drawn_alike(views: Mapping[str, Chain], drawn_as: Sequence[Sequence[int]]) -
         drawn_as: of each view, the places of the views as which its first operations are drawn.
     """
     made = of("views", (), views)
-    rows: list[Row] = [(*row[:3], places) for row, places in zip(made.rows, drawn_as, strict=True)]
-    return Views(rows, repr(made).removeprefix("feedline.views(").removesuffix(")"))
+    drawn: list[View] = [(*view[:3], places) for view, places in zip(made._views, drawn_as, strict=True)]
+    return Views(drawn, repr(made).removeprefix("feedline.views(").removesuffix(")"))
 
 
 def field_name(where: str, field: Any) -> str:
@@ -72,13 +77,13 @@ def field_name(where: str, field: Any) -> str:
 
 
 def _made(where: str, views: Any, text: str) -> Views:
-    rows = [_row(where, name, view) for name, view in views]
-    if not rows:
+    checked = [_checked(where, name, view) for name, view in views]
+    if not checked:
         raise ConfigError(f"{where}: there is no view")
-    return Views(rows, text)
+    return Views(checked, text)
 
 
-def _row(where: str, name: str, view: Any) -> Row:
+def _checked(where: str, name: str, view: Any) -> View:
     count = None
     if isinstance(view, (list, tuple)):
         if len(view) != 2:
@@ -86,7 +91,7 @@ def _row(where: str, name: str, view: Any) -> Row:
         view, count = view[0], arguments.integer(where, f"how many of {name}" if name else "how many", view[1], low=1)
     if not isinstance(view, Chain):
         raise ConfigError(f"{where}: a view must be a chain by feedline.chain(), not {view!r}")
-    return name, view._engine, count, ()
+    return name, view, count, ()
 
 
 def _text(view: Any) -> str:

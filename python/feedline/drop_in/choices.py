@@ -72,7 +72,7 @@ def choose(settings: Any, stock: Mapping[str, Any], device: Any, in_threads: boo
     """
     if settings is None:
         return []
-    if settings == "auto":
+    if isinstance(settings, str) and settings == "auto":
         return _by_rules(stock, device, in_threads)
     if not isinstance(settings, (str, os.PathLike)):
         raise ConfigError(f'settings must be "auto" or the path of a tuned file, not {settings!r}')

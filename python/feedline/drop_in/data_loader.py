@@ -288,6 +288,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
         Raises:
             ConfigError: not such a state, or one that does not fit this loader.
         """
+        if not isinstance(state_dict, Mapping):
+            raise ConfigError(f"load_state_dict: this is not a state of feedline.DataLoader: {state_dict!r:.80}")
         if state_dict:
             self._early = None
         self._course.load_state_dict(state_dict, Settings.of(self))

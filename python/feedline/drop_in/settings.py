@@ -190,17 +190,18 @@ def _resolve_workers(stock: dict[str, Any], is_chosen: bool) -> None:
 
 def _check(own: Mapping[str, Any]) -> None:
     for name, words in _CHOICES.items():
-        if own[name] not in words:
+        if not isinstance(own[name], str) or own[name] not in words:
             raise ConfigError(f"{name} must be one of {', '.join(words)}, not {own[name]!r}")
     for name in _SWITCHES:
         if not isinstance(own[name], bool):
             raise ConfigError(f"{name} must be True or False, not {own[name]!r}")
     for name, low in _INTEGERS.items():
         value = own[name]
-        if value is None or (name == "snapshot_every_n_steps" and value == "auto"):
+        if value is None or (name == "snapshot_every_n_steps" and isinstance(value, str) and value == "auto"):
             continue
         if isinstance(value, bool) or not isinstance(value, int) or (low is not None and value < low):
             raise ConfigError(f"{name} must be an integer{'' if low is None else f' from {low} on'}, not {value!r}")
     device_of(own["device"])
-    if not own["stall_timeout"] >= 0:
+    seconds = own["stall_timeout"]
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0:
         raise ConfigError(f"stall_timeout must be seconds from 0 on, not {own['stall_timeout']!r}")

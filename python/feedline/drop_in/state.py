@@ -38,6 +38,7 @@ from .settings import Order, Settings
 
 VERSION = 2
 _READABLE = (1, 2)
+_REQUIRED = {"kind", "epoch", "delivered", "samplers", "sampler_epochs"}
 _KNOWN_SAMPLERS = (RandomSampler, WeightedRandomSampler, SubsetRandomSampler)  # draw from their `generator` alone
 _FIXED_SAMPLERS = (
     SequentialSampler,
@@ -190,12 +191,14 @@ def put_generators(order: Order, words: list[str] | None) -> None:
 
 def take_samplers(order: Order) -> tuple[list[Any], list[int | None]]:
     """What stateful samplers say of themselves, and the epoch that samplers were set to."""
-    states, epochs = [], []
-    for sampler in samplers_of(order):
-        states.append(fetch.state_of(sampler))
-        epoch = getattr(sampler, "epoch", None)
-        epochs.append(epoch if isinstance(epoch, int) and callable(getattr(sampler, "set_epoch", None)) else None)
-    return states, epochs
+    samplers = samplers_of(order)
+    return [fetch.state_of(sampler) for sampler in samplers], [_epoch_of(sampler) for sampler in samplers]
+
+
+def _epoch_of(sampler: Any) -> int | None:
+    """The epoch that a sampler was set to; None if its order does not depend on one."""
+    epoch = getattr(sampler, "epoch", None)
+    return epoch if isinstance(epoch, int) and callable(getattr(sampler, "set_epoch", None)) else None
 
 
 def are_stateful(order: Order) -> bool:
@@ -327,13 +330,14 @@ def drain(settings: Settings, pending: Mapping[str, Any]) -> None:
 
 def check(state: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     """`state` as a dictionary of ours, or ConfigError."""
-    if not isinstance(state, Mapping) or state.get("version") not in _READABLE or "delivered" not in state:
+    if not isinstance(state, Mapping) or not state.keys() >= _REQUIRED or not _is_plain(state):
         raise ConfigError("load_state_dict: this is not a state of feedline.DataLoader")
     kind = "iterable" if settings.iterable else "map"
     if state["kind"] != kind:
         raise ConfigError(
             f"load_state_dict: the state is of a dataset of {state['kind']} style, this one is of {kind} style"
         )
+    _check_samplers(state, settings.order)
     workers = state.get("workers", ())
     within = state["delivered"] or any(w["state"] is not None and not w.get("ended") for w in workers)
     if kind == "iterable" and within and state["num_workers"] != settings.num_workers and "counted" not in state:
@@ -343,6 +347,40 @@ def check(state: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
             "num_workers within an epoch"
         )
     return copy.deepcopy(dict(state))
+
+
+def _is_plain(state: Mapping[str, Any]) -> bool:
+    """Whether the parts that every state has are of their types."""
+    version, delivered = state.get("version"), state["delivered"]
+    return (
+        isinstance(version, int)
+        and version in _READABLE
+        and type(delivered) is int
+        and delivered >= 0
+        and all(isinstance(state[name], list) for name in ("samplers", "sampler_epochs"))
+    )
+
+
+def _check_samplers(state: Mapping[str, Any], order: Order) -> None:
+    """ConfigError if the state was taken with samplers of another kind: it would give another order."""
+    samplers, states, epochs = samplers_of(order), state["samplers"], state["sampler_epochs"]
+    names = ", ".join(type(sampler).__name__ for sampler in samplers) or "none"
+    if not len(samplers) == len(states) == len(epochs):
+        raise ConfigError(
+            f"load_state_dict: the state is of a loader with {len(states)} sampler(s), this loader has {len(samplers)} "
+            f"({names}). Resume with the kind of sampler that the state was taken with"
+        )
+    for sampler, taken, epoch in zip(samplers, states, epochs, strict=True):
+        for had, has, methods in (
+            (epoch is not None, _epoch_of(sampler) is not None, "set_epoch()"),
+            (taken is not None, fetch.is_stateful(sampler), "state_dict() and load_state_dict()"),
+        ):
+            if had != has:
+                raise ConfigError(
+                    f"load_state_dict: the state was taken with a sampler that has {'' if had else 'no '}{methods}, "
+                    f"this loader's {type(sampler).__name__} has {'them' if has else 'none'}. Resume with the kind of "
+                    "sampler that the state was taken with"
+                )
 
 
 def _words(state: torch.Tensor) -> str:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import _thread
 import atexit
 import enum
 import importlib
@@ -89,6 +88,8 @@ class Loader:
         `explained`: what the engine explains, with what is known of where the dataset lies. `on_gpu`: batches are.
         `announce`: this is the first rank. `global_batch`: samples of a batch over all ranks; 0: batches differ.
         """
+        # Before a thread of the engine calls Python: Python takes the thread that imports it first for the main thread.
+        importlib.import_module("threading")
         if output in (Output.TORCH, Output.TV_TENSORS):
             _require_torch()
         self._engine = engine
@@ -103,6 +104,7 @@ class Loader:
         self._explained = explained
         self._on_gpu = on_gpu
         self._batch_type = batches.tuple_type(batches.attribute_names(engine.field_names))
+        self._held: tuple[Any, ...] = ()  # tensors whose memory is read
         self._closed = False
         self._changes = changes.Log()
         self._iterator: weakref.ref[LoaderIterator] | None = None
@@ -116,10 +118,15 @@ class Loader:
         """Batches of one ``iter()`` on this rank, if no sample is bad. TypeError where it is endless."""
         if self._epochs == math.inf:
             raise TypeError("a loader with epochs=math.inf has no length")
-        return self._engine.batches * int(self._epochs or 1)
+        count = self._engine.batches * int(self._epochs or 1)
+        if count > sys.maxsize:
+            raise ConfigError(f"loader: epochs={self._epochs} is more batches than len() can give; use math.inf")
+        return count
 
     def __iter__(self) -> LoaderIterator:
         """Starts the next epoch. An iterator from before ends: its ``next()`` raises :class:`Error`."""
+        for held in self._held:
+            held.check()
         previous = self._iterator() if self._iterator is not None else None
         if previous is not None:
             previous._end("a later iter() of this loader has ended this iterator")
@@ -140,8 +147,8 @@ class Loader:
 
     def set_epoch(self, epoch: int) -> None:
         """The epoch of the next ``iter()``, instead of the one after the last."""
-        if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 0:
-            raise ConfigError(f"set_epoch: epoch must be an integer from 0 on, not {epoch!r}")
+        if isinstance(epoch, bool) or not isinstance(epoch, int) or not 0 <= epoch < 2**63:
+            raise ConfigError(f"set_epoch: epoch must be an integer from 0 to 2**63 - 1, not {epoch!r}")
         self._engine.set_epoch(epoch)
         self._resumed_at = 0
 
@@ -274,7 +281,7 @@ class Loader:
         raise TypeError("a feedline.Loader holds threads and does not pickle: make one in each process")
 
     def __repr__(self) -> str:
-        batches = "endless" if self._epochs == math.inf else f"{len(self)}"
+        batches = "endless" if self._epochs == math.inf else f"{self._engine.batches * int(self._epochs or 1)}"
         if self._closed:
             batches += " batches, closed"
         else:
@@ -328,7 +335,7 @@ class LoaderIterator(Iterator[tuple[Any, ...]]):
         self._epochs_left = epochs or 1  # that are not begun
         self._open_end = epochs is None  # another iter() will follow, in all likelihood
         self._run = 0  # the engine's number of the epoch that this iterator is in
-        self._starting = _thread.allocate_lock()  # one thread starts an epoch
+        self._starting = importlib.import_module("threading").Lock()  # one thread starts an epoch
         self._ended: str | None = None
         self._exhausted = False
 

@@ -55,7 +55,7 @@ def to_engine(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any
         raise ConfigError(f"{_WHERE}: not a loader's state of version 1 to {VERSION}: {state!r:.200}")
     try:
         return readers[version](state, now)
-    except (KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise ConfigError(f"{_WHERE}: the state is damaged ({error!r}): {dict(state)!r:.200}") from None
 
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import ConfigError, SettingsWarning
+from ..errors import ConfigError, SettingsWarning, StorageError
 
 VERSION = 1
 _LARGEST_FILE = 1 << 20
@@ -52,14 +52,16 @@ def load_settings(path: str | os.PathLike[str], for_: str = "DataLoader", *, sou
 
     Raises:
         ConfigError: the file is damaged, of a later version, or was not measured for such a loader.
-        OSError: it cannot be read.
+        StorageError: it cannot be read.
 
     Warns:
         SettingsWarning: they were measured on another machine, for other data, or with Feedline's DataLoader while
             `for_` does not say that it takes them; it says what differs.
     """
-    if for_ not in _TARGETS:
+    if not isinstance(for_, str) or for_ not in _TARGETS:
         raise ConfigError(f"load_settings: for_ must be one of {', '.join(map(repr, _TARGETS))}, not {for_!r}")
+    if not isinstance(path, str | os.PathLike):
+        raise ConfigError(f"load_settings: path must be a path, not {path!r}")
     name = os.fspath(path)
     saved = check(_read(path), name)
     arguments = _arguments_for(saved, for_, name)
@@ -176,10 +178,12 @@ def _read(path: str | os.PathLike[str]) -> Any:
     import json  # not with the package: few processes read settings
 
     name = os.fspath(path)
-    if os.stat(path).st_size > _LARGEST_FILE:
-        raise ConfigError(f"{name} holds no settings: it is larger than any file of settings")
     try:
+        if os.stat(path).st_size > _LARGEST_FILE:
+            raise ConfigError(f"{name} holds no settings: it is larger than any file of settings")
         return json.loads(_bytes_of(path), parse_constant=_refuse)
+    except OSError as error:
+        raise StorageError(f"cannot read settings from {name!r}: {error.strerror}", errno=error.errno) from None
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{name} holds no settings: it is not JSON ({error})") from None
 

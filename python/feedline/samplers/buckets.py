@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from ..errors import ConfigError
 from ..machine import ranks
 
 _BUCKETS = 8
+_MOST_BUCKETS = 2**20  # more are a mistake: a batch has samples of one bucket
 _Indices = npt.NDArray[np.int64]
 
 
@@ -71,7 +73,10 @@ class BucketBatchSampler(Sampler[list[int]]):
         for name, value in (("batch_size", batch_size), ("max_tokens", max_tokens)):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise ConfigError(f"BucketBatchSampler: {name} must be an integer from 1 on, not {value!r}")
-        if uneven not in ("pad", "exact"):
+        for name, flag in (("shuffle", shuffle), ("drop_last", drop_last)):
+            if not isinstance(flag, bool):
+                raise ConfigError(f"BucketBatchSampler: {name} must be True or False, not {flag!r}")
+        if not isinstance(uneven, str) or uneven not in ("pad", "exact"):
             raise ConfigError(f'BucketBatchSampler: uneven must be "pad" or "exact", not {uneven!r}')
         self.rank, self.num_replicas = ranks.resolve(rank, num_replicas)
         self.shuffle, self.seed, self.drop_last, self.uneven, self.epoch = shuffle, seed, drop_last, uneven, 0
@@ -130,13 +135,20 @@ def _checked(lengths: Any) -> _Indices:
 
 def _bounds(lengths: _Indices, buckets: int | Sequence[int]) -> list[int]:
     if isinstance(buckets, int):
-        if isinstance(buckets, bool) or buckets < 1:
-            raise ConfigError(f"BucketBatchSampler: buckets must be a number from 1 on, or bounds, not {buckets!r}")
+        if isinstance(buckets, bool) or not 1 <= buckets <= _MOST_BUCKETS:
+            raise ConfigError(
+                f"BucketBatchSampler: buckets must be a number from 1 to {_MOST_BUCKETS}, or bounds, not {buckets!r}"
+            )
         if not len(lengths):
             return [1]
         cuts = np.quantile(lengths, np.arange(1, buckets + 1) / buckets, method="higher")
         return sorted({max(1, int(cut)) for cut in cuts})
-    bounds = [int(bound) for bound in buckets]
+    try:
+        bounds = [operator.index(bound) for bound in buckets]
+    except TypeError:
+        raise ConfigError(
+            f"BucketBatchSampler: buckets must be a number from 1 on, or bounds as integers, not {buckets!r}"
+        ) from None
     if not bounds or bounds[0] < 1 or any(low >= high for low, high in itertools.pairwise(bounds)):
         raise ConfigError(f"BucketBatchSampler: bounds of buckets must be ascending, from 1 on, not {buckets!r}")
     if len(lengths) and lengths.max() > bounds[-1]:

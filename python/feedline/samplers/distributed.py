@@ -7,6 +7,8 @@ from typing import Any
 
 from torch.utils.data.distributed import DistributedSampler as _TorchDistributedSampler
 
+from ..errors import ConfigError
+
 
 class DistributedSampler(_TorchDistributedSampler[Any]):
     """torch's `DistributedSampler` without padding: no sample comes twice, so metrics are those of one process.
@@ -32,6 +34,13 @@ class DistributedSampler(_TorchDistributedSampler[Any]):
         seed: int = 0,
         drop_last: bool = False,
     ) -> None:
+        for name, value in (("num_replicas", num_replicas), ("rank", rank)):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+                raise ConfigError(f"DistributedSampler: {name} must be an integer or None, not {value!r}")
+        if not hasattr(dataset, "__len__"):
+            raise ConfigError(f"DistributedSampler: dataset must have a length, which {type(dataset).__name__} has not")
+        if not isinstance(drop_last, bool):
+            raise ConfigError(f"DistributedSampler: drop_last must be True or False, not {drop_last!r}")
         super().__init__(dataset, num_replicas, rank, shuffle, seed, drop_last)
         if not drop_last:
             self.total_size = len(dataset)
