@@ -31,7 +31,10 @@ Delivery::Noted Delivery::note(const Epoch& epoch, Slot& slot, std::uint64_t now
   if (slot.rows == 0) return Noted::kNothing;
   waiting_ns_ = 0;
   if (!slot.failures.empty() && policy_.on_error() != OnError::kReport) {
-    slot.failures.front().sample.action = OnError::kRaise;
+    BadSample& first = slot.failures.front().sample;
+    first.action = OnError::kRaise;
+    if (policy_.on_error() == OnError::kRaise && first.error.code == ErrorCode::kData)
+      first.error.what += "; on_error=\"skip\" leaves such samples out";
     bad_.splice(bad_.end(), slot.failures, slot.failures.begin());
     return Noted::kBad;
   }
