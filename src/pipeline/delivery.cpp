@@ -31,10 +31,7 @@ Delivery::Noted Delivery::note(const Epoch& epoch, Slot& slot, std::uint64_t now
   if (slot.rows == 0) return Noted::kNothing;
   waiting_ns_ = 0;
   if (!slot.failures.empty() && policy_.on_error() != OnError::kReport) {
-    BadSample& first = slot.failures.front().sample;
-    first.action = OnError::kRaise;
-    if (policy_.on_error() == OnError::kRaise && first.error.code == ErrorCode::kData)
-      first.error.what += "; on_error=\"skip\" leaves such samples out";
+    slot.failures.front().sample.action = OnError::kRaise;
     bad_.splice(bad_.end(), slot.failures, slot.failures.begin());
     return Noted::kBad;
   }
@@ -46,7 +43,12 @@ Delivery::Noted Delivery::note(const Epoch& epoch, Slot& slot, std::uint64_t now
 
 Result<void> Delivery::hand_over(Slot& slot, Noted noted, std::uint64_t index, Batch& out) const {
   if (noted == Noted::kOverBudget) return std::unexpected(policy_.budget_error(bad_.back().sample.error));
-  if (noted == Noted::kBad) return std::unexpected(bad_.back().sample.error);
+  if (noted == Noted::kBad) {
+    Error error = bad_.back().sample.error;
+    if (policy_.on_error() == OnError::kRaise && error.code == ErrorCode::kData)
+      error.what += "; on_error=\"skip\" leaves such samples out";
+    return std::unexpected(std::move(error));
+  }
   if (noted == Noted::kUnready) return std::unexpected(std::move(*slot.prepared->error));
   batch::Parts parts{.layout = std::move(slot.delivered ? slot.delivered : slot.layout),
                      .lease = std::move(slot.lease),
