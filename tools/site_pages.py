@@ -8,21 +8,21 @@ command line gets what every verb's ``--help`` says.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 CHECKOUT = Path(__file__).parents[1]
 LINK = re.compile(r"(\]\()(?!https?://|mailto:)([^)#\s]+)((?:#[^)\s]+)?\))")
-WHOLE_LINK = re.compile(r"\[([^\]]+)\]\((?!https?://)([^)#\s]+)\)")
 NUMBERED = re.compile(r"^\[(\d+)\] \[", re.MULTILINE)  # which Python-Markdown takes for one link
 FENCE = re.compile(r"^ *(```|~~~)")
 ITEM = re.compile(r"^( *)([-*]|\d+\.) ")
-RECORDS = CHECKOUT / "bench" / "results"
 HELP = "<!-- what every verb's --help says -->\n"
 INDEX = "index.md"
 
@@ -67,13 +67,7 @@ def page(path: Path) -> str:
         target = path.parent / found[2]
         return found[1] + (f"{found[2].rstrip('/')}/{entry(target).name}" if target.is_dir() else found[2]) + found[3]
 
-    def kept(found: re.Match[str]) -> str:
-        return found[0] if (path.parent / found[2]).exists() else found[1]
-
-    text = path.read_text()
-    if path.parent == RECORDS:  # which hold what was printed when they were made
-        text = WHOLE_LINK.sub(kept, text)
-    text = outside_fences(NUMBERED.sub(r"\\[\1\\] [", text), lists_apart)
+    text = outside_fences(NUMBERED.sub(r"\\[\1\\] [", path.read_text()), lists_apart)
     return outside_fences(text, lambda lines: [LINK.sub(linked, line) for line in lines])
 
 
@@ -106,10 +100,24 @@ def contents(folder: Path) -> str:
     return f"# {folder.name.replace('_', ' ').capitalize()}\n\n" + "\n".join(rows) + "\n"
 
 
+def stand_in_for_the_engine() -> None:
+    """Lets the command be imported from the sources where the engine is not compiled: its help does not use it."""
+
+    class Engine(ModuleType):
+        def __getattr__(self, name: str) -> type:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            return type(name, (), {"__init__": lambda self, *_, **__: None})
+
+    if importlib.util.find_spec("feedline._engine") is None:
+        sys.modules["feedline._engine"] = Engine("feedline._engine")
+
+
 def help_of_verbs() -> str:
     """The help of the command and of its verbs, as a terminal of 90 columns shows it."""
     import click
 
+    stand_in_for_the_engine()
     from feedline.cli.root import root
 
     def shown(context: click.Context, command: click.Command) -> Iterator[str]:

@@ -2,7 +2,7 @@
 """A terminal's screens as one SVG that loads nothing: text as text, and moving where there are several screens.
 
 Screens are lines with ANSI escapes of colours alone, as `tmux capture-pane -e` gives them. A row that stays the same
-from one screen to the next is written once. Who asks for less motion sees the last screen.
+from one screen to the next is written once. Without motion, or before it begins, the last screen is shown.
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ def _motion(times: Sequence[tuple[int, int]], ends: Sequence[float]) -> Iterator
     yield "@media (prefers-reduced-motion:no-preference){"
     for first, last in times:
         name = _name((first, last))
-        yield f".{name}{{animation:{name} {ends[-1]:g}s step-end infinite}}"
+        # it begins with the last screen: that is what a viewer shows that does not play it
+        yield f".{name}{{animation:{name} {ends[-1]:g}s step-end -{ends[-2]:g}s infinite}}"
         begins = ["0%{visibility:hidden}"] if first else []
         stops = [f"{100 * ends[last] / ends[-1]:.2f}%{{visibility:hidden}}"] if last < len(ends) - 1 else []
         seen = f"{100 * ends[first] / ends[-1]:.2f}%{{visibility:visible}}"

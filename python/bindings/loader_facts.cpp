@@ -13,6 +13,7 @@ namespace feedline::python {
 namespace {
 
 nb::object code_of(const Error& error) { return nb::cast(name_of(error.code)); }
+nb::object record_of(const Error& error) { return error.where.record ? nb::cast(*error.where.record) : nb::none(); }
 
 using Pair = std::pair<std::uint64_t, std::uint64_t>;
 
@@ -102,7 +103,7 @@ inline constexpr auto kMembers<BadSample> = std::tuple(Member{"exception", &BadS
                                                        Member{"code", &BadSample::error, &code_of},
                                                        Member{"epoch", &BadSample::epoch},
                                                        Member{"batch", &BadSample::batch},
-                                                       Member{"record", &BadSample::sample},
+                                                       Member{"record", &BadSample::error, &record_of},
                                                        Member{"action", &BadSample::action});
 
 template <>

@@ -15,7 +15,7 @@ class Error(Exception):
         dataset: what was passed to :func:`feedline.open`.
         shard: path of the shard or file.
         key: the sample's key: relative path in a folder, or WebDataset key.
-        record: index of the sample in the dataset.
+        record: index of the sample in the dataset that was opened, also of a subset or a split of it.
         offset: byte offset in the shard or file.
         stage: ``"storage"``, ``"format"``, ``"decode"``, ``"transform"``, ...
     """

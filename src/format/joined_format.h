@@ -32,12 +32,18 @@ class JoinedFormat : public Kind {
   const std::vector<std::string>& classes() const final { return classes_; }
   std::uint64_t grain() const final { return grain_; }
   Where where(std::uint64_t index) const final {
+    const std::uint64_t record = index;
     const Kind& part = part_of(index);
-    return part.where(index);
+    Where place = part.where(index);
+    place.record = record;
+    return place;
   }
   Where where_field(std::uint64_t index, std::size_t field) const final {
+    const std::uint64_t record = index;
     const Kind& part = part_of(index);
-    return part.where_field(index, field);
+    Where place = part.where_field(index, field);
+    place.record = record;
+    return place;
   }
   std::uint64_t fingerprint() const final {
     Fingerprint fingerprint;

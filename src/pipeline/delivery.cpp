@@ -43,7 +43,12 @@ Delivery::Noted Delivery::note(const Epoch& epoch, Slot& slot, std::uint64_t now
 
 Result<void> Delivery::hand_over(Slot& slot, Noted noted, std::uint64_t index, Batch& out) const {
   if (noted == Noted::kOverBudget) return std::unexpected(policy_.budget_error(bad_.back().sample.error));
-  if (noted == Noted::kBad) return std::unexpected(bad_.back().sample.error);
+  if (noted == Noted::kBad) {
+    Error error = bad_.back().sample.error;
+    if (policy_.on_error() == OnError::kRaise && error.code == ErrorCode::kData)
+      error.what += "; on_error=\"skip\" leaves such samples out";
+    return std::unexpected(std::move(error));
+  }
   if (noted == Noted::kUnready) return std::unexpected(std::move(*slot.prepared->error));
   batch::Parts parts{.layout = std::move(slot.delivered ? slot.delivered : slot.layout),
                      .lease = std::move(slot.lease),

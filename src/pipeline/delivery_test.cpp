@@ -100,7 +100,7 @@ TEST_F(DeliveryTest, RaiseGivesTheFirstBadRowAndNoBatch) {
   Batch out;
   const auto taken = take(*slot, out);
   ASSERT_FALSE(taken);
-  EXPECT_EQ(taken.error().what, "row 1");
+  EXPECT_EQ(taken.error().what, "row 1; on_error=\"skip\" leaves such samples out");
   ASSERT_EQ(delivery_.bad().size(), 1u);
   const BadSample& bad = delivery_.bad().front().sample;
   EXPECT_EQ(bad.sample, 1u);

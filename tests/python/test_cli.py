@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -279,3 +280,44 @@ def test_images_of_a_split_and_a_folder_are_looked_at(tmp_path: Path) -> None:
     for source, said, looked_at in ((voc, {"split": "val"}, 3), (coco, {"images": str(elsewhere)}, 5)):
         seen = stored_images.look(str(source), None, None, **said)
         assert seen is not None and seen.looked_at == looked_at
+
+
+def test_the_command_runs_as_a_module() -> None:
+    """For environments that are not on the path."""
+    ran = subprocess.run([sys.executable, "-m", "feedline", "--version"], capture_output=True, text=True, check=True)
+    assert ran.stdout == run("--version").stdout
+
+
+def test_verify_says_last_whether_images_were_decoded(tmp_path: Path) -> None:
+    folder = made_data.make_folder(tmp_path / "train", per_class=2)
+    assert run("verify", folder).stdout.splitlines()[-1] == "images were not decoded (--decode)"
+    assert "not decoded" not in run("verify", folder, "--decode").stdout
+    (folder / "birch" / "cut.jpg").write_bytes((folder / "birch" / "000.jpg").read_bytes()[:-400])
+    assert "nothing is wrong" in run("verify", folder).stdout
+    assert "undecodable_sample" in run("verify", folder, "--decode", status=1).stdout
+
+
+def test_a_folder_without_classes_names_the_fields_that_open_it(tmp_path: Path) -> None:
+    classes = made_data.make_folder(tmp_path / "train", per_class=2)
+    flat = tmp_path / "flat"
+    (classes / "birch").rename(flat)
+    told = re.search(r'fields="(\{key\}\.\w+)"', " ".join(run("inspect", flat, status=1).stdout.split()))
+    assert told is not None
+    assert len(feedline.open(flat, fields=told[1])) == len(list(flat.iterdir()))
+
+
+def test_columns_of_words_are_left_and_of_numbers_right(capsys: pytest.CaptureFixture[str]) -> None:
+    from feedline.cli.console import table
+
+    rows = [("first", "1,234.5", "[red]+12%[/]", "a word"), ("x", "7", "-", "some other words")]
+    table(("name", "rate", "change", "why"), rows)
+    first, second = (line.split("│")[1:-1] for line in capsys.readouterr().out.splitlines() if line.startswith("│"))
+    assert [cell.startswith("  ") for cell in second] == [False, True, True, False]
+    assert first[3].startswith(" a word  ")
+
+
+@pytest.mark.parametrize(("share", "begins"), [(0.5, "50% of this machine's"), (1.06, "at this machine's")])
+def test_no_loader_is_said_to_be_above_the_limit(share: float, begins: str) -> None:
+    from feedline.cli.bench import _share_of_limit
+
+    assert _share_of_limit(share).startswith(begins) and "106%" not in _share_of_limit(share)

@@ -167,3 +167,22 @@ def test_what_cannot_be_decided_or_compared(folders: Path, capsys: pytest.Captur
     assert run(["compare", base, str(folders / "missing.json")]) == 3
     assert run(["compare", base, str(folders)]) == 2, "one of other work is in this folder"
     assert run(["compare", base, base, "--fail-on", "110%"]) == 2
+
+
+def test_a_likely_regression_is_not_called_undecided(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The 95 % interval is above the limit, and an alarm needs 99.9 %."""
+    pytest.importorskip("click", reason="the command line is not installed")
+    from feedline.cli.root import run
+
+    likely = copy.deepcopy(_bench())
+    likely["figures"][0] |= {"value": 710.0, "low": 580.0, "high": 840.0}
+    base = copy.deepcopy(_bench())
+    base["figures"][0] |= {"value": 1000.0, "low": 990.0, "high": 1010.0}
+    for name, made in (("base", base), ("likely", likely)):
+        record.write(made, folders / f"{name}.json")
+    (found,) = gate.judge([base], [likely], 0.1)
+    assert found.outcome == gate.UNDECIDED and found.low is not None and found.low > 0.1 and found.is_likely
+    assert run(["compare", str(folders / "base.json"), str(folders / "likely.json")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "undecided" not in shown and "neither" not in shown
+    assert "more than 10% is likely" in shown and "99.9% certainty" in shown

@@ -191,7 +191,27 @@ def test_a_bad_sample_of_a_part_is_named(tmp_path: Path) -> None:
         with part.loader(4, on_error="skip", epochs=1, output="numpy") as loader:
             assert sum(len(batch.label) for batch in loader) == len(part) - len(loader.errors)
             bad += loader.errors
-    assert [error.key for error in bad] == ["birch/003.jpg"]
+    assert [(error.key, error.record) for error in bad] == [("birch/003.jpg", 10)], "its place in the whole"
+
+
+def test_a_record_counts_in_what_was_opened(tmp_path: Path) -> None:
+    """In subsets of subsets and mixtures of them too; a loader that raises names the way on."""
+    root = made_data.make_folder(tmp_path / "bad")
+    (root / "birch" / "003.jpg").write_bytes(b"not an image")
+    whole = feedline.open(root)
+    part = training(whole.subset([2, 10, 5, 1]).subset([3, 1]), 8)
+    with part.loader(2, output="numpy") as loader:
+        with pytest.raises(feedline.DataError, match=r'on_error="skip" leaves such samples out') as caught:
+            next(iter(loader))
+        assert caught.value.record == 10 and loader.errors[0].record == 10
+    with pytest.raises(feedline.DataError) as caught:
+        part[1]
+    assert caught.value.record == 10 and "on_error" not in str(caught.value)
+    mixed = training(feedline.mix([whole.subset([0, 1]), whole.subset([10])]), 8)
+    with mixed.loader(1, epochs=1, on_error="skip", output="numpy") as loader:
+        for _ in loader:
+            pass
+        assert {error.record for error in loader.errors} == {2}, "in the mixture"
 
 
 @given(st.lists(st.floats(0.01, 1), min_size=1, max_size=5), st.integers(10, 400), st.integers(0, 2**64 - 1))

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,7 +34,6 @@ def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The module, over a checkout of two documents."""
     module = loaded("site_pages")
     monkeypatch.setattr(module, "CHECKOUT", tmp_path)
-    monkeypatch.setattr(module, "RECORDS", tmp_path / "bench")
     for folder in ("docs/decisions", "src", "bench"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "README.md").write_text("# Top\n\nSee [the guide](docs/guide.md#how) and [why](docs/decisions).\n")
@@ -44,7 +45,7 @@ def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     (tmp_path / "docs" / "site.js").write_text("let a;\n")
     (tmp_path / "src" / "README.md").write_text("# Sources\n")
     (tmp_path / "src" / "a.cpp").write_text("int a;\n")
-    (tmp_path / "bench" / "r.md").write_text("# Result\n\n[record](gone.json), [guide](../docs/guide.md)\n")
+    (tmp_path / "bench" / "r.md").write_text("# Result\n\n[guide](../docs/guide.md)\n")
     return module
 
 
@@ -55,7 +56,32 @@ def test_pages_are_gathered_with_all_that_they_link_to(pages: Any, tmp_path: Pat
     assert (out / "docs/decisions/index.md").read_text() == "# Decisions\n\n- [0001: `one` thing](0001-one.md)\n"
     assert "(../src/README.md) [of it](../src/a.cpp)" in (out / "docs/guide.md").read_text()
     assert (out / "src/a.cpp").read_text() == "int a;\n"
-    assert (out / "bench/r.md").read_text() == "# Result\n\nrecord, [guide](../docs/guide.md)\n"
+    assert (out / "bench/r.md").read_text() == "# Result\n\n[guide](../docs/guide.md)\n"
+
+
+def test_no_page_of_the_checkout_has_a_dead_link() -> None:
+    module = loaded("site_pages")
+    root = TOOLS.parent
+    files = [
+        root / "README.md",
+        *(one for folder in ("docs", "bench", "tools") for one in (root / folder).rglob("*.md")),
+    ]
+    dead = []
+    for file in files:
+        text = re.sub(r"^```.*?^```", "", file.read_text(), flags=re.MULTILINE | re.DOTALL)
+        dead += [f"{file}: {one[2]}" for one in module.LINK.finditer(text) if not (file.parent / one[2]).exists()]
+    assert not dead
+
+
+def test_the_help_needs_no_compiled_engine(tmp_path: Path) -> None:
+    """As in a fresh clone."""
+    sources = tmp_path / "python"
+    shutil.copytree(TOOLS.parent / "python", sources, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    code = f"import sys; sys.path.insert(0, {str(TOOLS)!r}); import site_pages; print(site_pages.help_of_verbs())"
+    environment = {**os.environ, "PYTHONPATH": str(sources)}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == loaded("site_pages").help_of_verbs() + "\n"
 
 
 def test_lists_are_written_as_both_read_them(pages: Any) -> None:

@@ -215,9 +215,16 @@ def _print(result: dict[str, Any]) -> None:
     for host in ours.get("network", []):
         OUT.print(_network(host))
     if limit is not None:
-        OUT.print(f"{result['share_of_limit']:.0%} of this machine's decode limit with {limits.usable_cpus()} CPUs")
+        OUT.print(_share_of_limit(result["share_of_limit"]))
     if "speed_up" in result:
         OUT.print(f"{result['speed_up']:.1f} times the stock DataLoader")
+
+
+def _share_of_limit(share: float) -> str:
+    of = f"this machine's decode limit with {counted(limits.usable_cpus(), 'CPU')}"
+    if share > 1:  # the limit is measured after the loader, when other programs may take more
+        return f"at {of}: the two measurements differ by {share - 1:.0%}"
+    return f"{share:.0%} of {of}"
 
 
 def _network(host: dict[str, Any]) -> str:

@@ -101,7 +101,7 @@ def _show(found: list[gate.Judged], why: str | None, fewest: int) -> None:
                 with_unit(one.latest, one.unit),
                 f"{one.worse:+.1%}",
                 "-" if one.low is None or one.high is None else f"{one.low:+.1%} to {one.high:+.1%}",
-                f"[{_STYLES[one.outcome]}]{one.outcome}[/]",
+                f"[{_STYLES[one.outcome]}]{'likely' if one.is_likely else one.outcome}[/]",
             )
             for one in found
         ],
@@ -111,6 +111,18 @@ def _show(found: list[gate.Judged], why: str | None, fewest: int) -> None:
     for one in found:
         if one.outcome == gate.UNDECIDED:
             OUT.print(
-                f"{escape(one.label)}: a regression of {one.limit:.0%} is neither shown nor excluded. Give folders of "
-                f"more records of each side than {counted(fewest, 'record')}, or longer runs"
+                f"{escape(one.label)}: {_undecided(one)}. Give more than {counted(fewest, 'record')} of each side"
             )
+
+
+def _undecided(one: gate.Judged) -> str:
+    if one.is_likely:
+        return (
+            f"a regression of more than {one.limit:.0%} is likely, as the 95 % interval is above it, but an alarm "
+            f"needs {1 - gate.CHANCE:.1%} certainty"
+        )
+    if one.low is None:
+        return (
+            f"it is worse by more than {one.limit:.0%}, but the records do not tell how much runs differ by themselves"
+        )
+    return f"a regression of more than {one.limit:.0%} is neither shown nor excluded"

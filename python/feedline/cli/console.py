@@ -18,6 +18,7 @@ from rich.table import Table
 OUT = Console(highlight=False, soft_wrap=True)
 ERR = Console(stderr=True, highlight=False, soft_wrap=True)
 _NARROWEST = 40
+_NUMBER = re.compile(r"(\[[a-z ]+\])?([-+~<>]?\d|-?$)")  # how a cell with a number, or with none, begins
 
 
 def bytes_text(count: float) -> str:
@@ -40,10 +41,12 @@ def print_json(value: Any) -> None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None) -> None:
-    """Prints a table: first column left, the others right."""
+    """Prints a table: columns of numbers right, the first one and those with words left."""
     shown = Table(title=title, title_justify="left", title_style="bold")
+    rows = list(rows)
     for i, column in enumerate(columns):
-        shown.add_column(column, justify="right" if i else "left", overflow="ellipsis" if i else "fold")
+        is_numbers = i > 0 and all(_NUMBER.match(row[i]) for row in rows)
+        shown.add_column(column, justify="right" if is_numbers else "left", overflow="ellipsis" if i else "fold")
     for row in rows:
         shown.add_row(*row)
     OUT.print(shown)

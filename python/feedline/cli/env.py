@@ -106,11 +106,12 @@ def diff(first: str, second: str, as_json: bool) -> int:
 
     Exit status 1: something differs.
     """
-    from feedline.environment.differences import compare
+    from feedline.environment.differences import compare, exact_python
     from feedline.environment.given import listing_at
 
-    one = listing_at(first)
-    other = listing_at(second, one.python or None)
+    one, other = listing_at(first), listing_at(second)
+    if python := exact_python(one, other):  # by which markers hold or not
+        one, other = listing_at(first, python), listing_at(second, python)
     found = compare(one, other)
     if as_json:
         print_json({"a": first, "b": second, "equal": not found, "differences": [_as_dict(each) for each in found]})
@@ -127,7 +128,7 @@ for _verb in (export, create, list_, clean):
 
 def _by(*kinds: str) -> str:
     locks = [kind for kind in kinds if kind != "snapshot"]
-    return f" of what {locks[0]} tells" if locks else ", file by file"
+    return f" of what {locks[0]} lists" if locks else ", file by file"
 
 
 def _row(each: Difference) -> tuple[str, str, str, str]:
@@ -160,10 +161,9 @@ def _print_verdict(verdict: Verdict) -> None:
     facts = verdict.facts
     OUT.print(f"[bold]{escape(verdict.prefix)}[/]")
     conda = f"{counted(facts['conda_packages'], 'conda package')}, " if facts["conda_packages"] else ""
-    OUT.print(
-        f"{facts['kind']}, Python {facts['python']}, {conda}{counted(facts['pip_packages'], 'package')} by pip "
-        f"and its like"
-    )
+    python = f"Python {facts['python']}" if facts["python"] else "no Python"
+    by_pip = counted(facts["pip_packages"], "package")
+    OUT.print(f"{facts['kind']}, {python}, {conda}{by_pip} by pip or a similar installer")
     if facts["torch"]:
         built = f"CUDA {facts['torch_cuda']}" if facts["torch_cuda"] else "no CUDA"
         gpus = (

@@ -37,7 +37,7 @@ _DAY_S = 86_400
 @click.option(
     "--find-links", "folders", multiple=True, type=_FOLDER, metavar="FOLDER", help="Look hashes up here first."
 )
-@click.option("--no-index", is_flag=True, help="Ask no index for hashes.")
+@click.option("--no-index", is_flag=True, help="Look hashes up at no index.")
 @click.option("--export-file", type=parameters.OUTPUT_FILE, help="Write it there instead of printing it.")
 def export(
     form: str,
@@ -50,17 +50,19 @@ def export(
 ) -> int:
     """Write an environment as other tools read it, with exact versions, builds and hashes: one file, for this platform.
 
-    What the form cannot hold is told on stderr. Exit status 2: it can hold nothing of this environment.
+    Notes on stderr list what the form leaves out. Hashes are of all projects or of none, as pip requires. Exit status
+    2: the form cannot hold this environment.
     """
-    from feedline.environment.archives import PYPI, Archives
+    from feedline.environment.archives import Archives
     from feedline.environment.exports.writing import export as written
     from feedline.environment.given import listing_at, listing_of_own
+    from feedline.environment.locks.listing import PYPI
     from feedline.record import replace
 
     listing = listing_of_own() if source is None else listing_at(source)
     if listing.kind != "snapshot":
         raise click.UsageError(f"{source} is a lock; --from takes an environment's folder or a snapshot")
-    archives = Archives(() if no_index else indexes or (PYPI,), folders)
+    archives = Archives(() if no_index else indexes or (PYPI,), folders, of_torch=not no_index)
     made = written(listing, name or str(listing.facts.get("name") or "environment"), form, archives)
     for note in made.notes:
         ERR.print(f"[yellow]note[/] {escape(note)}")
@@ -106,10 +108,13 @@ def create(
     from feedline.environment.creating.create import create as make
     from feedline.environment.creating.homes import prefix_of
     from feedline.environment.creating.pip_part import From
-    from feedline.environment.creating.plan import plan_of
+    from feedline.environment.creating.plan import plan_of, python_for
     from feedline.environment.given import listing_at
 
-    plan = plan_of(listing_at(source), policy, channels)
+    listing = listing_at(source)
+    if python := python_for(listing, policy):
+        listing = listing_at(source, python)  # by whose version its markers hold or not
+    plan = plan_of(listing, policy, channels)
     wheels = From(indexes, tuple(str(folder.absolute()) for folder in folders), no_index)
     with ERR.status("making it") as status:
         made = make(

@@ -101,7 +101,9 @@ def _print(verified: Verification) -> None:
     if len(verified.findings) > _MOST_ROWS:
         OUT.print(f"... and {len(verified.findings) - _MOST_ROWS:,} more findings; --json lists all")
     if verified.sound:
-        OUT.print("[green]nothing is wrong[/]" + ("" if verified.decoded else ", if its samples decode: --decode"))
+        OUT.print("[green]nothing is wrong[/]" + ("" if verified.decoded else " with the files"))
+    if not verified.decoded:
+        OUT.print("images were not decoded (--decode)")
 
 
 def _print_finding(finding: Finding) -> None:

@@ -27,7 +27,7 @@ def more_workers(summary: Summary, named: list[Finding]) -> str | None:
         more = f"{summary.counted(best)} instead of {summary.workers} would help"
         if summary.loader.get("iterable"):
             return f"{more} by up to {gain:.0%}, if the dataset, which divides its samples itself, has some for each"
-        return f"{more}: {gain:.0%} more batches per second"
+        return f"{more}: {gain:.0%} more batches per second, predicted and not measured"
     if is_undecided:
         present = summary.counted(summary.workers)
         more = f"more {summary.makers} were not shown to help the loop"

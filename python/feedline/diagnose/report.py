@@ -14,14 +14,21 @@ from feedline.diagnose.precision_trial import PrecisionTrial
 from feedline.diagnose.trial import Trial
 from feedline.findings import shown
 from feedline.record import chain
+from feedline.watching.command import other_interpreter
 from feedline.watching.model import prediction
 from feedline.watching.model.what_if import what_if
+from feedline.watching.probe import events
 from feedline.watching.recordings import Recording
 from feedline.watching.summary import timeline
 from feedline.watching.summary.figures import Summary
 
 SCHEMA = "feedline.diagnosis/1"
 _BAR = 40
+_UNTRIED = "other settings were not tried: without --quick they are measured, in turn with those of the script"
+_UNTRIED_DROP_IN = (
+    "not tried: `from feedline import DataLoader` in the place of torch's, and other settings; without --quick they "
+    "are measured, in turn with those of the script"
+)
 
 
 def notes_of(recording: Recording, summary: Summary | None) -> list[str]:
@@ -38,6 +45,8 @@ def notes_of(recording: Recording, summary: Summary | None) -> list[str]:
         notes.append(f"the command was ended by {_signal_name(-recording.returncode)}: what it had recorded is used")
     elif recording.returncode > 0:
         notes.append(f"the command failed with exit status {recording.returncode}: what it had recorded is used")
+        if other := other_interpreter(recording.command):
+            notes.append(other)
     notes += gpu_text.hints(summary) if summary is not None else []
     if summary is not None and recording.experiments is not None and not timeline.is_of(recording, summary.loader):
         notes.append("the experiments are about another loader of the script, the first that a loop began with")
@@ -96,21 +105,23 @@ def as_text(
 ) -> str:
     lines = ["", "feedline diagnose"]
     if summary is not None:
-        lines += _measured(summary)
+        lines += _measured(summary, _loaders(recording))
         lines += ["", *(f"  {line}" for line in chain.lines(chain.of_diagnosis(summary.as_dict())))]
+    if diagnosis.drop_in:
+        lines += ["", f"  {diagnosis.drop_in}"]
     for finding in diagnosis.verdicts:
         gain = shown.gain_of(finding, "batches")
         lines += ["", f"  {finding.share:>4.0%}  {finding.code}  ({shown.how_sure(finding)})"]
         lines += [f"        {sentence}" for sentence in shown.sentences(finding)]
         lines += [f"        -> {finding.fix}"]
         if finding.code != "compute_bound" and gain:
-            lines += [f"        predicted gain: {gain}"]
+            lines += [f"        predicted gain: {gain}, if only this changes"]
     if summary is not None and not diagnosis.verdicts:
         lines += ["", f"  no cause takes as much as 5 % by itself; all waiting together {summary.waits.loader:.0%}"]
     if diagnosis.more_workers:
         lines += ["", f"  {diagnosis.more_workers}"]
-    if diagnosis.drop_in:
-        lines += ["", f"  {diagnosis.drop_in}"]
+    if summary is not None and recording.experiments is None:
+        lines += ["", f"  {_UNTRIED if summary.native else _UNTRIED_DROP_IN}"]
     if recording.experiments is not None:
         lines += ["", *told.lines(recording.experiments, _what_if(summary, recording))]
     if summary is not None:
@@ -162,11 +173,29 @@ def _changes(summary: Summary) -> list[str]:
     return lines
 
 
-def _measured(summary: Summary) -> list[str]:
+def _loaders(recording: Recording) -> int:
+    """How many loaders the process with the longest loop took batches from."""
+    longest = next(iter(timeline.loops_of(recording.processes)), None)
+    waits = longest.process.events if longest is not None else ()
+    return len({event.a for event in waits if event.kind == events.WAIT})
+
+
+def _of_loader(summary: Summary, loaders: int) -> list[str]:
+    """Which of several loaders all that follows is about."""
+    if loaders < 2:
+        return []
+    dataset, batch = summary.loader.get("dataset"), summary.loader.get("batch_size")
+    parts = [f"over {dataset}" if dataset else "", f"of batches of {batch}" if batch else ""]
+    which = " ".join(part for part in parts if part)
+    return [f"  about the loader {which}: of {loaders} loaders, the one whose loops took longest"]
+
+
+def _measured(summary: Summary, loaders: int) -> list[str]:
     waits = summary.waits
     filled = round(_BAR * (1 - waits.step))
     epochs = "1 epoch" if summary.loop.epochs == 1 else f"{summary.loop.epochs} epochs"
     lines = [
+        *_of_loader(summary, loaders),
         f"  {summary.loop.steps} steps in {epochs}, {summary.loop.loop_s:.2f} s in the loop, "
         f"{summary.counted(summary.workers)}, {summary.host.cpus:.3g} CPUs",
         f"  step {summary.loop.step_ms:.2f} ms, wait {summary.loop.wait_ms:.2f} ms"

@@ -8,7 +8,7 @@ what is not shown beyond its interval is said to be undecided, and a rung withou
 from __future__ import annotations
 
 from feedline.watching.intervals import GAIN, Shown, shown
-from feedline.watching.model import prediction
+from feedline.watching.model import prediction, what_if
 from feedline.watching.summary.figures import DROP_IN, Summary
 
 
@@ -51,7 +51,9 @@ def of_drop_in(summary: Summary) -> str | None:
     ratio, low, high = tried
     figures = f"{ratio:.2f} times the batches [{low:.2f}, {high:.2f}]"
     if low > 1 and ratio > GAIN:
-        return f"`from feedline import DataLoader` in the place of torch's: measured, the loader alone: {figures}"
+        in_loop = next((one.gain for one in what_if.what_if(summary) if one.change.startswith(DROP_IN)), None)
+        loop = "" if in_loop is None else f"; the loop: {in_loop[0]:+.0%} to {in_loop[1]:+.0%} batches/s, predicted"
+        return f"`from feedline import DataLoader` in the place of torch's: measured, the loader alone: {figures}{loop}"
     return None
 
 

@@ -44,6 +44,8 @@ class _Begun(NamedTuple):
 class NativeImageIterator(NativeIterator):
     """The engine reads what the samplers say. What it cannot read, the dataset reads itself, sample by sample."""
 
+    _draws_from_base_seed = True
+
     def __init__(self, loader: Any, plan: ImagePlan) -> None:
         self._plan = plan
         self._pipeline: Pipeline | None = None

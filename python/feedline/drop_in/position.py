@@ -45,6 +45,7 @@ class Position:
     # by the loader, which wants to know when nobody may ask for another batch; with the iterator
     _when_paused: Callable[[Any], None] | None = None
     _draw_order = staticmethod(lean_iterator)
+    _draws_from_base_seed = False  # without workers, too
     _in_order = True  # batches come in the order of their indices
     # torch's iterator sets these
     _base_seed: Any
@@ -72,8 +73,11 @@ class Position:
     def _open_epoch(self, loader: Any) -> None:
         self._owner = os.getpid()
         self._take_settings(loader)
+        resumed = self._course.resumed_base_seed()
+        if resumed is not None:
+            self._base_seed = resumed
         self._cursor, self._resume = self._course.open(self._settings)
-        self._cursor.base_seed = self._base_seed if self._num_workers else None
+        self._cursor.base_seed = self._base_seed if self._num_workers or self._draws_from_base_seed else None
         self._course.latest = weakref.ref(self)
         self._drawn = False
         self._asks_samplers = self._dataset_kind != ITERABLE and state.are_stateful(self._settings.order)

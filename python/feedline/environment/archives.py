@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,8 @@ from ..machine.packages import normalised
 from .locks.listing import Pin
 from .needed import needed
 from .reading.listed import sha256_of
+from .torch_indexes import torch_index
 
-PYPI = "https://pypi.org/simple"
 _TIMEOUT_S = 30.0
 _MOST_BYTES = 64 << 20
 _JSON = "application/vnd.pypi.simple.v1+json"
@@ -27,11 +28,12 @@ _JSON = "application/vnd.pypi.simple.v1+json"
 
 @dataclass(frozen=True)
 class Archive:
-    """A wheel or a source archive. `url`: where it is; of a folder, ``file://...``."""
+    """A wheel or a source archive. `url`: of a folder's, ``file://...``; `index`: the URL of its index, or ""."""
 
     name: str
     url: str
     sha256: str
+    index: str = ""
 
 
 class Archives:
@@ -40,12 +42,18 @@ class Archives:
     Args:
         indexes: URLs of simple indexes (PEP 503, PEP 691), in their order; empty: none is asked.
         folders: with wheels in them, looked into first.
+        of_torch: versions with a label of PyTorch's, such as ``+cpu``, are also looked up in its own index.
+
+    Attributes:
+        unreachable: why each of PyTorch's indexes that did not answer could not be read.
     """
 
-    def __init__(self, indexes: Iterable[str] = (), folders: Iterable[Path] = ()) -> None:
-        self._indexes = tuple(indexes)
+    def __init__(self, indexes: Iterable[str] = (), folders: Iterable[Path] = (), *, of_torch: bool = False) -> None:
+        self.indexes = tuple(indexes)
+        self.unreachable: dict[str, str] = {}
         self._folders = tuple(folders)
-        self._known: dict[str, list[Archive]] = {}
+        self._of_torch = of_torch
+        self._known: dict[tuple[str, str], list[Archive]] = {}
 
     def of(self, pin: Pin) -> Archive | None:
         """The archive of exactly this wheel; where it was built here, the source archive; None: nobody has it.
@@ -53,16 +61,25 @@ class Archives:
         Raises:
             ConfigError: an index cannot be asked.
         """
-        found = [one for one in self._of_project(pin.name) if _version(one.name) == _canonical(pin.version)]
+        found = [one for one in self._of_project(pin) if _version(one.name) == _canonical(pin.version)]
         for one in found:
             if one.name.endswith(".whl") and (not pin.tags or _tags(one.name) == set(pin.tags)):
                 return one
         return next((one for one in found if not one.name.endswith(".whl")), None)
 
-    def _of_project(self, name: str) -> list[Archive]:
-        if name not in self._known:
-            self._known[name] = [*self._in_folders(name), *self._in_indexes(name)]
-        return self._known[name]
+    def _of_project(self, pin: Pin) -> list[Archive]:
+        torchs = torch_index(pin.version) if self._of_torch else ""
+        if (pin.name, torchs) not in self._known:
+            found = list(self._in_folders(pin.name))
+            for index in self.indexes:
+                found += _in_index(index, pin.name)
+            if torchs and torchs not in self.unreachable:
+                try:
+                    found += _in_index(torchs, pin.name)
+                except ConfigError as error:  # the user did not name it: only the hash is missing
+                    self.unreachable[torchs] = str(error)
+            self._known[pin.name, torchs] = found
+        return self._known[pin.name, torchs]
 
     def _in_folders(self, name: str) -> Iterator[Archive]:
         for folder in self._folders:
@@ -70,27 +87,48 @@ class Archives:
                 if path.suffix in (".whl", ".gz") and normalised(path.name.partition("-")[0]) == name:
                     yield Archive(path.name, path.absolute().as_uri(), sha256_of(path))
 
-    def _in_indexes(self, name: str) -> Iterator[Archive]:
-        for index in self._indexes:
-            url = f"{index.rstrip('/')}/{name}/"
-            try:
-                request = urllib.request.Request(url, headers={"Accept": f"{_JSON}, text/html;q=0.5"})
-                with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
-                    body, kind = answer.read(_MOST_BYTES), answer.headers.get("Content-Type", "")
-            except urllib.error.HTTPError as error:
-                if error.code in (403, 404):
-                    continue
-                raise ConfigError(f"{url} cannot be asked for archives: {error}") from None
-            except (OSError, ValueError) as error:
-                raise ConfigError(f"{url} cannot be asked for archives: {error}") from None
-            yield from _of_json(json.loads(body)) if "json" in kind else _of_html(body.decode(errors="replace"), url)
+
+def _in_index(index: str, name: str) -> list[Archive]:
+    url = f"{index.rstrip('/')}/{name}/"
+    try:
+        request = urllib.request.Request(without_login(url), headers=_headers(url))
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
+            body, kind = answer.read(_MOST_BYTES), answer.headers.get("Content-Type", "")
+    except urllib.error.HTTPError as error:
+        if error.code in (403, 404):
+            return []
+        raise ConfigError(f"cannot read {without_login(url)}: {error}") from None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"cannot read {without_login(url)}: {error}") from None
+    try:
+        found = (
+            list(_of_json(json.loads(body), url)) if "json" in kind else _of_html(body.decode(errors="replace"), url)
+        )
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ConfigError(f"{without_login(url)} is not a simple index: {type(error).__name__}: {error}") from None
+    return [replace(one, index=index) for one in found]
 
 
-def _of_json(value: Any) -> Iterator[Archive]:
+def _headers(url: str) -> dict[str, str]:
+    headers = {"Accept": f"{_JSON}, text/html;q=0.5"}
+    login = urllib.parse.urlsplit(url).netloc.rpartition("@")[0]
+    if login:
+        text = urllib.parse.unquote(login).encode()
+        headers["Authorization"] = f"Basic {base64.b64encode(text).decode()}"
+    return headers
+
+
+def without_login(url: str) -> str:
+    """A URL without the user and password that it may hold."""
+    parts = urllib.parse.urlsplit(url)
+    return urllib.parse.urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def _of_json(value: Any, base: str) -> Iterator[Archive]:
     for one in value.get("files", ()):
         digest = one.get("hashes", {}).get("sha256")
         if digest:
-            yield Archive(str(one["filename"]), str(one["url"]), str(digest))
+            yield Archive(str(one["filename"]), urllib.parse.urljoin(base, str(one["url"])), str(digest))
 
 
 def _of_html(text: str, base: str) -> list[Archive]:

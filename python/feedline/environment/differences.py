@@ -54,18 +54,21 @@ def compare_with_lock(lock: Listing, seen: Environment) -> list[Difference]:
 
 
 def _packages(first: Listing, second: Listing) -> Iterator[Difference]:
-    if first.python and second.python and not _fits(first.python, second.python):
+    managed = [any(pin.name == "python" for pin in one.pins) for one in (first, second)]
+    if first.python and second.python and not any(managed) and not _one_python(first.python, second.python):
         yield Difference("package", "python", "version", first.python, second.python)
-    theirs = {(pin.manager, pin.name): pin for pin in second.pins}
+    mine = _with_python(first) if managed[1] else first.pins
+    theirs = {(pin.manager, pin.name): pin for pin in (_with_python(second) if managed[0] else second.pins)}
     by_name = {pin.name: pin for pin in second.pins}
     ours = set()
-    for pin in first.pins:
+    for pin in mine:
         other = theirs.get((pin.manager, pin.name))
         ours.add((pin.manager, pin.name))
         if other is not None:
             yield from _pin(pin, other)
         elif pin.name in by_name and by_name[pin.name].manager != pin.manager:
-            yield Difference("package", pin.name, "manager", pin.manager, by_name[pin.name].manager)
+            if pin.name not in _INSTALLERS:
+                yield Difference("package", pin.name, "manager", pin.manager, by_name[pin.name].manager)
             ours.add((by_name[pin.name].manager, pin.name))
         elif second.complete and _covers(second, pin):
             yield Difference("package", pin.name, "missing", pin.version or pin.spec, None)
@@ -73,6 +76,13 @@ def _packages(first: Listing, second: Listing) -> Iterator[Difference]:
         for key, pin in theirs.items():
             if key not in ours and _covers(first, pin):
                 yield Difference("package", pin.name, "added", None, pin.version or pin.spec)
+
+
+def _with_python(listing: Listing) -> tuple[Pin, ...]:
+    """The packages of a listing, and its Python as conda has it, which a virtual environment has by another way."""
+    listed = any(pin.name == "python" for pin in listing.pins)
+    exact = bool(listing.python) and _is_version(listing.python)
+    return listing.pins if listed or not exact else (*listing.pins, Pin("python", "conda", listing.python))
 
 
 def _covers(listing: Listing, pin: Pin) -> bool:
@@ -137,11 +147,31 @@ def _same(one: str, other: str) -> bool:
         return False
 
 
-def _fits(wanted: str, has: str) -> bool:
-    """A Python: ``3.11.2`` is ``3.11.2``, ``3.11`` is any of them; a spec decides by itself."""
-    if wanted[0].isdigit() and "*" not in wanted and "," not in wanted:
-        return has == wanted or has.startswith(f"{wanted}.") or wanted.startswith(f"{has}.")
-    return allows(Pin("python", "pip", spec=wanted.replace(" ", "")), has)
+def _one_python(first: str, second: str) -> bool:
+    """Whether two listings can be for one Python: ``3.11`` is any ``3.11.x``; two ranges are not compared."""
+    exact = [_is_version(one) for one in (first, second)]
+    if all(exact):
+        return first == second or first.startswith(f"{second}.") or second.startswith(f"{first}.")
+    if any(exact):
+        version, spec = (first, second) if exact[0] else (second, first)
+        return meets_python(version, spec)
+    return True
+
+
+def _is_version(python: str) -> bool:
+    return python[0].isdigit() and "*" not in python and "," not in python
+
+
+def exact_python(*listings: Listing) -> str:
+    """The version of Python, as ``3.11.2``, that the first of these has which has one; "" if none has."""
+    return next((one.python for one in listings if one.python and _is_version(one.python)), "")
+
+
+def meets_python(version: str, spec: str) -> bool:
+    """Whether a Python, as ``3.11.2``, meets a version, as ``3.11``, or a range, as ``>=3.10``."""
+    if _is_version(spec):
+        return version == spec or version.startswith(f"{spec}.")
+    return allows(Pin("python", "pip", spec=spec.replace(" ", "")), version)
 
 
 def _facts(first: Listing, second: Listing) -> Iterator[Difference]:

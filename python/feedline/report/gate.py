@@ -46,6 +46,11 @@ class Judged:
     outcome: str
     limit: float
 
+    @property
+    def is_likely(self) -> bool:
+        """A regression by 95 %, which is too little for an alarm."""
+        return self.outcome == UNDECIDED and self.low is not None and self.low > self.limit
+
 
 @dataclass(frozen=True)
 class _Side:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from ..loader.statistics import percentile_ms
@@ -46,6 +46,8 @@ def between(earlier: Loader, later: Loader, over_s: float) -> LoaderRates | None
     """What happened in the `over_s` seconds from one reading to the other; None if no time has passed."""
     if over_s <= 0:
         return None
+    if later.number != earlier.number:
+        return _across_epochs(earlier, later, over_s)
     batches = _batches(earlier, later)
     thread_s = over_s * later.threads if later.threads else None
     pairs = {name: (earlier.stages.get(name), stage) for name, stage in later.stages.items()}
@@ -64,6 +66,23 @@ def between(earlier: Loader, later: Loader, over_s: float) -> LoaderRates | None
         blocked_share=totals["blocked"],
         starved_share=totals["starved"],
         stages={name: _stage(before, now, thread_s, over_s) for name, (before, now) in pairs.items()},
+    )
+
+
+def _across_epochs(earlier: Loader, later: Loader, over_s: float) -> LoaderRates | None:
+    """A drop-in makes an iterator for each epoch, which counts batches and waiting from 0 on: batches are counted by
+    epochs, and waiting is that of the later iterator's batches. Its stages continue to count. None: no batch yet."""
+    batches = later.batches
+    if later.epoch is not None and earlier.epoch is not None and later.batches_per_epoch is not None:
+        batches += max((later.epoch - earlier.epoch) * later.batches_per_epoch - earlier.batches, 0.0)
+    rates = between(replace(earlier, number=later.number), later, over_s)
+    if rates is None or later.batches <= 0:
+        return None
+    return replace(
+        rates,
+        batches_per_s=batches / over_s,
+        samples_per_s=None if later.samples is None else batches / over_s * later.samples / later.batches,
+        wait_share=None if later.wait_s is None else min(later.wait_s / over_s * batches / later.batches, 1.0),
     )
 
 

@@ -25,6 +25,7 @@ from .spending import Spending
 
 _HISTORY = 60
 _ANSWER_S = 0.5
+_NEXT_EPOCH_S = 60.0  # that a loader may be away between two epochs, as for a validation
 Find = Callable[[int, float], published.Found]
 
 
@@ -88,6 +89,7 @@ class Watch:
         self._alarms = Alarms(looks)
         self._spending, self._looked_s = Spending(price), 0.0
         self._loaders: dict[tuple[int, int], _Followed] = {}
+        self._answered_s: dict[int, float] = {}  # when each process answered last
         self._view: View | None = None
         self._latest: tuple[LoaderView, ...] = ()  # when there were any
 
@@ -127,6 +129,13 @@ class Watch:
         )
         return self._view
 
+    def _of_the_epoch_before(self, pid: int, loader: published.Loader, here: set[int]) -> _Followed | None:
+        """The loader of which this is the next epoch's iterator: one like it that is gone."""
+        for (other_pid, number), followed in self._loaders.items():
+            if other_pid == pid and number not in here and followed.is_like(loader):
+                return self._loaders.pop((other_pid, number))
+        return None
+
     def _last(self) -> View:
         if self._view is None:
             raise ConfigError(f"top: process {self._process.pid} has ended")
@@ -137,23 +146,28 @@ class Watch:
 
     def _follow(self, found: published.Found, tree: set[int]) -> tuple[LoaderView, ...]:
         now = time.monotonic()
-        answered = {process.pid for process in found.processes}
+        self._answered_s |= {process.pid: now for process in found.processes}
         for process in found.processes:
             if process.pid in tree:
+                here = {loader.number for loader in process.loaders}
                 for loader in process.loaders:
-                    self._loaders.setdefault((process.pid, loader.number), _Followed(now)).add(process, loader, now)
-        kept = {}
-        for (pid, number), followed in self._loaders.items():
-            silent = pid not in answered and pid in found.unanswered
-            if silent or followed.seen_s == now:  # else it was closed, or its process has ended
-                kept[pid, number] = followed
-        self._loaders = kept
-        views = [followed.view(now) for followed in kept.values()]
+                    key = (process.pid, loader.number)
+                    if key not in self._loaders:
+                        self._loaders[key] = self._of_the_epoch_before(process.pid, loader, here) or _Followed(now)
+                    self._loaders[key].add(process, loader, now)
+        shown = []
+        for (pid, number), followed in list(self._loaders.items()):
+            silent = pid in found.unanswered and followed.seen_s == self._answered_s.get(pid)
+            if silent or followed.seen_s == now:
+                shown.append(followed)
+            elif now - followed.seen_s > _NEXT_EPOCH_S:  # it was closed, or its process has ended
+                del self._loaders[pid, number]
+        views = [followed.view(now) for followed in shown]
         return tuple(sorted(views, key=lambda view: (view.rank or 0, view.pid, view.totals.number)))
 
 
 class _Followed:
-    """A loader over the looks."""
+    """A loader, and the iterators that it makes for its epochs, over the looks."""
 
     def __init__(self, now: float) -> None:
         self.seen_s = self.moved_s = now
@@ -171,6 +185,9 @@ class _Followed:
             if rates is not None and rates.wait_share is not None:
                 self.waits = [*self.waits, rates.wait_share][-_HISTORY:]
         self.latest, self.seen_s = (process, loader), now
+
+    def is_like(self, loader: published.Loader) -> bool:
+        return self.latest is not None and (self.latest[1].kind, self.latest[1].source) == (loader.kind, loader.source)
 
     def view(self, now: float) -> LoaderView:
         assert self.latest is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from feedline.tune.duel import LEAST_GAIN_LAST
+from feedline.tune.duel import FEW_PAIRS, LEAST_GAIN_LAST
 from feedline.tune.ladder import Climb, Rung
 from feedline.tune.setting import words
 
@@ -44,6 +44,11 @@ def sentence(climb: Climb) -> str:
         proof = climb.proof
         if proof is None or proof.pairs < 2:
             found = f"{_change(climb)} looks faster, but how much all together gain was not measured"
+        elif proof.pairs < FEW_PAIRS and proof.ratio > 1:
+            found = (
+                f"{_change(climb)} gained step by step, but {proof.pairs} pairs were too few to measure all together: "
+                f"{_gain_words(climb)}"
+            )
         else:
             found = f"{_change(climb)} looked faster, but all together gave {_gain_words(climb)}: no gain was shown"
     else:

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -49,6 +51,20 @@ def start(command: Sequence[str], environment: dict[str, str], **options: Any) -
         return subprocess.Popen(list(command), env=environment, **options)
     except OSError as error:
         raise CommandError(error.errno, f"cannot start {command[0]}: {error.strerror}") from error
+
+
+def other_interpreter(command: Sequence[str]) -> str:
+    """A sentence if the command begins with a Python of another environment than this one; "" otherwise."""
+    found = shutil.which(command[0]) if command else None
+    if found is None or not os.path.basename(found).startswith("python"):
+        return ""
+    own, theirs = (os.path.realpath(os.path.dirname(path)) for path in (sys.executable, found))
+    if own == theirs:
+        return ""
+    return (
+        f"`{command[0]}` is {found}, which has other packages than {sys.executable}, whose Feedline this is: activate "
+        "that environment, or begin the command with its path"
+    )
 
 
 def sampler_of(pid: int, folder: Path | None = None) -> _engine.HostSampler | None:

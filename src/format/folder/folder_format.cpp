@@ -13,9 +13,12 @@ namespace {
 
 // Why there is nothing to read, and what would help.
 std::string what_is_missing(const FolderListing& listing) {
-  if (!listing.stray_images.empty())
-    return "the folder holds images but no class folders: put the images of each class into a folder of their own, "
-           "as in train/cat/1.jpg (one folder for all if there are no classes)";
+  if (!listing.stray_images.empty()) {
+    const std::string& name = listing.stray_images.front();
+    return "the folder holds images but no class folders: open images without classes by fields=\"{key}" +
+           name.substr(name.rfind('.')) +
+           "\"; if they have classes, put those of each into its own folder, as in train/cat/1.jpg";
+  }
   if (!listing.stray_tars.empty())
     return "the folder holds tar files and no class folders: name the tar files to read, as in '" +
            listing.stray_tars.front() + "' or 'shards/{000..146}.tar'";

@@ -187,7 +187,8 @@ void add_unknown_extensions(const std::string& root, FolderListing& listing) {
                             {},
                             std::string("files ") +
                                 (extension.empty() ? "without an extension" : "ending in ." + extension) +
-                                " are not read, " + std::to_string(count) + " in all: not the name of an image"});
+                                " are not read, " + std::to_string(count) +
+                                " in all: class folders have the extensions that torchvision's ImageFolder reads"});
   listing.paths.shrink_to_fit();
   listing.path_ends.shrink_to_fit();
 }

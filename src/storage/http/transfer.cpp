@@ -115,6 +115,7 @@ Result<Call> Transfer::request() {
   judged_ = taken_ = growing_ = cut_ = false;
   skip_ = expected_ = had_ = ignored_ = 0;
   refusal_.clear();
+  contradiction_.clear();
   grown_.clear();
   if (version_ && !can_be_told_apart(*version_)) got_ = 0;  // nothing says that the rest would be of the same object
   const bool asks_sums = heads_ || (compares_ && buffer_ != nullptr && query_.empty());
@@ -155,9 +156,11 @@ bool Transfer::take_part() {
   expected_ = range->last - range->first + 1;
   if (range->first != begin || expected_ > left)
     return refuse("the answer has other bytes, " + range_text(range->first, expected_));
-  if (head_.content_length && *head_.content_length != expected_)
-    return refuse("the answer contradicts itself: " + std::to_string(*head_.content_length) + " bytes that are " +
-                  range_text(range->first, expected_));
+  if (head_.content_length && *head_.content_length != expected_) {
+    contradiction_ = "the answer contradicts itself: its Content-Length is " + std::to_string(*head_.content_length) +
+                     ", and its Content-Range is " + range_text(range->first, expected_);
+    return false;
+  }
   return hold();
 }
 
@@ -237,6 +240,7 @@ bool Transfer::on_body(std::span<const std::byte> bytes) {
   received_ += bytes.size();
   if (!judged_) judge();
   if (error_) return false;
+  if (!contradiction_.empty()) return false;  // where its body ends is not known either
   if (!taken_) {
     const std::size_t kept = std::min(bytes.size(), kMostOfRefusal - refusal_.size());
     refusal_.append(reinterpret_cast<const char*>(bytes.data()), kept);
@@ -281,6 +285,7 @@ Transfer::Next Transfer::on_end(std::string_view trouble, bool is_worth_another_
   if (!judged_ && trouble.empty()) judge();
   if (error_) return Next::kDone;
   if (taken_) return end_of_data(trouble, is_worth_another_try);
+  if (!contradiction_.empty()) return try_again(contradiction_);  // a proxy may have cut the body and counted it again
   const bool was_ended_by_us = ignored_ > kMostIgnored;
   if (trouble.empty() || was_ended_by_us) return end_of_refusal();
   return is_worth_another_try ? try_again(std::string(trouble)) : give_up(std::string(trouble), EREMOTEIO);

@@ -3,6 +3,8 @@
 
 import math
 import re
+import sys
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +15,7 @@ from feedline.diagnose import report, trial
 from feedline.diagnose.verdict import judge
 from feedline.watching.experiments import Comparison, Experiments, Rung, keep
 from feedline.watching.intervals import UNKNOWN, Shown, shown
+from feedline.watching.model.what_if import what_if
 from feedline.watching.recordings import Recording
 from feedline.watching.summary.figures import DROP_IN
 
@@ -227,3 +230,40 @@ def test_a_trial_that_may_be_a_loss_as_well_is_undecided(predicted, low, high, u
     assert ("not decided" in found.lines()[0]) is undecided and ("; came true" in found.lines()[0]) is (
         not undecided and found.came_true
     )
+
+
+DECODES = BY_CAUSE["cpu_decode"]
+
+
+def test_the_loop_with_feedlines_loader_is_told_next_to_the_loader_alone_and_before_causes():
+    text, diagnosis, told, _ = seen(DECODES, [(4, 12.0, 11.9, 12.1)], compared(DROP_IN, 2.4, 2.1, 2.7))
+    (change,) = (one for one in what_if(told) if one.change.startswith(DROP_IN))
+    low, high = (f"{gain:+.0%}" for gain in change.gain)
+    assert f"; the loop: {low} to {high} batches/s, predicted" in diagnosis.drop_in
+    assert text.index(diagnosis.drop_in) < text.index(diagnosis.verdicts[0].code)
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_without_experiments_feedlines_loader_is_named_as_untried(native):
+    told = replace(DECODES, loader={**DECODES.loader, "native": native})
+    text = report.as_text(Recording(["x"], 0, 0, 1, [], [], {}, [], 1), told, judge(told))
+    assert ("not tried: `from feedline import DataLoader`" in text) is not native
+    assert "without --quick" in text
+
+
+def test_a_text_about_one_of_two_loaders_says_which():
+    assert report._of_loader(DECODES, 1) == []
+    (line,) = report._of_loader(DECODES, 2)
+    assert "of 2 loaders" in line and "batches of 32" in line
+
+
+def test_another_interpreter_is_named_after_a_failure(tmp_path):
+    python = tmp_path / "bin/python3"
+    python.parent.mkdir()
+    python.symlink_to("/bin/false")
+    failed = Recording([str(python), "train.py"], 1, 0, 1, [], [], {}, [], 1)
+    assert any(f"`{python}`" in note and sys.executable in note for note in report.notes_of(failed, None))
+    own = Recording([sys.executable, "train.py"], 1, 0, 1, [], [], {}, [], 1)
+    other = Recording(["/bin/false"], 1, 0, 1, [], [], {}, [], 1)
+    for recording in (own, other, replace(failed, returncode=0)):
+        assert not any("activate" in note for note in report.notes_of(recording, None))

@@ -383,3 +383,29 @@ def test_numbers_that_torch_refuses_at_iter_are_refused(crops, options):
         for kind in (DataLoader, TorchLoader):
             with pytest.raises(AssertionError):
                 iter(kind(dataset, **options))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("into", [0, 2])
+def test_random_crops_go_on_under_another_seed_of_torch(vision, tmp_path: Path, workers: int, into: int) -> None:
+    """The state has the seed that the engine draws from: within an epoch the augmentations of a run stay its own."""
+    made_data.make_folder(tmp_path / "train", per_class=5)
+    crops = vision.transforms.Compose([vision.transforms.RandomResizedCrop(16), vision.transforms.ToTensor()])
+
+    def loader(number: int) -> DataLoader:
+        dataset = vision.datasets.ImageFolder(str(tmp_path / "train"), crops)
+        return DataLoader(dataset, batch_size=2, shuffle=True, num_workers=number)
+
+    torch.manual_seed(1)
+    first = loader(workers)
+    batches = iter(first)
+    for _ in range(3):
+        next(batches)
+    state = first.state_dict()
+    rest = [(images, labels) for images, labels in batches]
+    torch.manual_seed(2)
+    again = loader(into)
+    again.load_state_dict(state)
+    resumed = [(images, labels) for images, labels in again]
+    assert plan_of(again) == "images" and len(rest) == len(resumed)
+    assert all(torch.equal(a, b) and torch.equal(c, d) for (a, c), (b, d) in zip(rest, resumed, strict=True))

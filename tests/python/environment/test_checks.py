@@ -61,6 +61,7 @@ def a_conda(folder: Path) -> Environment:
     made.conda_project("numpy", "2.1.0")
     made.conda_project("pandas", "2.2.0", depends=("numpy >=1.26,<3", "__glibc >=2.17"))
     made.conda_project("click", "8.1.7", noarch=True)
+    made.conda_project("pip", "24.0", noarch=True)
     made.project("einops", "0.8.0")
     return made
 
@@ -257,6 +258,46 @@ def torch_set_device(folder: Path) -> tuple[Environment, Planted]:
     return made, {}
 
 
+def torch_set_by_version_file(folder: Path) -> tuple[Environment, Planted]:
+    """PyPI's torchvision has no label in its metadata: its version.py has it."""
+    made = with_torch(folder, version="2.13.0+cpu", cuda=None)
+    files = {"torchvision/version.py": b"__version__ = '0.28.0+cu130'\n"}
+    made.project("torchvision", "0.28.0", requires=("torch==2.13.0",), files=files)
+    return made, {}
+
+
+def torch_set_by_libraries(folder: Path) -> tuple[Environment, Planted]:
+    made = with_torch(folder, version="2.9.0", cuda=None)
+    files = {"torchaudio/lib/_torchaudio.so": elf(needed=("libtorch_cuda.so", "libc.so.6"))}
+    made.project("torchaudio", "2.9.0", requires=("torch==2.9.0",), files=files)
+    return made, {}
+
+
+def torch_set_of_two_cudas(folder: Path) -> tuple[Environment, Planted]:
+    made = with_torch(folder, version="2.9.0", cuda="12.8")
+    files = {"torchvision/version.py": b"__version__ = '0.24.0+cu130'\n"}
+    made.project("torchvision", "0.24.0", requires=("torch==2.9.0",), files=files)
+    return made, {}
+
+
+def conda_without_python(folder: Path) -> tuple[Environment, Planted]:
+    made = Environment(folder / "conda", "no Python")
+    made.conda("ffmpeg", "7.0")
+    return made, {}
+
+
+def conda_without_python_or_packages(folder: Path) -> tuple[Environment, Planted]:
+    made = Environment(folder / "conda", "empty")
+    write(made.prefix / "conda-meta/history", b"")
+    return made, {}
+
+
+def conda_without_pip(folder: Path) -> tuple[Environment, Planted]:
+    made = Environment(folder / "conda", "conda")
+    made.project("einops", "0.8.0")
+    return made, {}
+
+
 def torch_cpu_build(folder: Path) -> tuple[Environment, Planted]:
     return with_torch(folder, version="2.9.0+cpu", cuda=None), {"graphics": H100}
 
@@ -411,6 +452,19 @@ def sound_torch(folder: Path) -> tuple[Environment, Planted]:
     made.project("nvidia_cudnn_cu12", "9.10.2", files={"nvidia/cudnn/lib/libcudnn.so.9": b"own"})
     label = "torch 2.9, cuda 12.8, cudnn 9, python 3.11, numpy"
     return made, {"graphics": H100, "label": label, "variables": {"LD_LIBRARY_PATH": "/usr/lib:/nowhere"}}
+
+
+def sound_torch_set(folder: Path) -> tuple[Environment, Planted]:
+    made = with_torch(folder, version="2.9.0", cuda="12.8")
+    files = {
+        "torchvision/version.py": b"__version__ = '0.24.0+cu128'\n",
+        "torchvision/_C.so": elf(needed=("libtorch_cuda.so",)),
+    }
+    made.project("torchvision", "0.24.0", requires=("torch==2.9.0",), files=files)
+    made.project(
+        "torchaudio", "2.9.0", requires=("torch==2.9.0",), files={"torchaudio/x.so": elf(needed=("libtorch_cuda.so",))}
+    )
+    return made, {}
 
 
 def sound_by_minor_version_of_the_gpu(folder: Path) -> tuple[Environment, Planted]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+import re
 import shutil
+import site
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +16,16 @@ from pathlib import Path
 import pytest
 from made_channels import Channel, wheel
 
+import feedline
 from feedline.cli.root import run
-from feedline.environment.creating import homes
+from feedline.environment.creating import homes, pip_part
 from feedline.environment.creating.pip_part import uv_program
+from feedline.environment.creating.plan import python_for
 from feedline.environment.differences import compare
 from feedline.environment.given import listing_at
+from feedline.environment.locks.listing import Listing
 from feedline.environment.reading.place import platform_name
+from feedline.errors import ConfigError
 
 pytest.importorskip("rattler", reason="py-rattler is not installed")
 needs_uv = pytest.mark.skipif(uv_program() is None, reason="uv is not installed")
@@ -340,9 +347,9 @@ def test_what_a_form_cannot_hold_is_told(
     capsys.readouterr()
     assert env("export", "--to", "requirements", "--from", made, "--no-index") == 0
     told = capsys.readouterr()
-    assert "aa 1.0 has no archive" in " ".join(told.err.split()) and "--hash" not in told.out.partition("\n\n")[
-        0
-    ].replace("--require-hashes", "")
+    assert "aa 1.0 was not found, so it has no hash" in " ".join(
+        told.err.split()
+    ) and "--hash" not in told.out.partition("\n\n")[0].replace("--require-hashes", "")
     assert env("export", "--to", "explicit", "--from", made) == 2
     assert env("export", "--to", "requirements", "--from", tmp_path / "first.txt") == 2
     site = next(made.glob("lib/python3.*/site-packages"))
@@ -350,7 +357,7 @@ def test_what_a_form_cannot_hold_is_told(
     (site / "aa-1.0.dist-info/direct_url.json").write_text(json.dumps(origin))
     assert env("export", "--to", "pixi", "--from", made) == 0
     told = capsys.readouterr()
-    assert "on another machine it is not there" in " ".join(told.err.split()) and "editable = true" in told.out
+    assert "which another machine does not have" in " ".join(told.err.split()) and "editable = true" in told.out
 
 
 def test_hashes_by_an_index(tmp_path: Path, wheels: Path) -> None:
@@ -408,3 +415,93 @@ def test_a_process_of_the_environment_is_looked_at(
     capsys.readouterr()
     assert env("check", "--prefix", made, "--lock", tmp_path / "first.txt") == 0
     assert "nothing is wrong" in capsys.readouterr().out
+
+
+def bare_python(tmp_path: Path) -> Path:
+    """A Python that runs Feedline and has neither uv nor pip; its base has pip, or ensurepip."""
+    prefix, linked = tmp_path / "bare", tmp_path / "linked"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
+    linked.mkdir()
+    for place in (*site.getsitepackages(), os.path.dirname(os.path.dirname(feedline.__file__))):
+        for one in Path(place).iterdir():
+            if not re.match(r"(pip|uv)([-.]|$)", one.name) and one.suffix != ".pth":
+                link = linked / one.name
+                if not link.exists():
+                    link.symlink_to(one.resolve())
+    next(prefix.glob("lib/python3.*/site-packages")).joinpath("linked.pth").write_text(f"{linked}\n")
+    return prefix / "bin/python"
+
+
+def test_without_uv_and_pip_the_base_pythons_installs(wheels: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ensurepip", reason="this Python has no ensurepip")
+    (tmp_path / "lock.txt").write_text("aa==1.0\nbb==2.0\n")
+    code = "import sys; from feedline.cli import main; sys.exit(main())"
+    words = ["env", "create", tmp_path / "made_x_cpu", "--from", tmp_path / "lock.txt", "--find-links", wheels]
+    done = subprocess.run(
+        [bare_python(tmp_path), "-c", code, *words, "--no-index"], capture_output=True, text=True, check=False,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert subprocess.run([tmp_path / "made_x_cpu/bin/aa-run"], capture_output=True, text=True).stdout == "1.0\n"
+
+
+@pytest.mark.parametrize(("pip", "ensurepip"), [("", True), ("pip 20.3.4 from x", True), ("", False)])
+def test_an_own_pip_is_made_if_there_is_none_that_installs_elsewhere(
+    pip: str, ensurepip: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_program(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        if command[1:3] == ["-m", "pip"]:
+            return subprocess.CompletedProcess(command, 0 if pip else 1, pip, "No module named pip")
+        assert command[1:3] == ["-m", "venv"]
+        return subprocess.CompletedProcess(command, 0 if ensurepip else 1, "", "No module named ensurepip")
+
+    monkeypatch.setattr(pip_part.subprocess, "run", run_program)
+    if ensurepip:
+        assert pip_part.pip_command(str(tmp_path)) == [str(tmp_path / "pip/bin/python"), "-m", "pip"]
+    else:
+        with pytest.raises(ConfigError, match="pip install uv"):
+            pip_part.pip_command(str(tmp_path))
+
+
+OWN = platform.python_version()
+MINOR = sys.version_info.minor
+
+
+@pytest.mark.parametrize(
+    ("wanted", "policy", "python"),
+    [
+        ("", "product", ""),
+        (f">=3.{MINOR - 1}", "product", OWN),  # this Python, and not the lowest
+        (f">=3.{MINOR},<4", "research", OWN),
+        (f"==3.{MINOR}.*", "product", f"3.{MINOR}"),
+        ("3.9.1", "product", "3.9.1"),
+        ("3.9.1", "research", "3.9"),
+        ("==3.9.1", "product", "3.9.1"),
+        ("<3.10,>=3.8.4", "product", "3.9"),
+        (">=3.8.4,<3.9", "product", "3.8"),
+    ],
+)
+def test_the_python_of_a_range(wanted: str, policy: str, python: str) -> None:
+    assert python_for(Listing("lock", "uv.lock", (), python=wanted), policy) == python
+
+
+def test_no_python_in_a_range() -> None:
+    with pytest.raises(ConfigError, match="no version known here meets"):
+        python_for(Listing("lock", "uv.lock", (), python=">=3.9,<3.9"), "product")
+
+
+@needs_uv
+def test_of_a_uv_lock_the_entry_of_the_new_python_is_installed(wheels: Path, tmp_path: Path) -> None:
+    lock = tmp_path / "uv.lock"
+    entries = "".join(
+        f'[[package]]\nname = "bb"\nversion = "{version}"\nresolution-markers = ["python_full_version {marker}"]\n'
+        for version, marker in {"2.0": f"< '3.{MINOR}'", "2.5": f"== '3.{MINOR}.*'", "3.0": f"> '3.{MINOR}.99'"}.items()
+    )
+    lock.write_text(
+        'version = 1\nrequires-python = ">=3.10"\n[[package]]\nname = "demo"\nversion = "1"\n'
+        f'source = {{ virtual = "." }}\ndependencies = [{{ name = "bb" }}]\n{entries}'
+    )
+    assert env("create", NAME, "--from", lock, "--find-links", wheels, "--no-index") == 0
+    assert env("diff", tmp_path / "home" / NAME, lock) == 0
+    found = {pin.name: pin.version for pin in listing_at(tmp_path / "home" / NAME).pins}
+    assert found == {"bb": "2.5"}

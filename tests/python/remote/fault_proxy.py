@@ -40,12 +40,14 @@ HEALED = (
     "garbage",
     "slow_start",
     "whole_200",  # the whole object in place of a range
+    "too_short",  # a body whose length contradicts its range
+    "too_long",
 )
 HEALED_TLS = (
     "cut_in_record",
     "broken_record",  # bytes that nobody with the keys has sent
 )
-FATAL = ("empty_200", "too_short", "too_long", "no_length", "other_etag", "other_range", "412")
+FATAL = ("empty_200", "no_length", "other_etag", "other_range", "412")
 
 _BUSY = {408: "Request Timeout", 425: "Too Early", 500: "Internal Server Error", 502: "Bad Gateway", 504: "Timeout"}
 _WITHOUT_THE_SERVER = ("closed", "silence", "reset", "429", "503", "busy", "garbage", "412")

@@ -116,6 +116,48 @@ def test_only_the_latencies_since_are_counted() -> None:
     assert found is not None and (found.stages["decode"].p99_ms or 1) < 0.005
 
 
+def of_epoch(number: int, batches: int, wait_s: float, items: int, **values: Any) -> published.Loader:
+    """The iterator that a drop-in makes for an epoch of 38 batches: its stages count from the first epoch on."""
+    return loader(
+        **{
+            "number": number, "kind": "DataLoader", "epoch": number, "batches_per_epoch": 38, "batches": batches,
+            "samples": 16 * batches, "wait_s": wait_s, "threads": 2, "stages": {"decode": stage(items=items)},
+        } | values
+    )  # fmt: skip
+
+
+def test_epochs_shorter_than_a_look_have_rates() -> None:
+    found = rates.between(of_epoch(1, 30, 0.5, 980), of_epoch(3, 12, 0.04, 2052), 1.0)
+    assert found is not None
+    assert found.batches_per_s == 8 + 38 + 12 and found.samples_per_s == 16 * 58
+    assert found.wait_share == pytest.approx(0.04 * 58 / 12) and found.stages["decode"].items_per_s == 1072
+    begun = of_epoch(3, 0, 0.0, 1824)
+    assert rates.between(of_epoch(1, 30, 0.5, 980), begun, 1.0) is None, "what was known stays"
+    endless = of_epoch(4, 5, 0.1, 100, batches_per_epoch=None)
+    found = rates.between(of_epoch(3, 30, 0.5, 80, batches_per_epoch=None), endless, 1.0)
+    assert found is not None and found.batches_per_s == 5, "no length: at least those"
+
+
+def test_the_iterators_of_one_loader_are_one_loader() -> None:
+    """Each epoch has a new number; a validation in between has another source."""
+    own = os.getpid()
+    valid = loader(number=9, kind="DataLoader", source="valid", batches=2)
+    looks = [[of_epoch(0, 20, 0.1, 320)], [valid], [of_epoch(1, 10, 0.1, 640), valid], [of_epoch(2, 10, 0.1, 1248)]]
+    find, views = Publishing(), []
+    watching = watch.Watch(processes.identify(own), 0.1, NoGpus(), find=find)
+    for at, loaders in enumerate(looks):
+        find.put(process(own, float(at), *loaders))
+        views.append(watching.look().loaders)
+    find.put(unanswered=(own,))
+    assert [one.totals.source for one in watching.look().loaders] == ["train"], "closed ones are not silent"
+    watching.close()
+    assert [len(view) for view in views] == [1, 1, 2, 1]
+    assert views[0][0].rates is None and views[1][0].rates is None
+    again = next(one for one in views[2] if one.totals.source == "train")
+    assert again.rates is not None and again.rates.batches_per_s == (18 + 10) / 2, "over the two seconds"
+    assert views[3][0].rates is not None and views[3][0].rates.batches_per_s == 28 + 10
+
+
 def test_a_drop_in_counts_anew_in_each_epoch() -> None:
     before = loader(kind="DataLoader", batches=95, samples=950, wait_s=3.0)
     found = rates.between(before, loader(kind="DataLoader", batches=5, samples=50, wait_s=0.5), 2.0)

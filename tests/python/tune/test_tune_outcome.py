@@ -82,6 +82,34 @@ def test_what_won_its_duel_and_not_the_last_comparison_is_undecided() -> None:
     assert "looks faster" in outcome.sentence(searched(won, True, None))
 
 
+@pytest.mark.parametrize("pairs", [1, 2])
+def test_a_last_comparison_that_time_cut_short_does_not_contradict_the_step(
+    pairs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With two pairs an interval is 25 deviations wide: it says nothing against the one step that gained by 99 %."""
+    duel = ladder._Climber._duel
+
+    def cut_short(self, candidate, against, until, **options):
+        if not options.get("afresh"):
+            return duel(self, candidate, against, until, **options)
+        return Comparison(3.21, 0.08, 120.96, pairs, "unclear")
+
+    monkeypatch.setattr(ladder._Climber, "_duel", cut_short)
+    found = tune(Machine(lambda setting: 30.0 if setting.num_workers == OWN.num_workers else 95.0), OWN)
+    kept = [rung for rung in found.rungs[1:] if rung.kept]
+    assert len(kept) == 1 and found.proof == kept[0].comparison
+    document = report.as_json(of_script(found))
+    assert document["outcome"] == "gain" and not document["conclusion"].startswith("undecided")
+    assert any("more: +221%" in note for note in found.notes)
+
+
+def test_steps_that_gained_are_not_called_no_gain_after_a_few_pairs() -> None:
+    won = Comparison(1.9, 1.6, 2.3, 4, "faster")
+    found = searched(won, True, Comparison(3.21, 0.08, 120.96, 2, "unclear"))
+    assert outcome.of(found) == outcome.UNDECIDED
+    assert "2 pairs were too few" in outcome.sentence(found) and "no gain was shown" not in outcome.sentence(found)
+
+
 def test_what_is_as_fast_and_takes_less_is_said_and_not_saved() -> None:
     found = searched(
         Comparison(0.99, 0.97, 1.01, 8, "as fast"), True, Comparison(0.99, 0.97, 1.01, 5, "as fast"), False

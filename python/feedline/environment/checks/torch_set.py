@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch, torchvision and torchaudio that are not of one set."""
 
-import re
-
 from ..checking import NEEDS, Case, Check, Told, page, told
+from ..reading.elf import linking_of
+from ..reading.torch_build import built_version
+from ..reading.wheels import Installed
+from ..torch_indexes import label_of, torch_index
 
 _SET = ("torchvision", "torchaudio")
+_GPU_LIBRARIES = {"libtorch_cuda.so": "CUDA", "libc10_cuda.so": "CUDA", "libtorch_hip.so": "ROCm"}
 
 
 def _judges(case: Case) -> Told:
@@ -13,27 +16,39 @@ def _judges(case: Case) -> Told:
     torch = first.get("torch")
     if torch is None:
         return
+    build = case.seen.torch
+    device = build.device if build else label_of(torch.version)
     needs = {need.owner.partition(" ")[0]: need for need in case.needs if need.of_torch_set}
-    for name in _SET:
-        other = first.get(name)
-        if other is None:
-            continue
+    here = [name for name in _SET if name in first]
+    for name in here:
+        other = first[name]
         why = ""
+        theirs = _device(other)
         if name in needs:
             why = f"needs {needs[name].wants}, and torch {torch.version} is here"
-        elif _device(other.version) and _device(torch.version) and _device(other.version) != _device(torch.version):
-            why = f"was built for {_device(other.version)}, and torch {torch.version} for {_device(torch.version)}"
+        elif theirs and device and theirs != device and not device.startswith(_LABELS.get(theirs, "no label")):
+            why = f"was built for {theirs}, and torch {torch.version} for {device}"
         if why:
+            index = torch_index(torch.version)
             yield told(
                 "torch_set", "error", f"{name} {other.version} {why}",
-                fix=f"Install them in one command, from one index: pip install torch=={torch.version} {' '.join(_SET)}",
+                fix="Install them in one command, from one index: pip install --force-reinstall "
+                f"torch=={torch.version} {' '.join(here)}{f' --index-url {index}' if index else ''}",
                 package=name,
             )  # fmt: skip
 
 
-def _device(version: str) -> str:
-    found = re.search(r"\+(cpu|cu\d+|rocm[\d.]+|xpu)", version)
-    return found[1] if found else ""
+_LABELS = {"CUDA": "cu", "ROCm": "rocm"}  # how labels of such builds begin
+
+
+def _device(one: Installed) -> str:
+    """What a package was built for: by its label, or "CUDA" or "ROCm" by its libraries; "": not known."""
+    label = label_of(one.version) or label_of(built_version(one.site / one.name))
+    if label:
+        return label
+    libraries = [file.path for file in one.files if file.path.endswith(".so")]
+    needed = {name for path in libraries if (link := linking_of(path)) for name in link.needed}
+    return next((device for name, device in _GPU_LIBRARIES.items() if name in needed), "")
 
 
 CHECK = Check(
@@ -41,12 +56,11 @@ CHECK = Check(
         code="torch_set",
         title="torch, torchvision and torchaudio do not belong together",
         means="The others are compiled against one version and one device of torch. With another, imports fail "
-        "with undefined "
-        "symbols, or operators are missing.",
+        "with undefined symbols or missing libraries, or operators are missing.",
         recognised="torchvision or torchaudio require another torch than the one here, or were built for another "
-        "device.",
+        "device, by the label of their version or version.py, or by the libraries that they are linked with.",
         to_do="Install all of them in one command from one index.",
-        example="torchvision 0.27.0 needs torch==2.12.0, and torch 2.13.0 is here",
+        example="torchvision 0.28.0 was built for cu130, and torch 2.13.0+cpu for cpu",
     ),
     NEEDS,
     _judges,

@@ -6,12 +6,13 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ...errors import ConfigError
 from ..checking import Case, Verdict, check
+from ..checks import conda_without_python
 from ..differences import Difference, compare_with_lock
 from ..seen import read_environment
 from ..snapshot import snapshot_of
@@ -94,4 +95,8 @@ def _proved(plan: Plan, prefix: Path) -> Created:
     notes = list(plan.notes)
     if not follows_rule(prefix.name):
         notes.append(f"{prefix.name} is no name as <project>_<framework>_<device>, such as vision_torch2.9_cu128")
-    return Created(prefix, check(Case(seen)), differences, snapshot, equal, tuple(notes))
+    verdict = check(Case(seen))
+    if seen.place.python is None:  # the lock lists none, and it was drawn in by nothing: as wanted
+        findings = tuple(one for one in verdict.findings if one.code != conda_without_python.CHECK.page.code)
+        verdict = replace(verdict, findings=findings)
+    return Created(prefix, verdict, differences, snapshot, equal, tuple(notes))

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Projects of pip: by uv where it is there, else by pip; into a venv of their own, or over a conda environment."""
+"""Projects of pip: installed by uv, or by pip if there is no uv, into a venv or over a conda environment."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -15,9 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import ConfigError, StorageError
+from ..differences import meets_python
 from .plan import Plan
 
 _LAST_LINES = 8
+_PIP_FOR_OTHERS = (22, 3)  # the first with --python
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,13 @@ class From:
     folders: tuple[str, ...] = ()
     offline: bool = False
 
-    @property
-    def options(self) -> list[str]:
+    def options(self, listed: Sequence[str]) -> list[str]:
+        """Options of pip and uv. `listed`: those of the lock, which count if no index is given here."""
         found = ["--no-index"] if self.offline else []
         for i, index in enumerate(() if self.offline else self.indexes):
             found += ["--extra-index-url" if i else "--index-url", index]
+        if not found:
+            found += listed
         return found + [word for folder in self.folders for word in ("--find-links", folder)]
 
 
@@ -45,8 +50,8 @@ def make_venv(version: str, prefix: Path) -> None:
         StorageError: it could not be made.
     """
     own = platform.python_version()
-    fits = not version or own == version or own.startswith(f"{version}.")
-    base = getattr(sys, "_base_executable", None) or sys.executable
+    fits = not version or meets_python(own, version)
+    base = _base_python()
     uv = uv_program()
     if uv is not None:
         _run([uv, "venv", "--quiet", "--no-project", "--python", base if fits else version, str(prefix)])
@@ -67,19 +72,46 @@ def install_pip(plan: Plan, prefix: Path, given: From) -> None:
         return
     python = prefix / "bin/python"
     if not python.exists():
-        raise ConfigError(f"{plan.listing.source} lists projects of pip, and no Python to install them for")
+        raise ConfigError(f"{plan.listing.source} lists projects for pip, and its conda packages include no Python")
     with tempfile.TemporaryDirectory(prefix="feedline-env-") as folder:
         lines = Path(folder, "requirements.txt")
         lines.write_text("\n".join(plan.requirements) + "\n")
-        options = [*given.options, "-r", str(lines)]
+        options = [*given.options(plan.index_options), "-r", str(lines)]
         options += ["--require-hashes"] if plan.hashed else []
         options += ["--no-deps"] if plan.exact and plan.listing.complete else []
         uv = uv_program()
         if uv is not None:
+            # Versions are exact: each comes from the index that has it, as with pip, not only from the first index.
+            options += ["--index-strategy", "unsafe-best-match"] if "--extra-index-url" in options else []
             _run([uv, "pip", "install", "--quiet", "--python", str(python), *options])
         else:
-            own = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
+            own = [*pip_command(folder), "--python", str(python), "--disable-pip-version-check"]
             _run([*own, "install", "--quiet", *options])
+
+
+def pip_command(folder: str) -> list[str]:
+    """A pip that can install into another environment: ours, that of our base Python, or one made in `folder`.
+
+    Raises:
+        ConfigError: there is none, and ensurepip cannot make one.
+    """
+    base = _base_python()
+    for python in dict.fromkeys((sys.executable, base)):
+        command = [python, "-m", "pip"]
+        done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
+        version = re.match(r"pip (\d+)\.(\d+)", done.stdout)
+        if done.returncode == 0 and version and tuple(map(int, version.groups())) >= _PIP_FOR_OTHERS:
+            return command
+    made = os.path.join(folder, "pip")
+    try:
+        _run([base, "-m", "venv", made])
+    except StorageError as error:
+        raise ConfigError(f"there is neither uv nor a pip of 22.3 or later: pip install uv ({error})") from None
+    return [os.path.join(made, "bin", "python"), "-m", "pip"]
+
+
+def _base_python() -> str:
+    return getattr(sys, "_base_executable", None) or sys.executable
 
 
 def uv_program() -> str | None:

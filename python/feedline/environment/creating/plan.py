@@ -3,16 +3,21 @@
 
 from __future__ import annotations
 
+import platform
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...errors import ConfigError
+from ..differences import meets_python
+from ..drivers import END_OF_PYTHON
 from ..locks.listing import Listing, Pin
 from ..reading.place import platform_name
+from ..torch_indexes import torch_index
 
 POLICIES = ("product", "research")
 _ENDED = "pytorch"
+_LATE = 99  # above any patch version of a Python, as ranges have lower bounds such as 3.11.4
 
 
 @dataclass(frozen=True)
@@ -38,19 +43,25 @@ class Plan:
 
     @property
     def python(self) -> str:
-        """The interpreter's version for an environment without conda; of the research policy its minor version."""
-        told = self.listing.python
-        version = re.search(r"\d+\.\d+(\.\d+)?", told)
-        if version is None:
-            return ""
-        return version[0] if self.exact and told[0].isdigit() else ".".join(version[0].split(".")[:2])
+        """The interpreter's version for an environment without conda; "": any."""
+        return python_for(self.listing, self.policy)
 
     @property
     def conda_specs(self) -> list[str]:
-        return [
+        specs = [
             f"{pin.name} {self._spec(pin)}{f' {pin.build}' if self.exact and pin.build else ''}".strip()
             for pin in self.conda
         ]
+        has_python = any(pin.name == "python" for pin in self.conda)
+        return specs if has_python or not self.pip else [*specs, "python"]
+
+    @property
+    def index_options(self) -> list[str]:
+        """pip's options for the indexes that the listing names, else for those of builds with PyTorch's labels."""
+        if self.listing.index_options:
+            return list(self.listing.index_options)
+        indexes = dict.fromkeys(torch_index(pin.version) for pin in self.pip if not pin.is_from_url)
+        return [word for index in indexes if index for word in ("--extra-index-url", index)]
 
     @property
     def requirements(self) -> list[str]:
@@ -60,7 +71,7 @@ class Plan:
     @property
     def hashed(self) -> bool:
         """Every project has its hash, so that an installer can be told to take no other."""
-        return self.exact and bool(self.pip) and all(pin.hashes and not pin.url.startswith("git+") for pin in self.pip)
+        return self.exact and bool(self.pip) and all(pin.hashes and pin.can_be_hashed for pin in self.pip)
 
     def _spec(self, pin: Pin) -> str:
         if not pin.version:
@@ -70,12 +81,35 @@ class Plan:
     def _requirement(self, pin: Pin) -> str:
         if pin.content == "editable":
             return f"-e {pin.url.removeprefix('file://')}"
-        if pin.url.startswith(("git+", "file:")) or (pin.url and not pin.version):
+        if pin.url.startswith(("git+", "file:", "http")) or (pin.url and not pin.version):
             return f"{pin.name} @ {pin.url}" + self._hashes(pin)
         return f"{pin.name}{self._spec(pin)}{self._hashes(pin)}"
 
     def _hashes(self, pin: Pin) -> str:
         return "".join(f" --hash={one}" for one in pin.hashes) if self.hashed else ""
+
+
+def python_for(listing: Listing, policy: str) -> str:
+    """The Python for an environment of `listing`, as ``3.11.2`` or ``3.11``; "": any.
+
+    Of a range, such as the ``>=3.10`` of a uv.lock, it is the Python that runs this, else the newest that is known.
+
+    Raises:
+        ConfigError: no Python that is known meets the range.
+    """
+    wanted = listing.python
+    if not wanted:
+        return ""
+    exact = re.fullmatch(r"(?:={2,3}\s*)?(\d+\.\d+(?:\.\d+\w*)?)(\.\*)?", wanted)
+    if exact is not None:
+        return exact[1] if policy == "product" else ".".join(exact[1].split(".")[:2])
+    own = platform.python_version()
+    if meets_python(own, wanted):
+        return own
+    for major, minor in sorted(END_OF_PYTHON, reverse=True):
+        if meets_python(f"{major}.{minor}.{_LATE}", wanted):
+            return f"{major}.{minor}"
+    raise ConfigError(f"{listing.source} wants Python {wanted}, which no version known here meets")
 
 
 def plan_of(listing: Listing, policy: str, channels: Sequence[str] = ()) -> Plan:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ...errors import ConfigError
 from ..locks.listing import Listing
-from .pip_forms import quoted, requirement
+from .pip_forms import index_lines, quoted, requirement
 
 
 def environment(listing: Listing, name: str) -> str:
@@ -21,8 +21,11 @@ def environment(listing: Listing, name: str) -> str:
     ]
     if not conda:
         lines.append(f"  - {quoted(f'python={listing.python}')}")
+        own = next((pin for pin in pip if pin.name == "pip"), None)  # conda's own pip installs the others
+        pip = tuple(pin for pin in pip if pin is not own)
+        lines += [f"  - {quoted(f'pip={own.version}') if own else 'pip'}"] if pip else []
     if pip:
-        lines += ["  - pip:", *(f"      - {quoted(requirement(pin))}" for pin in pip)]
+        lines += ["  - pip:", *(f"      - {quoted(one)}" for one in (*index_lines(listing), *map(requirement, pip)))]
     return "\n".join(lines) + "\n"
 
 

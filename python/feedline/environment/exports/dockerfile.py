@@ -8,7 +8,7 @@ import shlex
 
 from ..locks.listing import Listing
 from .conda_forms import explicit
-from .pip_forms import requirements
+from .pip_forms import all_hashed, requirements
 
 # Tags are exact: `latest` is another image tomorrow.
 _CONDA_BASE = "mambaorg/micromamba:2.0.5-debian12-slim"
@@ -29,8 +29,11 @@ def dockerfile(listing: Listing, name: str) -> str:
     lines += _of_conda(listing, name) if conda else [f"FROM python:{listing.python}-slim-bookworm"]
     if pip:
         lock = requirements(listing, name)
-        hashed = "--require-hashes " if all(pin.hashes for pin in pip) else ""
+        hashed = "--require-hashes " if all_hashed(listing) else ""
         run = "micromamba run -n base pip" if conda else "pip"
+        if conda and not any(pin.name == "pip" for pin in conda):
+            channel = shlex.quote((listing.channels or ("conda-forge",))[0])
+            lines.append(f"RUN micromamba install --yes --name base --channel {channel} --freeze-installed pip")
         lines += _with_lock(
             lock, "/tmp/requirements.txt", f"{run} install --no-cache-dir {hashed}--no-deps -r /tmp/requirements.txt"
         )

@@ -11,20 +11,40 @@ from ..locks.listing import Listing, Pin
 
 
 def requirements(listing: Listing, name: str) -> str:
+    hashed = "--require-hashes " if all_hashed(listing) else ""
+    several = len(listing.index_options) > 2 or "--extra-index-url" in listing.index_options
+    for_uv = "; with uv, add --index-strategy unsafe-best-match" if several else ""
     lines = [
         f"# {name}: Python {listing.python}, {listing.platform}, fingerprint {listing.fingerprint}",
-        f"# feedline env create NAME --from this file, or: pip install {_hashed(listing)}--no-deps -r this file",
+        f"# feedline env create NAME --from this file, or: pip install {hashed}--no-deps -r this file{for_uv}",
+        *index_lines(listing),
     ]
     return "\n".join([*lines, *map(requirement, listing.of("pip"))]) + "\n"
 
 
+def index_lines(listing: Listing) -> list[str]:
+    """pip's options for indexes, one a line."""
+    options = iter(listing.index_options)
+    return [f"{option} {url}" for option, url in zip(options, options, strict=True)]
+
+
 def requirement(pin: Pin) -> str:
-    """One line: exact, with its hash where that is known."""
+    """One line: the exact version, or the place it is from, with its hashes."""
     if pin.content == "editable":
         return f"-e {pin.url.removeprefix('file://')}"
-    if pin.url and not pin.hashes:
-        return f"{pin.name} @ {pin.url}"
-    return f"{pin.name}=={pin.version}" + "".join(f" \\\n    --hash={one}" for one in pin.hashes)
+    if pin.is_from_url:
+        return f"{pin.name} @ {pin.url}" + _hashes(pin)
+    return f"{pin.name}=={pin.version}" + _hashes(pin)
+
+
+def all_hashed(listing: Listing) -> bool:
+    """Whether pip can be given the hash of every project: it takes hashes of all, or of none."""
+    pins = listing.of("pip")
+    return bool(pins) and all(pin.hashes for pin in pins)
+
+
+def _hashes(pin: Pin) -> str:
+    return "".join(f" \\\n    --hash={one}" for one in pin.hashes)
 
 
 def pylock(listing: Listing, name: str) -> str:
@@ -51,13 +71,6 @@ def _from(pin: Pin) -> list[str]:
     if pin.content == "editable" or (pin.url.startswith("file:") and not pin.sha256):
         path = pin.url.removeprefix("file://")
         return [f"directory = {{path = {quoted(path)}, editable = {str(pin.content == 'editable').lower()}}}"]
-    if not pin.sha256:
-        return []
     file = unquote(PurePosixPath(urlsplit(pin.url).path).name)
     table = f"name = {quoted(file)}, url = {quoted(pin.url)}, hashes = {{sha256 = {quoted(pin.sha256)}}}"
     return [f"wheels = [{{{table}}}]" if file.endswith(".whl") else f"sdist = {{{table}}}"]
-
-
-def _hashed(listing: Listing) -> str:
-    pins = listing.of("pip")
-    return "--require-hashes " if pins and all(pin.hashes for pin in pins) else ""

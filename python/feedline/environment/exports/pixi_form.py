@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from ..locks.listing import Listing, Pin
+from ..torch_indexes import torch_index
 from .pip_forms import quoted
 
 
@@ -39,4 +40,8 @@ def _wanted(pin: Pin) -> str:
     if pin.url.startswith("git+"):
         url, _, commit = pin.url[4:].rpartition("@")
         return f"{{git = {quoted(url)}, rev = {quoted(commit)}}}"
-    return quoted(f"=={pin.version}")
+    version = quoted(f"=={pin.version}")
+    index = torch_index(pin.version)
+    if pin.is_from_url:
+        return f"{{{'path' if pin.url.startswith('file:') else 'url'} = {quoted(pin.url.removeprefix('file://'))}}}"
+    return f"{{version = {version}, index = {quoted(index)}}}" if index else version

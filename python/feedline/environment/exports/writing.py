@@ -3,32 +3,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from ...errors import ConfigError
-from ..archives import Archives
-from ..locks.listing import Listing, Pin
+from ..archives import Archive, Archives, without_login
+from ..checking import names
+from ..locks.listing import PYPI, Listing, Pin
+from ..torch_indexes import torch_index
 from . import conda_forms, dockerfile, pip_forms, pixi_form
 
 
 @dataclass(frozen=True)
 class Export:
-    """A file's text, and what it could not say."""
+    """A file's text, and notes on what it leaves out."""
 
     text: str
     notes: tuple[str, ...] = ()
 
 
 Writer = Callable[[Listing, str], str]
-# by the name of the form: the usual name of its file, who writes it, and whether it wants hashes of archives
-FORMS: dict[str, tuple[str, Writer, bool]] = {
-    "environment.yml": ("environment.yml", conda_forms.environment, False),
-    "explicit": ("explicit.txt", conda_forms.explicit, False),
-    "requirements": ("requirements.txt", pip_forms.requirements, True),
-    "pylock": ("pylock.toml", pip_forms.pylock, True),
-    "pixi": ("pixi.toml", pixi_form.manifest, False),
-    "dockerfile": ("Dockerfile", dockerfile.dockerfile, True),
+# by the name of the form: the usual name of its file, its writer, and what it has of each project's archive
+FORMS: dict[str, tuple[str, Writer, str]] = {
+    "environment.yml": ("environment.yml", conda_forms.environment, "nothing"),
+    "explicit": ("explicit.txt", conda_forms.explicit, "nothing"),
+    "requirements": ("requirements.txt", pip_forms.requirements, "hash"),
+    "pylock": ("pylock.toml", pip_forms.pylock, "url and hash"),
+    "pixi": ("pixi.toml", pixi_form.manifest, "nothing"),
+    "dockerfile": ("Dockerfile", dockerfile.dockerfile, "hash"),
 }
 
 
@@ -38,46 +40,118 @@ def export(listing: Listing, name: str, form: str, archives: Archives) -> Export
     Args:
         listing: of a snapshot.
         name: what the environment is called.
-        archives: where hashes are looked up, for forms that have them.
+        archives: where archives are looked up, for forms that have their hashes.
 
     Raises:
-        ConfigError: the form cannot hold this environment, or an index cannot be asked.
+        ConfigError: the form cannot hold this environment, or an index cannot be read.
     """
-    _, writer, wants_hashes = FORMS[form]
-    notes = [_of_place(pin) for pin in listing.pins if pin.content == "editable" or pin.url.startswith("file:")]
-    if wants_hashes:
-        listing, missing = _with_hashes(listing, archives)
-        notes += missing
-    if form == "explicit" and listing.of("pip"):
-        count = len(listing.of("pip"))
-        notes.append(f"a list of @EXPLICIT holds conda packages alone: {count} of pip are not in it; --to requirements")
-    if form in ("requirements", "pylock") and listing.of("conda"):
-        count = len(listing.of("conda"))
-        notes.append(f"{form} holds projects of pip alone: {count} conda packages are not in it; --to environment.yml")
     if not listing.pins:
         raise ConfigError("there is nothing to export: the environment holds no packages")
-    return Export(writer(listing, name), tuple(note for note in notes if note))
+    _, writer, has = FORMS[form]
+    notes = [_of_place(pin) for pin in listing.pins if pin.content == "editable" or pin.url.startswith("file:")]
+    known: dict[str, Archive] = {}
+    if has != "nothing":
+        known, missing = _looked_up(listing.of("pip"), archives)
+        notes += missing
+    if form == "pylock":
+        listing = _with_urls(listing, known)
+    elif form != "explicit":
+        listing, unhashed = _with_hashes(listing, known) if has == "hash" else (_without_hashes(listing), [])
+        notes += unhashed
+    options, hidden = _index_options(listing.of("pip"), archives, known)
+    listing = replace(listing, index_options=options)
+    notes += hidden if form in ("environment.yml", "requirements", "dockerfile") else []
+    notes += _left_out(listing, form)
+    return Export(writer(listing, name), tuple(notes))
 
 
 def _of_place(pin: Pin) -> str:
-    return f"{pin.name} {pin.version} is from {pin.url}: on another machine it is not there"
+    return f"{pin.name} {pin.version} was installed from {pin.url}, which another machine does not have"
 
 
-def _with_hashes(listing: Listing, archives: Archives) -> tuple[Listing, list[str]]:
-    pins: list[Pin] = []
+def _left_out(listing: Listing, form: str) -> list[str]:
+    conda, pip = listing.of("conda"), listing.of("pip")
+    if form == "explicit" and pip:
+        return [f"a list of @EXPLICIT has only conda packages: {len(pip)} by pip are left out; --to requirements"]
+    if form in ("requirements", "pylock") and conda:
+        return [f"{form} has only projects by pip: {len(conda)} conda packages are left out; --to environment.yml"]
+    if form in ("environment.yml", "dockerfile") and pip and conda and not any(pin.name == "pip" for pin in conda):
+        return [
+            f"this environment has no pip; the one of the file gets it, to install {names([one.name for one in pip])}"
+        ]
+    return []
+
+
+def _looked_up(pins: tuple[Pin, ...], archives: Archives) -> tuple[dict[str, Archive], list[str]]:
+    """The archives of projects from indexes, by name, and notes on those that are not found."""
+    known: dict[str, Archive] = {}
     notes: list[str] = []
-    for pin in listing.pins:
-        if pin.manager == "conda" or pin.url:
-            pins.append(pin)
+    for pin in pins:
+        if pin.is_from_url or pin.content == "editable" or pin.hashes:
             continue
         found = archives.of(pin)
         if found is None:
-            pins.append(pin)
-            notes.append(f"{pin.name} {pin.version} has no archive where was looked: no hash; name its --index-url")
-        else:
-            if not found.name.endswith(".whl"):
-                notes.append(
-                    f"{pin.name} {pin.version} was built here of {found.name}: elsewhere it may come out otherwise"
-                )
-            pins.append(replace(pin, hashes=(f"sha256:{found.sha256}",), url=found.url))
-    return replace(listing, pins=tuple(pins)), notes
+            notes.append(f"{pin.name} {pin.version} was not found, so it has no hash; name its --index-url")
+            continue
+        known[pin.name] = found
+        if not found.name.endswith(".whl"):
+            notes.append(f"{pin.name} {pin.version} was built here from {found.name}; another build may differ")
+    return known, [*notes, *archives.unreachable.values()]
+
+
+def _with_hashes(listing: Listing, known: Mapping[str, Archive]) -> tuple[Listing, list[str]]:
+    """With the hash of every project, or, as pip accepts no file with only some, of none."""
+    pins = [
+        replace(pin, hashes=(f"sha256:{known[pin.name].sha256}",))
+        if pin.manager == "pip" and pin.name in known
+        else pin
+        for pin in listing.pins
+    ]
+    lacking = [pin.name for pin in pins if pin.manager == "pip" and not (pin.hashes and pin.can_be_hashed)]
+    if not lacking:
+        return replace(listing, pins=tuple(pins)), []
+    note = f"no hashes are written, as pip needs those of all projects: {names(lacking)} cannot have one"
+    return _without_hashes(listing), [note] if len(lacking) < len(listing.of("pip")) else []
+
+
+def _without_hashes(listing: Listing) -> Listing:
+    pins = tuple(replace(pin, hashes=()) if pin.manager == "pip" else pin for pin in listing.pins)
+    return replace(listing, pins=pins)
+
+
+def _with_urls(listing: Listing, known: Mapping[str, Archive]) -> Listing:
+    """With the archive of every project.
+
+    Raises:
+        ConfigError: the archive of one is not known.
+    """
+    pins = [
+        replace(pin, hashes=(f"sha256:{known[pin.name].sha256}",), url=known[pin.name].url)
+        if pin.name in known
+        else pin
+        for pin in listing.of("pip")
+    ]
+    lacking = [pin.name for pin in pins if pin.can_be_hashed and not (pin.url and pin.sha256)]
+    if lacking:
+        raise ConfigError(
+            f"pylock.toml needs the archive of each project, and {names(lacking)} {'have' if lacking[1:] else 'has'} "
+            "none; name the --index-url or --find-links that has it, or use --to requirements"
+        )
+    conda = [pin for pin in listing.pins if pin.manager == "conda"]
+    return replace(listing, pins=(*conda, *pins))
+
+
+def _index_options(
+    pins: tuple[Pin, ...], archives: Archives, known: Mapping[str, Archive]
+) -> tuple[tuple[str, ...], list[str]]:
+    """pip's options for the indexes that these projects need, and notes on logins that were removed from them."""
+    given = () if archives.indexes == (PYPI,) else archives.indexes
+    options = [word for i, url in enumerate(given) for word in ("--extra-index-url" if i else "--index-url", url)]
+    for pin in pins:
+        found = known.get(pin.name)
+        torchs = torch_index(pin.version) if found is None or not found.index else found.index
+        if not pin.is_from_url and torch_index(pin.version) and torchs not in options:
+            options += ["--extra-index-url", torchs]
+    public = tuple(without_login(one) if "://" in one else one for one in options)
+    notes = [f"the login for {public[i]} is left out" for i, one in enumerate(options) if one != public[i]]
+    return public, notes

@@ -11,7 +11,7 @@ from ...machine.packages import normalised
 from ..needed import needed
 from ..reading.conda import channel_name
 from .listing import Listing, Pin
-from .requirements import pins_of_lines
+from .requirements import index_options_of, pins_of_lines
 
 _ARCHIVE = re.compile(r"(?P<name>.+)-(?P<version>[^-]+)-(?P<build>[^-]+)\.(?:conda|tar\.bz2)$")
 _SPEC = re.compile(r"^(?:(?P<channel>[^\s]+)::)?(?P<name>[A-Za-z0-9_.\-]+)\s*(?P<rest>.*)$")
@@ -22,17 +22,20 @@ def read_environment(text: str, source: str, platform: str, python: str) -> List
     if not isinstance(value, dict) or not isinstance(value.get("dependencies"), list):
         raise ConfigError(f"{source} is no environment.yml: it has no list `dependencies`")
     pins: list[Pin] = []
+    lines: list[str] = []  # of the pip part
     for one in value["dependencies"]:
         if isinstance(one, dict):
-            pins += pins_of_lines([str(line) for line in one.get("pip") or ()], source, python)
+            lines += map(str, one.get("pip") or ())
         else:
             pins.append(conda_pin(str(one), source))
-    conda = [pin for pin in pins if pin.manager == "conda"]
+    conda = list(pins)
+    pins += pins_of_lines(lines, source, python)
     own = next((pin for pin in conda if pin.name == "python"), None)
     return Listing(
         source, "environment.yml", tuple(pins), python=own.version if own else "",
         channels=tuple(channel_name(str(one)) for one in value.get("channels") or ()),
         complete=bool(pins) and all(pin.version for pin in pins) and all(pin.build for pin in conda),
+        index_options=index_options_of(lines),
     )  # fmt: skip
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+PYPI = "https://pypi.org/simple"
+
 
 @dataclass(frozen=True)
 class Pin:
@@ -38,6 +40,18 @@ class Pin:
     tags: tuple[str, ...] = ()
 
     @property
+    def is_from_url(self) -> bool:
+        """Installed from a commit, a folder or an archive on the web: no index has it. Archives of this machine are
+        left out, since --find-links or an index may have them elsewhere."""
+        is_archive = self.url.endswith((".whl", ".tar.gz", ".zip"))
+        return self.url.startswith(("git+", "http")) or (self.url.startswith("file:") and not is_archive)
+
+    @property
+    def can_be_hashed(self) -> bool:
+        """Whether pip can compare a hash: it refuses one for a commit, a folder, or an editable project."""
+        return self.content != "editable" and (not self.is_from_url or self.url.startswith("http"))
+
+    @property
     def sha256(self) -> str:
         return next((one[7:] for one in self.hashes if one.startswith("sha256:")), "")
 
@@ -57,6 +71,7 @@ class Listing:
         platform: as ``linux-64``; "": any.
         facts: of a snapshot, beyond the packages.
         fingerprint: of a snapshot; "": it is none.
+        index_options: pip's options that name the indexes of these projects; empty: as pip is configured.
     """
 
     source: str
@@ -68,6 +83,7 @@ class Listing:
     platform: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: str = ""
+    index_options: tuple[str, ...] = ()
 
     def of(self, manager: str) -> tuple[Pin, ...]:
         return tuple(one for one in self.pins if one.manager == manager)

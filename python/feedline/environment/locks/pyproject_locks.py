@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from ...errors import ConfigError
 from ...machine.packages import normalised
 from ..needed import needed
 from ..requiring import markers_for
-from .listing import Listing, Pin
+from .listing import PYPI, Listing, Pin
 
 Package = Mapping[str, Any]
 
@@ -23,7 +24,7 @@ def read_pylock(text: str, source: str, platform: str, python: str) -> Listing:
         raise ConfigError(f"{source} is a pylock.toml of version {version}; version 1 is known here")
     pins = []
     for one in value["packages"]:
-        if "marker" in one and not _holds(one["marker"], python):
+        if "marker" in one and not _holds(one["marker"], python, groups=value.get("default-groups", ())):
             continue
         files = [*one.get("wheels", ()), *([one["sdist"]] if "sdist" in one else ())]
         files += [one["archive"]] if "archive" in one else []
@@ -45,33 +46,83 @@ def read_uv(text: str, source: str, platform: str, python: str) -> Listing:
     value = tomllib.loads(text)
     if value.get("version") != 1:
         raise ConfigError(f"{source} is a uv.lock of version {value.get('version')}; version 1 is known here")
-    packages = {one["name"]: one for one in value.get("package", ())}
-    roots = [one for one in packages.values() if _is_root(one)]
-    pins = tuple(_uv_pin(one) for one in _reached(packages, roots, python) if not _is_root(one))
-    return Listing(source, "uv.lock", pins, python=str(value.get("requires-python", "")))
+    packages = value.get("package", ())
+    roots = [one for one in packages if _is_root(one)]
+    # uv names conflicting extras and groups in markers; it installs the group `dev` by default.
+    groups = [f"group-{len(one['name'])}-{one['name']}-dev" for one in roots]
+    holds = partial(_holds, python=python, extra=groups[0] if len(groups) == 1 else "")
+    entries = _Entries(packages, holds, source)
+    first = roots or [one for name in dict.fromkeys(one["name"] for one in packages) for one in entries.that_hold(name)]
+    reached = [one for one in _reached(entries, first, roots) if not _is_root(one)]
+    indexes = dict.fromkeys(str(one.get("source", {}).get("registry", "")).rstrip("/") for one in reached)
+    options = [word for url in indexes if url.startswith("http") and url != PYPI for word in ("--extra-index-url", url)]
+    pins = tuple(map(_uv_pin, reached))
+    python = str(value.get("requires-python", ""))
+    return Listing(source, "uv.lock", pins, python=python, index_options=tuple(options))
 
 
 def _is_root(one: Package) -> bool:
     return bool({"virtual", "editable", "directory"} & one.get("source", {}).keys())
 
 
-def _reached(packages: Mapping[str, Package], roots: list[Package], python: str) -> Iterator[Package]:
-    """What the project needs here: from its own packages by dependencies whose markers hold, with the group `dev`."""
-    seen: set[str] = set()
-    waiting = [(one, "") for one in (roots or packages.values())]
+class _Entries:
+    """The entries of a uv.lock. A package has several if its version or its index depends on markers."""
+
+    def __init__(self, packages: Iterable[Package], holds: Callable[[str], bool], source: str) -> None:
+        self.holds = holds
+        self._source = source
+        self._by_name: dict[str, list[Package]] = {}
+        for one in packages:
+            self._by_name.setdefault(one["name"], []).append(one)
+
+    def that_hold(self, name: str) -> list[Package]:
+        """The entries of a package whose resolution-markers hold; an entry without markers always holds."""
+        return [
+            one
+            for one in self._by_name[name]
+            if not one.get("resolution-markers") or any(map(self.holds, one["resolution-markers"]))
+        ]
+
+    def of(self, dependency: Package) -> Package:
+        """The entry that a dependency means: uv writes its version and source if there are several.
+
+        Raises:
+            ConfigError: none or several of the entries match.
+        """
+        name = dependency["name"]
+        found = [
+            one
+            for one in self._by_name[name]
+            if all(one.get(key) == dependency[key] for key in ("version", "source") if key in dependency)
+        ]
+        if len(found) > 1:
+            found = [one for one in found if one in self.that_hold(name)]
+        if len(found) != 1:
+            versions = ", ".join(str(one.get("version")) for one in self._by_name[name])
+            raise ConfigError(
+                f"{self._source} is damaged: of the entries of {name} ({versions}) {len(found)} match its dependents' "
+                "version and resolution-markers; write it again: uv lock"
+            )
+        return found[0]
+
+
+def _reached(entries: _Entries, first: list[Package], roots: list[Package]) -> Iterator[Package]:
+    """The packages that `first` needs here: by dependencies whose markers hold, with the group `dev` of `roots`."""
+    seen: set[tuple[int, str]] = set()
+    waiting = [(one, "") for one in first]
     while waiting:
         one, extra = waiting.pop()
-        if f"{one['name']}[{extra}]" in seen:
+        if (id(one), extra) in seen:
             continue
-        if one["name"] not in {name.partition("[")[0] for name in seen}:
+        if not any(known == id(one) for known, _ in seen):
             yield one
-        seen.add(f"{one['name']}[{extra}]")
+        seen.add((id(one), extra))
         wanted = list(one.get("dependencies", ()) if not extra else one.get("optional-dependencies", {}).get(extra, ()))
         if one in roots:
             wanted += one.get("dev-dependencies", {}).get("dev", ())
         for dependency in wanted:
-            if "marker" not in dependency or _holds(dependency["marker"], python):
-                other = packages[dependency["name"]]
+            if "marker" not in dependency or entries.holds(dependency["marker"]):
+                other = entries.of(dependency)
                 waiting += [(other, extra) for extra in ("", *dependency.get("extra", ()))]
 
 
@@ -84,5 +135,7 @@ def _uv_pin(one: Package) -> Pin:
     )  # fmt: skip
 
 
-def _holds(marker: str, python: str) -> bool:
-    return bool(needed("packaging.markers").Marker(marker).evaluate(markers_for(python or None)))
+def _holds(marker: str, python: str, extra: str = "", groups: Iterable[str] = ()) -> bool:
+    """Whether a marker of a lock holds on this machine; `groups`: the dependency groups that are installed."""
+    values = {**markers_for(python or None), "extra": extra, "extras": set(), "dependency_groups": set(groups)}
+    return bool(needed("packaging.markers").Marker(marker).evaluate(values))

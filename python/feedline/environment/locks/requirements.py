@@ -19,9 +19,20 @@ _VALUED = ("-r", "--requirement", "-c", "--constraint", "-i", "--index-url", "--
 
 
 def read(text: str, source: str, platform: str, python: str) -> Listing:
-    pins = tuple(pins_of_lines(_lines(text), source, python))
+    lines = _lines(text)
+    pins = tuple(pins_of_lines(lines, source, python))
     complete = bool(pins) and all(pin.version or pin.url for pin in pins)
-    return Listing(source, "requirements", pins, complete=complete)
+    return Listing(source, "requirements", pins, complete=complete, index_options=index_options_of(lines))
+
+
+def index_options_of(lines: Iterable[str]) -> tuple[str, ...]:
+    """pip's options among lines that name indexes: ``--index-url URL`` and ``--extra-index-url URL``."""
+    found: list[str] = []
+    for line in lines:
+        option = re.match(r"(-i|--index-url|--extra-index-url)[\s=]+(\S+)", line)
+        if option is not None:
+            found += ["--index-url" if option[1] == "-i" else option[1], option[2]]
+    return tuple(found)
 
 
 def pins_of_lines(lines: Iterable[str], source: str, python: str, depth: int = 0) -> list[Pin]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..torch_indexes import label_of
 from .wheels import read_text
 
 _LINE = re.compile(r"^(\w+)(?:\s*:[^=]+)?\s*=\s*(None|'[^']*'|\"[^\"]*\")", re.MULTILINE)
@@ -37,6 +38,21 @@ class TorchBuild:
         """(2, 13); None: it has no such version."""
         found = re.match(r"(\d+)\.(\d+)", self.version)
         return (int(found[1]), int(found[2])) if found else None
+
+    @property
+    def device(self) -> str:
+        """As the label of a version has it: ``cpu``, ``cu130``, ``rocm6.2``, ``xpu``."""
+        if label := label_of(self.version):
+            return label
+        if self.cuda:
+            return f"cu{self.cuda.replace('.', '')}"
+        return f"rocm{'.'.join(self.hip.split('.')[:2])}" if self.hip else "cpu"
+
+
+def built_version(package: Path) -> str:
+    """``__version__`` of a package's version.py, which has the label that PyPI's wheels leave out; "": not found."""
+    found = dict(_LINE.findall(read_text(package / "version.py") or ""))
+    return found.get("__version__", "").strip("'\"")
 
 
 def torch_in(site: Iterable[Path]) -> TorchBuild | None:
