@@ -23,7 +23,7 @@ import numpy as np
 import feedline
 
 from . import loaders, operations
-from .sources import ROWS, STEP, Source, array
+from .sources import ROWS, STEP, Source, array, rows_of
 
 
 class Wrong(Exception):
@@ -59,7 +59,7 @@ class Setting:
 
 def check_colours(batch: Any, ids: list[int]) -> None:
     """Each image has the grey level of its own sample."""
-    for row, one in zip(batch.image, ids, strict=True):
+    for row, one in zip(rows_of(batch.image), ids, strict=True):
         pixels = array(row).astype(np.float32)
         scale = 255 if array(row).dtype.kind == "f" else 1
         found = pixels * scale

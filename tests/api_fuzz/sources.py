@@ -61,13 +61,14 @@ def field(name: str) -> Callable[[Any], list[int]]:
     return identify
 
 
+def rows_of(value: Any) -> Any:
+    """A batch's field row by row."""
+    return value if isinstance(value, list) else array(value)
+
+
 def first_number(name: str, per_row: int) -> Callable[[Any], list[int]]:
     def identify(batch: Any) -> list[int]:
-        rows = getattr(batch, name)
-        return [
-            int(np.asarray(array(row) if not isinstance(row, np.ndarray) else row).ravel()[0]) // per_row
-            for row in rows
-        ]
+        return [int(array(row).ravel()[0]) // per_row for row in rows_of(getattr(batch, name))]
 
     return identify
 
