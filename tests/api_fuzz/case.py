@@ -72,7 +72,7 @@ def run(case: Case, root: Path) -> str:
         warnings.simplefilter("ignore")
         try:
             if case.door == "DataLoader":
-                drop_in.WAYS[case.way](case.options, rng)
+                drop_in.WAYS[case.way](drop_in.Setting(case.options, rng, root))
             else:
                 with tempfile.TemporaryDirectory() as scratch:
                     source = SOURCES[case.source]

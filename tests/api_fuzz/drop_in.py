@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import collections
 import gc
+import importlib
 import pickle
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -45,15 +48,44 @@ class Stream(IterableDataset):
         yield from range(ROWS) if info is None else range(info.id, ROWS, info.num_workers)
 
 
-DATASETS: dict[str, Callable[[], Any]] = {
-    "tensors": lambda: TensorDataset(torch.arange(ROWS), torch.zeros(ROWS, 1000)),
-    "numbers": lambda: list(range(ROWS)),
-    "dicts": lambda: [{"id": i, "text": "x" * i} for i in range(ROWS)],
-    "items": Items,
-    "rows": Rows,
-    "stream": Stream,
-    "native arrays": lambda: feedline.arrays(id=torch.arange(ROWS), x=torch.zeros(ROWS, 5)),
+def _images(root: Path) -> Any:
+    """torchvision's, whose transforms run natively."""
+    datasets, transforms = _installed("torchvision.datasets"), _installed("torchvision.transforms")
+    steps = [transforms.Resize((8, 8)), transforms.RandomHorizontalFlip(), transforms.ToTensor()]
+    return datasets.ImageFolder(str(root / "folder"), transforms.Compose(steps))
+
+
+def _table(root: Path) -> Any:
+    rows = {"id": list(range(ROWS)), "text": ["x" * i for i in range(ROWS)]}
+    return _installed("datasets").Dataset.from_dict(rows)
+
+
+def _installed(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise feedline.ConfigError(f"{name} is not installed") from error
+
+
+DATASETS: dict[str, Callable[[Path], Any]] = {
+    "tensors": lambda root: TensorDataset(torch.arange(ROWS), torch.zeros(ROWS, 1000)),
+    "numbers": lambda root: list(range(ROWS)),
+    "dicts": lambda root: [{"id": i, "text": "x" * i} for i in range(ROWS)],
+    "items": lambda root: Items(),
+    "rows": lambda root: Rows(),
+    "stream": lambda root: Stream(),
+    "native arrays": lambda root: feedline.arrays(id=torch.arange(ROWS), x=torch.zeros(ROWS, 5)),
+    "native images": lambda root: feedline.open(root / "folder").resize((8, 8)),
+    "images": _images,
+    "table": _table,
+    "table as torch's": lambda root: _table(root).with_format("torch"),
+    "stream of a table": lambda root: _table(root).to_iterable_dataset(num_shards=4),
 }
+_STREAMS = ("stream", "stream of a table")
+_IDS_SECOND = ("native images", "images")  # (image, label)
+
+
+ORDERS = ("none", "shuffle", "distributed", "batch sampler", "buckets", "list")
 
 
 def draw(rng: random.Random) -> Options:
@@ -61,8 +93,8 @@ def draw(rng: random.Random) -> Options:
     options: Options = {"dataset": name, "batch_size": rng.choice((1, 2, 4, 7, 23, 50)), "seed": rng.randrange(5)}
     workers = rng.choice((0, 0, 0, 1, 2, "auto"))
     options["num_workers"] = workers
-    order = rng.choice(("none", "shuffle", "distributed", "batch sampler", "buckets"))
-    if name == "stream":
+    order = rng.choice(ORDERS)
+    if name in _STREAMS:
         order = "none"
     options["order"] = order
     choices: dict[str, tuple[float, tuple[Any, ...]]] = {
@@ -85,126 +117,189 @@ def draw(rng: random.Random) -> Options:
     return options
 
 
-def loader_of(options: Options) -> Any:
-    given = dict(options)
-    dataset = DATASETS[given.pop("dataset")]()
-    order = given.pop("order")
-    if order == "shuffle":
-        given["shuffle"] = True
-    elif order == "distributed":
-        given["sampler"] = DistributedSampler(dataset, num_replicas=1, rank=0)
-    elif order == "batch sampler":
-        given["batch_sampler"] = BatchSampler(SequentialSampler(dataset), given.pop("batch_size"), False)
-    elif order == "buckets":
-        lengths = [1 + i % 5 for i in range(ROWS)]
-        given["batch_sampler"] = feedline.BucketBatchSampler(lengths, batch_size=given.pop("batch_size"), buckets=2)
-    return feedline.DataLoader(dataset, **given)
+@dataclass
+class Setting:
+    """What a way to consume begins from."""
+
+    options: Options
+    rng: random.Random
+    root: Path
+
+    def loader(self, **changed: Any) -> Any:
+        given = {**self.options, **changed}
+        dataset = DATASETS[given.pop("dataset")](self.root)
+        order = given.pop("order")
+        if order == "shuffle":
+            given["shuffle"] = True
+        elif order == "distributed":
+            given["sampler"] = DistributedSampler(dataset, num_replicas=1, rank=0)
+        elif order == "list":
+            given["sampler"] = list(range(ROWS))
+        elif order == "batch sampler":
+            given["batch_sampler"] = BatchSampler(SequentialSampler(dataset), given.pop("batch_size"), False)
+        elif order == "buckets":
+            lengths, size = [1 + i % 5 for i in range(ROWS)], given.pop("batch_size")
+            given["batch_sampler"] = feedline.BucketBatchSampler(lengths, batch_size=size, buckets=2)
+        return feedline.DataLoader(dataset, **given)
+
+    def without_workers(self) -> Any:
+        of_workers = ("persistent_workers", "prefetch_factor", "worker_method")
+        options = {name: value for name, value in self.options.items() if name not in of_workers}
+        return Setting({**options, "num_workers": 0}, self.rng, self.root).loader()
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the order is the same with any number of workers."""
+        return self.options.get("in_order", True) and self.options["num_workers"] != "auto"
+
+    def ids_of(self, batch: Any) -> list[int]:
+        if isinstance(batch, dict):
+            batch = batch["id"]
+        elif isinstance(batch, (list, tuple)):
+            batch = batch[1 if self.options["dataset"] in _IDS_SECOND else 0]
+        return [int(one) for one in batch]
+
+    def epoch(self, loader: Any) -> list[list[int]]:
+        found = [self.ids_of(batch) for batch in loader]
+        self.check(found)
+        return found
+
+    def check(self, found: list[list[int]]) -> None:
+        got = collections.Counter(one for batch in found for one in batch)
+        wanted = collections.Counter(range(ROWS))
+        if self.options.get("drop_last"):
+            size = max([len(batch) for batch in found], default=self.options["batch_size"])
+            short = [batch for batch in found if len(batch) < size]
+            if got - wanted or (short and size == self.options["batch_size"]):
+                raise Wrong(f"drop_last: {found}")
+            if self.options["dataset"] not in _STREAMS and got.total() != ROWS // size * size:
+                raise Wrong(f"drop_last: {got.total()} rows")
+        elif got != wanted:
+            raise Wrong(f"lost {dict(wanted - got)}, repeated {dict(got - wanted)}")
 
 
-def ids_of(batch: Any) -> list[int]:
-    if isinstance(batch, dict):
-        batch = batch["id"]
-    elif isinstance(batch, (list, tuple)):
-        batch = batch[0]
-    return [int(one) for one in batch]
-
-
-def epoch(options: Options, loader: Any) -> list[list[int]]:
-    found = [ids_of(batch) for batch in loader]
-    check(options, found)
-    return found
-
-
-def check(options: Options, found: list[list[int]]) -> None:
-    got = collections.Counter(one for batch in found for one in batch)
-    wanted = collections.Counter(range(ROWS))
-    if options.get("drop_last"):
-        extra = got - wanted
-        workers = (
-            1
-            if options["dataset"] != "stream"
-            else max(1, options["num_workers"] if options["num_workers"] != "auto" else 9)
-        )
-        if extra or got.total() < ROWS - workers * options["batch_size"]:
-            raise Wrong(f"drop_last: {found}")
-    elif got != wanted:
-        raise Wrong(f"lost {dict(wanted - got)}, repeated {dict(got - wanted)}")
-
-
-def whole(options: Options, rng: random.Random) -> None:
-    loader = loader_of(options)
-    first = [epoch(options, loader) for _ in range(2)]
-    if options.get("in_order", True) and options["num_workers"] != "auto" and options["dataset"] != "stream":
-        other = loader_of(_without_workers(options))
-        second = [epoch(options, other) for _ in range(2)]
+def whole(setting: Setting) -> None:
+    loader = setting.loader()
+    first = [setting.epoch(loader) for _ in range(2)]
+    if setting.in_order and setting.options["dataset"] not in _STREAMS:
+        other = setting.without_workers()
+        second = [setting.epoch(other) for _ in range(2)]
         if first != second:
             raise Wrong(f"{first} with workers, and {second} without")
 
 
-def _without_workers(options: Options) -> Options:
-    of_workers = ("persistent_workers", "prefetch_factor", "worker_method")
-    return {**{name: value for name, value in options.items() if name not in of_workers}, "num_workers": 0}
-
-
-def leave_early(options: Options, rng: random.Random) -> None:
-    loader = loader_of(options)
+def leave_early(setting: Setting) -> None:
+    loader = setting.loader()
     for _ in range(2):
         iterator = iter(loader)
-        for _ in range(rng.randrange(3)):
+        for _ in range(setting.rng.randrange(3)):
             next(iterator, None)
-        if rng.random() < 0.5:
+        if setting.rng.random() < 0.5:
             del iterator
-    epoch(options, loader)
+    setting.epoch(loader)
 
 
-def resume(options: Options, rng: random.Random) -> None:
-    loader = loader_of(options)
+def resume(setting: Setting) -> None:
+    loader = setting.loader()
     iterator = iter(loader)
-    count = rng.randrange(4)
-    taken = [ids_of(batch) for _ in range(count) if (batch := next(iterator, None)) is not None]
+    count = setting.rng.randrange(4)
+    taken = [setting.ids_of(batch) for _ in range(count) if (batch := next(iterator, None)) is not None]
     state = pickle.loads(pickle.dumps(loader.state_dict()))
-    rest = [ids_of(batch) for batch in iterator]
-    again = loader_of(options)
-    again.load_state_dict(state)
-    found = [ids_of(batch) for batch in again]
-    if not rest:
-        return  # the state is of an epoch's end
-    check(options, taken + found)
-    if options.get("in_order", True) and options["num_workers"] != "auto" and found != rest:
-        raise Wrong(f"resumed after {taken}: {found} and not {rest}")
+    rest = [setting.ids_of(batch) for batch in iterator]
+    for again in (setting.loader(), setting.without_workers() if setting.in_order else setting.loader()):
+        if setting.options["dataset"] in _STREAMS and again.num_workers != loader.num_workers:
+            continue  # a stream shares itself out over the workers
+        again.load_state_dict(state)
+        found = [setting.ids_of(batch) for batch in again]
+        if not rest:
+            continue  # the state is of an epoch's end
+        setting.check(taken + found)
+        if setting.in_order and found != rest:
+            raise Wrong(f"resumed after {taken}: {found} and not {rest}")
 
 
-def two_iterators(options: Options, rng: random.Random) -> None:
-    """torch's loaders may have several at once."""
-    if options.get("persistent_workers"):
+def resume_elsewhere(setting: Setting) -> None:
+    """In a loader with another order, size or dataset: an error of Feedline's, or some rows."""
+    loader = setting.loader()
+    iterator = iter(loader)
+    for _ in range(setting.rng.randrange(4)):
+        next(iterator, None)
+    state = loader.state_dict()
+    changes: Options = {"batch_size": setting.rng.choice((1, 3, 24)), "order": setting.rng.choice(ORDERS)}
+    if setting.rng.random() < 0.5:
+        changes["dataset"] = setting.rng.choice(list(DATASETS))
+    if changes.get("dataset", setting.options["dataset"]) in _STREAMS:
+        changes["order"] = "none"
+    if changes["order"] in ("batch sampler", "buckets"):
+        changes["drop_last"] = False
+    again = setting.loader(**changes)
+    try:
+        again.load_state_dict(state)
+        for _ in again:
+            pass
+    except feedline.Error:
         return
-    loader = loader_of(options)
+
+
+def two_iterators(setting: Setting) -> None:
+    """torch's loaders may have several at once."""
+    if setting.options.get("persistent_workers"):
+        return
+    loader = setting.loader()
     found: list[list[list[int]]] = [[], []]
     iterators = [iter(loader), iter(loader)]
     for _ in range(ROWS):
         for k in (0, 1):
             batch = next(iterators[k], None)
             if batch is not None:
-                found[k].append(ids_of(batch))
+                found[k].append(setting.ids_of(batch))
     for one in found:
-        check(options, one)
+        setting.check(one)
 
 
-def loaders_of_threads(options: Options, rng: random.Random) -> None:
-    in_threads([lambda: (epoch(options, loader_of(options)), None)[1]] * 2)
+def loaders_of_threads(setting: Setting) -> None:
+    in_threads([lambda: (setting.epoch(setting.loader()), None)[1]] * 2)
 
 
-def held_batches(options: Options, rng: random.Random) -> None:
-    loader = loader_of(options)
-    held = [(batch, ids_of(batch)) for batch in loader]
+def held_batches(setting: Setting) -> None:
+    loader = setting.loader()
+    held = [(batch, setting.ids_of(batch)) for batch in loader]
     del loader
     gc.collect()
-    epoch(options, loader_of(options))
+    setting.epoch(setting.loader())
     for batch, before in held:
-        if ids_of(batch) != before:
+        if setting.ids_of(batch) != before:
             raise Wrong("a batch that is held has changed")
 
 
-WAYS: dict[str, Callable[[Options, random.Random], None]] = {
-    way.__name__: way for way in (whole, leave_early, resume, two_iterators, loaders_of_threads, held_batches)
+def questions(setting: Setting) -> None:
+    """What may be asked while it runs."""
+    loader = setting.loader()
+    found = []
+    for batch in loader:
+        found.append(setting.ids_of(batch))
+        loader.stats(), loader.state_dict(), loader.explain(), repr(loader)
+        if setting.options["dataset"] not in _STREAMS:
+            len(loader)
+    setting.check(found)
+
+
+def torchs_loader(setting: Setting) -> None:
+    """torch's own, over the same dataset: a native dataset is one of torch's map style."""
+    if setting.options["dataset"] in _STREAMS:
+        return
+    dataset = DATASETS[setting.options["dataset"]](setting.root)
+    workers = setting.options["num_workers"]
+    workers = 1 if workers == "auto" else workers
+    size = setting.options["batch_size"]
+    loader = torch.utils.data.DataLoader(dataset, batch_size=size, shuffle=True, num_workers=workers)
+    Setting({"dataset": setting.options["dataset"], "batch_size": size}, setting.rng, setting.root).epoch(loader)
+
+
+WAYS: dict[str, Callable[[Setting], None]] = {
+    way.__name__: way
+    for way in (
+        *(whole, leave_early, resume, resume_elsewhere, two_iterators, loaders_of_threads, held_batches, questions),
+        torchs_loader,
+    )
 }

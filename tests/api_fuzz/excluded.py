@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def is_excluded(case: Case) -> bool:
     return (
         case.source in ("jsonl of text", "csv of text", "lists without elements")
-        or case.way in ("pickled", "shared_iterator")
+        or case.way in ("pickled", "shared_iterator", "resume_elsewhere")
         or (case.options.get("batch_size") or 0) > 10**6
         or case.source == "bmp"
     )

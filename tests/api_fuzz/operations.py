@@ -73,7 +73,10 @@ def draw(rng: random.Random, source: Source) -> list[Step]:
         steps.append(rng.choice(SIZES))
         steps += rng.sample(CHANGE_COLOUR, rng.choice((0, 0, 1, 2)))
         if rng.random() < 0.05:
-            steps = [rng.choice([("five_crop", {"size": 8}), ("ten_crop", {"size": 8})])]
+            crops = [("five_crop", {"size": 8}), ("ten_crop", {"size": 8})]
+            steps = [("resize", {"size": 12}), rng.choice(crops)]
+        elif rng.random() < 0.08:
+            steps = [("views", {"views": rng.choice((1, 2, 5)), "local": rng.choice((1, 3))})]
     elif source.variable:
         steps.append(("collate", {"form": rng.choice(("list", "pad")), "fields": source.variable}))
     if rng.random() < 0.15:
@@ -91,6 +94,11 @@ def applied(dataset: feedline.Dataset, steps: list[Step], scratch: Path) -> feed
     for name, arguments in steps:
         if name == "map":
             arguments = {**arguments, "fn": FUNCTIONS[arguments["fn"]]}
+        if name == "views":
+            big = feedline.chain().random_resized_crop(8).random_horizontal_flip()
+            small = (feedline.chain().random_resized_crop(4), arguments["local"])
+            dataset = dataset.views(image=(big, arguments["views"]), local=small)
+            continue
         if arguments.get("where") == "file":
             arguments = {**arguments, "where": scratch / "cached.pixels"}
         dataset = getattr(dataset, name)(**arguments)
