@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 import tempfile
 import warnings
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,13 +19,14 @@ from . import loaders, operations
 from .excluded import is_excluded
 from .sources import SOURCES
 
+ODD_SHARE = 0.1
 DROP_IN_SHARE = 0.25
 
 
 @dataclass
 class Case:
     seed: int  # of what a way to consume draws itself
-    door: str  # "loader" or "DataLoader"
+    door: str  # "loader", "DataLoader" or "odd values"
     way: str
     source: str = ""
     steps: list[operations.Step] = field(default_factory=list)
@@ -55,6 +58,8 @@ def drawn(seed: int) -> Case:
 def _drawn(seed: int, rng: random.Random) -> Case:
     from . import consumers, drop_in
 
+    if rng.random() < ODD_SHARE:
+        return Case(seed, "odd values", "once")
     if rng.random() < DROP_IN_SHARE:
         return Case(seed, "DataLoader", rng.choice(list(drop_in.WAYS)), options=drop_in.draw(rng))
     name = rng.choice(list(SOURCES))
@@ -64,23 +69,32 @@ def _drawn(seed: int, rng: random.Random) -> Case:
 
 
 def run(case: Case, root: Path) -> str:
-    """ "ran", or "refused": by Feedline's ConfigError, of a combination that does not fit. Raises what is wrong."""
-    from . import consumers, drop_in
-
+    """ "ran", or "refused": no such loader can be made, by a ConfigError. Raises what is wrong."""
     rng = random.Random(case.seed + 1)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as scratch:
         warnings.simplefilter("ignore")
         try:
-            if case.door == "DataLoader":
-                drop_in.WAYS[case.way](drop_in.Setting(case.options, rng, root))
-            else:
-                with tempfile.TemporaryDirectory() as scratch:
-                    source = SOURCES[case.source]
-                    opened = source.open(root)
-                    dataset = operations.applied(opened, case.steps, Path(scratch))
-                    # without operations: which samples these are does not depend on any of them
-                    ids = source.number(opened)
-                    consumers.WAYS[case.way](consumers.Setting(source, dataset, case.steps, case.options, rng, ids))
+            way = _prepared(case, rng, root, Path(scratch))
         except feedline.ConfigError:
             return "refused"
+        way()
     return "ran"
+
+
+def _prepared(case: Case, rng: random.Random, root: Path, scratch: Path) -> Callable[[], None]:
+    """What remains to be done after a loader could be made: its errors are no refusals."""
+    from . import consumers, drop_in, odd_values
+
+    if case.door == "odd values":
+        return functools.partial(odd_values.run, rng, root)
+    if case.door == "DataLoader":
+        setting = drop_in.Setting(case.options, rng, root)
+        setting.loader()
+        return functools.partial(drop_in.WAYS[case.way], setting)
+    source = SOURCES[case.source]
+    opened = source.open(root)
+    dataset = operations.applied(opened, case.steps, scratch)
+    dataset.loader(**case.options).close()
+    # without operations: which samples these are does not depend on any of them
+    native = consumers.Setting(source, dataset, case.steps, case.options, rng, source.number(opened))
+    return functools.partial(consumers.WAYS[case.way], native)

@@ -367,7 +367,11 @@ def ranks(setting: Setting) -> None:
     world = setting.rng.choice((2, 3, 5, 30))
     found: list[list[int]] = []
     for rank in range(world):
-        with setting.loader(rank=rank, world_size=world, epochs=1) as loader:
+        try:
+            loader = setting.loader(rank=rank, world_size=world, epochs=1)
+        except feedline.ConfigError:
+            return  # more ranks than samples
+        with loader:
             found.append(flat(rows(setting, loader, iter(loader))))
     special = {"repeat", "buckets", "max_tokens", "drop_last"} & set(setting.options)
     if special or setting.source.damaged or not setting.source.every or setting.options.get("mix_mode") == "half":

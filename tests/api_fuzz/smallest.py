@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -10,6 +12,7 @@ from .case import Case
 from .runner import Failure, Runner
 
 _TRIES = 3  # of a case: what threads do differs from run to run
+_LIMIT_S = 120.0  # for all of it
 _NEEDED = {"batch_size", "dataset", "num_workers", "order", "seed"}  # of the drop-in's options: not left out
 
 
@@ -19,10 +22,12 @@ def smallest(case: Case, failure: Failure, runner: Runner) -> tuple[Case, bool]:
         return case, False
     if failure.verdict == "hang":
         return case, True  # each try takes the whole limit
-    reduced = True
+    reduced, end = True, time.monotonic() + _LIMIT_S
     while reduced:
         reduced = False
         for candidate in _reductions(case):
+            if time.monotonic() > end:
+                return case, True
             if _fails(candidate, failure, runner):
                 case, reduced = candidate, True
                 break
@@ -32,9 +37,17 @@ def smallest(case: Case, failure: Failure, runner: Runner) -> tuple[Case, bool]:
 def _fails(case: Case, failure: Failure, runner: Runner) -> bool:
     tries = 1 if failure.verdict == "hang" else _TRIES
     return any(
-        isinstance(result, Failure) and result.verdict == failure.verdict
+        isinstance(result, Failure) and (result.verdict, _kind(result)) == (failure.verdict, _kind(failure))
         for result in (_alone(case, runner) for _ in range(tries))
     )
+
+
+def _kind(failure: Failure) -> str:
+    """Which exception, without the names and numbers of this one."""
+    if failure.verdict != "exception":
+        return ""
+    line = failure.detail.partition("\n")[0].partition(" [dataset")[0]
+    return re.sub(r"'[^']*'|\([^)]*\)|\d+", "", line)
 
 
 def _alone(case: Case, runner: Runner) -> str | Failure:
