@@ -86,7 +86,7 @@ def _prepared(case: Case, rng: random.Random, root: Path, scratch: Path) -> Call
     from . import consumers, drop_in, odd_values
 
     if case.door == "odd values":
-        return functools.partial(odd_values.run, rng, root)
+        return functools.partial(odd_values.run, rng, root, scratch)
     if case.door == "DataLoader":
         setting = drop_in.Setting(case.options, rng, root)
         setting.loader()

@@ -52,11 +52,12 @@ def _required(function: Callable[..., Any]) -> dict[str, Any]:
     return {name: value for name, value in sound.items() if name in inspect.signature(function).parameters}
 
 
-def run(rng: random.Random, root: Path) -> None:
+def run(rng: random.Random, root: Path, scratch: Path) -> None:
     name = rng.choice([name for name, source in SOURCES.items() if not source.damaged])
     dataset = SOURCES[name].open(root)
     door = rng.choice(("loader", "loader", "operation", "operation", "DataLoader", "function"))
-    with contextlib.suppress(feedline.Error):
+    # a relative path may be written to
+    with contextlib.chdir(scratch), contextlib.suppress(feedline.Error):
         if door == "loader":
             _first_batch(dataset.loader(**{"batch_size": 4, **_some(rng, dataset.loader)}))
         elif door == "operation":
