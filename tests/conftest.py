@@ -5,10 +5,17 @@ from __future__ import annotations
 
 import collections
 import os
+import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from time_limit import Watch
 
 # The same examples in every run, so that what is refused is refused for what changed; the long proofs draw new ones.
 settings.register_profile(
@@ -48,6 +55,22 @@ _LONG = (
     "python/tune/test_tune_ladder.py",
 )
 
+# A limit only ends a hang: what takes a minute on a free machine takes several on one that others use, and the limits
+# inside the tests (HANG_S in python/running_processes.py) come first.
+_LIMIT_S = 900.0
+# Tests that install packages, compile, or run for hours in their long forms.
+_LONG_LIMIT_S = 4 * 3600.0
+_LONG_LIMIT = (
+    "python/proofs/",
+    "python/remote/",
+    "python/originals/",
+    "python/integrations/test_streams.py",
+    "python/environment/test_real_environments.py",
+    "scenarios/",
+    "tooling/",
+    "wheel/",
+)
+
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -55,7 +78,45 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(here) and item.path.relative_to(here).as_posix().startswith(_MEASURE):
             item.add_marker(pytest.mark.measures)
+        if item.path.is_relative_to(here) and item.path.relative_to(here).as_posix().startswith(_LONG_LIMIT):
+            item.add_marker(pytest.mark.time_limit(_LONG_LIMIT_S))
     if "PYTEST_XDIST_WORKER" in os.environ:  # with --no-loadscope-reorder files begin in this order
         counts = collections.Counter(item.path for item in items)
         long = {here / name: number for number, name in enumerate(_LONG)}
         items.sort(key=lambda item: (long.get(item.path, len(long)), -counts[item.path], str(item.path)))
+
+
+@pytest.hookimpl(trylast=True)  # pytest's own faulthandler keeps the real stderr
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput") and config.getoption("numprocesses", None):
+        return  # runs no test: its xdist processes do
+    config.pluginmanager.register(_Limits(), "feedline_time_limits")
+
+
+class _Limits:
+    """Gives every test its limit, and the end of the run as well: exit handlers wait for threads and processes."""
+
+    def __init__(self) -> None:
+        self._watch = Watch(os.dup(2))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        own = item.get_closest_marker("time_limit")
+        self._watch.begin(item.nodeid, own.args[0] if own is not None else _LIMIT_S)
+        try:
+            return (yield)
+        finally:
+            self._watch.end()
+
+    def pytest_unconfigure(self) -> None:
+        self._watch.begin("the end of the run", _LIMIT_S)
+
+
+@pytest.fixture(autouse=True)
+def signal_handlers() -> Iterator[None]:
+    """A handler that a test installs ends with the test: processes that later tests fork would inherit it."""
+    before = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    yield
+    for number, handler in before.items():
+        if handler is not None and signal.getsignal(number) is not handler:  # None: not installed by Python
+            signal.signal(number, handler)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from typing import Any
 
 import numpy as np
@@ -70,3 +71,11 @@ def test_a_warning_of_no_batches_names_the_line_that_made_the_loader(train: feed
     with pytest.warns(UserWarning, match="an epoch has no batch: 21 samples .* batch_size=22") as caught:
         train.loader(22, drop_last=True, output="numpy")
     assert caught[0].filename == __file__
+
+
+def test_no_batches_in_endless_epochs_are_refused(train: feedline.Dataset) -> None:
+    """next() would go from one epoch to the next without end."""
+    with pytest.raises(feedline.ConfigError, match=r"21 samples .* batch_size=22.*epochs=math"):
+        train.loader(22, drop_last=True, epochs=math.inf, output="numpy")
+    with pytest.raises(feedline.ConfigError, match="over 3 ranks"):
+        train.loader(8, drop_last=True, epochs=math.inf, rank=1, world_size=3, output="numpy")

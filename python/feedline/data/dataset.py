@@ -486,7 +486,7 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
             shuffle_window: shards that ``shuffle="shards"`` reads from at a time.
             seed: of the order and of every random operation. The same seed gives the same batches, whatever
                 ``num_workers``.
-            drop_last: leaves out a last batch that is not full. Where that leaves none, a warning says so.
+            drop_last: leaves out a last batch that is not full. If that leaves none, a warning is given.
             num_workers: threads; 0 is taken as 1. ``"auto"`` starts as many as this process may use CPUs and lets as
                 many of them work as the training loop turns out to need: see docs/tuning-live.md and
                 ``stats()["controller"]``.
@@ -549,8 +549,8 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         batch and the rank. A batch of one row is not mixed, nor the middle row of an odd last batch that is flipped.
 
         Raises:
-            ConfigError: a wrong argument or operation, a budget that does not hold one batch, a GPU that is not there
-                or that torch cannot use; nothing is read. To be
+            ConfigError: a wrong argument or operation, a budget that does not hold one batch, endless epochs without a
+                batch, a GPU that is not there or that torch cannot use; nothing is read. To be
                 mixed: uint8 images, lists of images, a mask beside them, no integer label, or not known of how many
                 classes.
             DataError: while it runs, under ``on_error``: a sample's class is not below num_classes.

@@ -64,7 +64,7 @@ class LoaderOptions(NamedTuple):
         rank, world_size = ranks.resolve(self.rank, self.world_size)
         engine = self._engine_loader(dataset, rank, world_size, cuda_device)
         if engine.batches == 0:
-            self._warn_of_nothing(len(dataset), world_size)
+            self._report_no_batch(len(dataset), world_size)
         return Loader(
             engine,
             output,
@@ -131,14 +131,15 @@ class LoaderOptions(NamedTuple):
             cuda_device=cuda_device,
         )
 
-    def _warn_of_nothing(self, samples: int, world_size: int) -> None:
+    def _report_no_batch(self, samples: int, world_size: int) -> None:
+        """A warning; ConfigError if next() would look for a batch in one epoch after the other without end."""
         over = f" over {world_size} ranks" if world_size > 1 else ""
         size = "" if self.batch_size is None else f" of batch_size={self.batch_size}{over}"
         advice = "leave drop_last out" if self.drop_last else "change uneven"
-        warnings.warn(
-            f"loader: an epoch has no batch: {samples} samples do not fill one{size}; lower batch_size or {advice}",
-            stacklevel=4,  # whoever called Dataset.loader
-        )
+        text = f"loader: an epoch has no batch: {samples} samples do not fill one{size}; lower batch_size or {advice}"
+        if self.epochs == math.inf:
+            raise ConfigError(f"{text}; with epochs=math.inf next() would never return")
+        warnings.warn(text, stacklevel=4)  # whoever called Dataset.loader
 
 
 def _count(name: str, value: Any) -> int:

@@ -361,3 +361,23 @@ def test_a_script_without_a_guard_is_told_of_it(tar: Path, paths: dict[str, str]
         [sys.executable, str(script), str(tar)], env=paths, capture_output=True, text=True, timeout=HANG_S
     )
     assert 'if __name__ == "__main__"' in done.stdout
+
+
+def test_a_process_ends_on_sigterm_where_the_main_process_ignores_it(
+    tar: Path, paths: dict[str, str], tmp_path: Path
+) -> None:
+    """As under a job control that ignores SIGTERM: an ignored signal stays ignored in programs that are started."""
+    run(
+        """
+        import multiprocessing.connection
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        loader = labels.map(mapped.plain, "cls", processes=1).loader(4, output="numpy")
+        next(iter(loader))
+        (child,) = multiprocessing.active_children()
+        os.kill(child.pid, signal.SIGTERM)
+        assert multiprocessing.connection.wait([child.sentinel], 60), "it has not ended"
+        """,
+        tar,
+        paths,
+        tmp_path,
+    )

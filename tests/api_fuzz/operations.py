@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chains of operations, drawn: as names and arguments, so that a case can be written down."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import feedline
+
+from .sources import Source
+
+Step = tuple[str, dict[str, Any]]
+
+KEEP_COLOUR: list[Step] = [
+    ("random_horizontal_flip", {}),
+    ("random_vertical_flip", {"p": 0.3}),
+    ("resize", {"size": 12}),
+    ("resize_keep_ratio", {"size": 14}),
+    ("random_resized_crop", {"size": 10}),
+    ("center_crop", {"size": 9}),
+    ("decode", {}),
+]
+SIZES: list[Step] = [
+    ("resize", {"size": (8, 8)}),
+    ("random_resized_crop", {"size": 8}),
+    ("center_crop", {"size": 8}),
+    ("random_crop", {"size": (8, 8)}),
+]
+CHANGE_COLOUR: list[Step] = [
+    ("color_jitter", {"brightness": 0.3, "hue": 0.1}),
+    ("grayscale", {"num_output_channels": 3}),
+    ("random_invert", {}),
+    ("random_solarize", {"threshold": 100}),
+    ("random_erasing", {}),
+    ("pad", {"padding": 2}),
+    ("gaussian_blur", {"kernel_size": 3}),
+    ("rand_augment", {}),
+    ("trivial_augment_wide", {}),
+    ("aug_mix", {}),
+    ("random_rotation", {"degrees": 20}),
+    ("random_affine", {"degrees": 10}),
+    ("random_perspective", {}),
+    ("normalize", {"mean": feedline.IMAGENET_MEAN, "std": feedline.IMAGENET_STD}),
+    ("to_dtype", {"dtype": "float32", "scale": True}),
+    ("to_dtype", {"dtype": "float16", "scale": True}),
+]
+_NEVER_CHANGED = {name for name, _ in (*KEEP_COLOUR, *SIZES)} | {"cache", "map", "collate"}
+
+
+def same(value: Any) -> Any:
+    return value
+
+
+def slow(value: Any) -> Any:
+    time.sleep(0.0005)
+    return value
+
+
+FUNCTIONS = {"same": same, "slow": slow}
+
+
+def draw(rng: random.Random, source: Source) -> list[Step]:
+    steps: list[Step] = []
+    if source.images:
+        if rng.random() < 0.12:
+            return [("collate", {"form": "list"})]
+        steps += rng.sample(KEEP_COLOUR, rng.choice((0, 0, 1, 2)))
+        if rng.random() < 0.15:
+            steps.append(("cache", {"where": rng.choice(("memory", "file")), "budget": rng.choice((None, "1 MB"))}))
+        steps.append(rng.choice(SIZES))
+        steps += rng.sample(CHANGE_COLOUR, rng.choice((0, 0, 1, 2)))
+        if rng.random() < 0.05:
+            crops = [("five_crop", {"size": 8}), ("ten_crop", {"size": 8})]
+            steps = [("resize", {"size": 12}), rng.choice(crops)]
+        elif rng.random() < 0.08:
+            steps = [("views", {"views": rng.choice((1, 2, 5)), "local": rng.choice((1, 3))})]
+    elif source.variable:
+        steps.append(("collate", {"form": rng.choice(("list", "pad")), "fields": source.variable}))
+    if rng.random() < 0.15:
+        field = rng.choice(("label", "image" if source.images else "x"))
+        processes = rng.choice((0,) * 12 + (1, 2))
+        steps.append(("map", {"fn": rng.choice(list(FUNCTIONS)), "fields": field, "processes": processes}))
+    return steps
+
+
+def keep_colour(steps: list[Step]) -> bool:
+    return all(name in _NEVER_CHANGED for name, _ in steps)
+
+
+def applied(dataset: feedline.Dataset, steps: list[Step], scratch: Path) -> feedline.Dataset:
+    for name, arguments in steps:
+        if name == "map":
+            arguments = {**arguments, "fn": FUNCTIONS[arguments["fn"]]}
+        if name == "views":
+            big = feedline.chain().random_resized_crop(8).random_horizontal_flip()
+            small = (feedline.chain().random_resized_crop(4), arguments["local"])
+            dataset = dataset.views(image=(big, arguments["views"]), local=small)
+            continue
+        if arguments.get("where") == "file":
+            arguments = {**arguments, "where": scratch / "cached.pixels"}
+        dataset = getattr(dataset, name)(**arguments)
+    return dataset

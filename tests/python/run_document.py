@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the Python of one document in this process, in the folder that holds its data: `run_document.py DOCUMENT`.
+
+A process of its own for each document: its signal handlers, threads and imports end with it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import feedline
+
+Names = dict[str, Any]
+
+# by document, and the beginning of a block: why it does not run here, and where it does
+NOT_RUN = {
+    ("device.md", "loader = train."): "a GPU; tests/python/test_gpu.py",
+    ("device.md", "train = feedline.open("): "a GPU; tests/python/test_device_cache.py",
+    ("findings.md", "# SPDX"): "a file of its own; tests/python/findings/test_an_added_cause.py",
+    ("frameworks.md", "from feedline.integrations.meter"): "a tracker; tests/python/integrations/test_meter.py",
+    ("frameworks.md", "import feedline.integrations"): "frameworks; tests/python/integrations",
+    ("lowering.md", "data = wds."): "webdataset; tests/python/drop_in/test_lowering_webdataset_fields.py",
+    ("reproducibility.md", "from torch.distributed"): "ranks; tests/python/integrations/test_torchrun.py",
+    ("trace.md", "loader.metrics"): "a fixed port; tests/python/test_metrics.py",
+    ("tuning-live.md", "loader = feedline.DataLoader("): "many CPUs; tests/python/drop_in/test_process_count.py",
+    ("tune.md", "loader = DataLoader("): "settings that were tuned; tests/python/tune",
+}
+
+
+def python_of(document: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", document.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def runs_elsewhere(document: Path, block: str) -> bool:
+    return any(name == document.name and block.startswith(start) for name, start in NOT_RUN)
+
+
+def guide_names() -> Names:
+    tokens = feedline.tokens("train.bin", window=64, dtype="uint16")
+    features = np.random.default_rng(0).random((600, 16), np.float32)
+    names: Names = {"features": features, "labels": np.arange(600), "web": tokens, "books": tokens}
+    return {**names, "flatten_labels": lambda annotation: {"keys": sorted(annotation)}}
+
+
+def readme_holds(names: Names) -> None:
+    """The last batch that was drawn went through both of the loops."""
+    assert (names["image"].shape, names["image"].dtype) == ((256, 3, 224, 224), torch.float32)
+    assert (names["label"].shape, names["label"].dtype) == ((256,), torch.int64)
+    assert (len(names["train"]), len(names["valid"])) == (270, 30)
+    assert [int((labels == 0).sum()) for _, labels in names["valid"].loader(30)] == [10]
+
+
+def guide_holds(names: Names) -> None:
+    assert (names["image"].shape, names["image"].dtype) == ((256, 3, 224, 224), torch.float32)
+    assert (names["label"].shape, names["label"].dtype) == ((256,), torch.int64)
+    batch = next(iter(names["scenes"].loader(5)))
+    assert batch._fields == ("jpg", "mask_png", "boxes_npy", "json") and len(batch.boxes_npy) == 5
+    assert all(list(annotation) == ["keys"] for annotation in batch.json)
+    assert {x.dtype for x in next(iter(names["text"]))} == {torch.int64}
+    assert names["x"].shape == names["y"].shape and (names["y"] == -100).any()
+    assert len(names["both"]) == 2 * len(names["web"])
+
+
+def small(batch_size: int, **options: Any) -> Names:
+    train = feedline.open("imagenet/train").random_resized_crop(16)
+    return {"feedline": feedline, "train": train, "loader": train.loader(batch_size, **options)}
+
+
+def fields_hold(names: Names) -> None:
+    """The last batch is not full: 147 samples in batches of 64."""
+    batch = names["batch"]
+    assert (batch.left_jpg.shape, batch.left_jpg.dtype) == ((19, 3, 224, 224), torch.uint8)
+    assert (batch.mask_png.shape, batch.mask_png.dtype) == ((19, 224, 224), torch.uint8)
+    assert all(isinstance(rows, list) and len(rows) == 19 for rows in (batch.boxes_npy, batch.txt, batch.json))
+    assert isinstance(batch.txt[0], str) and isinstance(batch.json[0], dict)
+    assert len(names["scenes"]) == 147
+    mapped = next(iter(names["mapped"].loader(4)))
+    assert mapped.left_jpg.dtype == torch.float32 and mapped.left_jpg.shape == (4, 3, 224, 224)
+    assert len(mapped.caption) == 4 and not hasattr(mapped, "txt")
+
+
+def training_names() -> Names:
+    train = feedline.open("imagenet/train").random_resized_crop(8)
+    few = feedline.mix([train], samples=64)
+    return {"train": few, "resume": False, "torch": torch, "path": "state.pt", "model": torch.nn.Linear(1, 1)}
+
+
+def training_holds(names: Names) -> None:
+    assert names["loader"].epoch == 90
+    again = names["train"].loader(batch_size=64, shuffle=True, seed=0)
+    again.load_state_dict(torch.load("state.pt")["loader"])
+    assert again.epoch == 90, "the last batch of epoch 89 was saved last"
+
+
+def mixing_holds(names: Names) -> None:
+    """The first loader's last batch, and the second one's explanation."""
+    assert names["images"].shape == (128, 3, 176, 176)
+    assert names["targets"].shape == (128, 3) and torch.allclose(names["targets"].sum(1), torch.ones(128))
+    assert "row i with row n - 1 - i; label is shares of 3 classes, smoothed by 0.1" in names["loader"].explain()
+
+
+def views_hold(names: Names) -> None:
+    batch = names["batch"]
+    assert (batch.global_a.shape[1:], batch.local.shape[1:]) == ((3, 224, 224), (8, 3, 96, 96))
+
+
+def recipes_hold(names: Names) -> None:
+    """Views by hand are the preset's; the last blocks' batches stand."""
+    assert names["by_hand"].operations == feedline.presets.dino("imagenet/train").dataset.operations
+    assert names["batch"].boxes_npy[0].shape[1] == 4 and names["batch"].jpg[0].dtype == torch.float32
+
+
+def images_hold(names: Names) -> None:
+    """The tutorial's resumed loader goes on behind the last epoch; its last batch of evaluation is the rest."""
+    assert (len(names["train"]), len(names["valid"])) == (270, 30)
+    assert names["again"].epoch == 2 and names["loader"].stats()["batches"] == 2 * (270 // 32)
+    assert Path("augmented.png").stat().st_size > 1000
+
+
+def token_files_hold(names: Names) -> None:
+    assert (names["x"].shape, names["x"].dtype, names["steps"]) == ((4, 64), torch.int64, 3)
+    assert len(names["both"]) == 2 * len(names["books"]) and (names["length"] > 0).all()
+
+
+def remote_shards_hold(names: Names) -> None:
+    assert names["image"].shape == (147 % 32, 3, 64, 64) and list(Path("nvme/feedline").rglob("*.object"))
+    assert "cache" in names["loader"].explain()
+
+
+def detection_holds(names: Names) -> None:
+    """Twelve photos, a quarter of them without objects."""
+    assert names["batch"].image.shape == (4, 3, 64, 64) and names["batch"].boxes[0].shape[1] == 4
+    for target in names["targets"]:
+        assert len(target["boxes"]) == len(target["labels"]) == len(target["masks"])
+    assert len(names["coco"].classes) == 3 and Path("boxes.png").stat().st_size > 1000
+
+
+def cluster_holds(names: Names) -> None:
+    """What was saved last begins the next epoch."""
+    assert names["loader"].epoch == 3 and torch.load("run.pt")["loader"]["epoch"] == 3
+    assert not Path("run.unfinished").exists()
+
+
+def drop_in_names() -> Names:
+    dataset = torch.utils.data.TensorDataset(torch.arange(300))
+    lines = ["a line"] * 7 + ["a longer line"] * 5
+    ranks = {"world_size": 2, "rank": 1}
+    sets = {"dataset": dataset, "images": dataset, "train_set": dataset, "val_set": dataset}
+    return {"feedline": feedline, "lines": lines, "pad": list, **sets, **ranks}
+
+
+def drop_in_holds(names: Names) -> None:
+    assert sorted(line for batch in names["training"] for line in batch) == sorted(names["lines"])
+    assert sum(len(batch) for (batch,) in names["evaluation"]) == 150
+    assert names["train"].pool is names["val"].pool is names["pool"]
+    assert len(list(names["loader"])) == 5 and "settings   num_workers=0: " in names["loader"].explain()
+
+
+def drop_in_state_names() -> Names:
+    dataset = torch.utils.data.TensorDataset(torch.arange(300))
+    return {"feedline": feedline, "dataset": dataset, "loader": feedline.DataLoader(dataset)}
+
+
+# the names that a document's blocks begin with, and what must hold behind them
+def cache_holds(names: Names) -> None:
+    next(iter(names["train"].center_crop(8).loader(8)))
+    assert list(Path("nvme/feedline").rglob("*.object"))
+
+
+RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
+    "README.md": (dict, readme_holds),
+    "cache.md": (lambda: {"feedline": feedline}, cache_holds),
+    "caching.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
+    "detection-data.md": (dict, detection_holds),
+    "drop-in.md": (drop_in_names, drop_in_holds),
+    "drop-in-state.md": (drop_in_state_names, lambda names: len(list(names["loader"])) == 300),
+    "fidelity.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
+    "fields.md": (dict, fields_hold),
+    "guide.md": (guide_names, guide_holds),
+    "images.md": (dict, images_hold),
+    "mixing.md": (lambda: {"feedline": feedline}, mixing_holds),
+    "recipes.md": (dict, recipes_hold),
+    "remote-shards.md": (dict, remote_shards_hold),
+    "reproducibility.md": (training_names, training_holds),
+    "resume-on-a-cluster.md": (dict, cluster_holds),
+    "token-files.md": (dict, token_files_hold),
+    "trace.md": (lambda: small(8, epochs=2), lambda names: next(Path("profiles").glob("*.gz"))),
+    "tuning-live.md": (lambda: small(32), lambda names: names["loader"].stats()["controller"]["limit"] >= 1),
+    "views.md": (dict, views_hold),
+}
+
+
+def runnable(document: Path) -> list[str]:
+    return [block for block in python_of(document) if not runs_elsewhere(document, block)]
+
+
+def run(document: Path) -> None:
+    assert document.name in RUN, "add an entry to RUN: the names that its blocks begin with, and what holds after them"
+    before, after = RUN[document.name]
+    names = before()
+    for block in runnable(document):
+        exec(compile(block, document.name, "exec"), names)
+    assert after(names) is not False
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]))
