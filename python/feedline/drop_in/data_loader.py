@@ -236,6 +236,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
             return False
         if getattr(iterator, "_broken", False) or iterator._is_inherited() or iterator._has_lost_workers():
             return True
+        if self._course.counted is not None and self._course.counted.needs_fresh_workers():
+            return True
         pending = self._course.pending
         if pending is None:
             return False

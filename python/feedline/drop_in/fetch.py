@@ -20,6 +20,7 @@ import torch
 from ..data import draws
 from ..data.dataset import Dataset
 from .failures import Failure, sample_path
+from .stream_libraries import loses_its_buffer
 
 Notice = Callable[[int, Any], None]  # (stage, sample)
 STAGES = ("waiting for a task", "starting", "worker_init_fn", "reading a sample", "collate_fn", "handing over")
@@ -292,20 +293,12 @@ def state_of(thing: Any) -> Any:
 def is_stateful(thing: Any) -> bool:
     """By torchdata's protocol: `state_dict()` and `load_state_dict(state)`.
 
-    Others have methods of these names that want more, as the samples that were delivered: only their own loaders know.
+    Others have methods of these names that require more, as the number of delivered samples: only their own loaders
+    know that. A stream whose states leave samples out counts as one without: it is read and dropped.
     """
-    return _takes(getattr(thing, "state_dict", None)) and _takes(getattr(thing, "load_state_dict", None), {})
-
-
-def forget_loaded(dataset: Any) -> None:
-    """Of a stream that a state was loaded into: the epoch that begins next is a whole one.
-
-    ``datasets.IterableDataset`` begins every epoch from the state that it was given last (datasets 5.2,
-    ``_prepare_ex_iterable_for_iteration``), until that is an empty one.
-    """
-    kinds = ((base.__module__, base.__name__) for base in type(dataset).__mro__)
-    if ("datasets.iterable_dataset", "IterableDataset") in kinds:
-        dataset.load_state_dict({})
+    if not _takes(getattr(thing, "state_dict", None)) or not _takes(getattr(thing, "load_state_dict", None), {}):
+        return False
+    return not loses_its_buffer(thing)
 
 
 def _takes(method: Any, *arguments: Any) -> bool:
