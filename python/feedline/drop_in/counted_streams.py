@@ -106,6 +106,7 @@ class _Lit(CountedStream):
     """`state_dict(num_samples_yielded, num_workers, batch_size)`: of this rank; its epochs count from 1."""
 
     takes = ("num_samples_yielded", "num_workers", "batch_size")
+    _epoch: int
     _used: Any = None  # the state that the dataset has and that an epoch has begun from
     _splits_as_before = True  # the state's samples were shared among as many workers by batches of the same size
 

@@ -66,7 +66,7 @@ class Course:
         self.wait_s: float | None = None
         self.page_lock_refusal: str | None = None
         self.unseen = False
-        self.warned_unsharded = False
+        self.warned_unsharded = self.warned_generators = False
         self.batch_bytes = 0
         self.processes: Any = None  # ProcessCount
         self.prefetch: Choice | None = None

@@ -20,7 +20,7 @@ from ..errors import ConfigError, WorkerDiedError
 from ..loader import gpu
 from ..loader.loader import BadSample, publish
 from ..loader.statistics import Statistics
-from . import fetch, page_lock, preflight
+from . import fetch, own_generators, page_lock, preflight
 from .choices import CHOSEN, NO_WORKERS, OFF, ONE, Choice
 from .course import Course
 from .iterators import WorkerIterator
@@ -59,7 +59,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
             the training loop needs, found while it runs; worker processes likewise with a `seed`, where their number
             shows in nothing.
         seed: makes every sample's random numbers (``random``, NumPy, torch) and the shuffled order a function of
-            (seed, epoch, sample), whatever the number of workers. None: torch's way, by worker.
+            (seed, epoch, sample), whatever the number of workers. Transforms with generators of their own are seeded by
+            the methods that Albumentations, MONAI and imgaug document, or by a ``set_random_seed(seed)``;
+            :meth:`explain` and a warning name generators that it does not reach. None: torch's way, by worker.
         device: where the tensors of a batch go before you get it.
         on_error: what a bad sample does: ``"raise"``, ``"skip"`` (the batch is refilled from the end of the order) or
             ``"replace"`` (by the next good sample of the dataset). With the last two, workers that die are replaced.
@@ -352,7 +354,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         if self.pin_memory:
             lines.append(f"  pin        {page_lock.explain(self._course.page_lock_refusal, has_ring)}")
         if self.seed is not None:
-            lines.append(f"  random     per sample, from seed {self.seed}, the epoch and the index")
+            lines += own_generators.lines_of(own_generators.of_loader(settings), self.seed)
         return "\n".join(lines + self._chosen_lines(isinstance(plan, (ImagePlan, ArrayPlan))))
 
     def _chosen_lines(self, is_native: bool) -> list[str]:
