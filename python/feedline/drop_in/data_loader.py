@@ -29,7 +29,7 @@ from .plans import ArrayPlan, ImagePlan, PrefixPlan
 from .pool import WorkerPool
 from .position import Position
 from .process_count import why_fixed
-from .settings import Settings, resolve
+from .settings import Settings, check_worker_count, resolve
 from .single import SingleIterator
 from .state_edits import skipped
 from .worker import put_attribute
@@ -185,6 +185,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
                 raise ConfigError(f'lower="require": this loader cannot run natively: {reasons}')
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name == "num_workers":
+            check_worker_count(value)
         super().__setattr__(name, value)
         course = self.__dict__.get("_course")
         if course is not None and course.settings is not None and not name.startswith("_"):

@@ -91,7 +91,7 @@ def verify(
 def _threads(num_workers: Any) -> int:
     if num_workers == "auto":
         return host_limits.usable_cpus()
-    return arguments.integer("verify", "num_workers", num_workers, 1)
+    return arguments.worker_count("verify", num_workers, low=1)
 
 
 def _journal(resume: str | os.PathLike[str], shown: str, origin: Origin, decode: bool) -> Journal:
