@@ -10,12 +10,13 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from multiprocessing.context import BaseContext
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch.utils.data import default_collate, default_convert, get_worker_info
 from torch.utils.data.dataloader import DataLoader as _TorchDataLoader
 
+from ..data import words
 from ..errors import ConfigError, WorkerDiedError
 from ..loader import gpu
 from ..loader.loader import BadSample, publish
@@ -32,6 +33,7 @@ from .process_count import why_fixed
 from .settings import Settings, check_worker_count, resolve
 from .single import SingleIterator
 from .state_edits import skipped
+from .unknown_datasets import next_step
 from .worker import put_attribute
 
 __all__ = [
@@ -102,7 +104,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         shuffle: bool | None = None,
         sampler: Iterable[Any] | None = None,
         batch_sampler: Iterable[list[Any]] | None = None,
-        num_workers: int | str = NO_WORKERS,
+        num_workers: int | Literal["auto"] = NO_WORKERS,
         collate_fn: Callable[[list[Any]], Any] | None = None,
         pin_memory: bool = OFF,
         drop_last: bool = False,
@@ -117,17 +119,17 @@ class DataLoader(_TorchDataLoader[_T_co]):
         in_order: bool = True,
         seed: int | None = None,
         device: torch.device | str | int | None = None,
-        on_error: str = "raise",
+        on_error: words.OnError = "raise",
         error_budget: int = 0,
         memory_budget: int | str | None = None,
-        lower: str = "auto",
+        lower: words.Lower = "auto",
         settings: str | os.PathLike[str] | None = None,
-        worker_method: str = "process",
+        worker_method: words.WorkerMethod = "process",
         prefetch_epochs: bool = False,
         pool: WorkerPool | None = None,
         central_batching: bool = False,
-        uneven: str = "pad",
-        snapshot_every_n_steps: int | str | None = "auto",
+        uneven: Literal["pad", "exact"] = "pad",
+        snapshot_every_n_steps: int | Literal["auto"] | None = "auto",
         stall_timeout: float = _STALL_S,
     ) -> None:
         stock, own, choices = resolve(
@@ -339,6 +341,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
         lines = [f"DataLoader over {type(self.dataset).__qualname__}, lower={self.lower!r}"]
         wide = max(len(stage.what) for stage in plan.stages)
         lines += [f"  {s.name:<10} {s.what:<{wide}}  {s.runs}: {s.why}" for s in plan.stages]
+        instead = next_step(self.dataset, plan)
+        if instead:
+            lines.append(f"  instead    {instead}")
         has_ring = settings.num_workers > 0 and not settings.in_threads and not isinstance(plan, (ImagePlan, ArrayPlan))
         if has_ring:
             budget = settings.budget_bytes()

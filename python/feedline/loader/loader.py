@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from .. import _engine
 from ..errors import ConfigError, Error
 from . import batches, changes, state, statistics
+from .batches import Batch
 from .tv_tensors import Wrapper
 
 # Loaders with threads, closed before the interpreter goes away. Made with the first loader, not at import.
@@ -290,14 +291,14 @@ class Loader:
         shown = [stats._tables()] if stats["batches"] else []
         return html_table.section(title, *shown, html_table.folded("plan", self.explain()))
 
-    def _next(self) -> tuple[Any, ...] | None:
+    def _next(self) -> Batch | None:
         if _torch_profiles():
             profiler = sys.modules["torch.autograd.profiler"]
             with profiler.record_function("feedline.Loader.__next__"):
                 return self._next_batch()
         return self._next_batch()
 
-    def _next_batch(self) -> tuple[Any, ...] | None:
+    def _next_batch(self) -> Batch | None:
         engine = self._engine
         try:
             arrays = engine.next_arrays(self._output is not Output.NUMPY, self._output is Output.DLPACK)
@@ -316,7 +317,7 @@ class Loader:
                 _warn("%s: %s", {"skip": "skipped", "replace": "replaced"}[row["action"]], row["exception"])
 
 
-class LoaderIterator(Iterator[tuple[Any, ...]]):
+class LoaderIterator(Iterator[Batch]):
     """One pass over a loader. After ``next()`` raised a :class:`DataError`, it goes on with the next batch."""
 
     def __init__(self, loader: Loader, epochs: float | None) -> None:
@@ -326,7 +327,7 @@ class LoaderIterator(Iterator[tuple[Any, ...]]):
         self._ended: str | None = None
         self._exhausted = False
 
-    def __next__(self) -> tuple[Any, ...]:
+    def __next__(self) -> Batch:
         if self._ended is not None:
             raise Error(self._ended)
         while not self._exhausted:
