@@ -21,7 +21,7 @@ from ..errors import ConfigError, WorkerDiedError
 from ..loader import gpu
 from ..loader.loader import BadSample, publish
 from ..loader.statistics import Statistics
-from . import fetch, own_generators, page_lock, preflight
+from . import fetch, foreign_patches, own_generators, page_lock, preflight
 from .choices import CHOSEN, NO_WORKERS, OFF, ONE, Choice
 from .course import Course
 from .iterators import WorkerIterator
@@ -197,17 +197,26 @@ class DataLoader(_TorchDataLoader[_T_co]):
     # -- iteration
 
     def __iter__(self) -> Any:
+        seen = foreign_patches.take_speechbrain_position(self)
+        if seen:
+            self.skip(seen)
         early, self._early = self._early, None
         if early is not None and early is self._course.iterator() and self._course.pending is None:
             return early
         course, settings = self._course, Settings.of(self)
         course.wait_s = None
         before = course.cursor
-        iterator = self._start_epoch(settings)
+        if foreign_patches.replaces_iter():
+            course.begin(settings)
+            iterator = super().__iter__()  # which calls _get_iterator()
+        else:
+            iterator = self._start_epoch(settings)
         if isinstance(iterator, Position):
             self._show(iterator)
         elif course.cursor is before:  # nor is there one of ours within it
             course.pass_unseen(settings)
+        if seen:
+            iterator._num_yielded = seen  # which SpeechBrain saves
         return iterator
 
     def _show(self, iterator: Position) -> None:
@@ -265,6 +274,11 @@ class DataLoader(_TorchDataLoader[_T_co]):
         if settings.device is not None:
             gpu.check_usable("DataLoader", torch, settings.device)
         plan = plan_lowering(settings, self._course)
+        is_native = isinstance(plan, (ImagePlan, ArrayPlan))
+        patches = foreign_patches.replaced(is_native)
+        if patches:
+            foreign_patches.warn_of(patches)
+            return super()._get_iterator()
         if isinstance(plan, (ImagePlan, ArrayPlan)):
             return plan.iterate(self)
         prefix = plan if isinstance(plan, PrefixPlan) else None
@@ -356,6 +370,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
             )
         if has_ring and settings.pool is not None:
             lines.append(f"  workers    in the processes of a pool, with those of others: {settings.pool!r}")
+        patches = foreign_patches.replaced(isinstance(plan, (ImagePlan, ArrayPlan)))
+        if patches:
+            lines.append(f"  iterators  torch's, and none of this: {', '.join(patches)} was replaced")
         if type(self)._get_iterator is not DataLoader._get_iterator:
             lines.append(f"  iterators  {type(self).__qualname__}: yours; where it makes torch's, none of this is so")
         if self.pin_memory:
