@@ -27,9 +27,8 @@ def why_unknown(dataset: Any) -> str:
     base = _known_base(kind)
     if base is not None:
         return f"{kind.__qualname__} {UNKNOWN}: it extends {base.__name__}, whose methods it may change"
-    reader = getattr(kind, "__getitem__", None)
-    if isinstance(reader, types.FunctionType):
-        return f"{kind.__qualname__} {UNKNOWN}: its __getitem__ is Python code of {reader.__module__}"
+    if isinstance(getattr(kind, "__getitem__", None), types.FunctionType):
+        return f"{kind.__qualname__} {UNKNOWN}: its __getitem__ is Python code"
     return f"{kind.__qualname__} {UNKNOWN}"
 
 

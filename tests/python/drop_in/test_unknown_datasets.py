@@ -86,7 +86,7 @@ def test_the_class_of_every_tutorial(paths: list[str], workers: int) -> None:
         torch.testing.assert_close(images, wanted)
         assert torch.equal(labels, theirs)
     found = lines(ours)
-    assert "Photos is not a dataset that the engine knows: its __getitem__ is Python code of" in found["read"]
+    assert "Photos is not a dataset that the engine knows: its __getitem__ is Python code" in found["read"]
     assert "torchvision.datasets.ImageFolder" in found["instead"] and "feedline.open(" in found["instead"]
 
 
