@@ -78,7 +78,6 @@ _NAMES_OF = {
         "follow_pillow",
         "image_info",
         "resize_image",
-        "shared",
         "simd_variants",
     ),
     "data.mixtures": ("mix",),
@@ -117,7 +116,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """Also the names that are not imported yet, so that completion finds them."""
+    return sorted({*globals(), *__all__, *_MODULE_OF} - {"TYPE_CHECKING", "Any"})
 
 
 def load_ipython_extension(shell: Any) -> None:

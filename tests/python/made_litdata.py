@@ -73,6 +73,26 @@ def tokens(
     return folder
 
 
+def row_chunk(samples: int, arrow: bytes) -> bytes:
+    """A chunk whose samples are the rows of an Arrow file or stream."""
+    offsets = np.full(samples + 1, 4 * (samples + 2), "<u4")
+    return struct.pack("<I", samples) + offsets.tobytes() + arrow + struct.pack("<I", len(arrow)) + b"LDARW01\0"
+
+
+def rows(folder: Path, chunks: Sequence[tuple[int, bytes]], **config: Any) -> Path:
+    """Chunks of Arrow rows: for each the number of its samples and its Arrow file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    entries = []
+    for number, (samples, arrow) in enumerate(chunks):
+        content, name = row_chunk(samples, arrow), f"chunk-0-{number}.bin"
+        (folder / name).write_bytes(content)
+        entries.append({"chunk_bytes": len(content), "chunk_size": samples, "dim": None, "filename": name})
+    settings = {"data_format": ["json"], "data_spec": json.dumps([1, _LEAF]), "compression": None, "encryption": None}
+    settings |= {"item_loader": "PyTreeLoader", "types": {"a": "json"}, "ipc_compression": None} | config  # type: ignore[dict-item]
+    (folder / "index.json").write_text(json.dumps({"chunks": entries, "config": settings, "updated_at": "0"}))
+    return folder
+
+
 def of_folder(folder: Path, root: Path, chunks: int = 1) -> Path:
     """The JPEGs of class folders, in torchvision's order."""
     files = sorted(folder.glob("*/*.jpg"))

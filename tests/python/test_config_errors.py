@@ -224,9 +224,10 @@ def test_a_state_that_is_none_is_refused_by_the_engine_too(train: feedline.Datas
         engine.restore({**state, "fidelity": 5})
 
 
-@pytest.mark.parametrize("count", [-1, 1025, 4096])
-def test_how_many_threads_there_may_be_is_the_engines_to_say(train: feedline.Dataset, count: int) -> None:
+@pytest.mark.parametrize("count", [-1, 1025, 4096, 2**31, 2**70, -(2**40)])
+def test_number_of_threads_has_one_bound(train: feedline.Dataset, count: int) -> None:
     """One bound and one message for both languages; src/consumer/loader_test.cpp has the same."""
+    train.loader(4, output="numpy", num_workers=1024)
     with pytest.raises(feedline.ConfigError) as refused:
         train.loader(4, output="numpy", num_workers=count)
     assert str(refused.value) == f"loader: num_workers must be between 0 and 1024, got {count}"

@@ -85,6 +85,17 @@ def test_a_star_import_brings_nothing_heavy() -> None:
     assert not imported_by("from feedline import *") & {"numpy", "torch", "click", "rich"}
 
 
+def test_dir_has_the_names_that_are_not_imported_yet_and_no_names_of_typing() -> None:
+    script = (
+        "import feedline, sys; print(*dir(feedline)); print(*{'torch', 'numpy', 'feedline._engine'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=HANG_S)
+    names, imported = map(str.split, done.stdout.splitlines())
+    assert {*feedline._MODULE_OF, *feedline.__all__, "presets"} <= set(names)
+    assert {"DataLoader", "DistributedSampler", "WorkerPool", "shared", "BucketBatchSampler"} <= set(names)
+    assert not {"Any", "TYPE_CHECKING"} & set(names) and not imported
+
+
 def test_names_are_of_the_modules_that_types_are_checked_with() -> None:
     """The table that names are imported by, the imports that type checkers see, and `__all__` are one list."""
     tree = ast.parse(Path(feedline.__file__).read_text())

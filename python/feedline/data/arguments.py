@@ -23,6 +23,7 @@ _INTERPOLATIONS = ("nearest", "box", "bilinear", "bicubic", "lanczos", "random",
 _PILLOW_RESAMPLING = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
 _DTYPES = ("uint8", "int64", "float16", "float32")
 _INT_MAX = 2**31 - 1
+MOST_WORKERS = 1024  # more threads than any machine has CPUs; kMaxThreads in the engine
 _BYTE_UNITS = {
     "": 1,
     **{prefix: 1000**power for power, prefix in enumerate(("K", "M", "G", "T"), 1)},
@@ -42,6 +43,19 @@ def integer(where: str, name: str, value: Any, low: int = -_INT_MAX, high: int =
     if not low <= number <= high:
         raise ConfigError(f"{where}: {name} must be from {low} to {high}, not {number}")
     return number
+
+
+def worker_count(where: str, value: Any, low: int = 0) -> int:
+    """``num_workers`` as an int, with the engine's bound (kMaxThreads) and its words."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        raise ConfigError(f'{where}: num_workers must be an integer or "auto", not {value!r}') from None
+    if isinstance(value, bool):
+        raise ConfigError(f'{where}: num_workers must be an integer or "auto", not {value!r}')
+    if not low <= count <= MOST_WORKERS:
+        raise ConfigError(f"{where}: num_workers must be between {low} and {MOST_WORKERS}, got {count}")
+    return count
 
 
 def real(where: str, name: str, value: Any) -> float:

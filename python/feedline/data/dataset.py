@@ -8,15 +8,16 @@ import operator
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 from .. import _engine
 from .._engine import Inspection
 from ..errors import ConfigError
 from ..loader import batches
+from ..loader.batches import Batch
 from ..loader.loader import Loader
 from ..loader.tv_tensors import Wrapper
-from . import arguments, draws, view_list
+from . import arguments, draws, view_list, words
 from .augmentations import Augmentations
 from .facts import DecodeLimit, Drawn, FieldSpec
 from .loader_options import LoaderOptions
@@ -108,7 +109,7 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         limit = 0 if budget is None else arguments.byte_count(name, "budget", budget)
         return self._with(self._engine.cache(place, limit))
 
-    def collate(self, form: str, *, fields: Fields = None) -> Dataset:
+    def collate(self, form: words.Collation, *, fields: Fields = None) -> Dataset:
         """How the rows of some fields stand in a batch.
 
         Images, masks, numbers and arrays are stacked, and text, bytes and JSON are lists, where nothing else is said.
@@ -321,8 +322,8 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
     @overload
     def __getitem__(self, index: slice) -> Dataset: ...
     @overload
-    def __getitem__(self, index: SupportsIndex) -> tuple[Any, ...]: ...
-    def __getitem__(self, index: SupportsIndex | slice) -> tuple[Any, ...] | Dataset:
+    def __getitem__(self, index: SupportsIndex) -> Batch: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> Batch | Dataset:
         if isinstance(index, slice):
             return self.subset(range(*index.indices(len(self))))
         if not self._is_random:
@@ -332,12 +333,12 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         self._warn_of_same_draws()
         return self.sample(index)
 
-    def __getitems__(self, indices: Sequence[SupportsIndex]) -> list[tuple[Any, ...]]:
+    def __getitems__(self, indices: Sequence[SupportsIndex]) -> list[Batch]:
         """The samples of a batch, for torch's loader, which asks for them so; random operations draw anew each time."""
         with draws.by_a_loader():
             return [self[index] for index in indices]
 
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+    def __iter__(self) -> Iterator[Batch]:
         return (self[index] for index in range(len(self)))
 
     @functools.cached_property
@@ -356,7 +357,9 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
                 stacklevel=3,
             )
 
-    def sample(self, index: SupportsIndex, *, seed: int = 0, epoch: int = 0, output: str = "numpy") -> tuple[Any, ...]:
+    def sample(
+        self, index: SupportsIndex, *, seed: int = 0, epoch: int = 0, output: words.SampleOutput = "numpy"
+    ) -> Batch:
         """One transformed sample as in ``epoch`` of a loader with ``seed``: arrays, and numbers for labels.
 
         Args:
@@ -446,23 +449,23 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         self,
         batch_size: int | None = None,
         *,
-        shuffle: bool | str = False,
+        shuffle: bool | Literal["shards"] = False,
         shuffle_window: int = 16,
         seed: int = 0,
         drop_last: bool = False,
-        num_workers: int | str = "auto",
+        num_workers: int | Literal["auto"] = "auto",
         memory_budget: int | str | None = None,
         in_order: bool = True,
-        on_error: str = "raise",
+        on_error: words.OnError = "raise",
         error_budget: int = 0,
         rank: int | None = None,
         world_size: int | None = None,
-        uneven: str = "pad",
+        uneven: words.Uneven = "pad",
         epochs: float | None = None,
         device: Any = None,
         dtype: Any = None,
-        layout: str = "NCHW",
-        output: str = "torch",
+        layout: words.Layout = "NCHW",
+        output: words.BatchOutput = "torch",
         timeout: float | None = None,
         buckets: int | Sequence[int] | None = None,
         max_tokens: int | None = None,
@@ -473,8 +476,8 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         label_smoothing: float = 0.0,
         mix_probability: float = 1.0,
         switch_probability: float = 0.5,
-        mix_mode: str = "batch",
-        partner: str | None = None,
+        mix_mode: words.MixMode = "batch",
+        partner: words.Partner | None = None,
     ) -> Loader:
         """A loader: native threads fill batches ahead of the training loop. They start with the first ``iter()``.
 

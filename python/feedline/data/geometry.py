@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
-from . import arguments
+from . import arguments, words
 from .detection import Detection
 from .operations import Fields
 
@@ -271,8 +271,8 @@ class Geometry(Detection):
         self,
         size: int | Sequence[int],
         fill: int | Sequence[int] | None = 0,
-        padding_mode: str = "constant",
-        position: str = "center",
+        padding_mode: words.PaddingMode = "constant",
+        position: Literal["center", "top_left"] = "center",
         *,
         fields: Fields = None,
     ) -> Self:

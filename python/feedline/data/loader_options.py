@@ -149,10 +149,8 @@ def _count(name: str, value: Any) -> int:
 def _thread_count(num_workers: int | str) -> int:
     if isinstance(num_workers, str) and num_workers == "auto":
         return 0  # the engine's word for it
-    # how many there may be is the engine's to say; its int has 32 bits
-    count = arguments.integer(_WHERE, 'num_workers (or "auto")', num_workers, low=-(2**31), high=2**31 - 1)
     # PyTorch's 0 is "no worker besides this one"; one thread is the nearest here
-    return count or 1
+    return arguments.worker_count(_WHERE, num_workers) or 1
 
 
 def _budget_bytes(memory_budget: int | str | None) -> int:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from .. import _engine
 from ..errors import ConfigError
@@ -15,7 +16,7 @@ def mix(
     datasets: Sequence[Dataset],
     weights: Sequence[float] | None = None,
     *,
-    until: str | None = None,
+    until: Literal["first", "last"] | None = None,
     samples: int | None = None,
 ) -> Dataset:
     """Samples of several datasets, each by its weight: ``feedline.mix([web, books], weights=[0.7, 0.3])``.

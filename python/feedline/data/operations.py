@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from .._engine import Dataset as EngineDataset
 from ..errors import ConfigError
-from . import arguments
+from . import arguments, words
 
 Fields = str | Sequence[str] | None  # names of fields; None: all that the operation is for
 
@@ -25,7 +25,7 @@ class Operations:
         self,
         mode: str = "RGB",
         *,
-        fidelity: str = "exact",
+        fidelity: words.Fidelity = "exact",
         apply_exif_orientation: bool = False,
         device: str | None = None,
         fields: Fields = None,
@@ -58,15 +58,15 @@ class Operations:
             from ..machine import nvjpeg  # with ctypes, which takes its time
 
             nvjpeg.load_packaged()
-            fidelity = "nvjpeg"
+            by = "nvjpeg"
         else:
-            arguments.choice("decode", "fidelity", fidelity, ("exact", "fast"))
+            by = arguments.choice("decode", "fidelity", fidelity, ("exact", "fast"))
         word = arguments.choice("decode", "mode", mode.upper() if isinstance(mode, str) else mode, ("RGB", "L"))
         return self._with(
             self._engine.decode(
                 arguments.field_names("decode", fields),
                 word,
-                fidelity,
+                by,
                 arguments.flag("decode", "apply_exif_orientation", apply_exif_orientation),
             )
         )
@@ -102,8 +102,8 @@ class Operations:
         self,
         size: int | Sequence[int],
         fill: int | Sequence[int] = 0,
-        padding_mode: str = "constant",
-        rounding: str = "even",
+        padding_mode: words.PaddingMode = "constant",
+        rounding: Literal["even", "down"] = "even",
         *,
         fields: Fields = None,
     ) -> Self:
@@ -131,7 +131,7 @@ class Operations:
         self,
         size: int | Sequence[int],
         fill: int | Sequence[int] = 0,
-        padding_mode: str = "constant",
+        padding_mode: words.PaddingMode = "constant",
         *,
         fields: Fields = None,
     ) -> Self:
@@ -160,7 +160,7 @@ class Operations:
         padding: int | Sequence[int] | None = None,
         pad_if_needed: bool = False,
         fill: int | Sequence[int] = 0,
-        padding_mode: str = "constant",
+        padding_mode: words.PaddingMode = "constant",
         *,
         fields: Fields = None,
     ) -> Self:
@@ -229,7 +229,7 @@ class Operations:
         self,
         padding: int | Sequence[int],
         fill: int | Sequence[int] = 0,
-        padding_mode: str = "constant",
+        padding_mode: words.PaddingMode = "constant",
         *,
         fields: Fields = None,
     ) -> Self:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Literal
 
 from .. import _engine
 from ..errors import ConfigError
@@ -20,7 +21,7 @@ def pack_pixels(
     dataset: Dataset,
     path: str | os.PathLike[str],
     *,
-    num_workers: int | str = "auto",
+    num_workers: int | Literal["auto"] = "auto",
     spool: str | os.PathLike[str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Dataset:
@@ -68,7 +69,9 @@ def pack_pixels(
     return dataset
 
 
-def _fill(dataset: Dataset, absolute: str, num_workers: int | str, progress: Callable[[int], None] | None) -> Dataset:
+def _fill(
+    dataset: Dataset, absolute: str, num_workers: int | Literal["auto"], progress: Callable[[int], None] | None
+) -> Dataset:
     # one pixel of each image: what matters is that the loader keeps the rest, whatever sizes there are
     passing = dataset.cache(absolute).center_crop(1).collate("list")
     with passing.loader(_SAMPLES_AT_A_TIME, num_workers=num_workers, output="numpy") as loader:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from .. import _engine
 from ..errors import ConfigError
@@ -91,7 +91,7 @@ class RandomOperations(Geometry):
         max_area: float = 1 / 3,
         min_aspect: float = 0.3,
         max_aspect: float | None = None,
-        mode: str = "const",
+        mode: Literal["const", "rand", "pixel"] = "const",
         min_count: int = 1,
         max_count: int | None = None,
         *,

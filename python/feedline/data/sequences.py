@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 from .. import _engine
 from ..errors import ConfigError, StorageError
-from . import arguments, recorded_calls, rows, token_chunks
+from . import arguments, recorded_calls, rows, token_chunks, words
 from .dataset import Dataset
 
 _Path = str | os.PathLike[str]
@@ -75,7 +75,7 @@ def tokens(
     vocabulary: int | None = None,
     check: bool = False,
     separator: int | None = None,
-    documents: str | None = None,
+    documents: words.Documents | None = None,
     pad: int | None = None,
     min_length: int | None = None,
     memory: int | None = None,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _engine
 from .._engine import Inspection
 from ..errors import ConfigError
-from . import arguments, node_cache, recorded_calls, verification
+from . import arguments, node_cache, recorded_calls, verification, words
 from .dataset import Dataset, Origin
 from .format_names import FORMATS
 
@@ -29,19 +29,19 @@ def open(
     *,
     format: str | None = None,
     fields: _FieldSpecs = None,
-    missing: str = "error",
+    missing: words.Missing = "error",
     dtype: None = None,
     window: None = None,
     index: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     cache_limit: int | str | None = None,
-    verify: str | None = None,
+    verify: words.Verify | None = None,
     hedge: bool = False,
     listing_age: float = 3600,
     allow_commands: bool = False,
     images: str | os.PathLike[str] | None = None,
     split: str | None = None,
-    crowd: str | None = None,
+    crowd: words.Crowd | None = None,
     **storage: Any,
 ) -> Dataset:
     """Opens a dataset of images and labels.
@@ -163,12 +163,12 @@ def inspect(
     *,
     format: str | None = None,
     fields: _FieldSpecs = None,
-    missing: str = "error",
+    missing: words.Missing = "error",
     index: str | os.PathLike[str] | None = None,
     allow_commands: bool = False,
     images: str | os.PathLike[str] | None = None,
     split: str | None = None,
-    crowd: str | None = None,
+    crowd: words.Crowd | None = None,
 ) -> Inspection:
     """What a source holds and what a reader would drop, merge or refuse; works where :func:`open` fails.
 

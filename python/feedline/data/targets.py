@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Literal, Self
 
 from ..errors import ConfigError
 from . import arguments
@@ -15,7 +15,12 @@ class Targets(Operations):
     """The part of a :class:`Dataset` that is about its fields of boxes."""
 
     def boxes(
-        self, field: str, format: str = "XYXY", clamping_mode: str | None = "soft", *, unsound: str = "error"
+        self,
+        field: str,
+        format: str = "XYXY",
+        clamping_mode: str | None = "soft",
+        *,
+        unsound: Literal["error", "keep"] = "error",
     ) -> Self:
         """What the numbers of a field of boxes are, where they are not two corners.
 

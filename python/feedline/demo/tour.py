@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, Literal
 
 from feedline.bench import measuring
 from feedline.bench.stock_loader import StockLoaderMissing, check_stock
@@ -71,7 +71,7 @@ def resumed(source: str) -> dict[str, Any]:
 
 
 def _digests(
-    dataset: Dataset, num_workers: int | str, stop: int | None, state: dict[str, Any] | None = None
+    dataset: Dataset, num_workers: int | Literal["auto"], stop: int | None, state: dict[str, Any] | None = None
 ) -> tuple[list[str], dict[str, Any]]:
     """Of each batch up to ``stop``, and the loader's state there."""
     digests: list[str] = []

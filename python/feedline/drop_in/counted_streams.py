@@ -20,25 +20,30 @@ from .settings import Settings
 class CountedStream:
     """One epoch of such a dataset. Used in the main process, by the thread that iterates."""
 
-    is_elastic = True  # another number of workers may go on
-    begins_anew = False  # the first batch behind a state comes from the first worker, wherever the epoch stood
+    begins_anew = False  # the first batch after a state comes from the first worker, wherever the epoch was
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, before: CountedStream | None) -> None:
+        """`before`: the loader's previous epoch of the same dataset, if any."""
         self.dataset = settings.dataset
+        self.before = before
         self._workers = settings.num_workers
         self._batch = settings.batch_size or 1
-        self._samples = self._batches = 0  # where the epoch was gone on with
+        self._samples = self._batches = 0  # delivered before this loader's first batch of the epoch
 
     def begin(self, epoch: int, pending: Mapping[str, Any] | None) -> None:
         """Before the workers of `epoch` do; `pending` is the loader's state that it goes on from, if any."""
         counted = None if pending is None else pending.get("counted")
         if counted is None:
-            self._begin(epoch)
+            self._begin()
             return
         self._batches = pending["delivered"] if pending is not None else 0
         # `delivered` may have been changed since the state was taken, as skip() does.
         self._samples = counted["samples"] + (self._batches - counted["delivered"]) * counted["per_batch"]
-        self._load(copy.deepcopy(counted["dataset"]), self._samples, epoch)
+        self._load(copy.deepcopy(counted["dataset"]), self._samples)
+
+    def first_worker(self) -> int:
+        """The worker whose batch comes first, where this loader has delivered none of the epoch."""
+        return 0
 
     def state(self, delivered: int, next_epoch: bool) -> dict[str, Any]:
         """Of a loader that has delivered so many batches of this epoch, or is in front of the next one."""
@@ -49,18 +54,23 @@ class CountedStream:
         told = copy.deepcopy(self._tell(samples, next_epoch))
         return {"delivered": delivered, "samples": samples, "per_batch": self._per_batch(), "dataset": told}
 
-    def epoch_to_tell(self, epoch: int) -> int | None:
-        """What workers that live on call epoch number `epoch`; None: they find out themselves."""
+    def epoch_to_tell(self) -> int | None:
+        """The epoch's number in persistent workers; None if they find it out themselves."""
         return None
+
+    def needs_fresh_workers(self) -> bool:
+        """Whether persistent workers' copies of the dataset cannot begin this epoch."""
+        return False
 
     def _per_batch(self) -> int:
         """By how many samples a batch is counted."""
         return self._batch
 
-    def _begin(self, epoch: int) -> None:
+    def _begin(self) -> None:
+        """The loader has no state: the dataset continues as its user told it, else begins its next epoch."""
         raise NotImplementedError
 
-    def _load(self, state: dict[str, Any], samples: int, epoch: int) -> None:
+    def _load(self, state: dict[str, Any], samples: int) -> None:
         raise NotImplementedError
 
     def _tell(self, samples: int, next_epoch: bool) -> dict[str, Any]:
@@ -73,10 +83,14 @@ class _Mosaic(CountedStream):
     takes = ("num_samples", "from_beginning")
     begins_anew = True
 
-    def _begin(self, epoch: int) -> None:
-        self._epoch = int(self.dataset.next_epoch)  # here: workers count it on when they begin
+    def _begin(self) -> None:
+        epoch = int(self.dataset.next_epoch)  # now: workers increment it when they begin
+        told = self.dataset.state_dict(0, False)  # of its load_state_dict(), if that was called
+        self._epoch = max(epoch, told["epoch"])
+        if told["epoch"] >= epoch:
+            self._samples = told["sample_in_epoch"]
 
-    def _load(self, state: dict[str, Any], samples: int, epoch: int) -> None:
+    def _load(self, state: dict[str, Any], samples: int) -> None:
         self._epoch = state["epoch"]
         self.dataset.load_state_dict({**state, "sample_in_epoch": samples})
 
@@ -92,21 +106,47 @@ class _Lit(CountedStream):
     """`state_dict(num_samples_yielded, num_workers, batch_size)`: of this rank; its epochs count from 1."""
 
     takes = ("num_samples_yielded", "num_workers", "batch_size")
+    _epoch: int
+    _used: Any = None  # the state that the dataset has and that an epoch has begun from
+    _splits_as_before = True  # the state's samples were shared among as many workers by batches of the same size
 
-    def _begin(self, epoch: int) -> None:
+    def _begin(self) -> None:
         self._prepare()
+        before = self.before if isinstance(self.before, _Lit) else None
+        told = getattr(self.dataset, "_state_dict", None)
+        if told is not None and (before is None or told is not before._used):
+            self._samples = told["num_samples_yielded"]
+            self._use(copy.deepcopy(told))  # LitData writes into the dictionary that it was given
+            return
         self.dataset.reset_state_dict()
-        self._epoch = epoch + 1  # kept here: without workers the dataset goes on to the next one as it ends
+        epoch = self.dataset.current_epoch
+        # Without workers, the dataset has incremented it at its end. Any other number is the user's.
+        is_ours = before is not None and epoch in (before._epoch, before._epoch + 1)
+        self._epoch = before._epoch + 1 if before is not None and is_ours else epoch
         self.dataset.set_epoch(self._epoch)
 
-    def _load(self, state: dict[str, Any], samples: int, epoch: int) -> None:
-        if not samples:
-            self._begin(state["current_epoch"] - 1)
-            return
+    def _load(self, state: dict[str, Any], samples: int) -> None:
         self._prepare()
-        world = state.get("world_size", 1)
-        self.dataset.load_state_dict({**state, "num_samples_yielded": samples, "sample_in_epoch": samples * world})
-        self._epoch = self.dataset.current_epoch = state["current_epoch"]  # set_epoch() leaves it behind a state
+        if samples:
+            world = state.get("world_size", 1)
+            self._use({**state, "num_samples_yielded": samples, "sample_in_epoch": samples * world})
+            return
+        self.dataset.reset_state_dict()
+        self._epoch = state["current_epoch"]
+        self.dataset.set_epoch(self._epoch)
+
+    def _use(self, state: dict[str, Any]) -> None:
+        self._used = state
+        self.dataset.load_state_dict(self._used)
+        self._epoch = self.dataset.current_epoch = state["current_epoch"]  # set_epoch() ignores it if there is a state
+        then = (state.get("num_workers", self._workers or 1), state.get("batch_size", self._batch))
+        self._splits_as_before = then == (self._workers or 1, self._batch)
+
+    def first_worker(self) -> int:
+        """As LitData counts: batches come from the workers in turn."""
+        if not self._samples or not self._workers or not self._splits_as_before:
+            return 0
+        return self._samples // self._batch % self._workers
 
     def _prepare(self) -> None:
         """As LitData's own loader does: samples are shared among workers by the batch."""
@@ -117,12 +157,16 @@ class _Lit(CountedStream):
         state = self.dataset.state_dict(samples, self._workers, self._batch)
         return {**state, "current_epoch": self._epoch + next_epoch}
 
-    def epoch_to_tell(self, epoch: int) -> int | None:
-        return epoch + 1
+    def epoch_to_tell(self) -> int | None:
+        return self._epoch
+
+    def needs_fresh_workers(self) -> bool:
+        """Copies have the state that the dataset had when their workers started, and keep it until their epoch ends."""
+        return self._used is not None or (isinstance(self.before, _Lit) and self.before._used is not None)
 
 
-def counted_stream(settings: Settings) -> CountedStream | None:
-    """None: the dataset is none of these, or its states are to be had without counting."""
+def counted_stream(settings: Settings, before: CountedStream | None = None) -> CountedStream | None:
+    """None: the dataset is none of these, or has states without counting. `before`: of the loader's last epoch."""
     method = getattr(settings.dataset, "state_dict", None) if settings.iterable else None
     if not callable(method) or not callable(getattr(settings.dataset, "load_state_dict", None)):
         return None
@@ -130,5 +174,9 @@ def counted_stream(settings: Settings) -> CountedStream | None:
         takes = tuple(inspect.signature(method).parameters)
     except (TypeError, ValueError):
         return None
-    kinds = (_Mosaic, "next_epoch"), (_Lit, "set_num_workers")
-    return next((kind(settings) for kind, has in kinds if takes == kind.takes and hasattr(settings.dataset, has)), None)
+    if before is not None:
+        before.before = None  # one epoch back suffices
+        before = before if before.dataset is settings.dataset else None
+    kinds: tuple[tuple[type[_Mosaic | _Lit], str], ...] = (_Mosaic, "next_epoch"), (_Lit, "set_num_workers")
+    found = (kind for kind, has in kinds if takes == kind.takes and hasattr(settings.dataset, has))
+    return next((kind(settings, before) for kind in found), None)

@@ -19,6 +19,7 @@ from .choices import Choice
 from .counted_streams import CountedStream, counted_stream
 from .sampler_epochs import SamplerEpochs
 from .settings import Settings
+from .stream_libraries import is_of_datasets, loses_its_buffer
 
 _log = logging.getLogger("feedline")
 _NEVER = 1 << 62  # batches between two states: only where an epoch begins and ends
@@ -65,7 +66,7 @@ class Course:
         self.wait_s: float | None = None
         self.page_lock_refusal: str | None = None
         self.unseen = False
-        self.warned_unsharded = False
+        self.warned_unsharded = self.warned_generators = False
         self.batch_bytes = 0
         self.processes: Any = None  # ProcessCount
         self.prefetch: Choice | None = None
@@ -100,7 +101,7 @@ class Course:
         else:
             self._sampler_epochs.advance(state.samplers_of(order))
         settings.seed_order(self.epoch)
-        self.counted = counted_stream(settings)
+        self.counted = counted_stream(settings, self.counted)
         if self.counted is not None:
             self.counted.begin(self.epoch, self.pending)
 
@@ -171,7 +172,7 @@ class Course:
         if (self.fresh_workers and not next_epoch) or not callable(getattr(dataset, "set_epoch", None)):
             return None
         if self.counted is not None:
-            return self.counted.epoch_to_tell(self.epoch - 1)
+            return self.counted.epoch_to_tell()
         for name in ("epoch", "_epoch"):
             value = None if next_epoch else getattr(dataset, name, None)
             if value is not None:
@@ -226,6 +227,8 @@ class Course:
             # Now and not at iter(), so that a set_epoch of yours between the two is the last word.
             state.put_samplers(settings.order, pending["samplers"], pending["sampler_epochs"])
             self._sampler_epochs.note(state.samplers_of(settings.order))
+            if "dataset_epoch" in pending and is_of_datasets(settings.dataset):
+                settings.dataset.set_epoch(pending["dataset_epoch"])
 
     def resumed_base_seed(self) -> int | None:
         return None if self.pending is None else self.pending.get("base_seed")
@@ -243,6 +246,10 @@ class Course:
 def _fitting(resume: dict[str, Any], settings: Settings) -> list[dict[str, Any]]:
     """What the state says of the dataset in each worker, where this loader has as many."""
     entries: list[dict[str, Any]] = resume.get("workers") or []
+    if entries and settings.iterable and loses_its_buffer(settings.dataset):
+        # Earlier versions saved the dataset's states, which leave samples out. Their counts of batches are exact.
+        within = not entries[0].get("ended")
+        entries = [{**entry, "state": None, "since": 0} for entry in entries] if within else []
     if not entries or resume["num_workers"] == settings.num_workers:
         return entries
     if any(entry["state"] is not None for entry in entries):

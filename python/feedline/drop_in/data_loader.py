@@ -10,17 +10,18 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from multiprocessing.context import BaseContext
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch.utils.data import default_collate, default_convert, get_worker_info
 from torch.utils.data.dataloader import DataLoader as _TorchDataLoader
 
+from ..data import words
 from ..errors import ConfigError, WorkerDiedError
 from ..loader import gpu
 from ..loader.loader import BadSample, publish
 from ..loader.statistics import Statistics
-from . import fetch, page_lock, preflight
+from . import fetch, foreign_patches, own_generators, page_lock, preflight
 from .choices import CHOSEN, NO_WORKERS, OFF, ONE, Choice
 from .course import Course
 from .iterators import WorkerIterator
@@ -29,9 +30,10 @@ from .plans import ArrayPlan, ImagePlan, PrefixPlan
 from .pool import WorkerPool
 from .position import Position
 from .process_count import why_fixed
-from .settings import Settings, resolve
+from .settings import Settings, check_worker_count, resolve
 from .single import SingleIterator
 from .state_edits import skipped
+from .unknown_datasets import next_step
 from .worker import put_attribute
 
 __all__ = [
@@ -59,7 +61,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
             the training loop needs, found while it runs; worker processes likewise with a `seed`, where their number
             shows in nothing.
         seed: makes every sample's random numbers (``random``, NumPy, torch) and the shuffled order a function of
-            (seed, epoch, sample), whatever the number of workers. None: torch's way, by worker.
+            (seed, epoch, sample), whatever the number of workers. Transforms with generators of their own are seeded by
+            the methods that Albumentations, MONAI and imgaug document, or by a ``set_random_seed(seed)``;
+            :meth:`explain` and a warning name generators that it does not reach. None: torch's way, by worker.
         device: where the tensors of a batch go before you get it.
         on_error: what a bad sample does: ``"raise"``, ``"skip"`` (the batch is refilled from the end of the order) or
             ``"replace"`` (by the next good sample of the dataset). With the last two, workers that die are replaced.
@@ -100,7 +104,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         shuffle: bool | None = None,
         sampler: Iterable[Any] | None = None,
         batch_sampler: Iterable[list[Any]] | None = None,
-        num_workers: int | str = NO_WORKERS,
+        num_workers: int | Literal["auto"] = NO_WORKERS,
         collate_fn: Callable[[list[Any]], Any] | None = None,
         pin_memory: bool = OFF,
         drop_last: bool = False,
@@ -115,17 +119,17 @@ class DataLoader(_TorchDataLoader[_T_co]):
         in_order: bool = True,
         seed: int | None = None,
         device: torch.device | str | int | None = None,
-        on_error: str = "raise",
+        on_error: words.OnError = "raise",
         error_budget: int = 0,
         memory_budget: int | str | None = None,
-        lower: str = "auto",
+        lower: words.Lower = "auto",
         settings: str | os.PathLike[str] | None = None,
-        worker_method: str = "process",
+        worker_method: words.WorkerMethod = "process",
         prefetch_epochs: bool = False,
         pool: WorkerPool | None = None,
         central_batching: bool = False,
-        uneven: str = "pad",
-        snapshot_every_n_steps: int | str | None = "auto",
+        uneven: Literal["pad", "exact"] = "pad",
+        snapshot_every_n_steps: int | Literal["auto"] | None = "auto",
         stall_timeout: float = _STALL_S,
     ) -> None:
         stock, own, choices = resolve(
@@ -183,6 +187,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
                 raise ConfigError(f'lower="require": this loader cannot run natively: {reasons}')
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name == "num_workers":
+            check_worker_count(value)
         super().__setattr__(name, value)
         course = self.__dict__.get("_course")
         if course is not None and course.settings is not None and not name.startswith("_"):
@@ -191,17 +197,26 @@ class DataLoader(_TorchDataLoader[_T_co]):
     # -- iteration
 
     def __iter__(self) -> Any:
+        seen = foreign_patches.take_speechbrain_position(self)
+        if seen:
+            self.skip(seen)
         early, self._early = self._early, None
         if early is not None and early is self._course.iterator() and self._course.pending is None:
             return early
         course, settings = self._course, Settings.of(self)
         course.wait_s = None
         before = course.cursor
-        iterator = self._start_epoch(settings)
+        if foreign_patches.replaces_iter():
+            course.begin(settings)
+            iterator = super().__iter__()  # which calls _get_iterator()
+        else:
+            iterator = self._start_epoch(settings)
         if isinstance(iterator, Position):
             self._show(iterator)
         elif course.cursor is before:  # nor is there one of ours within it
             course.pass_unseen(settings)
+        if seen:
+            iterator._num_yielded = seen  # which SpeechBrain saves
         return iterator
 
     def _show(self, iterator: Position) -> None:
@@ -236,6 +251,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
             return False
         if getattr(iterator, "_broken", False) or iterator._is_inherited() or iterator._has_lost_workers():
             return True
+        if self._course.counted is not None and self._course.counted.needs_fresh_workers():
+            return True
         pending = self._course.pending
         if pending is None:
             return False
@@ -257,6 +274,11 @@ class DataLoader(_TorchDataLoader[_T_co]):
         if settings.device is not None:
             gpu.check_usable("DataLoader", torch, settings.device)
         plan = plan_lowering(settings, self._course)
+        is_native = isinstance(plan, (ImagePlan, ArrayPlan))
+        patches = foreign_patches.replaced(is_native)
+        if patches:
+            foreign_patches.warn_of(patches)
+            return super()._get_iterator()
         if isinstance(plan, (ImagePlan, ArrayPlan)):
             return plan.iterate(self)
         prefix = plan if isinstance(plan, PrefixPlan) else None
@@ -335,6 +357,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
         lines = [f"DataLoader over {type(self.dataset).__qualname__}, lower={self.lower!r}"]
         wide = max(len(stage.what) for stage in plan.stages)
         lines += [f"  {s.name:<10} {s.what:<{wide}}  {s.runs}: {s.why}" for s in plan.stages]
+        instead = next_step(self.dataset, plan)
+        if instead:
+            lines.append(f"  instead    {instead}")
         has_ring = settings.num_workers > 0 and not settings.in_threads and not isinstance(plan, (ImagePlan, ArrayPlan))
         if has_ring:
             budget = settings.budget_bytes()
@@ -347,12 +372,15 @@ class DataLoader(_TorchDataLoader[_T_co]):
             )
         if has_ring and settings.pool is not None:
             lines.append(f"  workers    in the processes of a pool, with those of others: {settings.pool!r}")
+        patches = foreign_patches.replaced(isinstance(plan, (ImagePlan, ArrayPlan)))
+        if patches:
+            lines.append(f"  iterators  torch's, and none of this: {', '.join(patches)} was replaced")
         if type(self)._get_iterator is not DataLoader._get_iterator:
             lines.append(f"  iterators  {type(self).__qualname__}: yours; where it makes torch's, none of this is so")
         if self.pin_memory:
             lines.append(f"  pin        {page_lock.explain(self._course.page_lock_refusal, has_ring)}")
         if self.seed is not None:
-            lines.append(f"  random     per sample, from seed {self.seed}, the epoch and the index")
+            lines += own_generators.lines_of(own_generators.of_loader(settings), self.seed)
         return "\n".join(lines + self._chosen_lines(isinstance(plan, (ImagePlan, ArrayPlan))))
 
     def _chosen_lines(self, is_native: bool) -> list[str]:

@@ -20,6 +20,8 @@ import torch
 from ..data import draws
 from ..data.dataset import Dataset
 from .failures import Failure, sample_path
+from .own_generators import NONE, own_generators
+from .stream_libraries import loses_its_buffer
 
 Notice = Callable[[int, Any], None]  # (stage, sample)
 STAGES = ("waiting for a task", "starting", "worker_init_fn", "reading a sample", "collate_fn", "handing over")
@@ -38,6 +40,7 @@ class Recipe:
     on_error: str = "raise"
     seed: int | None = None
     leaves_short: bool = False  # of a stream: a batch that is not full is left as a list of samples
+    seeds_transforms: bool = False  # `seed` is also for generators of transforms, which no other thread uses
 
 
 class BadSamplesError(Exception):
@@ -82,6 +85,8 @@ class Fetcher:
     ) -> None:
         self.recipe, self.dataset, self.epoch, self.worker, self.notice = recipe, dataset, epoch, worker, notice
         self._gatherer = gatherer
+        seeds_transforms = recipe.seed is not None and recipe.seeds_transforms
+        self._generators = own_generators(dataset, recipe.collate_fn) if seeds_transforms else NONE
         self.bad: list[Failure] = []
         self.is_short = False  # the last fetch gave a list of samples: too few for a batch
         self.sample: Any = None  # at work, for the error message
@@ -120,8 +125,11 @@ class Fetcher:
 
     def seed(self, *key: Any) -> None:
         """Seeds what a part of the epoch draws, where the loader has a seed."""
-        if self.recipe.seed is not None:
-            seed_everything(self.recipe.seed, self.epoch, *key)
+        if self.recipe.seed is None:
+            return
+        seed = seed_everything(self.recipe.seed, self.epoch, *key)
+        if self._generators.seeds:
+            self._generators.put(seed)
 
     def _collate(self, samples: Any, index: Any) -> Any:
         self.notice(COLLATING, index[0] if isinstance(index, list) and index else index)
@@ -292,20 +300,12 @@ def state_of(thing: Any) -> Any:
 def is_stateful(thing: Any) -> bool:
     """By torchdata's protocol: `state_dict()` and `load_state_dict(state)`.
 
-    Others have methods of these names that want more, as the samples that were delivered: only their own loaders know.
+    Others have methods of these names that require more, as the number of delivered samples: only their own loaders
+    know that. A stream whose states leave samples out counts as one without: it is read and dropped.
     """
-    return _takes(getattr(thing, "state_dict", None)) and _takes(getattr(thing, "load_state_dict", None), {})
-
-
-def forget_loaded(dataset: Any) -> None:
-    """Of a stream that a state was loaded into: the epoch that begins next is a whole one.
-
-    ``datasets.IterableDataset`` begins every epoch from the state that it was given last (datasets 5.2,
-    ``_prepare_ex_iterable_for_iteration``), until that is an empty one.
-    """
-    kinds = ((base.__module__, base.__name__) for base in type(dataset).__mro__)
-    if ("datasets.iterable_dataset", "IterableDataset") in kinds:
-        dataset.load_state_dict({})
+    if not _takes(getattr(thing, "state_dict", None)) or not _takes(getattr(thing, "load_state_dict", None), {}):
+        return False
+    return not loses_its_buffer(thing)
 
 
 def _takes(method: Any, *arguments: Any) -> bool:
@@ -342,12 +342,17 @@ def seed_of(*key: Any) -> int:
     return int.from_bytes(hashlib.blake2b(repr(key).encode(), digest_size=8).digest(), "little") >> 1
 
 
-def seed_everything(*key: Any) -> None:
-    """Seeds `random`, NumPy and torch from `key` alone: the same numbers in any worker, thread or process."""
+def seed_everything(*key: Any) -> int:
+    """Seeds `random`, NumPy and torch from `key` alone: the same numbers in any worker, thread or process.
+
+    Returns:
+        The 63 bits that they were seeded with.
+    """
     seed = seed_of(*key)
     random.seed(seed)
     np.random.seed(seed >> 31)
     torch.default_generator.manual_seed(seed)
+    return seed
 
 
 def generator_states() -> tuple[Any, Any, Any]:

@@ -184,6 +184,8 @@ class WorkerIterator(Deliveries, torch_dataloader._MultiProcessingDataLoaderIter
         again = self._order_to_read_again()
         if self._dataset_kind == ITERABLE and self._cursor.delivered:
             cycle_from = self._first_worker_behind()
+        elif self._course.counted is not None:
+            cycle_from = self._course.counted.first_worker()
         elif self._cursor.delivered:
             cycle_from = self._cursor.delivered % self._num_workers
         cycle = itertools.chain(range(cycle_from, self._num_workers), itertools.cycle(range(self._num_workers)))

@@ -32,6 +32,7 @@ from .orders import is_unique
 from .plans import NATIVE, ArrayPlan, ImagePlan, Plan, PrefixPlan, Reason, Stage
 from .settings import Settings
 from .stages import drawn_by, order_stage, reason_for, threads_of
+from .unknown_datasets import STREAM
 
 
 def plan_lowering(settings: Settings, course: Course) -> Plan:
@@ -75,7 +76,7 @@ def _blocked(settings: Settings) -> str:
     """What keeps every part in Python, whatever the dataset is."""
     known = native_webdataset.is_pipeline(settings.dataset) or arrow_streams.is_one(settings.dataset)
     if settings.iterable and not known:
-        return "an IterableDataset gives its samples itself"
+        return STREAM
     init_fn = settings.worker_init_fn
     if settings.num_workers and init_fn is not None and not known_init_functions.only_seeds(init_fn):
         return "worker_init_fn may change the dataset of each worker"

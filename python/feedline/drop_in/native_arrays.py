@@ -19,6 +19,7 @@ from .native import Late, NativeIterator
 from .orders import tensor_iterator
 from .plans import ArrayPlan
 from .settings import Settings
+from .unknown_datasets import why_unknown
 
 _NUMBERS = (
     torch.uint8,
@@ -185,7 +186,7 @@ def table_of(dataset: Any) -> Table | str:
         from .arrow_columns import columns_of
 
         return columns_of(dataset)
-    return f"{kind.__qualname__} is not a dataset that the engine knows"
+    return why_unknown(dataset)
 
 
 def _tensors(name: str, tensors: tuple[Any, ...], as_list: bool) -> Table | str:

@@ -19,7 +19,7 @@ from torch.utils.data import dataloader as torch_dataloader
 
 from ..errors import ConfigError, Error
 from ..loader.loader import BadSample
-from . import fetch, state
+from . import fetch, own_generators, state
 from .course import Course
 from .devices import to_device
 from .failures import Failure
@@ -85,6 +85,9 @@ class Position:
         self._last_passed: collections.deque[Any] = collections.deque(maxlen=0)
         self._refills = None
         self._bad_count = 0
+        if self._settings.seed is not None and not self._course.warned_generators:
+            self._course.warned_generators = True
+            own_generators.warn_of(own_generators.of_loader(self._settings))
 
     def _take_settings(self, loader: Any) -> None:
         """As they are now. The loader itself is not kept: with workers that live on it keeps its iterator."""
@@ -274,6 +277,7 @@ def recipe_of(iterator: Any) -> Recipe:
         on_error=iterator._settings.on_error,
         seed=iterator._settings.seed,
         leaves_short=iterator._settings.central_batching and iterator._settings.num_workers > 0,
+        seeds_transforms=own_generators.seeds_transforms(iterator._settings),
     )
 
 

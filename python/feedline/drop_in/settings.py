@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils.data import dataloader as torch_dataloader
 
-from ..data.arguments import byte_count
+from ..data.arguments import MOST_WORKERS, byte_count, worker_count
 from ..errors import ConfigError
 from ..machine import limits
 from ..samplers.distributed import exact
@@ -186,6 +186,12 @@ def _resolve_workers(stock: dict[str, Any], is_chosen: bool) -> None:
         raise ConfigError(f'num_workers must be a number or "auto", not {workers!r}')
     if workers == 0 and isinstance(workers, AutomaticWorkers):
         stock |= {"prefetch_factor": None, "persistent_workers": False, "multiprocessing_context": None, "timeout": 0}
+
+
+def check_worker_count(workers: Any) -> None:
+    """With the bound of all loaders. What else is wrong with a number is torch's to report."""
+    if isinstance(workers, int) and workers > MOST_WORKERS:
+        worker_count("loader", workers)
 
 
 def _check(own: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ import torch
 from torch.utils.data import IterDataPipe, MapDataPipe
 from torch.utils.data import dataloader as torch_dataloader
 
-from . import fetch, state
+from . import fetch, state, stream_libraries
 from .fetch import BadSamplesError, make_fetcher
 from .plans import PrefixPlan
 from .position import ITERABLE, NO_MORE, Position, recipe_of
@@ -55,7 +55,7 @@ class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
         self._keep_fetcher(self._dataset_fetcher)
 
     def _forget_loaded(self) -> None:
-        fetch.forget_loaded(self._settings.dataset)
+        stream_libraries.forget_loaded(self._settings.dataset)
         self._course.has_loaded = False
 
     def _make_fetcher(self) -> fetch.Fetcher:
@@ -119,5 +119,5 @@ def _fast_forward(fetcher: fetch.Fetcher, entry: dict[str, Any], batch_size: int
         fetcher.restore(own)
     skip = entry["since"] if own is not None else entry["batches"]
     if skip and own is None:
-        _log.warning("resuming an iterable dataset without state_dict(): reading and dropping %d batches", skip)
+        _log.warning("resuming an iterable dataset without an exact state: reading and dropping %d batches", skip)
     fetcher.skip(skip, batch_size)

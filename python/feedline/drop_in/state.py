@@ -35,6 +35,7 @@ from ..samplers.buckets import BucketBatchSampler
 from ..samplers.distributed import DistributedSampler as ExactSampler
 from . import fetch
 from .settings import Order, Settings
+from .stream_libraries import check_version, is_of_datasets, library_of
 
 VERSION = 2
 _READABLE = (1, 2)
@@ -289,7 +290,12 @@ def of_next_epoch(
 
 def _common(settings: Settings, epoch: int, base_seed: int | None) -> dict[str, Any]:
     kind, workers = "iterable" if settings.iterable else "map", settings.num_workers
-    return {"version": VERSION, "kind": kind, "epoch": epoch, "base_seed": base_seed, "num_workers": workers}
+    state = {"version": VERSION, "kind": kind, "epoch": epoch, "base_seed": base_seed, "num_workers": workers}
+    if settings.iterable:
+        state |= library_of(settings.dataset)
+        if is_of_datasets(settings.dataset) and hasattr(settings.dataset, "epoch"):
+            state["dataset_epoch"] = int(settings.dataset.epoch)
+    return state
 
 
 @contextlib.contextmanager
@@ -346,6 +352,8 @@ def check(state: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
             f"{state['num_workers']} worker(s) and this loader {settings.num_workers}. Resume with the same "
             "num_workers within an epoch"
         )
+    if settings.iterable:
+        check_version(state, settings.dataset)
     return copy.deepcopy(dict(state))
 
 

@@ -24,7 +24,7 @@ from torch.utils.data._utils import signal_handling
 from torch.utils.data._utils import worker as torch_worker
 
 from ..machine import limits
-from . import fetch
+from . import fetch, stream_libraries
 from .channel import BlockingPort
 from .codec import LARGE, Encoder, Frame, is_plain, ring_tensor
 from .failures import Failure
@@ -204,7 +204,7 @@ class Session:
 
     def _forget_loaded(self) -> None:
         assert self._payload is not None
-        fetch.forget_loaded(_original(self._payload.dataset))
+        stream_libraries.forget_loaded(_original(self._payload.dataset))
         self._has_loaded = False
 
     def _make_fetcher(self, dataset: Any, start: EpochStart) -> fetch.Fetcher:

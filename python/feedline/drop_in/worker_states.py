@@ -102,7 +102,7 @@ class WorkerStates(Position):
             start.skip = entry["since"] if start.state is not None else entry["batches"]
             if start.skip and start.state is None:
                 _log.warning(
-                    "resuming an iterable dataset without state_dict(): worker %d reads and drops %d batches",
+                    "resuming an iterable dataset without an exact state: worker %d reads and drops %d batches",
                     worker,
                     start.skip,
                 )

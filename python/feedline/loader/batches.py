@@ -8,7 +8,17 @@ import keyword
 import re
 from collections import namedtuple
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+
+    class Batch(tuple[Any, ...]):
+        """A batch or a sample, for type checkers: the fields are known only at run time."""
+
+        def __getattr__(self, name: str) -> Any: ...
+
+else:
+    Batch = tuple
 
 
 def attribute_names(fields: Iterable[str]) -> tuple[str, ...]:
@@ -24,7 +34,7 @@ def attribute_names(fields: Iterable[str]) -> tuple[str, ...]:
 
 
 @functools.cache
-def tuple_type(names: tuple[str, ...]) -> Callable[..., tuple[Any, ...]]:
+def tuple_type(names: tuple[str, ...]) -> Callable[..., Batch]:
     """The named tuple type of these fields, one per schema, whose instances pickle."""
     members = {
         "__slots__": (),
@@ -33,10 +43,10 @@ def tuple_type(names: tuple[str, ...]) -> Callable[..., tuple[Any, ...]]:
         "__doc__": f"Fields: {', '.join(names)}.",
     }
     # made by a call because the names are known only at run time
-    return type("Batch", (_plain_tuple_type("Batch", names),), members)
+    return type("Batch", (_plain_tuple_type("Batch", names),), members)  # type: ignore[return-value]
 
 
-def named(fields: Iterable[str], values: Iterable[Any]) -> tuple[Any, ...]:
+def named(fields: Iterable[str], values: Iterable[Any]) -> Batch:
     """A named tuple of ``values``."""
     return tuple_type(attribute_names(fields))(*values)
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from .. import _engine
 from ..errors import ConfigError, Error
 from . import batches, changes, state, statistics
+from .batches import Batch
 from .tv_tensors import Wrapper
 
 # Loaders with threads, closed before the interpreter goes away. Made with the first loader, not at import.
@@ -298,14 +299,14 @@ class Loader:
         shown = [stats._tables()] if stats["batches"] else []
         return html_table.section(title, *shown, html_table.folded("plan", self.explain()))
 
-    def _next(self, run: int) -> tuple[Any, ...] | None:
+    def _next(self, run: int) -> Batch | None:
         if _torch_profiles():
             profiler = sys.modules["torch.autograd.profiler"]
             with profiler.record_function("feedline.Loader.__next__"):
                 return self._next_batch(run)
         return self._next_batch(run)
 
-    def _next_batch(self, run: int) -> tuple[Any, ...] | None:
+    def _next_batch(self, run: int) -> Batch | None:
         engine = self._engine
         try:
             arrays = engine.next_arrays(run, self._output is not Output.NUMPY, self._output is Output.DLPACK)
@@ -324,8 +325,8 @@ class Loader:
                 _warn("%s: %s", {"skip": "skipped", "replace": "replaced"}[row["action"]], row["exception"])
 
 
-class LoaderIterator(Iterator[tuple[Any, ...]]):
-    """One pass over a loader. After ``next()`` raised a :class:`DataError`, it goes on with the next batch.
+class LoaderIterator(Iterator[Batch]):
+    """One pass over a loader. After ``next()`` raised a :class:`DataError`, it continues with the next batch.
 
     Several threads may take batches from it: each batch goes to one of them, and all of them get StopIteration.
     """
@@ -339,7 +340,7 @@ class LoaderIterator(Iterator[tuple[Any, ...]]):
         self._ended: str | None = None
         self._exhausted = False
 
-    def __next__(self) -> tuple[Any, ...]:
+    def __next__(self) -> Batch:
         if self._ended is not None:
             raise Error(self._ended)
         while not self._exhausted:

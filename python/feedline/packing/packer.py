@@ -112,9 +112,9 @@ def pack(
     arguments.flag("pack", "shuffle", shuffle)
     arguments.integer("pack", "seed", seed, low=0, high=2**64 - 1)
     if jobs is not None:
-        num_workers = arguments.integer("pack", "jobs", jobs, low=1)
+        num_workers = arguments.integer("pack", "jobs", jobs, low=1, high=arguments.MOST_WORKERS)
     elif num_workers != "auto":
-        arguments.integer("pack", "num_workers", num_workers, low=1)
+        arguments.worker_count("pack", num_workers, low=1)
     place = place_of(arguments.output_path("pack", "output", output, urls=True), spool)
     if place.is_remote:
         _check_is_ours(place)  # before the source is opened, which may take long

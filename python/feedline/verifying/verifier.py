@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .. import _engine
-from ..data import arguments, node_cache
+from ..data import arguments, node_cache, words
 from ..data.dataset import Origin
 from ..data.sources import annotations_of, engine_source, shown_source
 from ..errors import ConfigError, DataError, StorageError
@@ -37,7 +37,7 @@ def verify(
     *,
     format: str | None = None,
     fields: str | Sequence[str] | None = None,
-    missing: str = "error",
+    missing: words.Missing = "error",
     index: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     cache_limit: int | str | None = None,
@@ -91,7 +91,7 @@ def verify(
 def _threads(num_workers: Any) -> int:
     if num_workers == "auto":
         return host_limits.usable_cpus()
-    return arguments.integer("verify", "num_workers", num_workers, 1)
+    return arguments.worker_count("verify", num_workers, low=1)
 
 
 def _journal(resume: str | os.PathLike[str], shown: str, origin: Origin, decode: bool) -> Journal:

@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "format/opening_reader.h"
-
 namespace feedline::format {
 namespace {
 
@@ -149,23 +147,24 @@ class MessageList {
   std::shared_ptr<const Dictionaries> dictionaries_;
 };
 
-Result<ArrowMessages> read_stream(const storage::Reader& reader, std::uint64_t bytes) {
-  MessageReader messages(reader, bytes);
-  FEEDLINE_TRY(const auto first, messages.read(0, bytes));
-  if (!first || kind_of(*first) != message::kSchema) return damaged(0, "its first message is no schema");
+Result<ArrowMessages> read_stream(const storage::Reader& reader, ByteRange part) {
+  const std::uint64_t end = part.offset + part.bytes;
+  MessageReader messages(reader, end);
+  FEEDLINE_TRY(const auto first, messages.read(part.offset, end));
+  if (!first || kind_of(*first) != message::kSchema) return damaged(part.offset, "its first message is no schema");
   FlatBuffer buffer(first->metadata);
   FEEDLINE_TRY(ArrowSchema schema, read_arrow_schema(FlatTable::root(buffer).table(message::kHeader), buffer));
   MessageList list(std::move(schema));
   for (std::uint64_t offset = first->body + first->body_bytes;;) {
-    FEEDLINE_TRY(const auto next, messages.read(offset, bytes));
+    FEEDLINE_TRY(const auto next, messages.read(offset, end));
     if (!next) return list.take();
     FEEDLINE_CHECK_OK(list.add(next));
     offset = next->body + next->body_bytes;
   }
 }
 
-// The metadata of all messages that a footer names, which ends at `end`.
-std::vector<ByteRange> blocks_in(const FlatTable& root, std::uint64_t end) {
+// The metadata of all messages that a footer names, of a file that begins at `begin` and whose footer is at `end`.
+std::vector<ByteRange> blocks_in(const FlatTable& root, std::uint64_t begin, std::uint64_t end) {
   constexpr std::size_t kBytesAt = sizeof(std::int64_t);
   std::vector<ByteRange> ranges;
   for (const std::size_t kind : {footer::kDictionaries, footer::kBatches}) {
@@ -173,39 +172,42 @@ std::vector<ByteRange> blocks_in(const FlatTable& root, std::uint64_t end) {
     for (std::uint64_t i = 0; i < blocks.size; ++i) {
       const auto offset = blocks.load<std::int64_t>(i);
       const auto bytes = blocks.load<std::int32_t>(i, kBytesAt);
-      if (offset < 0 || bytes < 0 || std::cmp_greater(offset, end)) continue;
-      ranges.push_back({static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(bytes)});
+      if (offset < 0 || bytes < 0 || std::cmp_greater(offset, end - begin)) continue;
+      ranges.push_back({begin + static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(bytes)});
     }
   }
   return ranges;
 }
 
-Result<ArrowMessages> read_file(const storage::Reader& reader, std::uint64_t bytes) {
+Result<ArrowMessages> read_file(const storage::Reader& reader, ByteRange part) {
   constexpr std::uint64_t kEndBytes = 4 + kMagic.size();
-  if (bytes < kFrontBytes + kEndBytes) return damaged(0, "it is too short");
-  FEEDLINE_TRY(const auto end, read_all(reader, bytes - kEndBytes, kEndBytes));
+  const auto [begin, bytes] = part;
+  if (bytes < kFrontBytes + kEndBytes) return damaged(begin, "it is too short");
+  const std::uint64_t end_at = begin + bytes - kEndBytes;
+  FEEDLINE_TRY(const auto end, read_all(reader, end_at, kEndBytes));
   if (std::memcmp(end.data() + 4, kMagic.data(), kMagic.size()) != 0)
-    return damaged(bytes - kEndBytes, "it does not end with \"ARROW1\"");
+    return damaged(end_at, "it does not end with \"ARROW1\"");
   std::uint32_t footer_bytes = 0;
   std::memcpy(&footer_bytes, end.data(), sizeof footer_bytes);
   if (footer_bytes > kMostMetadata || footer_bytes > bytes - kFrontBytes - kEndBytes)
-    return damaged(bytes - kEndBytes, "a footer of " + std::to_string(footer_bytes) + " bytes does not fit into it");
-  const std::uint64_t footer_at = bytes - kEndBytes - footer_bytes;
+    return damaged(end_at, "a footer of " + std::to_string(footer_bytes) + " bytes does not fit into it");
+  const std::uint64_t footer_at = end_at - footer_bytes;
   FEEDLINE_TRY(const auto footer, read_all(reader, footer_at, footer_bytes));
   FlatBuffer buffer(footer);
   const FlatTable root = FlatTable::root(buffer);
   FEEDLINE_TRY(ArrowSchema schema, read_arrow_schema(root.table(footer::kSchema), buffer));
-  bring_together(reader, [&] { return blocks_in(root, footer_at); });
+  bring_together(reader, [&] { return blocks_in(root, begin, footer_at); });
   MessageList list(std::move(schema));
-  MessageReader messages(reader, bytes);
+  MessageReader messages(reader, begin + bytes);
   for (const std::size_t kind : {footer::kDictionaries, footer::kBatches}) {
     const FlatVector blocks = root.vector(kind, footer::kBlockBytes);
     for (std::uint64_t i = 0; i < blocks.size; ++i) {
       const auto offset = blocks.load<std::int64_t>(i);
-      if (offset < 0 || static_cast<std::uint64_t>(offset) > footer_at)
+      if (offset < 0 || static_cast<std::uint64_t>(offset) > footer_at - begin)
         return damaged(footer_at, "the footer has a message outside of the file");
-      FEEDLINE_TRY(const auto one, messages.read(static_cast<std::uint64_t>(offset), footer_at));
-      if (!one) return damaged(static_cast<std::uint64_t>(offset), "a message has no metadata");
+      const std::uint64_t at = begin + static_cast<std::uint64_t>(offset);
+      FEEDLINE_TRY(const auto one, messages.read(at, footer_at));
+      if (!one) return damaged(at, "a message has no metadata");
       FEEDLINE_CHECK_OK(list.add(one));
     }
   }
@@ -227,11 +229,11 @@ bool begins_as_arrow_stream(Bytes bytes) {
   return numbers[0] == kContinued && numbers[1] >= kSmallest && numbers[1] % 8 == 0 && numbers[1] <= kMostMetadata;
 }
 
-Result<ArrowMessages> read_arrow_messages(const storage::Reader& reader, std::uint64_t bytes) {
+Result<ArrowMessages> read_arrow_messages(const storage::Reader& reader, ByteRange part) {
   std::array<std::byte, kFrontBytes> front;
-  FEEDLINE_TRY(const std::size_t got, reader.read_at(0, front));
-  if (begins_as_arrow_file(Bytes(front).first(got))) return read_file(reader, bytes);
-  return read_stream(reader, bytes);
+  FEEDLINE_TRY(const std::size_t got, reader.read_at(part.offset, front));
+  if (begins_as_arrow_file(Bytes(front).first(got))) return read_file(reader, part);
+  return read_stream(reader, part);
 }
 
 FlatTable record_batch_in(FlatBuffer& metadata) {

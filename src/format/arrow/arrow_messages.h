@@ -16,6 +16,7 @@
 
 #include "feedline/error.h"
 #include "format/arrow/arrow_schema.h"
+#include "format/opening_reader.h"
 #include "storage/reader.h"
 
 namespace feedline::format {
@@ -41,9 +42,9 @@ struct ArrowMessages {
 bool begins_as_arrow_file(std::span<const std::byte> bytes);    // "ARROW1"
 bool begins_as_arrow_stream(std::span<const std::byte> bytes);  // a message of the size of a schema
 
-// Reads the metadata of all messages of an object of `bytes` bytes. kData: one does not fit, or the end is not there.
-// kConfig: what this version does not read.
-Result<ArrowMessages> read_arrow_messages(const storage::Reader& reader, std::uint64_t bytes);
+// Reads the metadata of all messages of the file or stream that is this part of an object. Their offsets are the
+// object's. kData: a message does not fit, or the end is missing. kConfig: a feature that this version does not read.
+Result<ArrowMessages> read_arrow_messages(const storage::Reader& reader, ByteRange part);
 
 // The RecordBatch table of a message, of a dictionary's too.
 FlatTable record_batch_in(FlatBuffer& metadata);

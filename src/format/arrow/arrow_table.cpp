@@ -9,9 +9,10 @@
 
 namespace feedline::format {
 
-Result<std::unique_ptr<ColumnTable>> ArrowTable::open(const ShardFile& file, const storage::Reader& reader,
-                                                      std::shared_ptr<BlockCache> cache) {
-  FEEDLINE_TRY(auto messages, read_arrow_messages(reader, file.version.bytes));
+Result<std::unique_ptr<ColumnTable>> ArrowTable::open_part(const ShardFile& file, ByteRange part,
+                                                           const storage::Reader& reader,
+                                                           std::shared_ptr<BlockCache> cache) {
+  FEEDLINE_TRY(auto messages, read_arrow_messages(reader, part));
   return std::unique_ptr<ColumnTable>(
       new ArrowTable(file, is_checked_by(reader), std::move(messages), std::move(cache)));
 }

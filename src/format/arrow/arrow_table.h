@@ -19,7 +19,13 @@ namespace feedline::format {
 class ArrowTable final : public ColumnTable {
  public:
   static Result<std::unique_ptr<ColumnTable>> open(const ShardFile& file, const storage::Reader& reader,
-                                                   std::shared_ptr<BlockCache> cache);
+                                                   std::shared_ptr<BlockCache> cache) {
+    return open_part(file, {0, file.version.bytes}, reader, std::move(cache));
+  }
+  // One that is a part of the shard.
+  static Result<std::unique_ptr<ColumnTable>> open_part(const ShardFile& file, ByteRange part,
+                                                        const storage::Reader& reader,
+                                                        std::shared_ptr<BlockCache> cache);
 
   std::uint64_t rows() const override { return ends_.empty() ? 0 : ends_.back(); }
   const std::vector<ColumnType>& columns() const override { return types_; }

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/litdata/litdata_entry.h"
 
+#include <map>
 #include <utility>
 
 #include "format/columns/columns_format.h"
 #include "format/columns/index_file.h"
 #include "format/compression/compression.h"
+#include "format/litdata/arrow_rows.h"
 #include "format/litdata/framed_chunk.h"
 #include "format/litdata/litdata_index.h"
 #include "format/plain_copy.h"
+#include "format/tables/tables_inspection.h"
 
 namespace feedline::format {
 namespace {
@@ -76,7 +79,7 @@ PlannedShard plan_of(const std::string& folder, const LitChunk& chunk, std::size
   shard.schema = schema;
   shard.name = folder + "/" + chunk.name;
   shard.samples = chunk.samples;
-  shard.ends_with_last_sample = false;  // rows as Arrow may follow
+  shard.ends_with_last_sample = false;  // earlier versions of LitData repeat the samples as Arrow rows after them
   if (!chunk.name.contains(".zstd")) shard.stored_path = shard.name;
   shard.locate = [path = shard.name, samples = chunk.samples](std::shared_ptr<const storage::Storage> storage,
                                                               cache::Notes* notes) {
@@ -85,7 +88,29 @@ PlannedShard plan_of(const std::string& folder, const LitChunk& chunk, std::size
   return shard;
 }
 
-Result<void> add(const std::string& source, const storage::Storage& storage, PlannedDataset& dataset) {
+// One of the folders that a source lists.
+struct LitFolder {
+  std::string path;
+  LitIndex index;
+  bool has_rows = false;
+};
+
+// Decided by the first chunk that there is; without any, those who open them report it.
+Result<bool> has_arrow_rows(const LitFolder& folder, const storage::Storage& storage) {
+  if (!folder.index.may_have_rows) return false;
+  for (const LitChunk& chunk : folder.index.chunks) {
+    if (chunk.name.contains(".zstd")) return false;
+    const auto reader = storage.open(folder.path + "/" + chunk.name, storage::Access::kRead);
+    if (!reader && storage.is_remote()) return std::unexpected(reader.error());
+    if (!reader) continue;
+    const auto has_rows = begins_as_arrow_rows(**reader);
+    if (!has_rows && has_rows.error().code != ErrorCode::kData) return has_rows;
+    if (has_rows) return has_rows;
+  }
+  return false;
+}
+
+Result<LitFolder> read_folder(const std::string& source, const storage::Storage& storage) {
   FEEDLINE_TRY(const IndexPlace place, index_place(source, storage));
   memory::ByteBuffer room;
   FEEDLINE_TRY(const std::string_view text, read_index_file(place, storage, room));
@@ -94,28 +119,69 @@ Result<void> add(const std::string& source, const storage::Storage& storage, Pla
     if (index.error().where.shard.empty()) index.error().where.shard = place.index;
     return std::unexpected(std::move(index).error());
   }
-  SampleSchema schema{std::move(index->columns)};
-  if (index->are_tokens) schema.layout = SampleLayout::kOneValue;
-  if (index->are_samples_zstd) schema.compression = Compression::kZstd;
-  FEEDLINE_TRY(const std::size_t number, number_of(std::move(schema), dataset.schemas));
-  for (const LitChunk& chunk : index->chunks) dataset.shards.push_back(plan_of(place.folder, chunk, number));
-  return {};
+  LitFolder folder{place.folder, std::move(*index)};
+  FEEDLINE_TRY(folder.has_rows, has_arrow_rows(folder, storage));
+  return folder;
 }
 
-Result<PlannedDataset> plan(const std::string& source, const storage::Storage& storage) {
-  PlannedDataset dataset{"litdata", {}, {}};
+Result<std::vector<LitFolder>> read_folders(const std::string& source, const storage::Storage& storage) {
   FEEDLINE_TRY(const auto parts, index_sources(source, storage));
-  for (const std::string& part : parts) FEEDLINE_CHECK_OK(add(part, storage, dataset));
+  std::vector<LitFolder> folders;
+  for (const std::string& part : parts) {
+    FEEDLINE_TRY(folders.emplace_back(), read_folder(part, storage));
+    const LitFolder &first = folders.front(), &last = folders.back();
+    if (first.has_rows != last.has_rows)
+      return config_error("'" + (first.has_rows ? first : last).path + "' stores its samples as Arrow rows, and '" +
+                          (first.has_rows ? last : first).path +
+                          "' does not: open each by itself, or write both with one version of LitData");
+  }
+  return folders;
+}
+
+Result<PlannedDataset> plan_of(std::vector<LitFolder> folders) {
+  PlannedDataset dataset{"litdata", {}, {}};
+  for (LitFolder& folder : folders) {
+    SampleSchema schema{std::move(folder.index.columns)};
+    if (folder.index.are_tokens) schema.layout = SampleLayout::kOneValue;
+    if (folder.index.are_samples_zstd) schema.compression = Compression::kZstd;
+    FEEDLINE_TRY(const std::size_t number, number_of(std::move(schema), dataset.schemas));
+    for (const LitChunk& chunk : folder.index.chunks) dataset.shards.push_back(plan_of(folder.path, chunk, number));
+  }
   return dataset;
 }
 
+// The chunks of folders with Arrow rows, and how they are opened.
+struct LitTables {
+  std::vector<std::string> chunks;
+  TableKind kind;
+};
+
+LitTables tables_of(const std::vector<LitFolder>& folders) {
+  std::vector<std::string> chunks;
+  std::map<std::string, std::uint64_t> samples;
+  for (const LitFolder& folder : folders)
+    for (const LitChunk& chunk : folder.index.chunks)
+      samples[chunks.emplace_back(folder.path + "/" + chunk.name)] = chunk.samples;
+  return {std::move(chunks), arrow_rows_kind(std::move(samples))};
+}
+
 Result<std::shared_ptr<const Format>> open_litdata(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(auto dataset, plan(source, *options.storage));
+  FEEDLINE_TRY(auto folders, read_folders(source, *options.storage));
+  if (folders.front().has_rows) {
+    LitTables tables = tables_of(folders);
+    return TablesFormat::open(std::move(tables.kind), source, tables.chunks, options);
+  }
+  FEEDLINE_TRY(auto dataset, plan_of(std::move(folders)));
   return ColumnsFormat::open(source, std::move(dataset), options);
 }
 
 Result<Inspection> inspect_litdata(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(auto dataset, plan(source, *options.storage));
+  FEEDLINE_TRY(auto folders, read_folders(source, *options.storage));
+  if (folders.front().has_rows) {
+    const LitTables tables = tables_of(folders);
+    return inspect_columns(tables.kind, source, tables.chunks, options);
+  }
+  FEEDLINE_TRY(auto dataset, plan_of(std::move(folders)));
   return ColumnsFormat::inspect(source, std::move(dataset), options);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "format/arrow/arrow_writer.h"
 #include "format/format_contract.h"
 #include "format/inspected.h"
 #include "format/litdata/litdata_index.h"
@@ -92,13 +93,44 @@ std::string store_plain(const TemporaryFolder& folder, const std::vector<StoredS
   return store(folder, samples, ".bin", ", \"item_loader\": \"PyTreeLoader\", \"compression\": null", chunk);
 }
 
-FormatUnderTest under_test(const std::string& name, std::function<std::shared_ptr<const storage::Storage>()> storage) {
-  return {name, "litdata", store_plain, std::move(storage), {}, "image", [](std::size_t) { return std::string(); }, 16};
+std::string row_chunk(std::size_t samples, const std::string& arrow) {
+  std::string content = raw_number(static_cast<std::uint32_t>(samples));
+  for (std::size_t i = 0; i <= samples; ++i) content += raw_number(static_cast<std::uint32_t>(4 * (samples + 2)));
+  return content + arrow + raw_number(static_cast<std::uint32_t>(arrow.size())) + std::string("LDARW01\0", 8);
+}
+
+constexpr const char* kTypes = R"(, "item_loader": "PyTreeLoader", "types": {"image": "bytes", "label": "int"})";
+
+std::string store_rows(const TemporaryFolder& folder, const std::vector<StoredSample>& samples) {
+  std::vector<std::pair<std::string, std::size_t>> chunks;
+  for (std::size_t begin = 0; begin < samples.size(); begin += 7) {
+    const std::span<const StoredSample> part =
+        std::span(samples).subspan(begin, std::min<std::size_t>(7, samples.size() - begin));
+    std::vector<std::optional<std::string>> images;
+    std::vector<std::int64_t> labels;
+    for (const StoredSample& one : part) {
+      images.emplace_back(one.image);
+      labels.push_back(one.label);
+    }
+    const ArrowWriter rows({{bytes_column("image", 4, images), int64_column("label", labels)}});
+    const auto& [name, count] = chunks.emplace_back("chunk-0-" + std::to_string(begin / 7) + ".bin", part.size());
+    folder.write(name, row_chunk(count, begin == 0 ? rows.file() : rows.stream()));
+  }
+  folder.write("index.json", index_of({"image", "label"}, {"bytes", "int"}, chunks, kTypes));
+  return folder.path();
+}
+
+FormatUnderTest under_test(const std::string& name, std::function<std::shared_ptr<const storage::Storage>()> storage,
+                           decltype(store_plain)* store = store_plain, std::uint64_t header_bytes = 16) {
+  return {name,        "litdata", store, std::move(storage), {}, "image", [](std::size_t) { return std::string(); },
+          header_bytes};
 }
 
 INSTANTIATE_TEST_SUITE_P(LitData, FormatContract,
                          ::testing::Values(under_test("litdata", storage::local_storage),
                                            under_test("litdata_mapped", storage::mapped_storage),
+                                           under_test("litdata_rows", storage::local_storage, store_rows, 0),
+                                           under_test("litdata_rows_mapped", storage::mapped_storage, store_rows, 0),
                                            under_test("litdata_short_reads", storage::short_reads_storage)),
                          name_of_format);
 

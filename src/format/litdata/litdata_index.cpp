@@ -16,6 +16,7 @@ using Type = JsonReader::Type;
 struct Written {
   std::vector<std::string> formats;
   std::string spec, compression, level, encryption, loader;
+  bool has_types = false;
   std::vector<LitChunk> chunks;
 };
 
@@ -54,6 +55,7 @@ bool read_config(JsonReader& json, Written& written) {
     if (key == "compression") return read_text(json, written.compression);
     if (key == "compression_level") return read_text(json, written.level);
     if (key == "item_loader") return read_text(json, written.loader);
+    if (key == "types") written.has_types = json.peek() == Type::kObject;
     if (key == "encryption" && json.peek() != Type::kNull) {
       const auto how = json.skip();
       return put(written.encryption, how ? std::optional(std::string(*how)) : std::nullopt);
@@ -146,6 +148,7 @@ Result<LitIndex> checked(Written& written) {
   FEEDLINE_TRY(index.columns, columns_of(written));
   index.are_tokens = are_tokens;
   index.are_samples_zstd = !written.compression.empty() && written.level == "sample";
+  index.may_have_rows = written.has_types && !are_tokens;
   if (are_tokens && (index.columns.size() != 1 || index.columns.front().kind != ColumnKind::kArray ||
                      index.columns.front().header != ArrayHeader::kNothing))
     return data_error("the index is one of tokens, and says of its values: " + names_of(index.columns), "format");

@@ -32,6 +32,7 @@ struct LitIndex {
   std::vector<LitChunk> chunks;
   bool are_tokens = false;        // one column, whose samples have no sizes in front
   bool are_samples_zstd = false;  // each sample is compressed by itself
+  bool may_have_rows = false;     // chunks may store their samples as Arrow rows (arrow_rows.h)
 };
 
 // kData: it is damaged, or describes what does not go together. kConfig: what is not read: encrypted chunks, Parquet.

@@ -142,6 +142,14 @@ Result<std::vector<PickedColumn>> pick_columns(const std::vector<std::string>& s
   return fields;
 }
 
+void complete_columns(std::vector<ColumnType>& columns, const std::vector<ColumnType>& of_another) {
+  for (ColumnType& column : columns) {
+    if (column.holds != Holds::kNothing) continue;
+    const auto other = std::ranges::find(of_another, column.name, &ColumnType::name);
+    if (other != of_another.end()) column = *other;
+  }
+}
+
 Result<std::vector<std::size_t>> find_columns(const std::vector<PickedColumn>& fields,
                                               const std::vector<ColumnType>& columns) {
   std::vector<std::size_t> found;

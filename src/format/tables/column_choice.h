@@ -24,6 +24,9 @@ struct PickedColumn {
 Result<std::vector<PickedColumn>> pick_columns(const std::vector<std::string>& specs,
                                                const std::vector<ColumnType>& columns);
 
+// Gives columns that hold nothing in the first file the type that they have in another one.
+void complete_columns(std::vector<ColumnType>& columns, const std::vector<ColumnType>& of_another);
+
 // Where the chosen columns are among these, of another shard. kConfig: one is not there, or holds something else.
 Result<std::vector<std::size_t>> find_columns(const std::vector<PickedColumn>& fields,
                                               const std::vector<ColumnType>& columns);

@@ -104,12 +104,14 @@ Result<std::shared_ptr<const RecordFormat>> TablesFormat::open(TableKind kind, c
   auto tables = each_shard<Opened>(
       names.size(), [&](std::size_t i) { return open_one(how, names[i]); }, side_by_side);
   if (!tables) return located(std::move(tables).error());
-  auto choices = pick_columns(options.fields, tables->front().table->columns());
+  auto columns = tables->front().table->columns();
+  for (const Opened& opened : *tables) complete_columns(columns, opened.table->columns());
+  auto choices = pick_columns(options.fields, columns);
   if (!choices) return located(std::move(choices).error());
   const auto choose_in = [&](std::size_t i) -> Result<bool> {
     Opened& opened = (*tables)[i];
-    const auto columns = find_columns(*choices, opened.table->columns());
-    auto done = columns ? choose_columns_of(opened, *columns, store) : std::unexpected(columns.error());
+    const auto found = find_columns(*choices, opened.table->columns());
+    auto done = found ? choose_columns_of(opened, *found, store) : std::unexpected(found.error());
     if (done) return opened.opening.reset(), true;
     if (opened.opening && storage::is_of_change(done.error())) store.forget(*options.storage, names[i]);
     if (done.error().where.shard.empty()) done.error().where.shard = opened.table->name();

@@ -168,7 +168,10 @@ Result<Inspection> inspect_columns(const TableKind& kind, const std::string& sou
     if (first == nullptr) first = tables.back().get();
   }
   if (first != nullptr) {
-    if (const auto choices = pick_columns(options.fields, first->columns())) {
+    auto columns = first->columns();
+    for (const auto& table : tables)
+      if (table) complete_columns(columns, table->columns());
+    if (const auto choices = pick_columns(options.fields, columns)) {
       for (const PickedColumn& choice : *choices) inspection.fields.push_back(choice.description.name);
       FEEDLINE_CHECK_OK(look_at_all(source, shards, tables, *choices, options.missing, inspection, findings));
     } else {

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Words that arguments accept, for type checkers. Each function checks its own arguments when it is called."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+OnError = Literal["raise", "skip", "replace"]
+Uneven = Literal["pad", "drop", "exact"]
+Layout = Literal["NCHW", "NHWC"]
+SampleOutput = Literal["numpy", "torch", "tv_tensors"]
+BatchOutput = Literal["torch", "numpy", "tv_tensors", "dlpack"]
+MixMode = Literal["batch", "elem", "pair", "half"]
+Partner = Literal["roll", "flip"]
+Missing = Literal["error", "skip", "none"]
+Verify = Literal["manifest", "headers"]
+Crowd = Literal["skip", "keep"]
+Collation = Literal["stack", "pad", "list"]
+PaddingMode = Literal["constant", "edge", "reflect", "symmetric"]
+Fidelity = Literal["exact", "fast"]
+Documents = Literal["pack", "apart"]
+Lower = Literal["auto", "never", "require"]
+WorkerMethod = Literal["process", "multiprocessing", "thread"]
