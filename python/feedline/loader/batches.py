@@ -10,6 +10,8 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .unopened import UnopenedColumn, explained
+
 
 def attribute_names(fields: Iterable[str]) -> tuple[str, ...]:
     """Field names as Python names: ``"seg.png"`` becomes ``seg_png``, ``"class"`` becomes ``class_``."""
@@ -24,11 +26,24 @@ def attribute_names(fields: Iterable[str]) -> tuple[str, ...]:
 
 
 @functools.cache
-def tuple_type(names: tuple[str, ...]) -> Callable[..., tuple[Any, ...]]:
-    """The named tuple type of these fields, one per schema, whose instances pickle."""
+def tuple_type(names: tuple[str, ...], unopened: tuple[UnopenedColumn, ...] = ()) -> Callable[..., tuple[Any, ...]]:
+    """The named tuple type of these fields, one per schema, whose instances pickle.
+
+    Args:
+        unopened: columns of the source that an AttributeError of their name explains.
+    """
+    columns = dict(zip(attribute_names(column.name for column in unopened), unopened, strict=True))
+
+    def explain(batch: Any, name: str) -> Any:
+        text = f"{type(batch).__name__!r} object has no attribute {name!r}"
+        if name in columns:
+            text += f": {explained(columns[name])}"
+        raise AttributeError(text, name=name, obj=batch)
+
     members = {
         "__slots__": (),
-        "__reduce__": _reduce,
+        "__getattr__": explain,
+        "__reduce__": lambda batch: (_rebuild, (batch._fields, tuple(batch), unopened)),
         "__module__": __name__,
         "__doc__": f"Fields: {', '.join(names)}.",
     }
@@ -36,17 +51,15 @@ def tuple_type(names: tuple[str, ...]) -> Callable[..., tuple[Any, ...]]:
     return type("Batch", (_plain_tuple_type("Batch", names),), members)
 
 
-def named(fields: Iterable[str], values: Iterable[Any]) -> tuple[Any, ...]:
+def named(fields: Iterable[str], values: Iterable[Any], unopened: tuple[UnopenedColumn, ...] = ()) -> tuple[Any, ...]:
     """A named tuple of ``values``."""
-    return tuple_type(attribute_names(fields))(*values)
+    return tuple_type(attribute_names(fields), unopened)(*values)
 
 
 _plain_tuple_type: Callable[[str, tuple[str, ...]], type[tuple[Any, ...]]] = namedtuple
 
 
-def _reduce(batch: Any) -> tuple[Any, ...]:
-    return _rebuild, (batch._fields, tuple(batch))
-
-
-def _rebuild(names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple_type(tuple(names))(*values)
+def _rebuild(
+    names: tuple[str, ...], values: tuple[Any, ...], unopened: tuple[UnopenedColumn, ...] = ()
+) -> tuple[Any, ...]:
+    return tuple_type(tuple(names), unopened)(*values)

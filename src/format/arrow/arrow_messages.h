@@ -41,6 +41,9 @@ struct ArrowMessages {
 bool begins_as_arrow_file(std::span<const std::byte> bytes);    // "ARROW1"
 bool begins_as_arrow_stream(std::span<const std::byte> bytes);  // a message of the size of a schema
 
+// The schema of a message that stands alone, with its size before it.
+Result<ArrowSchema> read_schema_message(std::span<const std::byte> bytes);
+
 // Reads the metadata of all messages of an object of `bytes` bytes. kData: one does not fit, or the end is not there.
 // kConfig: what this version does not read.
 Result<ArrowMessages> read_arrow_messages(const storage::Reader& reader, std::uint64_t bytes);
