@@ -20,7 +20,7 @@
 #include "format/annotations/image_size.h"
 #include "format/annotations/object_rows.h"
 #include "format/annotations/voc/voc_annotation.h"
-#include "format/annotations/yolo/yaml_subset.h"
+#include "format/annotations/yolo/yaml_reader.h"
 #include "format/annotations/yolo/yolo_labels.h"
 #include "format/memory_reader.h"
 
@@ -108,7 +108,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
       check_yolo(text);
       break;
     case 'i':
-      if (const auto size = format::size_of_image(std::as_bytes(std::span(text))))
+      if (const auto size = format::read_frame(std::as_bytes(std::span(text))))
         FEEDLINE_CHECK(size->width > 0 && size->height > 0);
       break;
     default:

@@ -250,6 +250,9 @@ class Dataset {
   Result<SampleFiles> files(std::uint64_t index) const;
   // How much that is: of tars by their indexes, of folders by asking the storage for each file's size.
   Result<SampleFileSizes> file_sizes(std::uint64_t index) const;
+  // "16 bits", "32 bits" or "floats", once, after a sample of this source, of any of its datasets and loaders, had an
+  // image that loses values as 8 bits; else empty.
+  std::string take_image_depth() const;
   // Like sample(), for many of them.
   Result<SampleReader> reader(Layout layout = Layout::kNchw) const;
 

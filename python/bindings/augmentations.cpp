@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/stl/array.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <string>
@@ -8,6 +7,7 @@
 
 #include "errors.h"
 #include "operations.h"
+#include "text_caster.h"
 #include "words.h"
 
 namespace nb = nanobind;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
@@ -14,6 +13,7 @@
 #include "feedline/loader.h"
 #include "gil.h"
 #include "subjects.h"
+#include "text_caster.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -4,7 +4,6 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -26,6 +25,7 @@
 #include "gil.h"
 #include "operations.h"
 #include "subjects.h"
+#include "text_caster.h"
 #include "words.h"
 
 namespace nb = nanobind;
@@ -143,6 +143,7 @@ void bind_reads(nb::class_<Dataset>& cls) {
           "height"_a, "width"_a, "index"_a, "seed"_a, "epoch"_a,
           nb::sig("def draw_for_size(self, height: int, width: int, index: int, seed: int, epoch: int) -> "
                   "list[tuple[str, str, list[float], str]]"))
+      .def("take_image_depth", &Dataset::take_image_depth)
       .def("encoded", &encoded_bytes, "index"_a)
       .def("files", &sample_files, "index"_a,
            nb::sig("def files(self, index: int) -> tuple[bytes, int | None, list[tuple[bytes, bytes]]]"))

@@ -14,7 +14,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
@@ -28,6 +27,7 @@
 #include <vector>
 
 #include "errors.h"
+#include "text_caster.h"
 #include "words.h"
 
 namespace feedline::python {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.h"
 
-#include <nanobind/stl/string.h>
-
 #include "gil.h"
 #include "message_text.h"
+#include "text_caster.h"
 
 namespace nb = nanobind;
 

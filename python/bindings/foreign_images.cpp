@@ -5,7 +5,6 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
-#include <nanobind/stl/string.h>
 
 #include <cstring>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "errors.h"
 #include "gil.h"
 #include "subjects.h"
+#include "text_caster.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -57,7 +57,7 @@ class PythonImages final : public ForeignImages {
     const auto arguments = [&] { return nb::make_tuple(nb::bytes(bytes.data(), bytes.size()), applies_exif); };
     return called(open_, arguments, [](nb::handle made) -> Result<Opened> {
       return Opened{nb::cast<std::string>(made[0]), nb::cast<int>(made[1]), nb::cast<int>(made[2]),
-                    held_by_anyone(made[3])};
+                    held_by_anyone(made[3]),        nb::cast<int>(made[4]), nb::cast<std::string>(made[5])};
     });
   }
   Result<void> decode(const Opened& opened, const Box& region, ColorMode mode, std::uint8_t* out,
@@ -80,7 +80,7 @@ class PythonImages final : public ForeignImages {
   const std::shared_ptr<void> open_, decode_;
 };
 
-// open: gives (kind, width, height, image), or words; decode: pixels, or words.
+// open: returns (kind, width, height, image, orientation, depth), or the text of an error; decode: pixels, or likewise.
 void read_by(nb::object open, nb::object decode) {
   read_foreign_images_by(std::make_shared<PythonImages>(std::move(open), std::move(decode)));
 }

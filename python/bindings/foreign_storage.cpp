@@ -4,7 +4,6 @@
 #include "feedline/foreign_storage.h"
 
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,6 +17,7 @@
 #include "errors.h"
 #include "gil.h"
 #include "subjects.h"
+#include "text_caster.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

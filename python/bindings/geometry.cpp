@@ -2,7 +2,6 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "operations.h"
+#include "text_caster.h"
 #include "words.h"
 
 namespace nb = nanobind;

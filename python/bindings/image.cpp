@@ -3,7 +3,6 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -14,6 +13,7 @@
 #include "errors.h"
 #include "gil.h"
 #include "subjects.h"
+#include "text_caster.h"
 #include "words.h"
 
 namespace nb = nanobind;

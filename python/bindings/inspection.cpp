@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "feedline/inspection.h"
 
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "errors.h"
@@ -9,6 +8,7 @@
 #include "gil.h"
 #include "message_text.h"
 #include "subjects.h"
+#include "text_caster.h"
 #include "words.h"
 
 namespace nb = nanobind;

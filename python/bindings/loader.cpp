@@ -2,7 +2,6 @@
 #include "feedline/loader.h"
 
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -19,6 +18,7 @@
 #include "guarded_loader.h"
 #include "loader_facts.h"
 #include "subjects.h"
+#include "text_caster.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -3,7 +3,6 @@
 #include "feedline/sample_function.h"
 
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
@@ -17,6 +16,7 @@
 #include "feedline/dataset.h"
 #include "gil.h"
 #include "subjects.h"
+#include "text_caster.h"
 #include "words.h"
 
 namespace nb = nanobind;

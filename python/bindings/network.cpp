@@ -2,10 +2,10 @@
 #include "feedline/network.h"
 
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "subjects.h"
+#include "text_caster.h"
 
 namespace nb = nanobind;
 

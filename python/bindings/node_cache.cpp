@@ -2,12 +2,12 @@
 #include "feedline/node_cache.h"
 
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "errors.h"
 #include "gil.h"
 #include "subjects.h"
+#include "text_caster.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

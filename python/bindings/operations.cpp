@@ -4,7 +4,6 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <array>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "errors.h"
+#include "text_caster.h"
 #include "words.h"
 
 namespace nb = nanobind;

@@ -5,7 +5,6 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
@@ -15,6 +14,7 @@
 #include "feedline/image.h"
 #include "gil.h"
 #include "subjects.h"
+#include "text_caster.h"
 #include "words.h"
 
 namespace nb = nanobind;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <array>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "operations.h"
+#include "text_caster.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

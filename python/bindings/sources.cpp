@@ -2,7 +2,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -21,6 +20,7 @@
 #include "feedline/dataset.h"
 #include "gil.h"
 #include "subjects.h"
+#include "text_caster.h"
 #include "words.h"
 
 namespace nb = nanobind;

@@ -3,13 +3,13 @@
 #include "feedline/stored_source.h"
 
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 
 #include <algorithm>
 
 #include "errors.h"
 #include "gil.h"
 #include "subjects.h"
+#include "text_caster.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

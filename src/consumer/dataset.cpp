@@ -19,6 +19,8 @@ namespace feedline {
 using base::guarded;
 
 struct Dataset::Impl {
+  static constexpr auto kBatches = pipeline::RowsFor::kBatches;
+
   pipeline::Source source;
   std::vector<Operation> operations = {};
   std::optional<pipeline::CachePoint> cache = {};
@@ -29,8 +31,12 @@ struct Dataset::Impl {
   Result<void> check() const { return pipeline::check_operations(source, operations, cache, map.get(), views.get()); }
   // What is kept on a device is for loaders alone: a sample on the host is made without it, and is the same.
   Result<std::shared_ptr<const pipeline::Recipe>> recipe(std::optional<DType> dtype, Layout layout,
-                                                         const pipeline::OnDevice& there = {}) const {
-    return recipe_with(cache && !pipeline::is_on_device(*cache) ? cache : std::nullopt, dtype, layout, there);
+                                                         const pipeline::OnDevice& there = {},
+                                                         pipeline::RowsFor rows_for = kBatches) const {
+    return recipe_with(cache && !pipeline::is_on_device(*cache) ? cache : std::nullopt, dtype, layout, there, rows_for);
+  }
+  Result<std::shared_ptr<const pipeline::Recipe>> sample_recipe() const {
+    return recipe(std::nullopt, Layout::kNchw, {}, pipeline::RowsFor::kSingleSamples);
   }
   // For batches on that device.
   Result<std::shared_ptr<const pipeline::Recipe>> loader_recipe(std::optional<DType> dtype, Layout layout,
@@ -40,7 +46,7 @@ struct Dataset::Impl {
     FEEDLINE_TRY(const pipeline::OnDevice on_it, pipeline::on_device(device, operations));
     if (!cache || !pipeline::is_on_device(*cache)) return opened_recipe(dtype, layout, on_it);
     FEEDLINE_TRY(const pipeline::CachePoint there, pipeline::cache_on(device, *cache, source));
-    return recipe_with(there, dtype, layout, on_it);
+    return recipe_with(there, dtype, layout, on_it, kBatches);
   }
   // For reading samples.
   Result<std::shared_ptr<const pipeline::Recipe>> opened_recipe(std::optional<DType> dtype, Layout layout,
@@ -53,8 +59,10 @@ struct Dataset::Impl {
  private:
   Result<std::shared_ptr<const pipeline::Recipe>> recipe_with(const std::optional<pipeline::CachePoint>& kept,
                                                               std::optional<DType> dtype, Layout layout,
-                                                              const pipeline::OnDevice& there) const {
-    return pipeline::make_recipe(source, operations, dtype, layout, kept, collations, map.get(), views.get(), there);
+                                                              const pipeline::OnDevice& there,
+                                                              pipeline::RowsFor rows_for) const {
+    return pipeline::make_recipe(source, operations, dtype, layout, kept, collations, map.get(), views.get(), there,
+                                 rows_for);
   }
 };
 
@@ -215,10 +223,13 @@ Result<void> Dataset::check() const {
 
 Result<Schema> Dataset::schema() const {
   return guarded([&]() -> Result<Schema> {
-    FEEDLINE_TRY(const auto recipe, impl_->recipe(std::nullopt, Layout::kNchw));
+    if (const auto recipe = impl_->recipe(std::nullopt, Layout::kNchw); recipe) return (*recipe)->schema;
+    FEEDLINE_TRY(const auto recipe, impl_->sample_recipe());  // only batches need one shape
     return recipe->schema;
   });
 }
+
+std::string Dataset::take_image_depth() const { return impl_->source.seen_depth()->take(); }
 
 std::vector<FieldRole> Dataset::roles() const {
   auto roles = pipeline::roles_of(impl_->source, impl_->operations);
@@ -229,8 +240,13 @@ std::vector<FieldRole> Dataset::roles() const {
 std::string Dataset::explain() const {
   std::string text = format() + ", " + std::to_string(size()) + " samples, " + source() + "\n";
   if (const std::string summary = impl_->source.summary(); !summary.empty()) text += summary + "\n";
-  const auto recipe = guarded([&] { return impl_->recipe(std::nullopt, Layout::kNchw); });
-  if (!recipe) return text + "not complete: " + recipe.error().message() + "\n";
+  auto recipe = guarded([&] { return impl_->recipe(std::nullopt, Layout::kNchw); });
+  if (!recipe) {
+    const std::string message = recipe.error().message();
+    recipe = guarded([&] { return impl_->sample_recipe(); });
+    text += std::string(recipe ? "not complete for batches: " : "not complete: ") + message + "\n";
+    if (!recipe) return text;
+  }
   for (const std::string& line : pipeline::explain_images(**recipe)) text += line + "\n";
   for (const std::string& line : pipeline::explain_map(**recipe)) text += line + "\n";
   return text;
@@ -238,8 +254,9 @@ std::string Dataset::explain() const {
 
 Result<Sample> Dataset::sample(std::uint64_t index, std::uint64_t seed, std::uint64_t epoch) const {
   return guarded([&]() -> Result<Sample> {
-    FEEDLINE_TRY(auto one, reader());
-    return one.read({index, index}, seed, epoch);
+    FEEDLINE_TRY(auto recipe, impl_->sample_recipe());
+    if (impl_->cache) FEEDLINE_CHECK_OK(pipeline::open_cache(*impl_->cache));
+    return pipeline::SampleReader(std::move(recipe)).read(GivenSample{index, index}, seed, epoch);
   });
 }
 
@@ -252,7 +269,7 @@ Result<SampleReader> Dataset::reader(Layout layout) const {
 
 Result<std::vector<DrawnValue>> Dataset::draw(std::uint64_t index, std::uint64_t seed, std::uint64_t epoch) const {
   return guarded([&]() -> Result<std::vector<DrawnValue>> {
-    FEEDLINE_TRY(auto recipe, impl_->recipe(std::nullopt, Layout::kNchw));
+    FEEDLINE_TRY(auto recipe, impl_->sample_recipe());
     return pipeline::SampleReader(std::move(recipe)).draw({seed, epoch, index});
   });
 }

@@ -106,6 +106,20 @@ std::string_view name_of(ImageFormat format) {
   return "unknown";
 }
 
+std::string_view name_of(Depth depth) {
+  switch (depth) {
+    case Depth::k8Bits:
+      break;
+    case Depth::k16Bits:
+      return "16 bits";
+    case Depth::k32Bits:
+      return "32 bits";
+    case Depth::kFloat:
+      return "floats";
+  }
+  return "8 bits";
+}
+
 std::unexpected<Error> decode_error(std::string what) { return data_error(std::move(what), "decode"); }
 
 Result<void> check_size(std::int64_t width, std::int64_t height) {
@@ -132,7 +146,8 @@ struct ImageDecoder::Impl {
   PngDecoder png;
   WebpDecoder webp;
   ForeignDecoder foreign;
-  Codec* current = nullptr;  // the codec of the opened image; null when decode() has used it up
+  Codec* current = nullptr;          // the codec of the opened image; null when decode() has used it up
+  std::span<const std::byte> bytes;  // of the opened image
   ImageHeader header;
   Orientation orientation;     // of the opened image, whose header is that of the turned one
   memory::PixelBuffer stored;  // a region that is to be turned
@@ -184,11 +199,18 @@ Result<ImageHeader> ImageDecoder::open(std::span<const std::byte> bytes, bool ap
   FEEDLINE_TRY(impl_->header, std::move(header));
   impl_->orientation = applies_exif ? stored_orientation(format, bytes) : Orientation{};
   if (impl_->orientation.transposes) std::swap(impl_->header.width, impl_->header.height);
+  impl_->bytes = bytes;
   impl_->current = &codec;
   return impl_->header;
 }
 
 const ImageHeader& ImageDecoder::header() const { return impl_->header; }
+
+int ImageDecoder::orientation() const {
+  FEEDLINE_CHECK(impl_->current != nullptr);
+  const ImageFormat format = impl_->header.format;
+  return format == ImageFormat::kForeign ? impl_->foreign.orientation() : exif_orientation(format, impl_->bytes);
+}
 
 std::string ImageDecoder::kind() const {
   const ImageFormat format = impl_->header.format;

@@ -142,6 +142,8 @@ Orientation orientation_of(int number) {
   }
 }
 
+int inverse_orientation(int number) { return number == 6 ? 8 : number == 8 ? 6 : number; }
+
 int exif_orientation(ImageFormat format, Bytes file) {
   switch (format) {
     case ImageFormat::kJpeg:
@@ -151,7 +153,7 @@ int exif_orientation(ImageFormat format, Bytes file) {
     case ImageFormat::kWebp:
       return in_exif(exif_of_webp(file));
     case ImageFormat::kForeign:
-      break;  // whoever reads it turns it
+      break;  // ForeignDecoder::orientation() has it
   }
   return kStored;
 }
@@ -168,10 +170,11 @@ Box stored_region(const Orientation& o, const Box& region, Size stored) {
 }
 
 void turn(const Orientation& orientation, memory::PixelView stored, memory::PixelBuffer& out) {
-  FEEDLINE_CHECK(stored.channels == out.channels() && (stored.channels == 1 || stored.channels == 3));
+  FEEDLINE_CHECK(stored.channels == out.channels() && stored.channels >= 1 && stored.channels <= 3);
   FEEDLINE_CHECK(out.width() == (orientation.transposes ? stored.height : stored.width) &&
                  out.height() == (orientation.transposes ? stored.width : stored.height));
-  stored.channels == 1 ? turn_pixels<1>(orientation, stored, out) : turn_pixels<3>(orientation, stored, out);
+  if (stored.channels == 1) return turn_pixels<1>(orientation, stored, out);
+  stored.channels == 2 ? turn_pixels<2>(orientation, stored, out) : turn_pixels<3>(orientation, stored, out);
 }
 
 }  // namespace feedline::decode

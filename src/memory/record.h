@@ -40,6 +40,13 @@ class ByteBuffer {
   std::size_t capacity_ = 0;
 };
 
+// The image that boxes, points and labels were made for, if EXIF turns the image of their sample.
+struct ImageFrame {
+  std::uint8_t orientation = 1;  // EXIF's, 1 to 8; 1: the stored and the turned image are the same
+  bool is_turned = false;        // they are of the image turned as EXIF says, else of the image as it is stored
+  int width = 0, height = 0;     // of the image as it is stored
+};
+
 // Filled by format, read by decode. A thread keeps one and reuses it.
 struct Record {
   struct Field {
@@ -48,6 +55,7 @@ struct Record {
     PixelView pixels = {};             // image fields that are stored decoded, in place of `bytes`
     bool absent = false;               // the sample lacks the field, and may
     std::optional<ArraySpec> array{};  // arrays, boxes and points whose numbers `bytes` are, without a file around them
+    ImageFrame frame = {};             // boxes, points and labels
   };
   std::vector<Field> fields;        // in the order of Format::fields()
   ByteBuffer storage;               // owns the bytes that were read

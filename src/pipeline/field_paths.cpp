@@ -42,6 +42,27 @@ bool is_stored(const Field& field) {
   return field.kind == FieldKind::kBytes || field.kind == FieldKind::kText || field.kind == FieldKind::kJson;
 }
 
+// Is the image that targets and masks of the sample belong to decoded as its EXIF turns it?
+bool turns_image(const FieldStages& stages) {
+  for (const Field& field : stages.records.fields()) {
+    if (field.kind != FieldKind::kImage) continue;
+    for (const Operation& operation : transform::operations_for(stages.operations, field.name))
+      if (const auto* decode = std::get_if<op::Decode>(&operation)) return decode->applies_exif;
+    return false;
+  }
+  return false;
+}
+
+// With the other way to batches, if rows of any size can be made.
+template <typename Compile>
+auto compiled(BatchForm form, Compile compile) -> decltype(compile(transform::Chain::OutputSize::kFixed)) {
+  using OutputSize = transform::Chain::OutputSize;
+  if (form == BatchForm::kList) return compile(OutputSize::kAny);
+  auto chain = compile(OutputSize::kFixed);
+  if (!chain && compile(OutputSize::kAny)) chain.error().what += ", or use collate(\"list\")";
+  return chain;
+}
+
 bool is_target(const Field& field) { return field.kind == FieldKind::kBoxes || field.kind == FieldKind::kKeypoints; }
 
 // Masks of a sample's objects, (N, height, width).
@@ -140,7 +161,9 @@ Made make_pixels_path(const Field& field, const FieldStages& stages, BatchForm f
   const auto size =
       form == BatchForm::kList ? transform::Chain::OutputSize::kAny : transform::Chain::OutputSize::kFixed;
   const auto elements = elements_of(stages, form);
-  FEEDLINE_TRY(auto chain, transform::Chain::compile(operations, stages.dtype, stages.layout, size, elements));
+  FEEDLINE_TRY(auto chain, compiled(form, [&](auto of_size) {
+                 return transform::Chain::compile(operations, stages.dtype, stages.layout, of_size, elements);
+               }));
   PixelsPath::Kept kept;
   if (stages.cache != nullptr) {
     FEEDLINE_TRY(kept.rest, transform::Chain::compile_rest(operations, stages.cache->position, stages.dtype,
@@ -168,7 +191,7 @@ Made make_mask_stack_path(const Field& field, const FieldStages& stages, BatchFo
                         "crop, or use collate(\"list\")");
   return std::make_shared<const MaskStackPath>(
       FieldSpec{.name = field.name, .array = {DType::kUint8, {kAnyLength, size.height, size.width}}, .form = form},
-      std::move(chain), belongs_to_boxes(field, stages));
+      std::move(chain), belongs_to_boxes(field, stages), turns_image(stages));
 }
 
 Made make_mask_path(const Field& field, const FieldStages& stages, BatchForm form) {
@@ -191,7 +214,7 @@ Made make_mask_path(const Field& field, const FieldStages& stages, BatchForm for
   const Size size = chain->size().value_or(Size{kAnyLength, kAnyLength});
   return std::make_shared<const MaskPath>(
       FieldSpec{.name = field.name, .array = {header.dtype, {size.height, size.width}}, .form = form}, std::move(chain),
-      std::move(kept));
+      std::move(kept), turns_image(stages));
 }
 
 Made make_array_path(const Field& field, const FieldStages& stages, BatchForm form) {
@@ -252,7 +275,7 @@ Made make_target_path(const Field& field, const FieldStages& stages, BatchForm f
   if (!first) return std::unexpected(first.error());
   return std::make_shared<const TargetPath>(
       FieldSpec{.name = field.name, .array = {first->dtype, shape_of_targets(*first, kind, form)}, .form = form},
-      std::move(chain), std::move(kept), part_of(field, stages), refuses_unsound);
+      std::move(chain), std::move(kept), part_of(field, stages), refuses_unsound, turns_image(stages));
 }
 
 Result<void> take_any(std::span<const std::byte> /*stored*/) { return {}; }
@@ -278,6 +301,7 @@ BatchForm form_of(const Field& field, const FieldStages& stages, const std::stri
     if (names(collation, field.name) || (source != nullptr && names(collation, *source)) ||
         (collation.is_for_all && can_collate(field, collation.form)))
       form = collation.form;
+  if (stages.rows_for == RowsFor::kSingleSamples && can_collate(field, BatchForm::kList)) return BatchForm::kList;
   return form;
 }
 
@@ -304,15 +328,16 @@ Result<FieldSpec> add_views(const Field& image, const FieldStages& stages, std::
   described.name = field.name;
   const BatchForm form = form_of(described, stages, &image.name);
   FEEDLINE_CHECK_OK(refuse_absent(described, form));
-  const bool may_differ = form == BatchForm::kList && !field.is_stacked;
-  const auto size = may_differ ? transform::Chain::OutputSize::kAny : transform::Chain::OutputSize::kFixed;
   const auto elements = leaves_elements ? elements_of(stages, form) : transform::Chain::Elements::kMade;
   const std::size_t before = views.size();
   for (std::size_t i = 0; i < field.views.size(); ++i) {
     const auto operations = stages.views->operations_of(stages.operations, number, i);
-    auto chain =
-        transform::Chain::compile_view(operations, stages.views->position, static_cast<std::uint32_t>(views.size()),
-                                       stages.dtype, stages.layout, size, field.drawn_as, elements);
+    const auto compile = [&](auto size) {
+      return transform::Chain::compile_view(operations, stages.views->position,
+                                            static_cast<std::uint32_t>(views.size()), stages.dtype, stages.layout, size,
+                                            field.drawn_as, elements);
+    };
+    auto chain = field.is_stacked ? compile(transform::Chain::OutputSize::kFixed) : compiled(form, compile);
     if (!chain) return config_error("'" + field.name + "': " + chain.error().what);
     if (i > 0 && spec_delivered(**chain) != spec_delivered(*views.back().chain))
       return config_error("'" + field.name + "': its views have not one shape");

@@ -26,6 +26,7 @@ struct FieldStages {
   const std::string& dataset;  // for messages
   bool leaves_elements;        // of dense images: rows get bytes, where floats can be made of them later
   std::shared_ptr<device::ImageDecoder> decoder;  // of the device that decodes images; nullptr: it does not
+  RowsFor rows_for = RowsFor::kBatches;
 };
 
 // Can rows of the field stand in a batch so, and how can they?

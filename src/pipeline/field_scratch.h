@@ -24,6 +24,7 @@ namespace feedline::pipeline {
 // What a thread makes images with.
 struct ImageScratch {
   decode::ImageDecoder decoder;
+  decode::Depth deepest = decode::Depth::k8Bits;  // of the images opened since it was last reset
   memory::PixelBuffer pixels;
   memory::Planes planes;
   transform::Drawing drawing;
@@ -44,6 +45,7 @@ struct ViewScratch {
 struct LabelScratch {
   decode::LabelDecoder decoder;
   memory::PixelBuffer labels;
+  memory::PixelBuffer turned;  // labels of an image that EXIF turns
   transform::LabelDrawing drawing;
 };
 

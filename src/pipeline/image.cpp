@@ -59,6 +59,12 @@ Result<ImageTraits> image_traits(std::span<const std::byte> encoded) {
     FEEDLINE_TRY(const decode::ImageFormat format, decode::sniff(encoded));
     ImageTraits traits{std::string(decode::name_of(format)), decode::exif_orientation(format, encoded), {}};
     for (const std::string_view trait : decode::storage_traits(format, encoded)) traits.stored.emplace_back(trait);
+    if (format != decode::ImageFormat::kForeign) return traits;
+    decode::ImageDecoder decoder;
+    if (const auto header = decoder.open(encoded); header) {
+      traits.orientation = decoder.orientation();
+      if (header->depth != decode::Depth::k8Bits) traits.stored.emplace_back(decode::name_of(header->depth));
+    }
     return traits;
   });
 }

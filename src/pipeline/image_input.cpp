@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/image_input.h"
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "transform/colour.h"
 
@@ -26,6 +28,7 @@ bool is_encoded(const memory::Record::Field& stored) { return stored.pixels.data
 Result<Size> open_image(const memory::Record::Field& stored, bool applies_exif, ImageScratch& scratch) {
   if (!is_encoded(stored)) return Size{stored.pixels.height, stored.pixels.width};
   FEEDLINE_TRY(const decode::ImageHeader header, scratch.decoder.open(stored.bytes, applies_exif));
+  scratch.deepest = std::max(scratch.deepest, header.depth);
   return Size{header.height, header.width};
 }
 

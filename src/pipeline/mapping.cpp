@@ -86,8 +86,9 @@ Result<BatchForm> form_of(const GivenField& field, const std::vector<Collation>&
   return form;
 }
 
-Result<FieldSpec> spec_of(const GivenField& field, const std::vector<Collation>& collations) {
-  FEEDLINE_TRY(const BatchForm form, form_of(field, collations));
+Result<FieldSpec> spec_of(const GivenField& field, const std::vector<Collation>& collations, RowsFor rows_for) {
+  FEEDLINE_TRY(BatchForm form, form_of(field, collations));
+  if (rows_for == RowsFor::kSingleSamples) form = BatchForm::kList;
   FieldSpec spec{.name = field.name, .array = field.array, .form = form, .content = field.content};
   Shape& shape = spec.array.shape;
   if (form == BatchForm::kPadded) shape = shape.with_first(kAnyLength);
@@ -173,7 +174,7 @@ Result<std::vector<GivenField>> MapPoint::given(const Recipe& native, std::optio
 }
 
 Result<void> take_function(Recipe& recipe, const MapPoint& map, std::optional<DType> dtype, Layout layout,
-                           const std::vector<Collation>& collations) {
+                           const std::vector<Collation>& collations, RowsFor rows_for) {
   FEEDLINE_TRY(const auto given, map.given(recipe, dtype, layout));
   auto mapping = std::make_shared<Mapping>();
   mapping->function = map.function();
@@ -183,7 +184,7 @@ Result<void> take_function(Recipe& recipe, const MapPoint& map, std::optional<DT
   mapping->gives.resize(given.size());
   Schema schema;
   const auto add_given = [&](std::size_t number) -> Result<void> {
-    FEEDLINE_TRY(auto spec, spec_of(given[number], collations));
+    FEEDLINE_TRY(auto spec, spec_of(given[number], collations, rows_for));
     mapping->gives[number] = schema.size();
     schema.push_back(std::move(spec));
     return {};

@@ -7,6 +7,7 @@
 //                                 └─► memory of the thread ─► function ─► rows of a batch
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -23,6 +24,7 @@ namespace feedline::pipeline {
 
 struct Collation;
 struct Recipe;
+enum class RowsFor : std::uint8_t;
 struct ViewPoint;
 class Source;
 
@@ -79,7 +81,7 @@ struct Mapping {
 // Lets the recipe of what is stored give what the function makes of it. collations: the last one that names a field
 // counts.
 Result<void> take_function(Recipe& recipe, const MapPoint& map, std::optional<DType> dtype, Layout layout,
-                           const std::vector<Collation>& collations);
+                           const std::vector<Collation>& collations, RowsFor rows_for);
 // The recipe with a function of its loader's own, where that has one.
 Result<std::shared_ptr<const Recipe>> of_loader(std::shared_ptr<const Recipe> recipe);
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/mask_path.h"
 
+#include <optional>
 #include <utility>
 
 #include "base/clock.h"
+#include "decode/turned_targets.h"
 #include "pipeline/field_scratch.h"
 
 namespace feedline::pipeline {
@@ -30,13 +32,22 @@ Result<memory::PixelView> MaskPath::draw(const memory::Record::Field& stored, co
     return data_error("labels of " + std::string(name_of(header.dtype)) + ", and those of the first sample are " +
                           std::string(name_of(spec().array.dtype)),
                       "decode");
-  const Size size{header.height, header.width};
+  std::optional<decode::FrameTurn> turn;
+  if (decode::needs_turn(stored.frame, turns_image_)) turn = decode::turn_of(stored.frame);
+  Size size{header.height, header.width};
+  if (turn && turn->orientation.transposes) std::swap(size.height, size.width);
   FEEDLINE_CHECK_OK(check_drawn_size(work.scratch.drawn_for, size, spec().name));
   FEEDLINE_CHECK_OK(chain.draw(size, work.key, scratch.drawing));
-  if (stored.pixels.data != nullptr) return stored.pixels;
-  FEEDLINE_CHECK_OK(scratch.decoder.decode(scratch.labels));
-  work.meter.count(Stage::kDecode, started, memory::bytes_of(scratch.labels.view()));
-  return scratch.labels.view();
+  memory::PixelView labels = stored.pixels;
+  if (labels.data == nullptr) {
+    FEEDLINE_CHECK_OK(scratch.decoder.decode(scratch.labels));
+    work.meter.count(Stage::kDecode, started, memory::bytes_of(scratch.labels.view()));
+    labels = scratch.labels.view();
+  }
+  if (!turn) return labels;
+  FEEDLINE_CHECK_OK(scratch.turned.resize(size.width, size.height, labels.channels));
+  decode::turn(turn->orientation, labels, scratch.turned);
+  return scratch.turned.view();
 }
 
 Result<void> MaskPath::fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const {

@@ -22,8 +22,9 @@ class MaskPath final : public FieldPath {
     std::shared_ptr<const transform::LabelChain> preparation;
     std::shared_ptr<const transform::LabelChain> rest;
   };
-  MaskPath(FieldSpec spec, std::shared_ptr<const transform::LabelChain> chain, Kept kept)
-      : FieldPath(std::move(spec)), chain_(std::move(chain)), kept_(std::move(kept)) {}
+  // turns_image: the sample's image is decoded as its EXIF turns it.
+  MaskPath(FieldSpec spec, std::shared_ptr<const transform::LabelChain> chain, Kept kept, bool turns_image)
+      : FieldPath(std::move(spec)), chain_(std::move(chain)), kept_(std::move(kept)), turns_image_(turns_image) {}
 
   void add_scratch(FieldScratch& scratch) const override;
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
@@ -37,6 +38,7 @@ class MaskPath final : public FieldPath {
 
   const std::shared_ptr<const transform::LabelChain> chain_;
   const Kept kept_;
+  const bool turns_image_;
 };
 
 }  // namespace feedline::pipeline

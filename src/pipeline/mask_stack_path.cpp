@@ -2,9 +2,12 @@
 #include "pipeline/mask_stack_path.h"
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "decode/turned_targets.h"
 #include "pipeline/field_scratch.h"
 #include "pipeline/kept_rows.h"
 #include "pipeline/row_shape.h"
@@ -20,7 +23,11 @@ Result<void> MaskStackPath::fill(const memory::Record::Field& stored, FieldWork&
   const std::uint64_t started = base::now_ns();
   FEEDLINE_CHECK(stored.array && stored.array->shape.dims() == 3 && stored.array->bytes() == stored.bytes.size());
   const Shape& all = stored.array->shape;
-  const int height = static_cast<int>(all[1]), width = static_cast<int>(all[2]);
+  std::optional<decode::FrameTurn> turn;
+  if (decode::needs_turn(stored.frame, turns_image_)) turn = decode::turn_of(stored.frame);
+  const int stored_height = static_cast<int>(all[1]), stored_width = static_cast<int>(all[2]);
+  const bool transposes = turn && turn->orientation.transposes;
+  const int height = transposes ? stored_width : stored_height, width = transposes ? stored_height : stored_width;
   FEEDLINE_CHECK_OK(check_drawn_size(work.scratch.drawn_for, {height, width}, spec().name));
   transform::LabelDrawing& drawing = work.scratch.labels->drawing;
   FEEDLINE_CHECK_OK(chain_->draw({height, width}, work.key, drawing));
@@ -36,8 +43,14 @@ Result<void> MaskStackPath::fill(const memory::Record::Field& stored, FieldWork&
   for (std::int64_t i = 0; i < left[0]; ++i) {
     const auto from = static_cast<std::size_t>(kept.are_all() ? i : targets->boxes.kept[static_cast<std::size_t>(i)]);
     const auto* labels = reinterpret_cast<const std::uint8_t*>(stored.bytes.data()) + from * stored_plane;
-    transform::LabelChain::apply(drawing, {labels, width, height, 1, static_cast<std::size_t>(width)},
-                                 out.data + static_cast<std::size_t>(i) * plane);
+    memory::PixelView mask{labels, stored_width, stored_height, 1, static_cast<std::size_t>(stored_width)};
+    if (turn) {
+      memory::PixelBuffer& turned = work.scratch.labels->turned;
+      FEEDLINE_CHECK_OK(turned.resize(width, height, 1));
+      decode::turn(turn->orientation, mask, turned);
+      mask = turned.view();
+    }
+    transform::LabelChain::apply(drawing, mask, out.data + static_cast<std::size_t>(i) * plane);
   }
   work.meter.count(telemetry::Stage::kTransform, started, out.spec.bytes());
   return {};

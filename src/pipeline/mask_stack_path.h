@@ -15,8 +15,13 @@ namespace feedline::pipeline {
 class MaskStackPath final : public FieldPath {
  public:
   // belongs_to_boxes: the masks of boxes that are left out go with them.
-  MaskStackPath(FieldSpec spec, std::shared_ptr<const transform::LabelChain> chain, bool belongs_to_boxes)
-      : FieldPath(std::move(spec)), chain_(std::move(chain)), belongs_to_boxes_(belongs_to_boxes) {}
+  // turns_image: the sample's image is decoded as its EXIF turns it.
+  MaskStackPath(FieldSpec spec, std::shared_ptr<const transform::LabelChain> chain, bool belongs_to_boxes,
+                bool turns_image)
+      : FieldPath(std::move(spec)),
+        chain_(std::move(chain)),
+        belongs_to_boxes_(belongs_to_boxes),
+        turns_image_(turns_image) {}
 
   void add_scratch(FieldScratch& scratch) const override;
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
@@ -27,7 +32,7 @@ class MaskStackPath final : public FieldPath {
 
  private:
   const std::shared_ptr<const transform::LabelChain> chain_;
-  const bool belongs_to_boxes_;
+  const bool belongs_to_boxes_, turns_image_;
 };
 
 }  // namespace feedline::pipeline

@@ -192,6 +192,7 @@ void take_source(Recipe& recipe, const Source& source) {
   recipe.records = format::records_of(recipe.format);
   recipe.rows = format::rows_of(recipe.format);
   recipe.mixture = source.mixture();
+  recipe.seen_depth = source.seen_depth();
   recipe.ragged = format::is_ragged(*recipe.format);
 }
 
@@ -365,28 +366,28 @@ Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const st
                                                   std::optional<DType> dtype, Layout layout,
                                                   const std::optional<CachePoint>& cache,
                                                   const std::vector<Collation>& collations, const MapPoint* map,
-                                                  const ViewPoint* views, const OnDevice& there) {
+                                                  const ViewPoint* views, const OnDevice& there, RowsFor rows_for) {
   auto recipe = std::make_shared<Recipe>();
   take_source(*recipe, source);
   if (recipe->rows) {
     FEEDLINE_CHECK_OK(take_rows(*recipe, operations, dtype));
     recipe->schema = recipe->stored_schema;
-    if (map != nullptr) FEEDLINE_CHECK_OK(take_function(*recipe, *map, dtype, layout, collations));
+    if (map != nullptr) FEEDLINE_CHECK_OK(take_function(*recipe, *map, dtype, layout, collations, rows_for));
     return recipe;
   }
   // from here on the samples are records
   FEEDLINE_CHECK_OK(check_operations(source, operations, cache, map, views));
   FEEDLINE_CHECK_OK(check_pixels(*recipe, operations, dtype));
   FEEDLINE_CHECK_OK(check_targets(recipe->format->fields(), operations));
-  FEEDLINE_CHECK_OK(
-      take_fields(*recipe, {operations, dtype, layout, cache ? &*cache : nullptr, collations, map, views,
-                            *recipe->records, recipe->dataset, there.makes_elements && map == nullptr, there.decoder}));
+  FEEDLINE_CHECK_OK(take_fields(
+      *recipe, {operations, dtype, layout, cache ? &*cache : nullptr, collations, map, views, *recipe->records,
+                recipe->dataset, there.makes_elements && map == nullptr, there.decoder, rows_for}));
   recipe->decoder = there.decoder;
   find_images(*recipe);
   order_fields(*recipe, operations);
   find_boxes(*recipe, operations);
   recipe->schema = recipe->stored_schema;
-  if (map != nullptr) FEEDLINE_CHECK_OK(take_function(*recipe, *map, dtype, layout, collations));
+  if (map != nullptr) FEEDLINE_CHECK_OK(take_function(*recipe, *map, dtype, layout, collations, rows_for));
   if (cache) recipe->cache = cache->pixels;
   return recipe;
 }

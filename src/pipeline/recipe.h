@@ -101,6 +101,7 @@ struct Recipe {
   bool names_fields = false;                     // errors of decoding say which field: there are several
   bool ragged = false;                           // has it a field whose samples have different lengths?
   std::shared_ptr<const plan::Mixture> mixture;  // nullptr: every sample once an epoch
+  std::shared_ptr<SeenDepth> seen_depth;         // of the source
 };
 
 // What a device does for a recipe of its batches.
@@ -113,6 +114,9 @@ bool decodes_there(const std::vector<Operation>& operations);
 // kConfig: the operations have it decode images, and it does not.
 Result<OnDevice> on_device(device::Device& device, const std::vector<Operation>& operations);
 
+// Rows of batches have one shape, unless they are lists. Single samples have each their own.
+enum class RowsFor : std::uint8_t { kBatches, kSingleSamples };
+
 // Reads a sample where its arrays' dtype and shape are not known otherwise, and calls the function of map with one.
 // there: of a loader's. kConfig: the operations do not fit, or they are
 // for images and the samples have none, or rows of a dense field have not one shape.
@@ -121,7 +125,7 @@ Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const st
                                                   const std::optional<CachePoint>& cache = {},
                                                   const std::vector<Collation>& collations = {},
                                                   const MapPoint* map = nullptr, const ViewPoint* views = nullptr,
-                                                  const OnDevice& there = {});
+                                                  const OnDevice& there = {}, RowsFor rows_for = RowsFor::kBatches);
 
 std::vector<FieldRole> roles_of(const Source& source, const std::vector<Operation>& operations);
 

@@ -118,6 +118,8 @@ std::span<memory::Row> SampleLoader::places_of(const Job& job) {
 
 Result<void> SampleLoader::finish_fields(const Job& job) {
   record_.pin.reset();
+  if (scratch_.image && scratch_.image->deepest != decode::Depth::k8Bits)
+    recipe_->seen_depth->note(static_cast<std::uint8_t>(std::exchange(scratch_.image->deepest, decode::Depth::k8Bits)));
   return function_ ? function_->fill(job.key, job.rows, record_.most_bytes, meter_) : Result<void>();
 }
 

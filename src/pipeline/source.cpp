@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "cache/node/cached_storage.h"
+#include "decode/decoder.h"
 #include "format/arrays/array_format.h"
 #include "format/arrays/array_records.h"
 #include "format/folder/given_files.h"
@@ -70,6 +71,17 @@ Result<std::shared_ptr<const storage::Storage>> read_so(std::shared_ptr<const st
 bool is_image(const format::FieldDescription& field) { return field.kind == format::FieldKind::kImage; }
 
 }  // namespace
+
+void SeenDepth::note(std::uint8_t depth) {
+  std::uint8_t before = deepest_.load(std::memory_order_relaxed);
+  while (before < depth && !deepest_.compare_exchange_weak(before, depth, std::memory_order_relaxed)) continue;
+}
+
+std::string SeenDepth::take() {
+  const auto deepest = static_cast<decode::Depth>(deepest_.load(std::memory_order_relaxed));
+  if (deepest == decode::Depth::k8Bits || is_taken_.load(std::memory_order_relaxed)) return {};
+  return is_taken_.exchange(true, std::memory_order_relaxed) ? std::string() : std::string(decode::name_of(deepest));
+}
 
 Result<Source> Source::open(const std::string& source, const OpenOptions& options) {
   FEEDLINE_TRY(const auto located, locate(source, options));

@@ -3,6 +3,7 @@
 
 // What a Dataset reads: an opened source, or several that are mixed. For the consumer, which knows no formats.
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -24,6 +25,18 @@ struct Mixture;
 }
 
 namespace feedline::pipeline {
+
+// The deepest image that any sample of a source had so far, and whether the user was warned of it. Thread-safe.
+class SeenDepth {
+ public:
+  void note(std::uint8_t depth);  // of decode::Depth
+  // The name of the depth once, after an image deeper than 8 bits was noted; else empty.
+  std::string take();
+
+ private:
+  std::atomic<std::uint8_t> deepest_ = 0;
+  std::atomic<bool> is_taken_ = false;
+};
 
 // Immutable and thread-safe; copies share what was opened. Errors name the dataset and the sample.
 class Source {
@@ -70,12 +83,14 @@ class Source {
   // For the stages that read.
   const std::shared_ptr<const format::Format>& format() const { return format_; }
   const std::shared_ptr<const plan::Mixture>& mixture() const { return mixture_; }
+  const std::shared_ptr<SeenDepth>& seen_depth() const { return seen_depth_; }
 
  private:
   std::string name_;
   std::shared_ptr<const format::Format> format_;
   std::shared_ptr<const plan::Mixture> mixture_;  // nullptr: every sample once an epoch
   std::vector<std::string> notes_;                // what became of kept files
+  std::shared_ptr<SeenDepth> seen_depth_ = std::make_shared<SeenDepth>();
 };
 
 // See feedline::GivenFiles. Thread-safe; copies share the files.

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "decode/text/number_lists.h"
+#include "decode/turned_targets.h"
 #include "pipeline/field_scratch.h"
 #include "pipeline/kept_rows.h"
 #include "pipeline/row_shape.h"
@@ -158,10 +159,16 @@ Result<void> TargetPath::read(const memory::Record::Field& field, FieldScratch& 
   for (std::size_t i = 1; i < shape.dims(); ++i) numbers_per_row *= static_cast<std::size_t>(shape[i]);
   rows.reset(spec().array.dtype, static_cast<std::size_t>(shape[0]), numbers_per_row);
   if (is_empty) return {};
-  if (rows.dtype() == DType::kFloat32)
-    convert(stored.spec.dtype, stored.data, rows.numbers<float>());
-  else
-    convert(stored.spec.dtype, stored.data, rows.numbers<std::int64_t>());
+  const auto fill = [&](auto numbers) {
+    convert(stored.spec.dtype, stored.data, numbers);
+    if (!decode::needs_turn(field.frame, turns_image_)) return;
+    const decode::FrameTurn turn = decode::turn_of(field.frame);
+    if (kind == TargetKind::kBoxes)
+      decode::turn_boxes(turn, chain_->boxes().format, numbers);
+    else
+      decode::turn_points(turn, numbers);
+  };
+  rows.dtype() == DType::kFloat32 ? fill(rows.numbers<float>()) : fill(rows.numbers<std::int64_t>());
   return {};
 }
 

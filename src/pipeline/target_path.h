@@ -32,13 +32,15 @@ class TargetPath final : public FieldPath {
     kBelongsToBoxes,  // its rows go with those
   };
   // refuses_unsound: boxes that no image can have are an error of their sample, as nothing leaves them out.
+  // turns_image: the sample's image is decoded as its EXIF turns it.
   TargetPath(FieldSpec spec, std::shared_ptr<const transform::TargetChain> chain, Kept kept, Part part,
-             bool refuses_unsound)
+             bool refuses_unsound, bool turns_image)
       : FieldPath(std::move(spec)),
         chain_(std::move(chain)),
         kept_(std::move(kept)),
         part_(part),
-        refuses_unsound_(refuses_unsound) {}
+        refuses_unsound_(refuses_unsound),
+        turns_image_(turns_image) {}
 
   const transform::TargetChain& chain() const { return *chain_; }
 
@@ -61,7 +63,7 @@ class TargetPath final : public FieldPath {
   const std::shared_ptr<const transform::TargetChain> chain_;
   const Kept kept_;
   const Part part_;
-  const bool refuses_unsound_;
+  const bool refuses_unsound_, turns_image_;
 };
 
 }  // namespace feedline::pipeline

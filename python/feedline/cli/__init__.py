@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import signal
 import sys
 
@@ -18,6 +19,9 @@ _OF_VERBS = ("rich", "fastjsonschema")  # which a verb would find out about afte
 def main() -> int:
     """Entry point of the ``feedline`` command; returns the exit status."""
     first_alone()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names of files need not be UTF-8
+            stream.reconfigure(errors="backslashreplace")
     try:
         from feedline.cli.root import run
 

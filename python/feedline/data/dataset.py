@@ -18,7 +18,7 @@ from ..loader.batches import Batch
 from ..loader.loader import Loader
 from ..loader.tv_tensors import Wrapper
 from ..loader.unopened import UnopenedColumn, columns_of, listed
-from . import arguments, draws, view_list, words
+from . import arguments, draws, image_depth, view_list, words
 from .augmentations import Augmentations
 from .facts import DecodeLimit, Drawn, FieldSpec
 from .loader_options import LoaderOptions
@@ -302,7 +302,7 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
     def schema(self) -> dict[str, FieldSpec]:
         """Name to (shape, dtype) of every field of a sample, images as (channels, height, width).
 
-        Raises ConfigError naming the operation that does not fit, or when images would not all have one size.
+        An extent of -1 differs from sample to sample. Raises ConfigError naming the operation that does not fit.
         """
         rows = self._engine.schema()
         units = {field: unit for field, unit, _ in self._engine.remarks}
@@ -314,7 +314,7 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         """What runs, in which order, and fused how, and what helps where the files lie: text for people."""
         from . import places  # with the words for findings
 
-        return places.explained(self._engine.explain(), self.source)
+        return image_depth.explained(places.explained(self._engine.explain(), self.source), self._engine)
 
     def inspect(self) -> Inspection:
         """Formats, sizes, classes, and what a reader would drop or merge. Decodes nothing."""
@@ -382,6 +382,7 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         for held in self._held:
             held.check()
         rows = self._engine.sample(self._index(index), *_seed_and_epoch("sample", seed, epoch))
+        image_depth.warn(self._engine)
         names = [name for name, _ in rows]
         values = [_plain(value) for _, value in rows]  # a field without extents is a number
         if word != "numpy":

@@ -11,9 +11,11 @@ from typing import Any
 
 from feedline import _engine
 
+from . import image_depth
+
 _ORIENTATION = 0x0112  # of EXIF's tags
 
-Opened = tuple[str, int, int, Any]  # kind, width, height, Pillow's image
+Opened = tuple[str, int, int, Any, int, str]  # kind, width, height, Pillow's image, EXIF's orientation, depth
 
 _importing = threading.Lock()
 
@@ -47,13 +49,17 @@ def opened(data: bytes, applies_exif: bool) -> Opened | str:
     try:
         image = pillow.open(io.BytesIO(data))
         kind = image.format or "other"
-        if applies_exif and image.getexif().get(_ORIENTATION, 1) != 1:
+        # Pillow always turns TIFF images as their EXIF says
+        orientation = 1 if kind == "TIFF" else image.getexif().get(_ORIENTATION, 1)
+        orientation = orientation if isinstance(orientation, int) and 1 <= orientation <= 8 else 1
+        depth = image_depth.of(image, data)
+        if applies_exif and orientation != 1:
             from PIL import ImageOps
 
             image = ImageOps.exif_transpose(image)
     except Exception as error:
         return _words(error)
-    return kind, image.width, image.height, image
+    return kind, image.width, image.height, image, orientation, depth
 
 
 def decoded(image: Any, mode: str, left: int, top: int, width: int, height: int) -> bytes | str:

@@ -15,7 +15,7 @@ from ..loader.loader import Loader, Output
 from ..loader.tv_tensors import Wrapper
 from ..loader.unopened import columns_of
 from ..machine import ranks
-from . import arguments
+from . import arguments, image_depth
 
 _WHERE = "loader"
 _BIG = 2**63 - 1
@@ -73,9 +73,10 @@ class LoaderOptions(NamedTuple):
             announce=rank == 0,
             remake=lambda num_workers: self._replace(num_workers=num_workers).make_loader(dataset),
             wrapper=wrapper,
-            explained=lambda text: _with_place(text, dataset.source),
+            explained=lambda text: _explained(text, dataset),
             on_gpu=cuda_device is not None,
             unopened=columns_of(dataset),
+            notice=lambda: image_depth.warn(dataset),
             global_batch=0 if self.buckets or self.max_tokens else (self.batch_size or 0) * world_size,
         )
 
@@ -174,7 +175,7 @@ def _epoch_count(epochs: float | None) -> float | None:
     return arguments.integer(_WHERE, "epochs (or math.inf)", epochs, low=1, high=_BIG)
 
 
-def _with_place(text: str, source: str) -> str:
+def _explained(text: str, dataset: _engine.Dataset) -> str:
     from . import foreign_images, places  # with the words for findings
 
-    return foreign_images.told(places.explained(text, source))
+    return image_depth.explained(foreign_images.told(places.explained(text, dataset.source)), dataset)

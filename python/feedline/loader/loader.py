@@ -85,10 +85,13 @@ class Loader:
         on_gpu: bool = False,
         global_batch: int = 0,
         unopened: tuple[UnopenedColumn, ...] = (),
+        notice: Callable[[], None] | None = None,
     ) -> None:
         """`remake` makes another loader like this one, with so many threads; `wrapper` is for TV_TENSORS.
 
         `explained`: what the engine explains, with what is known of where the dataset lies. `on_gpu`: batches are.
+        `notice`: called after each batch, for warnings about the dataset.
+
         `announce`: this is the first rank. `global_batch`: samples of a batch over all ranks; 0: batches differ.
         `unopened`: columns of the source that batches do not have.
         """
@@ -107,6 +110,7 @@ class Loader:
         self._remake = remake
         self._explained = explained
         self._on_gpu = on_gpu
+        self._notice = notice
         self._batch_type = batches.tuple_type(batches.attribute_names(engine.field_names), unopened)
         self._held: tuple[Any, ...] = ()  # tensors whose memory is read
         self._closed = False
@@ -318,6 +322,8 @@ class Loader:
                 self._log_bad_samples()
             if engine.changes != self._changes.seen:
                 self._changes.write(engine)
+        if self._notice is not None:
+            self._notice()
         if arrays is not None and self._wrapper is not None:
             arrays = self._wrapper.batch(engine.field_names, arrays)
         return None if arrays is None else self._batch_type(*arrays)

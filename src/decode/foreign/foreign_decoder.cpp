@@ -40,6 +40,15 @@ std::map<std::string, std::uint64_t> foreign_images_decoded() {
 }
 
 namespace decode {
+namespace {
+
+Depth depth_of(const std::string& name) {
+  for (const Depth depth : {Depth::k16Bits, Depth::k32Bits, Depth::kFloat})
+    if (name == name_of(depth)) return depth;
+  return Depth::k8Bits;
+}
+
+}  // namespace
 
 bool reads_foreign_images() { return registered_images() != nullptr; }
 
@@ -48,7 +57,8 @@ Result<ImageHeader> ForeignDecoder::open(std::span<const std::byte> bytes) {
   if (!images_) return decode_error("nobody reads images of this kind");
   FEEDLINE_TRY(opened_, images_->open(bytes, applies_exif_));
   FEEDLINE_CHECK_OK(check_size(opened_.width, opened_.height));
-  return ImageHeader{ImageFormat::kForeign, opened_.width, opened_.height};
+  if (opened_.orientation < 1 || opened_.orientation > 8) opened_.orientation = 1;
+  return ImageHeader{ImageFormat::kForeign, opened_.width, opened_.height, depth_of(opened_.depth)};
 }
 
 std::string ForeignDecoder::kind() const {

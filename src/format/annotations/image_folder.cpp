@@ -2,9 +2,11 @@
 #include "format/annotations/image_folder.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
+#include "decode/turned_targets.h"
 #include "format/tar/sample_name.h"
 #include "memory/npy_header.h"
 
@@ -55,6 +57,16 @@ Result<SampleFiles> files_of(std::span<const PartField> fields, std::string_view
     } else if (description.kind == FieldKind::kInteger) {
       const std::string text = std::to_string(field.value);
       add(to_lower(description.name) + ".cls", std::as_bytes(std::span(text)));
+    } else if (field.array && decode::needs_turn(field.frame, false)) {
+      // what reads the file does not know the frame: it gets numbers that fit the image as it is stored
+      std::vector<float> numbers(field.bytes.size() / sizeof(float));
+      if (!numbers.empty()) std::memcpy(numbers.data(), field.bytes.data(), field.bytes.size());
+      const decode::FrameTurn turn = decode::turn_of(field.frame);
+      if (description.kind == FieldKind::kBoxes)
+        decode::turn_boxes(turn, BoxFormat::kXyxy, std::span(numbers));
+      else
+        decode::turn_points(turn, std::span(numbers));
+      add(to_lower(description.name) + ".npy", memory::npy_file(*field.array, std::as_bytes(std::span(numbers))));
     } else if (field.array) {
       add(to_lower(description.name) + ".npy", memory::npy_file(*field.array, field.bytes));
     } else {

@@ -5,6 +5,11 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
+
+#include "decode/decoder.h"
+#include "decode/orientation.h"
+#include "format/field_kind.h"
 
 namespace feedline::format {
 namespace {
@@ -87,11 +92,57 @@ std::optional<ImageSize> size_of_any(const Bytes& file) {
 
 }  // namespace
 
-Result<ImageSize> size_of_image(std::span<const std::byte> file) {
-  if (const auto size = size_of_any(Bytes(file))) return *size;
-  return data_error(
-      "the image does not say its size, by which its boxes are multiplied: it is no JPEG, PNG or WebP, or is damaged",
-      "format");
+namespace {
+
+// Of the kinds that have no header parser above. A thread reads many images.
+Result<memory::ImageFrame> read_by_decoder(std::span<const std::byte> file) {
+  thread_local decode::ImageDecoder decoder;
+  auto header = decoder.open(file);
+  if (!header)
+    return data_error(
+        "the size of the image, which its boxes are multiplied by, cannot be read: " + std::move(header).error().what,
+        "format");
+  return memory::ImageFrame{static_cast<std::uint8_t>(decoder.orientation()), false, header->width, header->height};
+}
+
+int orientation_of_file(std::span<const std::byte> file) {
+  const auto format = decode::sniff(file);
+  if (!format) return 1;
+  if (*format != decode::ImageFormat::kForeign) return decode::exif_orientation(*format, file);
+  const auto frame = read_by_decoder(file);
+  return frame ? frame->orientation : 1;
+}
+
+}  // namespace
+
+Result<memory::ImageFrame> read_frame(std::span<const std::byte> file) {
+  const auto size = size_of_any(Bytes(file));
+  if (!size) return read_by_decoder(file);
+  return memory::ImageFrame{static_cast<std::uint8_t>(orientation_of_file(file)), false, size->width, size->height};
+}
+
+ImageSize turned_size(const memory::ImageFrame& frame) {
+  const bool swaps = decode::orientation_of(frame.orientation).transposes;
+  return swaps ? ImageSize{frame.height, frame.width} : ImageSize{frame.width, frame.height};
+}
+
+memory::ImageFrame frame_by_size(std::span<const std::byte> file, const ImageSize& stated) {
+  if (!decode::orientation_of(orientation_of_file(file)).transposes) return {};
+  const auto frame = read_frame(file);  // what is wrong with the image shows when it is decoded
+  if (!frame || frame->width == frame->height) return {};
+  const auto fits = [&stated](int width, int height) { return stated.width == width && stated.height == height; };
+  memory::ImageFrame known = *frame;
+  known.is_turned = fits(frame->height, frame->width);
+  return known.is_turned || fits(frame->width, frame->height) ? known : memory::ImageFrame{};
+}
+
+void set_frame(std::span<const PartField> fields, const memory::ImageFrame& frame, memory::Record& record) {
+  if (frame.orientation == 1 || !has_part(fields, Part::kImage)) return;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const FieldKind kind = fields[i].description.kind;
+    if (kind == FieldKind::kBoxes || kind == FieldKind::kKeypoints || kind == FieldKind::kMask)
+      record.fields[i].frame = frame;
+  }
 }
 
 }  // namespace feedline::format

@@ -5,6 +5,8 @@
 #include <span>
 
 #include "feedline/error.h"
+#include "format/annotations/annotation_part.h"
+#include "memory/record.h"
 
 namespace feedline::format {
 
@@ -12,9 +14,16 @@ struct ImageSize {
   int width = 0, height = 0;
 };
 
-// The size of a JPEG, PNG or WebP image by its first bytes, without a decoder: what boxes are multiplied by that are
-// stored as shares of it. Whether the rest is sound is seen when it is decoded. kData: none of these, or cut before it
-// says its size.
-Result<ImageSize> size_of_image(std::span<const std::byte> file);
+// The size of an image as it is stored, and its EXIF orientation, from its header. Whether the rest is sound shows when
+// it is decoded. kData: no image that Feedline decodes, or truncated before its size.
+Result<memory::ImageFrame> read_frame(std::span<const std::byte> file);
+// The size of the image turned as EXIF says.
+ImageSize turned_size(const memory::ImageFrame& frame);
+// The frame of annotations that state the size of their image: if EXIF swaps its sides, the size decides whether they
+// are of the stored or of the turned image. Otherwise the default: they fit the image as it is decoded.
+memory::ImageFrame frame_by_size(std::span<const std::byte> file, const ImageSize& stated);
+
+// Of the fields that move with the image. Does nothing if the image is not among the fields.
+void set_frame(std::span<const PartField> fields, const memory::ImageFrame& frame, memory::Record& record);
 
 }  // namespace feedline::format

@@ -108,9 +108,13 @@ Result<NamedArray> array_of(Held file, std::string name) {
   return array;
 }
 
-Result<NamedArray> array_of_member(const ZipMember& member, const std::shared_ptr<void>& archive) {
+std::string array_name(const ZipMember& member) {
   std::string name = member.name;
   if (name.ends_with(kArrayEnd)) name.resize(name.size() - kArrayEnd.size());
+  return name;
+}
+
+Result<NamedArray> array_of_member(const ZipMember& member, const std::shared_ptr<void>& archive) {
   Held plain{member.stored, archive};
   if (member.is_deflated) {
     std::span<std::byte> room;
@@ -118,10 +122,10 @@ Result<NamedArray> array_of_member(const ZipMember& member, const std::shared_pt
     FEEDLINE_CHECK_OK(inflate_member(member, room));
   }
   FEEDLINE_CHECK_OK(check_sum(member, plain.bytes));
-  return array_of(std::move(plain), std::move(name));
+  return array_of(std::move(plain), array_name(member));
 }
 
-Result<ArrayFile> arrays_in(Held file, const std::string& path) {
+Result<ArrayFile> arrays_in(Held file, const std::string& path, const std::vector<std::string>& wanted) {
   ArrayFile found{path, file.bytes.size(), {}};
   if (begins_as_npy(file.bytes)) {
     FEEDLINE_TRY(found.arrays.emplace_back(), array_of(std::move(file), ""));
@@ -130,7 +134,13 @@ Result<ArrayFile> arrays_in(Held file, const std::string& path) {
   if (!begins_as_zip(file.bytes))
     return data_error(file.bytes.empty() ? "npy: an empty file" : "neither a .npy nor a .npz file", "format");
   FEEDLINE_TRY(const auto members, zip_members(file.bytes));
+  std::string names;
+  for (const ZipMember& member : members) names += (names.empty() ? "" : ", ") + array_name(member);
+  for (const std::string& name : wanted)
+    if (std::ranges::find(members, name, &array_name) == members.end())
+      return config_error("fields: there is no array '" + name + "'; there are " + names);
   for (const ZipMember& member : members) {
+    if (!wanted.empty() && std::ranges::find(wanted, array_name(member)) == wanted.end()) continue;
     FEEDLINE_TRY(found.arrays.emplace_back(), array_of_member(member, file.owner));
   }
   if (found.arrays.empty()) return config_error("the .npz file holds no array");
@@ -146,9 +156,10 @@ bool begins_as_zip(Bytes front) {
   return text.starts_with("PK\x03\x04") || text.starts_with("PK\x05\x06");  // the second of an archive without members
 }
 
-Result<ArrayFile> open_array_file(const storage::Storage& storage, const std::string& path) {
+Result<ArrayFile> open_array_file(const storage::Storage& storage, const std::string& path,
+                                  const std::vector<std::string>& wanted) {
   auto held = hold(storage, path);
-  auto found = held ? arrays_in(std::move(*held), path) : std::unexpected(held.error());
+  auto found = held ? arrays_in(std::move(*held), path, wanted) : std::unexpected(held.error());
   if (!found && found.error().where.shard.empty()) found.error().where.shard = path;
   return found;
 }

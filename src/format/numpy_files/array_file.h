@@ -22,9 +22,12 @@ struct ArrayFile {
   std::vector<NamedArray> arrays;  // of a .npy one, without a name
 };
 
-// Every checksum of a .npz is compared, for which all of it is read. kData: neither, cut or damaged, or an array that
-// no batch can hold; `shard` is set. kStorage: it cannot be read.
-Result<ArrayFile> open_array_file(const storage::Storage& storage, const std::string& path);
+// wanted: names of the arrays of a .npz to open, all if it is empty; others are not read, whatever they hold. The
+// checksums of opened arrays are compared, for which all of them are read. kConfig: a wanted array is not in the file.
+// kData: neither kind of file, truncated or damaged, or an array that no batch can hold; `shard` is set. kStorage: it
+// cannot be read.
+Result<ArrayFile> open_array_file(const storage::Storage& storage, const std::string& path,
+                                  const std::vector<std::string>& wanted = {});
 
 // By the first bytes of a file: an array, or a zip archive.
 bool begins_as_npy(std::span<const std::byte> front);

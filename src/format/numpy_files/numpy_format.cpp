@@ -76,7 +76,12 @@ struct Part {
 };
 
 Result<Part> open_part(const std::string& path, const std::string& stem, const OpenOptions& options) {
-  FEEDLINE_TRY(ArrayFile file, open_array_file(*options.storage, path));
+  std::vector<std::string> wanted;
+  for (const std::string& text : options.fields) {
+    FEEDLINE_TRY(Spec spec, parse_spec(text));
+    wanted.push_back(std::move(spec.array));
+  }
+  FEEDLINE_TRY(ArrayFile file, open_array_file(*options.storage, path, wanted));
   FEEDLINE_TRY(std::vector<NamedArray> arrays, choose(std::move(file.arrays), options.fields, stem));
   Part part{path, 0, 0, nullptr};
   for (const NamedArray& array : arrays) part.bytes += array.rows * array.row.bytes();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/table/table_format.h"
+#include "decode/text/utf8.h"
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -30,6 +32,22 @@ std::string extension_in(std::string_view path) {
   return dot == path.npos || path.find('/', dot) != path.npos ? "bin" : std::string(path.substr(dot + 1));
 }
 
+// Class names are text.
+Result<void> check_classes(const ColumnField& field, const TablePlace& place) {
+  for (const std::string& name : field.classes) {
+    auto checked = decode::check_utf8(std::as_bytes(std::span(name)));
+    if (checked) continue;
+    Error error = std::move(checked).error();
+    error.what = "field '" + field.description.name + "': the class '" + name + "' is " + error.what +
+                 "; save the table as UTF-8";
+    error.where = {};
+    error.where.shard = place.path;
+    error.where.stage = "format";
+    return std::unexpected(std::move(error));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string TableFormat::key_of(std::uint64_t row) {
@@ -42,6 +60,7 @@ Result<std::shared_ptr<const RecordFormat>> TableFormat::open(const std::string&
                                                               const OpenOptions& options) {
   FEEDLINE_TRY(Table table, read_table(*options.storage, place));
   FEEDLINE_TRY(auto fields, choose_columns(options.fields, table, place.is_metadata));
+  for (const ColumnField& field : fields) FEEDLINE_CHECK_OK(check_classes(field, place));
   std::shared_ptr<TableFormat> format(new TableFormat(source, place, options, std::move(table), std::move(fields)));
   if (format->size() > 0 && format->left_out_ < format->table_.rows()) return format;
   return config_error("missing=\"skip\" leaves no sample: each lacks one of the fields");

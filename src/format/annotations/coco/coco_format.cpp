@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "format/annotations/coco/coco_source.h"
 #include "format/annotations/image_folder.h"
+#include "format/annotations/image_size.h"
 #include "format/checksum.h"
 
 namespace feedline::format {
@@ -100,6 +101,10 @@ Result<void> CocoFormat::accept(std::uint64_t index, std::span<const std::span<c
   if (needs_image())
     if (auto taken = take_image(fields_.fields(), pieces.front(), record); !taken) return failed(index, taken.error());
   if (auto filled = fields_.fill(table_, index, record); !filled) return failed(index, filled.error());
+  if (!needs_image()) return {};
+  const CocoImage& image = table_.image(index);
+  const ImageSize stated{static_cast<int>(image.width), static_cast<int>(image.height)};
+  set_frame(fields_.fields(), frame_by_size(pieces.front(), stated), record);
   return {};
 }
 

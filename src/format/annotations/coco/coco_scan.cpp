@@ -100,11 +100,10 @@ bool Scan::read_all() {
 bool Scan::take_side(std::uint32_t& side) {
   if (json_.peek() != JsonStream::Kind::kNumber) return json_.skip();
   JsonNumber number;
-  const std::uint64_t at = json_.offset();
   if (!json_.take_number(number)) return false;
-  if (!(number.real >= 0 && number.real <= std::numeric_limits<std::int32_t>::max()))
-    return json_.fail(at, "the side of an image that is negative or absurd");
-  side = static_cast<std::uint32_t>(number.real);
+  // annotation tools write -1 for a side that they do not know; masks, which need it, report that
+  const bool is_side = number.real >= 0 && number.real <= std::numeric_limits<std::int32_t>::max();
+  side = is_side ? static_cast<std::uint32_t>(number.real) : 0;
   return true;
 }
 

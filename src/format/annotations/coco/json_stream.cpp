@@ -294,6 +294,10 @@ bool JsonStream::take_word(std::string_view word) {
 
 bool JsonStream::take_flag(bool& flag) {
   const char c = look();
+  if (c == 'n') {
+    flag = false;
+    return take_word("null");
+  }
   if (c == 't' || c == 'f') {
     flag = c == 't';
     return take_word(flag ? "true" : "false");

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "format/annotations/number_text.h"
+#include "format/annotations/voc/xml_encoding.h"
 #include "format/annotations/voc/xml_reader.h"
 
 namespace feedline::format {
@@ -75,7 +76,17 @@ class Reading {
 
   bool is_of_object() const { return path_.size() >= kValueDepth && path_[1] == "object"; }
 
+  // A size that is no number counts as none: boxes do not need it.
+  void take_side(std::string_view text) {
+    const auto side = parse_real(text);
+    const int pixels = side && *side > 0 && *side < 1e9 ? static_cast<int>(*side) : 0;
+    if (path_[2] == "width") annotation_.size.width = pixels;
+    if (path_[2] == "height") annotation_.size.height = pixels;
+  }
+
   bool take() {
+    const bool is_size = path_.size() == kValueDepth && path_[1] == "size" && xml_.depth() == path_.size();
+    if (is_size) take_side(trimmed(xml_.content()));
     if (!is_of_object() || xml_.depth() != path_.size()) return true;
     const std::string_view text = trimmed(xml_.content());
     if (path_.size() == kCornerDepth && path_[2] == "bndbox") {
@@ -124,6 +135,9 @@ class Reading {
 
 }  // namespace
 
-Result<VocAnnotation> read_voc_annotation(std::string_view xml) { return Reading(xml).read(); }
+Result<VocAnnotation> read_voc_annotation(std::string_view xml) {
+  FEEDLINE_TRY(const std::string text, utf8_of_xml(xml));
+  return Reading(text).read();
+}
 
 }  // namespace feedline::format

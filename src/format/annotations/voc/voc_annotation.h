@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "feedline/error.h"
+#include "format/annotations/image_size.h"
 #include "format/annotations/object_rows.h"
 
 namespace feedline::format {
@@ -13,6 +14,7 @@ namespace feedline::format {
 struct VocAnnotation {
   std::vector<std::string> names;  // of the objects' classes
   std::vector<ImageObject> objects;
+  ImageSize size;  // 0 if the XML states none
 };
 
 // Reads the XML of an image's annotation. Boxes are the numbers of `bndbox` as they stand there. What an object does

@@ -104,6 +104,7 @@ Result<void> VocFormat::accept(std::uint64_t index, std::span<const std::span<co
   record.fields.assign(descriptions_.size(), {});
   record.bytes_read = 0;
   std::size_t piece = 0;
+  ImageSize stated;
   const auto fail_at = [&](const Error& error) {
     const auto paths = paths_of(index);
     return failed(index, paths ? (*paths)[piece] : std::string(), error);
@@ -113,7 +114,7 @@ Result<void> VocFormat::accept(std::uint64_t index, std::span<const std::span<co
     ++piece;
   }
   if (set_.reads_objects) {
-    if (auto taken = take_objects(pieces[piece], record); !taken) return fail_at(taken.error());
+    if (auto taken = take_objects(pieces[piece], record, stated); !taken) return fail_at(taken.error());
     ++piece;
   }
   for (const std::size_t field : masks_) {
@@ -125,11 +126,17 @@ Result<void> VocFormat::accept(std::uint64_t index, std::span<const std::span<co
   }
   if (record.bytes_read > record.most_bytes)
     return failed(index, "", memory::too_large(record.bytes_read, record.most_bytes).error());
+  if (!set_.reads_image) return {};
+  set_frame(set_.fields, frame_by_size(pieces.front(), stated), record);
+  for (const std::size_t field : masks_)  // a mask has a size of its own
+    if (const auto mask = read_frame(record.fields[field].bytes))
+      record.fields[field].frame = frame_by_size(pieces.front(), {mask->width, mask->height});
   return {};
 }
 
-Result<void> VocFormat::take_objects(std::span<const std::byte> xml, memory::Record& record) const {
+Result<void> VocFormat::take_objects(std::span<const std::byte> xml, memory::Record& record, ImageSize& stated) const {
   FEEDLINE_TRY(VocAnnotation annotation, read_voc_annotation({reinterpret_cast<const char*>(xml.data()), xml.size()}));
+  stated = annotation.size;
   ImageObjects objects;
   objects.objects = std::move(annotation.objects);
   for (std::size_t i = 0; i < objects.objects.size(); ++i) {

@@ -100,7 +100,7 @@ Result<void> find_images(VocSet& set, const storage::Storage& storage) {
   FEEDLINE_TRY(const auto names, names_in(storage, storage.below(set.root, "JPEGImages")));
   std::map<std::string_view, std::string_view> by_stem;
   for (const std::string& name : names)
-    if (is_image_name(name)) by_stem.emplace(stem_of(name), name);
+    if (is_any_image_name(name)) by_stem.emplace(stem_of(name), name);
   for (const std::string& key : set.keys) {
     const auto found = by_stem.find(key);
     set.images.emplace_back(found == by_stem.end() ? "" : "JPEGImages/" + std::string(found->second));

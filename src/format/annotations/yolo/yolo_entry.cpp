@@ -3,7 +3,7 @@
 
 #include "format/annotations/image_folder.h"
 #include "format/annotations/sample_pieces.h"
-#include "format/annotations/yolo/yaml_subset.h"
+#include "format/annotations/yolo/yaml_reader.h"
 #include "format/annotations/yolo/yolo_format.h"
 #include "format/source_list.h"
 

@@ -89,14 +89,17 @@ Result<void> YoloFormat::accept(std::uint64_t index, std::span<const std::span<c
   record.bytes_read = 0;
   if (auto taken = take_image(set_.fields, pieces[0], record); !taken)
     return failed(index, set_.images[index], taken.error());
-  const auto size = size_of_image(pieces[0]);
-  if (!size) return failed(index, set_.images[index], size.error());
+  auto frame = read_frame(pieces[0]);
+  if (!frame) return failed(index, set_.images[index], frame.error());
+  frame->is_turned = true;  // labels are shares of the image as viewers and Ultralytics show it
   const auto text = pieces.size() > 1 ? pieces[1] : std::span<const std::byte>();
   record.bytes_read += text.size();
-  const auto objects = read_yolo_labels({reinterpret_cast<const char*>(text.data()), text.size()}, set_.lines, *size);
+  const auto objects =
+      read_yolo_labels({reinterpret_cast<const char*>(text.data()), text.size()}, set_.lines, turned_size(*frame));
   if (!objects) return failed(index, set_.labels[index], objects.error());
   if (auto filled = fill_objects(*objects, set_.fields, kPieces, record); !filled)
     return failed(index, set_.labels[index], filled.error());
+  set_frame(set_.fields, *frame, record);
   return {};
 }
 

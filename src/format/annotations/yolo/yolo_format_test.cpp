@@ -5,7 +5,7 @@
 
 #include "format/annotations/annotated_fixture.h"
 #include "format/annotations/image_size.h"
-#include "format/annotations/yolo/yaml_subset.h"
+#include "format/annotations/yolo/yaml_reader.h"
 #include "format/annotations/yolo/yolo_labels.h"
 
 namespace feedline::format {
@@ -28,7 +28,7 @@ std::string yaml_of(std::string_view text) {
   return shown;
 }
 
-TEST(YamlSubset, ReadsWhatDescribesASet) {
+TEST(YamlReader, ReadsWhatDescribesASet) {
   EXPECT_EQ(yaml_of("# comment\n---\npath: ../x # here\ntrain: 'a # b'\nval:\ntest: \"c: d\"\nnc: 2\n"),
             "nc='2' path='../x' test='c: d' train='a # b' val= ");
   EXPECT_EQ(yaml_of("names: [a, 'b, c', \"d\",]\nx: []\n"), "names=a,b, c,d, x= ");
@@ -40,22 +40,38 @@ TEST(YamlSubset, ReadsWhatDescribesASet) {
   EXPECT_EQ(yaml_of("names: [a,\nb]\r\nz: 1\r\n"), "names=a,b, z='1' ");
 }
 
-TEST(YamlSubset, NamesWhatItDoesNotRead) {
-  EXPECT_EQ(yaml_of("download: |\n  import os\n  x: [1\n\ntrain: t\n"), "download=?a block of lines train='t' ");
-  EXPECT_CONTAINS(yaml_of("a: &x 1"), "a=?an anchor or alias");
-  EXPECT_CONTAINS(yaml_of("a: !t 1"), "a=?a tag");
-  EXPECT_CONTAINS(yaml_of("a: [[1]]"), "a=?brackets within brackets");
-  EXPECT_CONTAINS(yaml_of("a:\n  b:\n    c: 1\n  d\n"), "a=?lines that are neither");
-  EXPECT_CONTAINS(yaml_of("a: \"x\\n\""), "a=?a text in quotes with escapes");
-  EXPECT_CONTAINS(yaml_of("a: 1\na: 2"), "the key 'a', which came before, in line 2");
-  EXPECT_CONTAINS(yaml_of("  a: 1"), "an indented line or a dash before any key in line 1");
-  EXPECT_CONTAINS(yaml_of("a: [1,\n2"), "brackets without an end");
-  EXPECT_CONTAINS(yaml_of("a: 1\nb\n"), "a line that is no key in line 2");
-  EXPECT_CONTAINS(yaml_of("a: 1\n- x\n"), "a dash where there is no list");
+TEST(YamlReader, ReadsTextsAsPythonPrintsThem) {
+  EXPECT_EQ(yaml_of("names: [cat, 'jack-o''-lantern', \"19\\\" rack\", \"caf\\xe9\"]\n"),
+            "names=cat,jack-o'-lantern,19\" rack,caf\xc3\xa9, ");
+  EXPECT_EQ(yaml_of("names: {0: yes, 1: 'no', 2: 010, 3: '010', 4: 0x1f, 5: 1_000, 6: ~}\n"),
+            "names=0:True,1:no,2:8,3:010,4:31,5:1000,6:None, ");
+  EXPECT_EQ(yaml_of("a: &x 1\nb: *x\n"), "a='1' b='1' ") << "an anchor and its alias";
+  EXPECT_EQ(yaml_of("\xef\xbb\xbf"
+                    "a: >\n  one\n  two\n"),
+            "a='one two\n' ");
+  EXPECT_EQ(yaml_of("? [1, 2]\n: x\na: 1\n"), "a='1' ") << "a key that is no text is not needed";
+  EXPECT_EQ(yaml_of(""), "");
+}
+
+TEST(YamlReader, NotesValuesThatAreMoreThanTexts) {
+  EXPECT_EQ(yaml_of("kpt_names:\n  0:\n    - nose\ntrain: t\n"), "kpt_names=?a mapping of more than texts train='t' ");
+  EXPECT_EQ(yaml_of("a: [[1]]"), "a=?a list of more than texts ");
+  EXPECT_EQ(yaml_of("augment:\n  - flip: 0.5\n    scale: 1\n"), "augment=?a list of more than texts ");
+}
+
+TEST(YamlReader, NamesTheLineOfAnError) {
+  EXPECT_CONTAINS(yaml_of("a: 1\na: 2"), "the key 'a' occurs a second time in line 2");
+  EXPECT_CONTAINS(yaml_of("- a\n"), "no mapping of keys to values in line 1");
+  EXPECT_CONTAINS(yaml_of("a: [1,\n2"), "in line");
+  EXPECT_CONTAINS(yaml_of("a: 1\nb\n"), "in line");
+  EXPECT_CONTAINS(yaml_of("a: 1\n- x\n"), "in line 2");
+  EXPECT_CONTAINS(yaml_of("a: *x\n"), "in line 1");
+  EXPECT_CONTAINS(yaml_of("a: \xff\n"), "error: ");
+  EXPECT_CONTAINS(yaml_of("a: " + std::string(100'000, '[')), "error: ") << "deep nesting ends";
 }
 
 std::string sizes_of_bytes(const std::string& bytes) {
-  const auto size = size_of_image(std::as_bytes(std::span(bytes)));
+  const auto size = read_frame(std::as_bytes(std::span(bytes)));
   return size ? std::to_string(size->width) + "x" + std::to_string(size->height) : "none";
 }
 
@@ -167,7 +183,7 @@ TEST_F(Yolo, FindsSplitsWhereToolsPutThem) {
   EXPECT_EQ(keys(names + "train: list.txt\n"), "images/train/b.png valid/images/c.png ");
   EXPECT_CONTAINS(keys(names + "train: images/none\n"), "there is no 'images/none' below");
   EXPECT_CONTAINS(keys(names + "train: images/train\n", "test"), "the YAML file has no 'test'");
-  EXPECT_CONTAINS(keys(names + "train: |\n  x\n"), "the YAML key 'train' holds a block of lines");
+  EXPECT_CONTAINS(keys(names + "train: |\n  x\n"), "split: there is no 'x");
   const auto folder = opened(folder_.path(), "", {"image"});
   EXPECT_FALSE(folder) << "by its data.yaml";
   OpenOptions options;
@@ -201,7 +217,7 @@ TEST_F(Yolo, WrongLabelsAndImagesAreNamedWithTheirFile) {
   const auto labels = (*format)->read(0, record), image = (*format)->read(1, record);
   EXPECT_CONTAINS(labels.error().what, "line 2 of the labels: the class 1");
   EXPECT_TRUE(labels.error().where.shard.ends_with("labels/train/a.txt"));
-  EXPECT_CONTAINS(image.error().what, "does not say its size");
+  EXPECT_CONTAINS(image.error().what, "the size of the image");
   EXPECT_TRUE(image.error().where.shard.ends_with("images/train/b.png"));
 }
 
@@ -214,7 +230,7 @@ TEST_F(Yolo, NamesThatDoNotFitAreRefused) {
   EXPECT_CONTAINS(why(train + "names: [a]\nnc: 2"), "nc is 2, and it has 1 names");
   EXPECT_CONTAINS(why(train + "nc: x"), "the YAML key 'nc'");
   EXPECT_CONTAINS(why(train + "names: [a]\nkpt_shape: [17]"), "the YAML key 'kpt_shape'");
-  EXPECT_CONTAINS(why("names: [a]\nnames: [b]"), "the key 'names', which came before");
+  EXPECT_CONTAINS(why("names: [a]\nnames: [b]"), "the key 'names' occurs a second time");
   const auto points = opened(folder_.write("data.yaml", train + "names: [a]"), "", {"keypoints"});
   EXPECT_CONTAINS(points.error().what, "has no kpt_shape");
 }

@@ -12,7 +12,7 @@
 #include "format/annotations/image_folder.h"
 #include "format/annotations/sample_pieces.h"
 #include "format/annotations/settings.h"
-#include "format/annotations/yolo/yaml_subset.h"
+#include "format/annotations/yolo/yaml_reader.h"
 #include "format/folder/folder_listing.h"
 #include "format/folder/listed_folders.h"
 
@@ -129,6 +129,17 @@ std::string label_of(const std::string& image) {
   return std::string(stem_of(path)) + ".txt";
 }
 
+// "a/images/b.jpg" of "a/lists/../images/b.jpg", whose labels are in "a/labels".
+std::string without_parents(std::string path) {
+  constexpr std::string_view kUp = "/../";
+  for (std::size_t up = path.find(kUp); up != path.npos && up > 0; up = path.find(kUp)) {
+    const std::size_t folder = path.rfind('/', up - 1);
+    if (folder == path.npos || path.substr(folder + 1, up - folder - 1) == "..") break;
+    path.erase(folder, up + kUp.size() - 1 - folder);
+  }
+  return path;
+}
+
 class Listing {
  public:
   Listing(const storage::Storage& storage, YoloSet& set) : storage_(storage), set_(set) {}
@@ -138,14 +149,20 @@ class Listing {
     const auto folder = storage_.is_directory(place);
     if (folder && *folder) return add_folder(place);
     FEEDLINE_TRY(const std::string text, read_text(storage_, place));
-    for (std::size_t at = 0; at < text.size();) {
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+    std::string base;  // of names without "./"; found with the first of them
+    for (std::size_t at = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0; at < text.size();) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
       std::string line = text.substr(at, end - at);
       at = end + 1;
       while (!line.empty() && static_cast<unsigned char>(line.back()) <= ' ') line.pop_back();
       if (line.empty()) continue;
-      const std::string name = line.starts_with("./") ? line.substr(2) : line;
-      images_.emplace(name.starts_with('/') ? name : storage_.below(bases.front(), name), name);
+      const bool is_below_list = line.starts_with("./");  // as Ultralytics reads it
+      const std::string name = is_below_list ? line.substr(2) : line;
+      if (!is_below_list && base.empty()) base = base_of(name, bases, folder_of(place));
+      const std::string path =
+          name.starts_with('/') ? name : storage_.below(is_below_list ? folder_of(place) : base, name);
+      images_.emplace(without_parents(path), name);
     }
     return {};
   }
@@ -163,10 +180,17 @@ class Listing {
   }
 
  private:
+  // The first base that has the image, or the folder of the list.
+  std::string base_of(const std::string& name, const std::vector<std::string>& bases, const std::string& list) const {
+    for (const std::string& base : bases)
+      if (storage_.stat(storage_.below(base, name))) return base;
+    return storage_.stat(storage_.below(list, name)) ? list : bases.front();
+  }
+
   Result<void> add_folder(const std::string& folder) {
     FEEDLINE_TRY(const auto files, files_below(storage_, folder));
     for (const std::string& file : files)
-      if (is_image_name(file)) images_.emplace(storage_.below(folder, file), file);
+      if (is_any_image_name(file)) images_.emplace(storage_.below(folder, file), file);
     return {};
   }
 

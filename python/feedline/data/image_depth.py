@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images with more than 8 bits a value: what Pillow says of a file, and the one warning per dataset."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from .. import _engine
+from ..errors import Error
+
+_BITS_PER_SAMPLE, _SAMPLE_FORMAT = 258, 339  # of TIFF's tags
+_FLOATS = 3  # a sample format
+_SIZ = b"\xff\x4f\xff\x51"  # JPEG 2000: start of the codestream, and of its first segment
+_SIZ_PRECISION = 42  # bytes from there to the first component's bits less 1
+
+
+def of(image: Any, data: bytes) -> str:
+    """``"16 bits"``, ``"32 bits"`` or ``"floats"`` a value as the engine names them; ``""`` for 8 bits and fewer."""
+    if image.mode == "F":
+        return "floats"
+    if image.format == "TIFF":
+        return _of_tiff(image.tag_v2)
+    if image.format == "PPM":
+        arguments = image.tile[0].args if image.tile else ()
+        is_deep = image.mode == "I" or (isinstance(arguments, tuple) and arguments[-1] > 255)
+        return "16 bits" if is_deep else ""
+    if image.format == "JPEG2000":
+        at = data.find(_SIZ)
+        is_deep = 0 <= at < len(data) - _SIZ_PRECISION and (data[at + _SIZ_PRECISION] & 0x7F) + 1 > 8
+        return "16 bits" if is_deep else ""
+    if image.mode.startswith("I;16"):
+        return "16 bits"
+    return "32 bits" if image.mode == "I" else ""
+
+
+def _of_tiff(tags: Any) -> str:
+    if _FLOATS in _numbers(tags.get(_SAMPLE_FORMAT)):
+        return "floats"
+    bits = max(_numbers(tags.get(_BITS_PER_SAMPLE)), default=8)
+    return "" if bits <= 8 else "16 bits" if bits <= 16 else "32 bits"
+
+
+def _numbers(value: Any) -> tuple[int, ...]:
+    return value if isinstance(value, tuple) else () if value is None else (value,)
+
+
+def warn(dataset: _engine.Dataset) -> None:
+    """Warns once for each opened source, after a sample had such an image."""
+    depth = dataset.take_image_depth()
+    if depth:
+        warnings.warn(f"{dataset.source}: {_text(depth)}", stacklevel=4)
+
+
+def explained(text: str, dataset: _engine.Dataset) -> str:
+    """The text of an ``explain()``, with a line if the first sample has such an image."""
+    if not len(dataset):
+        return text
+    try:
+        _, _, stored = _engine.image_traits(dataset.encoded(0))
+    except Error:  # no image, or one that a loader will report
+        return text
+    depths = [depth for depth in ("16 bits", "32 bits", "floats") if depth in stored]
+    return f"{text}decode     {_text(depths[0])}\n" if depths else text
+
+
+def _text(depth: str) -> str:
+    a_value = depth if depth == "floats" else f"{depth} a value"
+    return (
+        f"the images hold {a_value}, and are read as 8 bits, as Pillow's convert() does it: values of grey images "
+        "outside 0 to 255 become 0 or 255, colours keep their upper 8 bits; convert the files, or store the values "
+        "as .npy arrays, if they matter"
+    )
