@@ -311,7 +311,7 @@ def test_datasets_are_immutable_sequences(folder: pathlib.Path) -> None:
             small[wrong]
         with pytest.raises(IndexError):
             small.encoded(wrong)
-    with pytest.raises(TypeError):
+    with pytest.raises(feedline.ConfigError, match="an integer or a slice"):
         small["0"]  # type: ignore[index]
     assert small.key(0) == "apple/000.jpg"
     assert small.encoded(0) == (folder / small.key(0)).read_bytes()

@@ -458,3 +458,11 @@ def test_a_resumed_epoch_repeats_as_the_whole_one_on_any_number_of_ranks(train: 
         other.load_state_dict(state)
     del state["plan"]["repeat"]  # as states were before
     train.loader(6, **{**options, "repeat": 1}).load_state_dict(state)
+
+
+@pytest.mark.parametrize("name", ["mixup", "cutmix"])
+@pytest.mark.parametrize("alpha", [1e300, 1e10, 1e-300, -1.0])
+def test_an_alpha_that_nothing_is_drawn_of_is_refused(name, alpha):
+    data = feedline.arrays(x=np.zeros((4, 3, 2, 2), np.float32), label=np.zeros(4, np.int64))
+    with pytest.raises(feedline.ConfigError, match=f"{name} is the alpha"):
+        data.loader(2, output="numpy", num_classes=2, **{name: alpha})

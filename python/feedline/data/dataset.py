@@ -452,7 +452,10 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         )
 
     def _index(self, index: SupportsIndex) -> int:
-        position = operator.index(index)
+        try:
+            position = operator.index(index)
+        except TypeError:
+            raise ConfigError(f"a sample's index must be an integer or a slice, not {index!r}") from None
         if not -len(self) <= position < len(self):
             raise IndexError(f"sample {position} is out of range: the dataset has {len(self)}")
         return position % len(self)

@@ -94,8 +94,8 @@ class _Array:
     def __init__(self, array: torch.Tensor, mapped: bool) -> None:
         self._array, self._mapped = array, mapped
         self._held, *self._row = array.shape
-        self._bytes = array.nbytes
-        row_bytes = self._bytes // self._held if self._held and array.is_contiguous() else 0
+        self._shape, self._dtype = array.shape, array.dtype
+        row_bytes = array.nbytes // self._held if self._held and array.is_contiguous() else 0
         self._row_bytes = row_bytes if row_bytes >= _SHORT_ROW else 0
 
     def gather(self, rows: torch.Tensor) -> torch.Tensor:
@@ -104,11 +104,14 @@ class _Array:
         size = self._row_bytes * count
         if not 0 < size <= _LONG_FOR_ONE_THREAD or rows.dtype is not torch.int64 or not rows.is_contiguous():
             return array.index_select(0, rows)
-        if array.nbytes != self._bytes or not array.is_contiguous():  # somebody has resized it
+        # somebody has resized it, or given it other data
+        if array.shape != self._shape or array.dtype is not self._dtype or not array.is_contiguous():
             return array.index_select(0, rows)
         out = array.new_empty((count, *self._row))
         # waiting for a disk, or copying for long, other Python threads may run
         release_gil = self._mapped or size > _SHORT_WITH_THE_GIL
+        if release_gil:
+            array = array.detach()  # another thread may give the tensor other data meanwhile
         if not _engine.gather_rows(
             array.data_ptr(), self._held, self._row_bytes, rows.data_ptr(), count, out.data_ptr(), release_gil
         ):

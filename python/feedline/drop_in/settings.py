@@ -31,6 +31,7 @@ _CHOICES = {
     "uneven": ("pad", "exact"),
     "worker_method": ("process", "multiprocessing", "thread"),
 }
+_MOST_SECONDS = 10**9  # 30 years; the engine counts milliseconds
 _SWITCHES = ("central_batching",)
 _INTEGERS = {"seed": None, "error_budget": 0, "snapshot_every_n_steps": 0}  # the least, where there is one
 
@@ -209,5 +210,5 @@ def _check(own: Mapping[str, Any]) -> None:
             raise ConfigError(f"{name} must be an integer{'' if low is None else f' from {low} on'}, not {value!r}")
     device_of(own["device"])
     seconds = own["stall_timeout"]
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0:
-        raise ConfigError(f"stall_timeout must be seconds from 0 on, not {own['stall_timeout']!r}")
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= _MOST_SECONDS:
+        raise ConfigError(f"stall_timeout must be seconds from 0 (never) to {_MOST_SECONDS}, not {seconds!r}")

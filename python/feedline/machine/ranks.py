@@ -69,7 +69,7 @@ def from_environment(environment: Mapping[str, str]) -> tuple[int, int] | None:
 
 def _checked(source: str, rank: int, world_size: int) -> tuple[int, int]:
     is_int = all(isinstance(value, int) and not isinstance(value, bool) for value in (rank, world_size))
-    if not is_int or not 0 <= rank < world_size:
+    if not is_int or not 0 <= rank < world_size < 2**63:  # the engine counts no further
         values = f"{rank!r} and {world_size!r}"
         raise ConfigError(f"loader: {source} must be integers with 0 <= rank < world_size, not {values}")
     return rank, world_size
