@@ -37,6 +37,8 @@ enum class Interpolation : std::uint8_t {
 };
 // What AutoAugment's policy was learned on.
 enum class AutoAugmentPolicy : std::uint8_t { kImageNet, kCifar10, kSvhn };
+// Whose magnitudes automatic augmentations have: those of torchvision.transforms, or of torchvision.transforms.v2.
+enum class TorchvisionVersion : std::uint8_t { kV1, kV2 };
 // A change of an image that leaves its size: what automatic augmentations choose from.
 enum class Augmentation : std::uint8_t {
   kIdentity,
@@ -202,6 +204,7 @@ struct AutoAugment {
   AutoAugmentPolicy policy = AutoAugmentPolicy::kImageNet;
   Interpolation interpolation = Interpolation::kNearest;
   std::array<std::uint8_t, 3> fill{};
+  TorchvisionVersion version = TorchvisionVersion::kV1;
 };
 struct RandAugment {
   int num_ops = 2;
@@ -209,11 +212,13 @@ struct RandAugment {
   int num_magnitude_bins = 31;
   Interpolation interpolation = Interpolation::kNearest;
   std::array<std::uint8_t, 3> fill{};
+  TorchvisionVersion version = TorchvisionVersion::kV1;
 };
 struct TrivialAugmentWide {
   int num_magnitude_bins = 31;
   Interpolation interpolation = Interpolation::kNearest;
   std::array<std::uint8_t, 3> fill{};
+  TorchvisionVersion version = TorchvisionVersion::kV1;
 };
 // torchvision's AugMix: `mixture_width` chains of AugMix's changes, weighed and added to the image.
 struct AugMix {

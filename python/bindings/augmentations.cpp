@@ -48,28 +48,30 @@ void bind_augmentations(nb::class_<Dataset>& cls) {
   cls.def(
          "auto_augment",
          [](const Dataset& self, const Fields& fields, const std::string& policy, const std::string& interpolation,
-            const Color& fill) {
+            const Color& fill, const std::string& version) {
            return appended(self, fields,
-                           op::AutoAugment{auto_augment_policy_of(policy), interpolation_of(interpolation), fill});
+                           op::AutoAugment{auto_augment_policy_of(policy), interpolation_of(interpolation), fill,
+                                           torchvision_version_of(version)});
          },
-         "fields"_a, "policy"_a, "interpolation"_a, "fill"_a)
+         "fields"_a, "policy"_a, "interpolation"_a, "fill"_a, "version"_a)
       .def(
           "rand_augment",
           [](const Dataset& self, const Fields& fields, int num_ops, int magnitude, int num_magnitude_bins,
-             const std::string& interpolation, const Color& fill) {
-            return appended(
-                self, fields,
-                op::RandAugment{num_ops, magnitude, num_magnitude_bins, interpolation_of(interpolation), fill});
+             const std::string& interpolation, const Color& fill, const std::string& version) {
+            return appended(self, fields,
+                            op::RandAugment{num_ops, magnitude, num_magnitude_bins, interpolation_of(interpolation),
+                                            fill, torchvision_version_of(version)});
           },
-          "fields"_a, "num_ops"_a, "magnitude"_a, "num_magnitude_bins"_a, "interpolation"_a, "fill"_a)
+          "fields"_a, "num_ops"_a, "magnitude"_a, "num_magnitude_bins"_a, "interpolation"_a, "fill"_a, "version"_a)
       .def(
           "trivial_augment_wide",
           [](const Dataset& self, const Fields& fields, int num_magnitude_bins, const std::string& interpolation,
-             const Color& fill) {
+             const Color& fill, const std::string& version) {
             return appended(self, fields,
-                            op::TrivialAugmentWide{num_magnitude_bins, interpolation_of(interpolation), fill});
+                            op::TrivialAugmentWide{num_magnitude_bins, interpolation_of(interpolation), fill,
+                                                   torchvision_version_of(version)});
           },
-          "fields"_a, "num_magnitude_bins"_a, "interpolation"_a, "fill"_a)
+          "fields"_a, "num_magnitude_bins"_a, "interpolation"_a, "fill"_a, "version"_a)
       .def(
           "aug_mix",
           [](const Dataset& self, const Fields& fields, int severity, int mixture_width, int chain_depth, double alpha,

@@ -126,6 +126,11 @@ AutoAugmentPolicy auto_augment_policy_of(std::string_view word) {
   return look_up("policy", kWords, word);
 }
 
+TorchvisionVersion torchvision_version_of(std::string_view word) {
+  constexpr Words<TorchvisionVersion, 2> kWords{{{"v1", TorchvisionVersion::kV1}, {"v2", TorchvisionVersion::kV2}}};
+  return look_up("version", kWords, word);
+}
+
 BoxFormat box_format_of(std::string_view word) {
   constexpr Words<BoxFormat, 3> kWords{
       {{"XYXY", BoxFormat::kXyxy}, {"XYWH", BoxFormat::kXywh}, {"CXCYWH", BoxFormat::kCxcywh}}};

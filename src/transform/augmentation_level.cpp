@@ -51,11 +51,17 @@ double linspace(double from, double to, int count, int i) {
   return std::fma(-step, static_cast<float>(count - 1 - i), high);
 }
 
-// In single precision and half to even, as torch rounds.
+// In single precision and half to even, as torch rounds. v2 subtracts before it rounds, which gives the same.
 double bits_at(const Magnitudes& magnitudes, const Bins& bins, int bin) {
   const float fewer =
       static_cast<float>(bin) / (static_cast<float>(bins.count - 1) / static_cast<float>(magnitudes.steps));
   return magnitudes.bits - static_cast<double>(std::nearbyint(fewer));
+}
+
+// v2's thresholds are shares of 255, and some are a millionth above v1's: one more value is below them.
+double threshold_at(const Bins& bins, int bin) {
+  if (bins.version == TorchvisionVersion::kV2) return 255.0 * linspace(1, 0, bins.count, bin);
+  return linspace(255, 0, bins.count, bin);
 }
 
 constexpr double kLevels = 10;  // timm's levels per full scale
@@ -210,7 +216,7 @@ double amount_at(Augmentation augmentation, const Bins& bins, int bin, bool nega
     case Augmentation::kPosterize:
       return bits_at(most, bins, bin);
     case Augmentation::kSolarize:
-      return linspace(255, 0, bins.count, bin);
+      return threshold_at(bins, bin);
     case Augmentation::kIdentity:
     case Augmentation::kAutoContrast:
     case Augmentation::kEqualize:

@@ -55,6 +55,7 @@ enum class AugmentationSpace : std::uint8_t {
 struct Bins {
   AugmentationSpace space = AugmentationSpace::kStandard;
   int count = 10;  // 2 or more
+  TorchvisionVersion version = TorchvisionVersion::kV1;
 };
 // Does it move pixels?
 bool moves_pixels(Augmentation augmentation);

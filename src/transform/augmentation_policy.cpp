@@ -52,27 +52,30 @@ std::span<const SubPolicy> table_of(AutoAugmentPolicy policy) {
 
 }  // namespace
 
-void draw_auto_augment(AutoAugmentPolicy policy, Size image, base::Random& random, Augmentations& drawn) {
+void draw_auto_augment(AutoAugmentPolicy policy, Size image, base::Random& random, Augmentations& drawn,
+                       TorchvisionVersion version) {
   const std::span<const SubPolicy> table = table_of(policy);
   for (const PolicyStep& step : table[below(table.size(), random)].steps) {
     const bool does = draw_coin(step.probability, random);
     const bool negative = draw_coin(0.5, random);
     if (!does) continue;
-    const Bins bins{AugmentationSpace::kStandard, kAutoAugmentBins};
+    const Bins bins{AugmentationSpace::kStandard, kAutoAugmentBins, version};
     drawn.push_back({step.augmentation, amount_at(step.augmentation, bins, step.magnitude, negative, image)});
   }
 }
 
-void draw_rand_augment(int num_ops, int magnitude, int bins, Size image, base::Random& random, Augmentations& drawn) {
+void draw_rand_augment(int num_ops, int magnitude, int bins, Size image, base::Random& random, Augmentations& drawn,
+                       TorchvisionVersion version) {
   for (int i = 0; i < num_ops; ++i)
-    append(kChoices[below(std::size(kChoices), random)], {AugmentationSpace::kStandard, bins}, magnitude, image, random,
-           drawn);
+    append(kChoices[below(std::size(kChoices), random)], {AugmentationSpace::kStandard, bins, version}, magnitude,
+           image, random, drawn);
 }
 
-void draw_trivial_augment_wide(int bins, Size image, base::Random& random, Augmentations& drawn) {
+void draw_trivial_augment_wide(int bins, Size image, base::Random& random, Augmentations& drawn,
+                               TorchvisionVersion version) {
   const Augmentation chosen = kChoices[below(std::size(kChoices), random)];
   const int bin = static_cast<int>(below(static_cast<std::size_t>(bins), random));
-  append(chosen, {AugmentationSpace::kWide, bins}, bin, image, random, drawn);
+  append(chosen, {AugmentationSpace::kWide, bins, version}, bin, image, random, drawn);
 }
 
 void draw_aug_mix_chain(int severity, int depth, bool all_ops, Size image, base::Random& random, Augmentations& drawn) {

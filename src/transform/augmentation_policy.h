@@ -19,10 +19,13 @@ namespace feedline::transform {
 
 // Appends what is drawn for an image of this size, in the order in which it is to be done. Nothing is appended for
 // kIdentity, nor where a probability says no. Requires: room for `num_ops` or `depth`, two of AutoAugment.
-void draw_auto_augment(AutoAugmentPolicy policy, Size image, base::Random& random, Augmentations& drawn);
+void draw_auto_augment(AutoAugmentPolicy policy, Size image, base::Random& random, Augmentations& drawn,
+                       TorchvisionVersion version = TorchvisionVersion::kV1);
 // Requires: 0 <= magnitude < bins.
-void draw_rand_augment(int num_ops, int magnitude, int bins, Size image, base::Random& random, Augmentations& drawn);
-void draw_trivial_augment_wide(int bins, Size image, base::Random& random, Augmentations& drawn);
+void draw_rand_augment(int num_ops, int magnitude, int bins, Size image, base::Random& random, Augmentations& drawn,
+                       TorchvisionVersion version = TorchvisionVersion::kV1);
+void draw_trivial_augment_wide(int bins, Size image, base::Random& random, Augmentations& drawn,
+                               TorchvisionVersion version = TorchvisionVersion::kV1);
 
 // One chain of AugMix: `depth` augmentations of magnitudes below `severity`. all_ops: brightness, colour, contrast and
 // sharpness are among them.

@@ -68,6 +68,21 @@ TEST(AugmentationLevel, BinsAreTorchvisions) {
   EXPECT_EQ(amount_at(kPosterize, mix, 9, false, kImage), 0);
 }
 
+TEST(AugmentationLevel, V2HasThresholdsOfItsOwn) {
+  // the first value that is turned over: ceil(255.0 * torch.linspace(1, 0, 31)[i]) and ceil(torch.linspace(255, 0,
+  // 31)[i])
+  constexpr int kOfV2[] = {255, 247, 239, 230, 222, 213, 205, 196, 188, 179, 170, 162, 153, 145, 136, 128,
+                           120, 111, 103, 94,  86,  77,  69,  60,  52,  43,  35,  26,  18,  9,   0};
+  constexpr int kDiffering[] = {2, 4, 6, 8, 16, 18, 20, 22, 24, 26, 28};
+  for (int bin = 0; bin < 31; ++bin) {
+    const auto ceiling = [&](TorchvisionVersion version) {
+      return std::ceil(amount_at(kSolarize, {AugmentationSpace::kWide, 31, version}, bin, false, kImage));
+    };
+    EXPECT_EQ(ceiling(TorchvisionVersion::kV2), kOfV2[bin]) << bin;
+    EXPECT_EQ(ceiling(TorchvisionVersion::kV1), kOfV2[bin] - std::ranges::count(kDiffering, bin)) << bin;
+  }
+}
+
 TEST(AugmentationPolicy, TrivialAugmentDrawsEachOfFourteenOnceAndAnyBin) {
   const auto all =
       draws([](base::Random& random, Augmentations& drawn) { draw_trivial_augment_wide(31, kImage, random, drawn); });

@@ -202,17 +202,17 @@ class Drawer {
   }
   Result<void> operator()(const op::AutoAugment& o) {
     return augment_by(o, [&](base::Random& random, Augmentations& drawn) {
-      draw_auto_augment(o.policy, builder_.size(), random, drawn);
+      draw_auto_augment(o.policy, builder_.size(), random, drawn, o.version);
     });
   }
   Result<void> operator()(const op::RandAugment& o) {
     return augment_by(o, [&](base::Random& random, Augmentations& drawn) {
-      draw_rand_augment(o.num_ops, o.magnitude, o.num_magnitude_bins, builder_.size(), random, drawn);
+      draw_rand_augment(o.num_ops, o.magnitude, o.num_magnitude_bins, builder_.size(), random, drawn, o.version);
     });
   }
   Result<void> operator()(const op::TrivialAugmentWide& o) {
     return augment_by(o, [&](base::Random& random, Augmentations& drawn) {
-      draw_trivial_augment_wide(o.num_magnitude_bins, builder_.size(), random, drawn);
+      draw_trivial_augment_wide(o.num_magnitude_bins, builder_.size(), random, drawn, o.version);
     });
   }
   Result<void> operator()(const op::AugMix& o) {

@@ -177,16 +177,19 @@ std::string arguments(const op::RandomPhotometricDistort& o) {
          ", saturation=" + pair(o.saturation.low, o.saturation.high) + ", hue=" + pair(o.hue.low, o.hue.high) +
          ", p=" + number(o.p);
 }
+std::string version_of(TorchvisionVersion version) { return version == TorchvisionVersion::kV1 ? "" : ", version=v2"; }
 std::string arguments(const op::AutoAugment& o) {
   constexpr std::string_view kPolicies[] = {"imagenet", "cifar10", "svhn"};
-  return "policy=" + std::string(kPolicies[static_cast<std::size_t>(o.policy)]) + moved(o.interpolation, o.fill);
+  return "policy=" + std::string(kPolicies[static_cast<std::size_t>(o.policy)]) + moved(o.interpolation, o.fill) +
+         version_of(o.version);
 }
 std::string arguments(const op::RandAugment& o) {
   return "num_ops=" + number(o.num_ops) + ", magnitude=" + number(o.magnitude) +
-         ", num_magnitude_bins=" + number(o.num_magnitude_bins) + moved(o.interpolation, o.fill);
+         ", num_magnitude_bins=" + number(o.num_magnitude_bins) + moved(o.interpolation, o.fill) +
+         version_of(o.version);
 }
 std::string arguments(const op::TrivialAugmentWide& o) {
-  return "num_magnitude_bins=" + number(o.num_magnitude_bins) + moved(o.interpolation, o.fill);
+  return "num_magnitude_bins=" + number(o.num_magnitude_bins) + moved(o.interpolation, o.fill) + version_of(o.version);
 }
 std::string arguments(const op::AugMix& o) {
   return "severity=" + number(o.severity) + ", mixture_width=" + number(o.mixture_width) +

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from ..errors import ConfigError
 from . import arguments
@@ -67,6 +67,7 @@ class Augmentations(RandomOperations):
         interpolation: Any = "nearest",
         fill: int | Sequence[int] | None = None,
         *,
+        version: Literal["v1", "v2"] = "v1",
         fields: Fields = None,
     ) -> Self:
         """One of 25 learned pairs of changes (Cubuk et al., "AutoAugment", CVPR 2019, as torchvision has it).
@@ -75,11 +76,18 @@ class Augmentations(RandomOperations):
             policy: ``"imagenet"``, ``"cifar10"`` or ``"svhn"``, or torchvision's AutoAugmentPolicy.
             interpolation: ``"nearest"``, ``"bilinear"``, ``"bicubic"`` or ``"random"``, of what moves pixels.
             fill: 0 to 255, one value or (red, green, blue): what comes from outside the image; None is black.
+            version: ``"v2"`` has the thresholds of solarize that ``torchvision.transforms.v2`` has, of which some are a
+                millionth above those of ``torchvision.transforms``, ``"v1"``.
         """
         where = "auto_augment"
         word = arguments.choice(where, "policy", getattr(policy, "value", policy), ("imagenet", "cifar10", "svhn"))
         return self._with(
-            self._engine.auto_augment(arguments.field_names(where, fields), word, *_moved(where, interpolation, fill))
+            self._engine.auto_augment(
+                arguments.field_names(where, fields),
+                word,
+                *_moved(where, interpolation, fill),
+                _version(where, version),
+            )
         )
 
     def rand_augment(
@@ -90,6 +98,7 @@ class Augmentations(RandomOperations):
         interpolation: Any = "nearest",
         fill: int | Sequence[int] | None = None,
         *,
+        version: Literal["v1", "v2"] = "v1",
         fields: Fields = None,
     ) -> Self:
         """``num_ops`` changes of one magnitude (Cubuk et al., "RandAugment", 2020, as torchvision has it).
@@ -98,7 +107,7 @@ class Augmentations(RandomOperations):
             num_ops: how many, one after the other; at most 64.
             magnitude: which of the bins, from 0.
             num_magnitude_bins: how many bins there are, 2 or more.
-            interpolation, fill: as for :meth:`auto_augment`.
+            interpolation, fill, version: as for :meth:`auto_augment`.
         """
         where = "rand_augment"
         return self._with(
@@ -108,6 +117,7 @@ class Augmentations(RandomOperations):
                 arguments.integer(where, "magnitude", magnitude),
                 arguments.integer(where, "num_magnitude_bins", num_magnitude_bins),
                 *_moved(where, interpolation, fill),
+                _version(where, version),
             )
         )
 
@@ -117,13 +127,14 @@ class Augmentations(RandomOperations):
         interpolation: Any = "nearest",
         fill: int | Sequence[int] | None = None,
         *,
+        version: Literal["v1", "v2"] = "v1",
         fields: Fields = None,
     ) -> Self:
         """One change of any magnitude (Mueller and Hutter, "TrivialAugment", ICCV 2021, as torchvision has it).
 
         Args:
             num_magnitude_bins: how many bins there are, 2 or more.
-            interpolation, fill: as for :meth:`auto_augment`.
+            interpolation, fill, version: as for :meth:`auto_augment`.
         """
         where = "trivial_augment_wide"
         return self._with(
@@ -131,6 +142,7 @@ class Augmentations(RandomOperations):
                 arguments.field_names(where, fields),
                 arguments.integer(where, "num_magnitude_bins", num_magnitude_bins),
                 *_moved(where, interpolation, fill),
+                _version(where, version),
             )
         )
 
@@ -206,6 +218,10 @@ class Augmentations(RandomOperations):
 
 def _with_probability(where: str, fields: Fields, p: float) -> tuple[list[str], float]:
     return arguments.field_names(where, fields), arguments.real(where, "p", p)
+
+
+def _version(where: str, version: str) -> str:
+    return arguments.choice(where, "version", version, ("v1", "v2"))
 
 
 def _moved(where: str, interpolation: Any, fill: Any) -> tuple[str, tuple[int, int, int]]:

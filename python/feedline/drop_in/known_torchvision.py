@@ -9,11 +9,10 @@ that the engine does not have makes the transform unknown, in the engine's own w
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -245,46 +244,31 @@ def _auto_augment(chain: Chain, t: Any) -> Any:
     policies = t.policies if is_v1(t) else t._policies
     if policies != t._get_policies(t.policy):
         raise ConfigError("AutoAugment has policies of your own")
-    steps = [step for pair in policies for step in pair]
-    _check_space(t, [bin_ for name, _, bin_ in steps if name == "Solarize"], _POLICY_BINS)
-    return chain.dataset.auto_augment(t.policy, t.interpolation, v2_fill(chain, t))
+    version = _version(t, _POLICY_BINS)
+    return chain.dataset.auto_augment(t.policy, t.interpolation, v2_fill(chain, t), version=version)
 
 
 def _rand_augment(chain: Chain, t: Any) -> Any:
-    _check_space(t, [t.magnitude], t.num_magnitude_bins)
-    return chain.dataset.rand_augment(t.num_ops, t.magnitude, t.num_magnitude_bins, t.interpolation, v2_fill(chain, t))
+    bins, fill, version = t.num_magnitude_bins, v2_fill(chain, t), _version(t, t.num_magnitude_bins)
+    return chain.dataset.rand_augment(t.num_ops, t.magnitude, bins, t.interpolation, fill, version=version)
 
 
 def _trivial_augment_wide(chain: Chain, t: Any) -> Any:
-    _check_space(t, range(t.num_magnitude_bins), t.num_magnitude_bins)
-    return chain.dataset.trivial_augment_wide(t.num_magnitude_bins, t.interpolation, v2_fill(chain, t))
+    bins, version = t.num_magnitude_bins, _version(t, t.num_magnitude_bins)
+    return chain.dataset.trivial_augment_wide(bins, t.interpolation, v2_fill(chain, t), version=version)
 
 
-def _check_space(t: Any, used: Any, bins: int) -> None:
-    """v2 has v1's magnitudes but for solarize, whose thresholds it computes from 1 in single precision, and posterize.
-
-    A threshold that is whole in v1 may be a millionth more in v2: then one value of 256 stays as it is. The same with
-    the order of rounding and subtracting bits. Where none of the magnitudes in use differs, neither do the pixels.
-    """
+def _version(t: Any, bins: int) -> Literal["v1", "v2"]:
+    """Whose magnitudes the engine is to take. v2's solarize and posterize are compared with what the engine has."""
     if is_v1(t) or bins < 2:
-        return
+        return "v1"
     space = type(t)._AUGMENTATION_SPACE
-    ours = _v1_space(space, bins)
-    for name, wanted in ours.items():
-        theirs = space[name][0](bins, 1, 1)
-        scale = 255.0 if name == "Solarize" else 1.0
-        if any(math.ceil(scale * float(theirs[i])) != math.ceil(float(wanted[i])) for i in used):
-            raise ConfigError(
-                f"v2.{type(t).__name__} has other thresholds of {name.lower()} than transforms.{type(t).__name__}, "
-                "which is an operation of the engine"
-            )
-
-
-def _v1_space(space: Any, bins: int) -> dict[str, torch.Tensor]:
-    """Of v1, for the class whose v2 space that is: TrivialAugmentWide takes away more bits than the others."""
-    fewest = int(space["Posterize"][0](bins, 1, 1)[-1])
-    steps = (torch.arange(bins) / ((bins - 1) / (8 - fewest))).round().int()
-    return {"Solarize": torch.linspace(255.0, 0.0, bins), "Posterize": 8 - steps}
+    solarize, posterize = (space[name][0](bins, 1, 1) for name in ("Solarize", "Posterize"))
+    fewest = 2 if type(t).__name__ == "TrivialAugmentWide" else 4
+    bits = 8 - (torch.arange(bins) / ((bins - 1) / (8 - fewest))).round().int()
+    if not torch.equal(solarize, torch.linspace(1.0, 0.0, bins)) or not torch.equal(posterize, bits):
+        raise ConfigError(f"v2.{type(t).__name__} of this torchvision has magnitudes that the engine does not have")
+    return "v2"
 
 
 # -- to tensors
