@@ -43,7 +43,8 @@ inline void check_table(ColumnTable& table, const storage::Reader& reader) {
     bool is_whole = true;
     for (std::size_t slot = 0; slot < choices->size(); ++slot) {
       const auto cell = read_cell(table, shared, row, slot, record, record.more[slot]);
-      is_whole = cell && make_field((*choices)[slot], *cell, fields[slot]) && is_whole;
+      is_whole =
+          cell && make_field((*choices)[slot], *cell, record.most_bytes, record.more[slot], fields[slot]) && is_whole;
       if (!cell) continue;
       for (const std::byte byte : cell->bytes) sum ^= std::to_integer<std::uint8_t>(byte);
       if (fields[slot].array) FEEDLINE_CHECK(fields[slot].array->bytes() == fields[slot].bytes.size());

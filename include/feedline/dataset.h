@@ -101,6 +101,23 @@ struct FieldRole {
   bool clamps = true;                       // likewise: op::Boxes has both
 };
 
+// A column, member, feature or key that the source has and that no field is of.
+struct UnopenedColumn {
+  std::string name;    // as the source has it: "caption"
+  std::string holds;   // "text", "list of float32"; empty: not known
+  std::string reason;  // why: "not a default field"
+  std::string spec;    // what opens it in OpenOptions::fields, "caption:text"; empty: nothing does
+  friend bool operator==(const UnopenedColumn&, const UnopenedColumn&) = default;
+};
+
+// A field whose column stands for more than its plain values.
+struct FieldRemark {
+  std::string field;
+  std::string unit;  // of times: "us"; empty: it has none
+  std::string text;  // "int64, timestamp[us, tz=UTC]"
+  friend bool operator==(const FieldRemark&, const FieldRemark&) = default;
+};
+
 struct DecodeLimit {
   std::uint64_t images = 0;
   std::uint64_t encoded_bytes = 0;
@@ -128,6 +145,8 @@ class Dataset {
   const std::string& source() const;
   std::string format() const;                       // as OpenOptions::format says it
   const std::vector<std::string>& classes() const;  // label -> name; empty where unknown
+  std::vector<UnopenedColumn> unopened() const;     // in the source's order
+  std::vector<FieldRemark> remarks() const;
   const std::vector<Operation>& operations() const;
 
   // Appends an operation. Arguments are checked by check(), schema(), loader() and sample(), before any read.

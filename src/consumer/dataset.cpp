@@ -89,6 +89,8 @@ std::uint64_t Dataset::size() const { return impl_->source.size(); }
 const std::string& Dataset::source() const { return impl_->source.name(); }
 std::string Dataset::format() const { return std::string(impl_->source.format_name()); }
 const std::vector<std::string>& Dataset::classes() const { return impl_->source.classes(); }
+std::vector<UnopenedColumn> Dataset::unopened() const { return impl_->source.unopened(); }
+std::vector<FieldRemark> Dataset::remarks() const { return impl_->source.remarks(); }
 const std::vector<Operation>& Dataset::operations() const { return impl_->operations; }
 std::vector<std::uint64_t> Dataset::shard_ends() const { return impl_->source.shard_ends(); }
 std::uint64_t Dataset::fingerprint() const { return impl_->source.fingerprint(); }

@@ -22,6 +22,14 @@ std::string name_of(Severity severity) {
 
 }  // namespace
 
+Finding to_finding(const UnopenedColumn& column, const std::string& source) {
+  std::string text = "the column '" + column.name + "'";
+  if (!column.holds.empty()) text += " (" + column.holds + ")";
+  text += " is not read: " + column.reason;
+  if (!column.spec.empty()) text += "; fields= opens it, as '" + column.spec + "'";
+  return {"unread_column", Severity::kNote, source, "", {}, std::move(text)};
+}
+
 Error to_error(const Finding& finding) {
   Error error = data_error(finding.text, "format").error();
   error.where.shard = finding.shard;

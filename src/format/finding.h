@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "feedline/dataset.h"
 #include "feedline/error.h"
 #include "feedline/inspection.h"
 
@@ -31,6 +32,8 @@ struct Finding {
   std::string text;                     // one sentence: what, and what to do
 };
 
+// A note that a column of `source` is not read.
+Finding to_finding(const UnopenedColumn& column, const std::string& source);
 // kData with the finding's place.
 Error to_error(const Finding& finding);
 

@@ -37,6 +37,19 @@ std::uint64_t RowFormat::longest(std::size_t field) const {
   return shape.dims() == 0 ? 1 : static_cast<std::uint64_t>(shape[0]);
 }
 
+std::string names_of(const std::vector<UnopenedColumn>& columns) {
+  constexpr std::size_t kShown = 20;
+  std::string text;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (i == kShown) return text + " and " + std::to_string(columns.size() - kShown) + " more";
+    const UnopenedColumn& column = columns[i];
+    const bool is_both = !column.holds.empty() && !column.reason.empty();
+    text.append(text.empty() ? "" : ", ").append(column.name);
+    text.append(" (").append(column.holds).append(is_both ? ": " : "").append(column.reason).append(")");
+  }
+  return text;
+}
+
 std::shared_ptr<const RecordFormat> records_of(std::shared_ptr<const Format> format) {
   return std::dynamic_pointer_cast<const RecordFormat>(std::move(format));
 }

@@ -31,6 +31,12 @@ class JoinedFormat : public Kind {
   const std::vector<FieldDescription>& fields() const final { return fields_; }
   const std::vector<std::string>& classes() const final { return classes_; }
   std::uint64_t grain() const final { return grain_; }
+  std::vector<UnopenedColumn> unopened() const final {
+    return of_all([](const Kind& part) { return part.unopened(); });
+  }
+  std::vector<FieldRemark> remarks() const final {
+    return of_all([](const Kind& part) { return part.remarks(); });
+  }
   Where where(std::uint64_t index) const final {
     const std::uint64_t record = index;
     const Kind& part = part_of(index);
@@ -83,6 +89,16 @@ class JoinedFormat : public Kind {
   }
 
  private:
+  // Each once.
+  template <typename List>
+  auto of_all(List&& list) const {
+    auto all = list(*parts_.front());
+    for (const auto& part : parts_)
+      for (auto& one : list(*part))
+        if (std::ranges::find(all, one) == all.end()) all.push_back(std::move(one));
+    return all;
+  }
+
   Parts parts_;
   std::vector<FieldDescription> fields_;
   std::vector<std::uint64_t> ends_;   // samples of the parts up to and with this one

@@ -21,6 +21,8 @@ class SubsetFormat : public Kind {
   const std::vector<FieldDescription>& fields() const final { return whole_->fields(); }
   const std::vector<std::string>& classes() const final { return whole_->classes(); }
   std::uint64_t grain() const final { return whole_->grain(); }
+  std::vector<UnopenedColumn> unopened() const final { return whole_->unopened(); }
+  std::vector<FieldRemark> remarks() const final { return whole_->remarks(); }
   std::string summary() const final {
     const std::string text = whole_->summary();
     return "a subset of " + std::to_string(whole_->size()) + " samples" + (text.empty() ? "" : "\n" + text);

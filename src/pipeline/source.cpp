@@ -130,9 +130,14 @@ std::uint64_t Source::size() const { return format_->size(); }
 std::string_view Source::format_name() const { return format_->name(); }
 const std::vector<std::string>& Source::classes() const { return format_->classes(); }
 std::vector<std::uint64_t> Source::shard_ends() const { return format_->shard_ends(); }
+std::vector<UnopenedColumn> Source::unopened() const { return format_->unopened(); }
+std::vector<FieldRemark> Source::remarks() const { return format_->remarks(); }
 std::string Source::summary() const {
   std::string text = format_->summary();
-  for (const std::string& note : notes_) text += (text.empty() ? "" : "\n") + note;
+  const auto add = [&text](const std::string& line) { text += (text.empty() ? "" : "\n") + line; };
+  for (const FieldRemark& remark : remarks()) add("field '" + remark.field + "': " + remark.text);
+  if (const auto left = unopened(); !left.empty()) add("not opened: " + format::names_of(left));
+  for (const std::string& note : notes_) add(note);
   return text;
 }
 std::string Source::key(std::uint64_t sample) const {

@@ -49,6 +49,8 @@ class Source {
   std::string_view format_name() const;
   const std::vector<std::string>& classes() const;
   std::vector<std::uint64_t> shard_ends() const;
+  std::vector<UnopenedColumn> unopened() const;
+  std::vector<FieldRemark> remarks() const;
   std::string summary() const;
   std::string key(std::uint64_t sample) const;
   // Of the samples and, in a mixture, of their weights.

@@ -77,6 +77,7 @@ class Dealer {
       case ArrowLayout::kBinary:
       case ArrowLayout::kLargeBinary:
       case ArrowLayout::kListView:
+      case ArrowLayout::kLargeListView:
         return 3;
       case ArrowLayout::kBinaryView: {
         if (next_variadic_ >= variadic_.size) return damaged(message_, "lacks the number of a column's buffers");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/arrow/arrow_chunk.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
@@ -23,11 +24,14 @@ std::uint64_t number(std::span<const std::byte> bytes, std::uint64_t i, std::uin
   return value;
 }
 
-bool is_list(ArrowLayout layout) {
-  return layout == ArrowLayout::kList || layout == ArrowLayout::kLargeList || layout == ArrowLayout::kFixedList;
+bool is_wide(ArrowLayout layout) {
+  return layout == ArrowLayout::kLargeList || layout == ArrowLayout::kLargeBinary ||
+         layout == ArrowLayout::kLargeListView;
 }
 
-bool is_wide(ArrowLayout layout) { return layout == ArrowLayout::kLargeList || layout == ArrowLayout::kLargeBinary; }
+bool is_list_view(ArrowLayout layout) {
+  return layout == ArrowLayout::kListView || layout == ArrowLayout::kLargeListView;
+}
 
 }  // namespace
 
@@ -51,34 +55,58 @@ struct ArrowChunk::Loader {
     return made;
   }
 
+  // Of the rows, or of the elements of the lists around them.
   Result<void> add_mask(const ArrowArray& array) {
     FEEDLINE_TRY(Mask made, mask(array));
-    if (!made.empty()) chunk.masks_.push_back(std::move(made));
+    if (!made.empty()) (chunk.levels_.empty() ? chunk.masks_ : chunk.levels_.back().inner).push_back(std::move(made));
     return {};
   }
 
-  Result<std::vector<std::byte>> offsets(const ArrowArray& array, std::uint64_t width) const {
-    FEEDLINE_TRY(auto made, read_arrow_buffer(reader, array.buffers[1], codec));
-    if (array.length > 0 && made.size() / width < array.length + 1)
-      return damaged(array.buffers[1], "there are fewer offsets than values");
+  // `count` numbers of `width` bytes.
+  Result<std::vector<std::byte>> numbers(const ArrowBuffer& buffer, std::uint64_t count, std::uint64_t width) const {
+    FEEDLINE_TRY(auto made, read_arrow_buffer(reader, buffer, codec));
+    if (made.size() / width < count) return damaged(buffer, "there are fewer offsets than values");
     return made;
   }
 
-  // Gives the array of what is in the list.
+  Result<std::vector<std::byte>> offsets(const ArrowArray& array, std::uint64_t width) const {
+    return numbers(array.buffers[1], array.length == 0 ? 0 : array.length + 1, width);
+  }
+
+  // Returns the array of the list's elements.
   Result<const ArrowArray*> add_list(const ArrowArray& array) {
     const ArrowArray& child = array.children.front();
-    Level level{.length = array.length};
-    if (array.field->layout == ArrowLayout::kFixedList) {
+    const ArrowLayout layout = array.field->layout;
+    Level level{.length = array.length, .inner_length = child.length};
+    if (layout == ArrowLayout::kFixedList) {
       level.size = array.field->list_size;
       if (level.size > 0 && array.length > child.length / level.size)
         return damaged(array.buffers.front(), "lists have more elements than there are");
     } else {
-      level.offset_bytes = is_wide(array.field->layout) ? 8 : 4;
+      level.offset_bytes = is_wide(layout) ? 8 : 4;
+      level.is_view = is_list_view(layout);
+    }
+    if (level.is_view) {
+      FEEDLINE_TRY(level.offsets, numbers(array.buffers[1], array.length, level.offset_bytes));
+      FEEDLINE_TRY(level.sizes, numbers(array.buffers[2], array.length, level.offset_bytes));
+    } else if (level.offset_bytes > 0) {
       FEEDLINE_TRY(level.offsets, offsets(array, level.offset_bytes));
     }
-    FEEDLINE_TRY(level.inner, mask(child));
     chunk.levels_.push_back(std::move(level));
     return &child;
+  }
+
+  Result<void> add_views(const ArrowArray& array, bool whole) {
+    chunk.is_view_ = true;
+    chunk.data_ = array.buffers[1];
+    chunk.codec_ = codec;
+    chunk.length_ = array.length;
+    FEEDLINE_TRY(chunk.held_, numbers(array.buffers[1], array.length, View::kBytes));
+    chunk.buffers_.assign(array.buffers.begin() + 2, array.buffers.end());
+    for (std::size_t i = 0; whole && i < chunk.buffers_.size(); ++i) {
+      FEEDLINE_TRY(chunk.held_buffers_.emplace_back(), read_arrow_buffer(reader, chunk.buffers_[i], codec));
+    }
+    return {};
   }
 
   Result<void> add_binary(const ArrowArray& array, bool whole) {
@@ -124,12 +152,17 @@ struct ArrowChunk::Loader {
   Result<void> load(const ArrowArray& top, std::span<const std::size_t> path, bool whole) {
     const ArrowArray* at = &top;
     chunk.rows_ = top.length;
-    for (const std::size_t child : path) {
+    for (const std::size_t step : path) {
       FEEDLINE_CHECK_OK(add_mask(*at));
-      at = &at->children[child];
-      if (at->length < chunk.rows_)
+      if (is_list(at->field->layout)) {
+        FEEDLINE_TRY(at, add_list(*at));
+        continue;
+      }
+      const std::uint64_t length = at->length;
+      at = &at->children[step];
+      if (at->length < length)
         return damaged(chunk.data_, "a member of a struct has " + std::to_string(at->length) + " values for " +
-                                        std::to_string(chunk.rows_) + " rows");
+                                        std::to_string(length) + " structs");
     }
     FEEDLINE_CHECK_OK(add_mask(*at));
     if (at->field->dictionary) {
@@ -140,6 +173,7 @@ struct ArrowChunk::Loader {
     }
     while (is_list(at->field->layout)) {
       FEEDLINE_TRY(at, add_list(*at));
+      FEEDLINE_CHECK_OK(add_mask(*at));
     }
     switch (at->field->layout) {
       case ArrowLayout::kNothing:
@@ -147,6 +181,8 @@ struct ArrowChunk::Loader {
       case ArrowLayout::kBinary:
       case ArrowLayout::kLargeBinary:
         return add_binary(*at, whole);
+      case ArrowLayout::kBinaryView:
+        return add_views(*at, whole);
       case ArrowLayout::kFixed:
         return add_values(*at, whole);
       default:
@@ -171,24 +207,31 @@ void ArrowChunk::add_ranges(const ArrowArray& array, std::span<const std::size_t
       ranges.push_back({of.buffers[buffer].offset, of.buffers[buffer].bytes});
   };
   const ArrowArray* at = &array;
+  bool is_inside = false;
+  const auto enter_list = [&] {
+    if (at->field->layout != ArrowLayout::kFixedList) add(*at, 1);
+    if (is_list_view(at->field->layout)) add(*at, 2);
+    at = &at->children.front();
+    is_inside = true;
+  };
   const auto add_mask = [&] {
     if (at->nulls > 0) add(*at, 0);
   };
-  for (const std::size_t child : path) {
+  for (const std::size_t step : path) {
     add_mask();
-    at = &at->children[child];
+    if (is_list(at->field->layout))
+      enter_list();
+    else
+      at = &at->children[step];
   }
   add_mask();
   if (at->field->dictionary) return add(*at, 1);
-  bool is_inside = false;
-  for (; is_list(at->field->layout); is_inside = true) {
-    if (at->field->layout != ArrowLayout::kFixedList) add(*at, 1);
-    at = &at->children.front();
+  while (is_list(at->field->layout)) {
+    enter_list();
     add_mask();
   }
-  const bool is_binary = at->field->layout == ArrowLayout::kBinary || at->field->layout == ArrowLayout::kLargeBinary;
   const bool is_number = at->field->layout == ArrowLayout::kFixed && at->field->dtype.has_value() && !is_inside;
-  if (is_binary || is_number) add(*at, 1);
+  if (is_binary(at->field->layout) || is_number) add(*at, 1);
 }
 
 std::unexpected<Error> ArrowChunk::damaged(const std::string& how) const {
@@ -205,6 +248,13 @@ bool ArrowChunk::is_null(std::uint64_t row) const {
 
 Result<ArrowChunk::Range> ArrowChunk::range_of(const Level& level, std::uint64_t list) const {
   if (level.offset_bytes == 0) return Range{list * level.size, (list + 1) * level.size};
+  if (level.is_view) {
+    const std::uint64_t begin = number(level.offsets, list, level.offset_bytes);
+    const std::uint64_t size = number(level.sizes, list, level.offset_bytes);
+    if (begin > level.inner_length || size > level.inner_length - begin)
+      return damaged("a list is outside of its elements: the file is damaged there");
+    return Range{begin, begin + size};
+  }
   const Range range{number(level.offsets, list, level.offset_bytes),
                     number(level.offsets, list + 1, level.offset_bytes)};
   if (range.begin > range.end) return damaged("its offsets are not in order: the file is damaged there");
@@ -231,13 +281,17 @@ Result<CellPlace> ArrowChunk::place_list(std::uint64_t row) const {
       if (next.end - next.begin != first.end - first.begin)
         return damaged("its inner lists have " + std::to_string(first.end - first.begin) + " and " +
                        std::to_string(next.end - next.begin) + " elements, which are no rows of one array");
+      if (next.begin != next.end && next.begin != all.end)
+        return damaged("its inner lists are not stored one after the other, which this version does not read");
       all.end = next.end;
     }
     extents[i] = static_cast<std::int64_t>(first.end - first.begin);
     const std::uint64_t below = i + 1 < levels_.size() ? levels_[i + 1].length : length_;
-    if (all.end > below) return damaged("its offsets point behind its values: the file is damaged there");
-    for (std::uint64_t element = all.begin; !level.inner.empty() && element < all.end; ++element)
-      if (!bit(level.inner, element)) return damaged("a value inside of it is null, which arrays cannot have");
+    if (all.end > std::min(below, level.inner_length))
+      return damaged("its offsets point behind its values: the file is damaged there");
+    for (const Mask& mask : level.inner)
+      for (std::uint64_t element = all.begin; element < all.end; ++element)
+        if (!bit(mask, element)) return damaged("a value inside of it is null, which arrays cannot have");
     range = all;
   }
   for (std::size_t i = levels_.size(); i-- > 0;) shape = shape.with_front(extents[i]);
@@ -260,9 +314,49 @@ CellPlace ArrowChunk::bytes_at(std::uint64_t begin, std::uint64_t end) const {
   return {.in = CellPlace::In::kFile, .offset = data_.offset + begin, .bytes = end - begin};
 }
 
+ArrowChunk::View ArrowChunk::view_at(std::uint64_t row) const {
+  const std::byte* const at = held_.data() + row * View::kBytes;
+  View view;
+  std::memcpy(&view.bytes, at, sizeof view.bytes);
+  std::memcpy(&view.buffer, at + View::kBufferAt, sizeof view.buffer);
+  std::memcpy(&view.offset, at + View::kOffsetAt, sizeof view.offset);
+  return view;
+}
+
+const ArrowBuffer& ArrowChunk::buffer_of(std::uint64_t row) const {
+  return is_view_ ? buffers_[static_cast<std::size_t>(view_at(row).buffer)] : data_;
+}
+
+Result<CellPlace> ArrowChunk::place_view(std::uint64_t row) const {
+  const View view = view_at(row);
+  if (view.bytes < 0) return damaged("a view has a negative size: the file is damaged there");
+  const auto bytes = static_cast<std::uint64_t>(view.bytes);
+  if (bytes <= View::kFewBytes)
+    return CellPlace{.in = CellPlace::In::kMemory,
+                     .held = std::span(held_).subspan(row * View::kBytes + View::kFewAt, bytes)};
+  if (view.buffer < 0 || std::cmp_greater_equal(view.buffer, buffers_.size()) || view.offset < 0)
+    return damaged("a view points into buffer " + std::to_string(view.buffer) + " of " +
+                   std::to_string(buffers_.size()) + " at byte " + std::to_string(view.offset) +
+                   ": the file is damaged there");
+  const auto number = static_cast<std::size_t>(view.buffer);
+  const auto offset = static_cast<std::uint64_t>(view.offset);
+  const bool is_held = !held_buffers_.empty();
+  // the plain size of a compressed buffer is known once it is decompressed, and compared then
+  const std::uint64_t size = is_held                       ? held_buffers_[number].size()
+                             : codec_ == ArrowCodec::kNone ? buffers_[number].bytes
+                                                           : kUnknown;
+  if (offset > size || bytes > size - offset)
+    return damaged("a view points behind the end of its buffer: the file is damaged there");
+  if (is_held)
+    return CellPlace{.in = CellPlace::In::kMemory, .held = std::span(held_buffers_[number]).subspan(offset, bytes)};
+  if (codec_ != ArrowCodec::kNone) return CellPlace{.in = CellPlace::In::kPacked, .offset = offset, .bytes = bytes};
+  return CellPlace{.in = CellPlace::In::kFile, .offset = buffers_[number].offset + offset, .bytes = bytes};
+}
+
 Result<CellPlace> ArrowChunk::place(std::uint64_t row) const {
   FEEDLINE_CHECK(row < rows_);
   if (is_null(row)) return CellPlace{};
+  if (is_view_) return place_view(row);
   if (values_) return place_encoded(row);
   if (levels_.empty()) return bytes_at(row * width_, (row + 1) * width_);
   if (!is_binary_) return place_list(row);

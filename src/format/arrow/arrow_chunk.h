@@ -18,8 +18,8 @@ namespace feedline::format {
 // Immutable once loaded; any thread may read.
 class ArrowChunk {
  public:
-  // Requires: `array` is that of the column's topmost field, `path` as ArrowColumn has it without the first. With
-  // `whole` the values are brought into memory, whatever they are. `values`: of an encoded column.
+  // Requires: `array` is that of the column's topmost field, `path` as ArrowColumn has it without the first. `whole`
+  // reads all values into memory, of any type. `values`: of an encoded column.
   static Result<ArrowChunk> load(const storage::Reader& reader, const ArrowArray& array,
                                  std::span<const std::size_t> path, ArrowCodec codec, bool whole,
                                  std::shared_ptr<const ArrowChunk> values);
@@ -31,8 +31,10 @@ class ArrowChunk {
   bool has_nulls() const { return !masks_.empty() || values_ || is_nothing_; }
   // Requires: row < rows(). kData: the offsets make no sense, or something inside of lists is null.
   Result<CellPlace> place(std::uint64_t row) const;
-  // Where its values are: of a compressed batch the buffer that they are in.
+  // The buffer that its values are in, or their views.
   const ArrowBuffer& data() const { return data_; }
+  // The buffer that a row's value is in. Requires: place() has one for the row that is not in memory.
+  const ArrowBuffer& buffer_of(std::uint64_t row) const;
   ArrowCodec codec() const { return codec_; }
 
  private:
@@ -41,10 +43,18 @@ class ArrowChunk {
   // A list around values.
   struct Level {
     std::vector<std::byte> offsets = {};  // none: each has `size`
-    std::uint64_t offset_bytes = 0;       // of one
+    std::vector<std::byte> sizes = {};    // of views, which have one for each offset
+    std::uint64_t offset_bytes = 0;       // of one; of a size, too
+    bool is_view = false;
     std::uint64_t size = 0;
-    std::uint64_t length = 0;  // lists
-    Mask inner = {};           // of what is in them
+    std::uint64_t length = 0;        // lists
+    std::uint64_t inner_length = 0;  // elements of all of them
+    std::vector<Mask> inner = {};    // of the elements: of the structs there, and of what is in these
+  };
+  // Of one value: its size, then its bytes if they are few, else its first ones, a buffer and an offset.
+  struct View {
+    static constexpr std::uint64_t kBytes = 16, kFewBytes = 12, kFewAt = 4, kBufferAt = 8, kOffsetAt = 12;
+    std::int32_t bytes = 0, buffer = 0, offset = 0;
   };
   struct Range {
     std::uint64_t begin = 0, end = 0;
@@ -55,6 +65,8 @@ class ArrowChunk {
   Result<Range> range_of(const Level& level, std::uint64_t list) const;
   Result<CellPlace> place_list(std::uint64_t row) const;
   Result<CellPlace> place_encoded(std::uint64_t row) const;
+  View view_at(std::uint64_t row) const;
+  Result<CellPlace> place_view(std::uint64_t row) const;
   CellPlace bytes_at(std::uint64_t begin, std::uint64_t end) const;
   std::unexpected<Error> damaged(const std::string& how) const;
 
@@ -69,6 +81,10 @@ class ArrowChunk {
   ArrowCodec codec_ = ArrowCodec::kNone;
   bool is_held_ = false;
   std::vector<std::byte> held_;  // the values, or indices of encoded ones
+  // Of views, which are in held_: the buffers that they point into, and their bytes if all values are in memory.
+  bool is_view_ = false;
+  std::vector<ArrowBuffer> buffers_;
+  std::vector<std::vector<std::byte>> held_buffers_;
   bool is_signed_index_ = true;
   std::shared_ptr<const ArrowChunk> values_;
 };

@@ -17,21 +17,24 @@ namespace feedline::format {
 
 // How the values of a field lie in buffers.
 enum class ArrowLayout : std::uint8_t {
-  kNothing,      // no buffers
-  kFixed,        // validity, values of `bits` bits
-  kBinary,       // validity, offsets of 4 bytes, bytes
-  kLargeBinary,  // validity, offsets of 8 bytes, bytes
-  kList,         // validity, offsets of 4 bytes; one child
-  kLargeList,    // validity, offsets of 8 bytes; one child
-  kFixedList,    // validity; one child, `list_size` of it for each
-  kStruct,       // validity; children
-  // what no column is made of, but lies between others
+  kNothing,        // no buffers
+  kFixed,          // validity, values of `bits` bits
+  kBinary,         // validity, offsets of 4 bytes, bytes
+  kLargeBinary,    // validity, offsets of 8 bytes, bytes
+  kList,           // validity, offsets of 4 bytes; one child
+  kLargeList,      // validity, offsets of 8 bytes; one child
+  kFixedList,      // validity; one child, `list_size` of it for each
+  kListView,       // validity, offsets and sizes of 4 bytes; one child
+  kLargeListView,  // validity, offsets and sizes of 8 bytes; one child
+  kBinaryView,     // validity, views of 16 bytes, and as many buffers of bytes as the record batch says
+  kStruct,         // validity; children
+  // no column is made of these, but their buffers are between those of others
   kSparseUnion,  // types; children
   kDenseUnion,   // types, offsets; children
-  kListView,     // validity, offsets, sizes; one child
-  kBinaryView,   // validity, views, and as many as a record batch says
   kRunEnds,      // no buffers; two children
 };
+bool is_list(ArrowLayout layout);
+bool is_binary(ArrowLayout layout);
 
 struct ArrowField {
   std::string name;
@@ -39,7 +42,11 @@ struct ArrowField {
   std::uint64_t bits = 0;
   std::optional<DType> dtype = {};  // of kFixed, where it is a number that an array may have
   bool is_text = false;
-  bool is_known = true;  // false: a decimal, an interval and so on
+  bool is_known = true;         // false: a decimal, an interval and so on
+  std::string unit = {};        // of times
+  std::string meaning = {};     // as ColumnType has it
+  std::string extension = {};   // the name of its extension type, which is stored as this type
+  std::string parameters = {};  // of that type, as it serializes them
   std::uint64_t list_size = 0;
   std::string shown = {};                       // "list of float"
   std::optional<std::int64_t> dictionary = {};  // the id of its values, of which it has indices
@@ -48,7 +55,8 @@ struct ArrowField {
   std::vector<ArrowField> children = {};
 };
 
-// Where a column's values are: the field at the top, then a child of each struct.
+// Where a column's values are: the field at the top, then a child of each struct, and the one child of each list that
+// structs are in.
 struct ArrowColumn {
   ColumnType type;
   std::vector<std::size_t> path;
@@ -61,6 +69,9 @@ struct ArrowSchema {
   // The field of a column.
   const ArrowField& field_of(const ArrowColumn& column) const;
 };
+
+// The columns that a field makes, which is the `number`-th at the top.
+void add_columns(const ArrowField& field, std::size_t number, std::vector<ArrowColumn>& columns);
 
 // Of a Schema table. kData: it does not fit into its bytes, or is nested too deeply; kConfig: of another byte order, or
 // of types that this version does not know the layout of.

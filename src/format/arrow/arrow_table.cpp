@@ -103,23 +103,25 @@ Result<TableCell> ArrowTable::unpack(const storage::Reader& reader, std::uint64_
   const Place at = place_of(row);
   const ArrowChunk& chunk = slots_[slot][at.batch];
   FEEDLINE_TRY(const CellPlace place, chunk.place(at.row));
+  const ArrowBuffer& data = chunk.buffer_of(at.row);
   const auto make = [&]() -> Result<BlockCache::Block> {
-    FEEDLINE_TRY(auto bytes, read_arrow_buffer(reader, chunk.data(), chunk.codec()));
+    FEEDLINE_TRY(auto bytes, read_arrow_buffer(reader, data, chunk.codec()));
     const std::uint64_t size = bytes.size();
     return BlockCache::Block{std::make_shared<const std::vector<std::byte>>(std::move(bytes)), size};
   };
-  FEEDLINE_TRY(pin, cache_->get({this, chunk.data().offset}, make));
+  FEEDLINE_TRY(pin, cache_->get({this, data.offset}, make));
   const auto& bytes = *static_cast<const std::vector<std::byte>*>(pin.get());
   if (place.offset > bytes.size() || place.bytes > bytes.size() - place.offset) {
     auto error = data_error("its offsets point behind its bytes: the file is damaged there", "format");
-    error.error().where.offset = chunk.data().offset;
+    error.error().where.offset = data.offset;
     return error;
   }
   return TableCell{false, std::span(bytes).subspan(place.offset, place.bytes), place.shape};
 }
 
 bool ArrowTable::find_blocks(std::uint64_t row, std::size_t slot, std::vector<FileRange>& blocks) const {
-  const ArrowBuffer& data = slots_[slot][place_of(row).batch].data();
+  const Place at = place_of(row);
+  const ArrowBuffer& data = slots_[slot][at.batch].buffer_of(at.row);
   blocks.push_back({data.offset, data.bytes});
   return cache_->has({this, data.offset});
 }

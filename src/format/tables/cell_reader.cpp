@@ -11,6 +11,7 @@
 
 #include "format/field_kind.h"
 #include "format/member_files.h"
+#include "format/tables/tensor_type.h"
 #include "memory/npy_header.h"
 
 namespace feedline::format {
@@ -61,7 +62,32 @@ Result<TableCell> copied(const TableCell& cell, std::uint64_t most_bytes, memory
   return TableCell{false, room, cell.shape};
 }
 
-Result<void> make_numbers(const PickedColumn& choice, const TableCell& cell, memory::Record::Field& field) {
+// The shape of a value of a column of tensors, which replace the innermost list.
+Result<Shape> shape_of_tensors(const PickedColumn& choice, const Shape& lists) {
+  const ColumnType& column = choice.column;
+  const std::size_t outer = lists.dims() - 1;
+  const bool is_empty = outer > 0 && lists.elements() == 0;
+  if (!is_empty && lists[outer] != column.tensor.elements())
+    return problem(choice, "the column '" + column.name + "' holds " + std::to_string(lists[outer]) +
+                               " values, which do not make a tensor of " + column.tensor.to_string());
+  Shape shape = samples_shape(column);
+  for (std::size_t i = outer; i-- > 0;) shape = shape.with_front(lists[i]);
+  return shape;
+}
+
+// An empty list does not show how long the lists in it would be: the schema may.
+Shape with_known_extents(const Shape& shape, const Shape& lists) {
+  if (shape.elements() > 0 || shape.dims() != lists.dims()) return shape;
+  Shape made;
+  for (std::size_t i = shape.dims(); i-- > 0;) {
+    const bool is_inside_empty = std::find(shape.begin(), shape.begin() + i, 0) != shape.begin() + i;
+    made = made.with_front(is_inside_empty && lists[i] != kAnyLength ? lists[i] : shape[i]);
+  }
+  return made;
+}
+
+Result<void> make_numbers(const PickedColumn& choice, const TableCell& cell, std::uint64_t most_bytes,
+                          memory::ByteBuffer& room, memory::Record::Field& field) {
   const DType dtype = choice.column.dtype;
   if (choice.description.kind == FieldKind::kInteger) {
     const auto value = integer_of(dtype, cell.bytes);
@@ -69,7 +95,17 @@ Result<void> make_numbers(const PickedColumn& choice, const TableCell& cell, mem
     field.value = *value;
     return {};
   }
-  Shape shape = cell.shape;
+  Shape shape = with_known_extents(cell.shape, choice.column.lists);
+  field.bytes = cell.bytes;
+  if (choice.column.tensor.dims() > 0) {
+    FEEDLINE_TRY(shape, shape_of_tensors(choice, shape));
+    if (!choice.column.order.empty()) {
+      const std::vector<std::byte> stored(cell.bytes.begin(), cell.bytes.end());
+      FEEDLINE_TRY(const auto out, room.make_room(stored.size(), most_bytes));
+      reorder_dimensions(choice.column, stored, out);
+      field.bytes = out;
+    }
+  }
   if (choice.row_of > 0) {
     const auto row_of = static_cast<std::int64_t>(choice.row_of);
     if (shape[0] % row_of != 0)
@@ -81,17 +117,7 @@ Result<void> make_numbers(const PickedColumn& choice, const TableCell& cell, mem
   const FieldKind kind = choice.description.kind;
   if (shape.dims() == 2 && shape[0] == 0 && kind == FieldKind::kBoxes) shape = {0, 4};
   if (shape.dims() == 2 && shape[0] == 0 && kind == FieldKind::kKeypoints) shape = {0, 2};
-  field.bytes = cell.bytes;
   field.array = ArraySpec{dtype, shape};
-  return {};
-}
-
-// "jpg", "png" or "webp", by the first bytes; empty: no image that decode reads.
-std::string_view image_end(Bytes bytes) {
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (text.starts_with("\xff\xd8\xff")) return "jpg";
-  if (text.starts_with("\x89PNG\r\n\x1a\n")) return "png";
-  if (text.starts_with("RIFF") && text.substr(0, 12).ends_with("WEBP")) return "webp";
   return {};
 }
 
@@ -107,7 +133,7 @@ std::string_view end_of(FieldKind kind, Bytes bytes) {
       return "bin";
     case FieldKind::kImage:
     case FieldKind::kMask:
-      return image_end(bytes).empty() ? "jpg" : image_end(bytes);
+      return image_kind_of(bytes).empty() ? "jpg" : image_kind_of(bytes);
     default:
       return bytes.empty() || bytes.front() == std::byte{0x93} ? "npy" : "json";
   }
@@ -146,14 +172,15 @@ Result<TableCell> read_cell(const ColumnTable& table, const std::shared_ptr<cons
   return TableCell{false, room, place.shape};
 }
 
-Result<void> make_field(const PickedColumn& choice, const TableCell& cell, memory::Record::Field& field) {
+Result<void> make_field(const PickedColumn& choice, const TableCell& cell, std::uint64_t most_bytes,
+                        memory::ByteBuffer& room, memory::Record::Field& field) {
   field = {};
   field.absent = cell.is_null;
   if (cell.is_null) {
     if (choice.description.may_be_absent) return {};
     return problem(choice, "the row has no value in the column '" + choice.column.name + "'");
   }
-  if (choice.column.holds == Holds::kNumbers) return make_numbers(choice, cell, field);
+  if (choice.column.holds == Holds::kNumbers) return make_numbers(choice, cell, most_bytes, room, field);
   if (cell.bytes.empty() && !may_be_empty(choice.description.kind)) return problem(choice, "an empty file");
   field.bytes = cell.bytes;
   if (choice.description.kind != FieldKind::kInteger) return {};

@@ -20,8 +20,10 @@ namespace feedline::format {
 Result<TableCell> read_cell(const ColumnTable& table, const std::shared_ptr<const storage::Reader>& reader,
                             std::uint64_t row, std::size_t slot, memory::Record& record, memory::ByteBuffer& room);
 
-// kData: there is none, and the field must have one; an empty file; not an integer; no rows of boxes.
-Result<void> make_field(const PickedColumn& choice, const TableCell& cell, memory::Record::Field& field);
+// `room` may be that of the cell: a tensor whose dimensions are reordered is copied there. kData: there is no value,
+// and the field must have one; an empty file; not an integer; other numbers than rows of boxes or the tensor have.
+Result<void> make_field(const PickedColumn& choice, const TableCell& cell, std::uint64_t most_bytes,
+                        memory::ByteBuffer& room, memory::Record::Field& field);
 
 // The row's fields as files, which `feedline pack` writes: the first image "jpg", "png" or "webp", as its bytes are,
 // the first integer "cls"; the others are called like their field, small letters, digits, "-" and "_" of it:

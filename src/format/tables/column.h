@@ -28,13 +28,23 @@ struct ColumnType {
   Shape lists = {};                       // of numbers: extents of the lists, outermost first; kAnyLength: they differ
   std::string shown = {};                 // "list of float32", "map"
   bool is_file = false;                   // of bytes: those of a struct of `bytes` and `path`
-  bool is_image = false;                  // as the file's own description says
+  bool is_image = false;                  // as the file's own description or the first values say
+  bool is_json = false;                   // of text: a document of JSON, as the schema says
   std::vector<std::string> classes = {};  // of integers that stand for names
-
-  friend bool same_values(const ColumnType& a, const ColumnType& b) {
-    return a.holds == b.holds && a.dtype == b.dtype && a.lists == b.lists;
-  }
+  // Of tensors: the extents into which the elements of the innermost list are arranged, and the order in which samples
+  // have these dimensions; no extents: a list is not a tensor; no order: that of the extents.
+  Shape tensor = {};
+  std::vector<std::uint8_t> order = {};
+  std::string unit = {};     // of times, durations: "us"
+  std::string meaning = {};  // what the schema adds to plain values: "timestamp[us, tz=UTC]", "extension type x.y"
 };
+
+// The extents of a column's tensors in the order in which samples have them. Requires: it holds tensors.
+Shape samples_shape(const ColumnType& column);
+// "int64, timestamp[us]".
+std::string described(const ColumnType& column);
+// May rows of both be samples of one dataset? Otherwise the schema changes between files.
+bool have_same_values(const ColumnType& a, const ColumnType& b);
 
 // Where a value is, as far as that is known without a read.
 struct CellPlace {

@@ -33,7 +33,8 @@ bool is_known_image(const ColumnType& column) {
 FieldKind usual_kind_of(const ColumnType& column) {
   const std::string_view last = std::string_view(column.name).substr(column.name.rfind('.') + 1);
   const FieldKind kind = usual_kind(column.name, last);
-  if (column.holds == Holds::kText) return kind == FieldKind::kJson ? kind : FieldKind::kText;
+  if (column.holds == Holds::kText)
+    return kind == FieldKind::kJson || column.is_json ? FieldKind::kJson : FieldKind::kText;
   if (column.holds == Holds::kNumbers) return is_integer(column) ? FieldKind::kInteger : FieldKind::kArray;
   const bool is_of_labels = last.starts_with("mask") || last.starts_with("seg");
   if (column.is_image) return is_of_labels ? FieldKind::kMask : FieldKind::kImage;
@@ -59,15 +60,15 @@ bool can_be(const ColumnType& column, FieldKind kind) {
 
 Result<PickedColumn> choose(const WantedField& spec, const ColumnType& column) {
   if (column.holds == Holds::kOther)
-    return config_error("fields: the column '" + column.name + "' holds " + column.shown +
+    return config_error("fields: the column '" + column.name + "' holds " + described(column) +
                         ", of which this version makes no field");
   PickedColumn field;
   field.column = column;
   field.description.name = spec.name;
   field.description.kind = spec.said.value_or(usual_kind_of(column));
   if (!can_be(column, field.description.kind))
-    return config_error("fields: the column '" + column.name + "' holds " + column.shown + ", of which '" + spec.name +
-                        "' cannot be made as " + std::string(name_of(field.description.kind)));
+    return config_error("fields: the column '" + column.name + "' holds " + described(column) + ", of which '" +
+                        spec.name + "' cannot be made as " + std::string(name_of(field.description.kind)));
   if (column.lists.dims() == 1 && field.description.kind == FieldKind::kBoxes) field.row_of = 4;
   if (column.lists.dims() == 1 && field.description.kind == FieldKind::kKeypoints) field.row_of = 2;
   return field;
@@ -158,12 +159,62 @@ Result<std::vector<std::size_t>> find_columns(const std::vector<PickedColumn>& f
     if (at == columns.end())
       return config_error("the file has no column '" + field.column.name +
                           "', which others have; there are: " + names_of(columns));
-    if (at->holds != Holds::kNothing && !same_values(*at, field.column))
-      return config_error("the column '" + field.column.name + "' holds " + at->shown + " in this file, and " +
-                          field.column.shown + " in others: the schema changes between files");
+    if (at->holds != Holds::kNothing && !have_same_values(*at, field.column))
+      return config_error("the column '" + field.column.name + "' holds " + described(*at) + " in this file, and " +
+                          described(field.column) + " in others: the schema changes between files");
     found.push_back(static_cast<std::size_t>(at - columns.begin()));
   }
   return found;
+}
+
+std::vector<std::size_t> columns_of_unknown_bytes(const std::vector<std::string>& specs,
+                                                  const std::vector<ColumnType>& columns) {
+  std::vector<std::size_t> found;
+  const auto is_unknown = [](const ColumnType& column) {
+    return is_bytes(column) && usual_kind_of(column) == FieldKind::kBytes;
+  };
+  if (specs.empty() && image_of(columns) != nullptr) return found;
+  for (std::size_t i = 0; specs.empty() && i < columns.size(); ++i)
+    if (is_unknown(columns[i])) found.push_back(i);
+  for (const std::string& text : specs) {
+    const auto spec = parse_wanted_field(text, "column");
+    if (!spec || spec->said) continue;  // pick_columns() has the error
+    for (const std::string& name : spec->alternatives) {
+      const auto column = std::ranges::find(columns, name, &ColumnType::name);
+      if (column == columns.end() || column->holds == Holds::kNothing) continue;
+      const auto at = static_cast<std::size_t>(column - columns.begin());
+      if (is_unknown(*column) && std::ranges::count(found, at) == 0) found.push_back(at);
+      break;
+    }
+  }
+  return found;
+}
+
+std::vector<FieldRemark> remarks_of(const std::vector<PickedColumn>& fields) {
+  std::vector<FieldRemark> remarks;
+  for (const PickedColumn& field : fields)
+    if (!field.column.meaning.empty())
+      remarks.push_back({field.description.name, field.column.unit, described(field.column)});
+  return remarks;
+}
+
+std::vector<UnopenedColumn> unopened_columns(const std::vector<PickedColumn>& fields, bool are_default,
+                                             const std::vector<ColumnType>& columns) {
+  std::vector<UnopenedColumn> left;
+  for (const ColumnType& column : columns) {
+    const auto is_of = [&](const PickedColumn& field) { return field.column.name == column.name; };
+    if (std::ranges::any_of(fields, is_of)) continue;
+    UnopenedColumn& one = left.emplace_back(column.name, described(column), "", "");
+    if (column.holds == Holds::kOther)
+      one.reason = "this version reads no such type";
+    else if (column.holds == Holds::kNothing)
+      one.reason = "no row has a value";
+    else
+      one.reason = are_default ? "not a default field" : "not in fields=";
+    if (column.holds != Holds::kOther && column.holds != Holds::kNothing)
+      one.spec = column.name + ":" + std::string(name_of(usual_kind_of(column)));
+  }
+  return left;
 }
 
 std::string names_of(const std::vector<ColumnType>& columns) {
@@ -172,7 +223,7 @@ std::string names_of(const std::vector<ColumnType>& columns) {
   std::size_t shown = 0;
   for (const ColumnType& column : columns) {
     if (shown++ == kShown) return text + ", ...";
-    text += (text.empty() ? "" : ", ") + column.name + " (" + column.shown + ")";
+    text += (text.empty() ? "" : ", ") + column.name + " (" + described(column) + ")";
   }
   return text.empty() ? "no columns" : text;
 }

@@ -8,20 +8,53 @@
 namespace feedline::format {
 namespace {
 
-// {"_type": "Image"}, {"_type": "ClassLabel", "names": [...]}; structs of features are objects of them.
+std::string text_of(const JsonValue* value) {
+  return value != nullptr && value->kind == JsonValue::Kind::kText ? value->text : std::string();
+}
+
+void take_image(const JsonValue& feature, ColumnType& column) {
+  if (column.holds != Holds::kBytes) return;
+  column.is_image = true;
+  const std::string mode = text_of(feature.find("mode"));
+  if (!mode.empty() && mode != "RGB")
+    column.meaning = "Image(mode='" + mode + "'), whose mode is not applied: decode() chooses one";
+}
+
+void take_names(const JsonValue& feature, ColumnType& column) {
+  const JsonValue* const names = feature.find("names");
+  if (names == nullptr || column.holds != Holds::kNumbers) return;
+  for (const JsonValue& one : names->items)
+    if (one.kind == JsonValue::Kind::kText) column.classes.push_back(one.text);
+}
+
+// {"_type": "Image"}, {"_type": "ClassLabel", "names": [...]}; structs are objects of features, and lists have a
+// "feature", or are lists of one.
 void describe(const JsonValue& feature, const std::string& name, const std::vector<ColumnType*>& columns) {
-  const JsonValue* const type = feature.find("_type");
-  if (type == nullptr || type->kind != JsonValue::Kind::kText) {
+  if (feature.kind == JsonValue::Kind::kArray) {
+    if (!feature.items.empty()) describe(feature.items.front(), name, columns);
+    return;
+  }
+  const std::string type = text_of(feature.find("_type"));
+  if (type.empty()) {
     for (const auto& [member, inner] : feature.members) describe(inner, name + "." + member, columns);
     return;
   }
+  if (type == "List" || type == "LargeList" || type == "Sequence") {
+    if (const JsonValue* const inner = feature.find("feature")) describe(*inner, name, columns);
+    return;
+  }
+  // their values are those of the column
+  const bool is_plain = type == "Value" || type.starts_with("Array") || type.starts_with("Translation");
   for (ColumnType* const column : columns) {
-    if (column->name != name) continue;
-    if (type->text == "Image" && column->holds == Holds::kBytes) column->is_image = true;
-    const JsonValue* const names = feature.find("names");
-    if (type->text != "ClassLabel" || names == nullptr || column->holds != Holds::kNumbers) continue;
-    for (const JsonValue& one : names->items)
-      if (one.kind == JsonValue::Kind::kText) column->classes.push_back(one.text);
+    if (column->name != name || is_plain) continue;
+    if (type == "Image")
+      take_image(feature, *column);
+    else if (type == "ClassLabel")
+      take_names(feature, *column);
+    else if (type == "Json")
+      column->is_json = column->holds == Holds::kText;
+    else if (column->meaning.empty())
+      column->meaning = "the feature " + type + ", which is not decoded";
   }
 }
 

@@ -12,6 +12,7 @@
 #include "format/shard_parts.h"
 #include "format/tables/cell_reader.h"
 #include "format/tables/fetched_reader.h"
+#include "format/tables/image_columns.h"
 #include "format/tables/tables_inspection.h"
 #include "format/unchecked_shard.h"
 #include "storage/version.h"
@@ -104,9 +105,13 @@ Result<std::shared_ptr<const RecordFormat>> TablesFormat::open(TableKind kind, c
   auto tables = each_shard<Opened>(
       names.size(), [&](std::size_t i) { return open_one(how, names[i]); }, side_by_side);
   if (!tables) return located(std::move(tables).error());
-  auto columns = tables->front().table->columns();
-  for (const Opened& opened : *tables) complete_columns(columns, opened.table->columns());
-  auto choices = pick_columns(options.fields, columns);
+  std::vector<ColumnType> types = tables->front().table->columns();
+  for (const Opened& opened : *tables) complete_columns(types, opened.table->columns());
+  const auto with_rows = std::ranges::find_if(*tables, [](const Opened& one) { return one.table->rows() > 0; });
+  const ColumnTable* const first = with_rows == tables->end() ? nullptr : with_rows->table.get();
+  if (auto done = recognise_images(kind, options.storage, first, options.fields, types); !done)
+    return located(std::move(done).error());
+  auto choices = pick_columns(options.fields, types);
   if (!choices) return located(std::move(choices).error());
   const auto choose_in = [&](std::size_t i) -> Result<bool> {
     Opened& opened = (*tables)[i];
@@ -205,6 +210,10 @@ Result<void> TablesFormat::take_samples() {
   return {};
 }
 
+std::vector<UnopenedColumn> TablesFormat::unopened() const {
+  return unopened_of_all(choices_, options_.fields.empty(), tables_);
+}
+
 std::string TablesFormat::summary() const {
   std::string text = kind_.summary ? kind_.summary() : std::string();
   if (left_out_ > 0)
@@ -284,7 +293,7 @@ Result<void> TablesFormat::read_row(const Place& place, memory::Record& record) 
   FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.table));
   for (std::size_t slot = 0; slot < choices_.size(); ++slot) {
     FEEDLINE_TRY(const TableCell cell, read_cell(*place.table, reader, place.row, slot, record, record.more[slot]));
-    FEEDLINE_CHECK_OK(make_field(choices_[slot], cell, record.fields[slot]));
+    FEEDLINE_CHECK_OK(make_field(choices_[slot], cell, record.most_bytes, record.more[slot], record.fields[slot]));
   }
   return {};
 }
@@ -353,7 +362,8 @@ Result<void> TablesFormat::accept(std::uint64_t index, std::span<const Bytes> pi
       } else {
         FEEDLINE_TRY(cell, read_cell(*place.table, shared, place.row, slot, record, record.more[pieces.size() + slot]));
       }
-      FEEDLINE_CHECK_OK(make_field(choices_[slot], cell, record.fields[slot]));
+      FEEDLINE_CHECK_OK(
+          make_field(choices_[slot], cell, record.most_bytes, record.more[pieces.size() + slot], record.fields[slot]));
     }
     return {};
   };

@@ -51,6 +51,8 @@ class TablesFormat final : public RecordFormat {
   std::shared_ptr<const storage::Storage> storage() const override { return options_.storage; }
   std::vector<std::uint64_t> shard_ends() const override { return ends_; }
   std::vector<StoredShard> stored_shards() const override;
+  std::vector<UnopenedColumn> unopened() const override;
+  std::vector<FieldRemark> remarks() const override { return remarks_of(choices_); }
   std::string summary() const override;
   Where where(std::uint64_t index) const override;
   void notice_changes() const override;

@@ -10,6 +10,7 @@
 #include "format/finding.h"
 #include "format/record_keys.h"
 #include "format/tables/cell_reader.h"
+#include "format/tables/image_columns.h"
 
 namespace feedline::format {
 namespace {
@@ -63,7 +64,7 @@ class TableLook {
     if (!cell) return problem("bad_value", cell.error()), Result<void>();
     memory::Record::Field field;
     const PickedColumn& choice = choices_[slot];
-    if (const auto made = make_field(choice, *cell, field); !made) {
+    if (const auto made = make_field(choice, *cell, record_.most_bytes, record_.more[slot], field); !made) {
       if (cell->is_null)
         problem("missing_field", made.error(), missing_ == Missing::kError ? Severity::kError : Severity::kWarning);
       else if (cell->bytes.empty())
@@ -112,8 +113,8 @@ Looked look_at(ColumnTable& table, const std::string& stem, const std::vector<Pi
 }
 
 Result<void> look_at_all(const std::string& source, const std::vector<std::string>& shards, const Tables& tables,
-                         const std::vector<PickedColumn>& choices, Missing missing, Inspection& inspection,
-                         Findings& findings) {
+                         const std::vector<PickedColumn>& choices, bool are_default, Missing missing,
+                         Inspection& inspection, Findings& findings) {
   const auto stems = table_stems(shards);
   FEEDLINE_TRY(auto looked, each_shard<Looked>(shards.size(), [&](std::size_t i) -> Result<Looked> {
                  if (!tables[i]) return Looked{.present = std::vector<std::uint64_t>(choices.size())};
@@ -131,16 +132,8 @@ Result<void> look_at_all(const std::string& source, const std::vector<std::strin
   inspection.smallest_bytes = smallest.value_or(0);
   for (const auto& [name, count] : present)
     if (count > 0) inspection.extensions.push_back({name, count});
-  const auto first = std::ranges::find_if(tables, [](const auto& table) { return table != nullptr; });
-  for (const ColumnType& column : (*first)->columns())
-    if (std::ranges::none_of(choices, [&](const PickedColumn& choice) { return choice.column.name == column.name; }))
-      findings.add(
-          {"unread_column",
-           Severity::kNote,
-           source,
-           "",
-           {},
-           "the column '" + column.name + "' (" + column.shown + ") is not read: no field takes it; fields= chooses"});
+  for (const UnopenedColumn& column : unopened_of_all(choices, are_default, tables))
+    findings.add(to_finding(column, source));
   return {};
 }
 
@@ -157,7 +150,7 @@ Result<Inspection> inspect_columns(const TableKind& kind, const std::string& sou
                                   return open_table(kind, options.storage, shards[i]);
                                 }));
   Tables tables;
-  const ColumnTable* first = nullptr;
+  const ColumnTable *first = nullptr, *with_rows = nullptr;
   for (std::size_t i = 0; i < shards.size(); ++i) {
     if (!opened[i]) add_error(findings, shards[i], opened[i].error(), false);
     tables.push_back(opened[i] ? std::move(*opened[i]) : nullptr);
@@ -166,14 +159,20 @@ Result<Inspection> inspect_columns(const TableKind& kind, const std::string& sou
     if (tables.back()->rows() == 0)
       findings.add({"no_samples", Severity::kWarning, shards[i], "", {}, "the file holds no rows"});
     if (first == nullptr) first = tables.back().get();
+    if (with_rows == nullptr && tables.back()->rows() > 0) with_rows = tables.back().get();
   }
   if (first != nullptr) {
-    auto columns = first->columns();
+    std::vector<ColumnType> columns = first->columns();
     for (const auto& table : tables)
       if (table) complete_columns(columns, table->columns());
+    FEEDLINE_CHECK_OK(recognise_images(kind, options.storage, with_rows, options.fields, columns));
     if (const auto choices = pick_columns(options.fields, columns)) {
       for (const PickedColumn& choice : *choices) inspection.fields.push_back(choice.description.name);
-      FEEDLINE_CHECK_OK(look_at_all(source, shards, tables, *choices, options.missing, inspection, findings));
+      for (const FieldRemark& remark : remarks_of(*choices))
+        findings.add(
+            {"column_has_meaning", Severity::kNote, source, "", {}, "field '" + remark.field + "': " + remark.text});
+      FEEDLINE_CHECK_OK(
+          look_at_all(source, shards, tables, *choices, options.fields.empty(), options.missing, inspection, findings));
     } else {
       findings.add({"no_field", Severity::kError, source, "", {}, choices.error().what});
     }

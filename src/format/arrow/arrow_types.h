@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The types of Schema.fbs: how the values of each are laid out, and what they stand for.
+
+#include <cstdint>
+
+#include "format/arrow/arrow_schema.h"
+#include "format/arrow/flat_table.h"
+
+namespace feedline::format {
+
+// Sets the field's layout, width and description by the member of the union `Type`. false: there is no such type.
+bool set_arrow_type(ArrowField& made, std::uint8_t kind, const FlatTable& type);
+
+}  // namespace feedline::format
