@@ -3,6 +3,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,6 +34,9 @@ nb::object text_of(std::span<const std::byte> bytes) {
 // As formats promise it: they have looked, and what Python says to it is only for what slipped through.
 nb::object parsed(std::span<const std::byte> bytes) {
   const CallingPython calling;
+  constexpr std::size_t kMarkBytes = 3;
+  const auto is_mark = [&] { return std::memcmp(bytes.data(), "\xef\xbb\xbf", kMarkBytes) == 0; };
+  if (bytes.size() >= kMarkBytes && is_mark()) bytes = bytes.subspan(kMarkBytes);  // which a str may not begin with
   return nb::module_::import_("json").attr("loads")(text_of(bytes));
 }
 

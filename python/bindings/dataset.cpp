@@ -85,6 +85,13 @@ nb::bytes encoded_bytes(const Dataset& self, std::uint64_t index) {
   return nb::bytes(encoded.data(), encoded.size());
 }
 
+// Of names in a source, which may be damaged.
+nb::object stored_text(const std::string& text) {
+  PyObject* const made = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
+  if (!made) nb::raise_python_error();
+  return nb::steal(made);
+}
+
 // As Python has the names of files, in whatever encoding: os.fsencode() gives the bytes back.
 nb::object key_text(const Dataset& self, std::uint64_t index) {
   const std::string key = self.key(index);
@@ -254,6 +261,25 @@ void bind_dataset(nb::module_& module) {
       .def_prop_ro("format", &Dataset::format)
       .def_prop_ro("classes", [](const Dataset& self) { return self.classes(); })
       .def("shard_ends", &Dataset::shard_ends)
+      .def_prop_ro(
+          "unopened",
+          [](const Dataset& self) {
+            nb::list rows;
+            for (const UnopenedColumn& one : self.unopened())
+              rows.append(
+                  nb::make_tuple(stored_text(one.name), stored_text(one.holds), one.reason, stored_text(one.spec)));
+            return rows;
+          },
+          nb::sig("def unopened(self, /) -> list[tuple[str, str, str, str]]"))
+      .def_prop_ro(
+          "remarks",
+          [](const Dataset& self) {
+            nb::list rows;
+            for (const FieldRemark& one : self.remarks())
+              rows.append(nb::make_tuple(one.field, one.unit, stored_text(one.text)));
+            return rows;
+          },
+          nb::sig("def remarks(self, /) -> list[tuple[str, str, str]]"))
       .def_prop_ro("fingerprint", &Dataset::fingerprint)
       .def("operations",
            [](const Dataset& self) {
@@ -269,7 +295,9 @@ void bind_dataset(nb::module_& module) {
       .def(
           "schema", [](const Dataset& self) { return schema_rows(unwrap(without_gil([&] { return self.schema(); }))); },
           nb::sig("def schema(self) -> list[tuple[str, tuple[int, ...], str, str, str]]"))
-      .def("explain", [](const Dataset& self) { return without_gil([&] { return self.explain(); }); })
+      .def(
+          "explain", [](const Dataset& self) { return stored_text(without_gil([&] { return self.explain(); })); },
+          nb::sig("def explain(self) -> str"))
       .def(
           "cache",
           [](const Dataset& self, const std::string& where, std::uint64_t budget) {

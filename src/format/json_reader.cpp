@@ -6,6 +6,8 @@
 namespace feedline::format {
 namespace {
 
+constexpr std::string_view kConstants[] = {"NaN", "Infinity", "-Infinity"};
+
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 void append_utf8(std::uint32_t point, std::string& out) {
@@ -50,7 +52,7 @@ JsonReader::Type JsonReader::peek() {
     case 'n':
       return Type::kNull;
     default:
-      return c == '-' || (c >= '0' && c <= '9') ? Type::kNumber : Type::kNothing;
+      return c == '-' || c == 'N' || c == 'I' || (c >= '0' && c <= '9') ? Type::kNumber : Type::kNothing;
   }
 }
 
@@ -132,13 +134,7 @@ std::optional<std::string_view> JsonReader::raw_string() {
 }
 
 std::optional<std::string_view> JsonReader::real() {
-  const bool is_number = peek() == Type::kNumber;
-  for (const std::string_view constant : {"NaN", "Infinity", "-Infinity"})
-    if (!damaged_ && text_.substr(at_).starts_with(constant)) {
-      at_ += constant.size();
-      return constant;
-    }
-  if (!is_number) return fail(), std::nullopt;
+  if (peek() != Type::kNumber) return fail(), std::nullopt;
   return skip();
 }
 
@@ -154,6 +150,12 @@ std::optional<std::int64_t> JsonReader::integer() {
 }
 
 bool JsonReader::skip_number() {
+  for (const std::string_view constant : kConstants)
+    if (text_.substr(at_).starts_with(constant)) {
+      at_ += constant.size();
+      return true;
+    }
+  if (text_[at_] == 'N' || text_[at_] == 'I') return fail();
   const std::size_t end = text_.find_first_not_of("+-.0123456789eE", at_);
   at_ = end == text_.npos ? text_.size() : end;
   return true;

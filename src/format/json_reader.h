@@ -2,7 +2,8 @@
 #pragma once
 
 // JSON read from front to back, without a tree of values: indexes of datasets are large, and most of what they say is
-// passed over. Strict as RFC 8259 but for numbers, of which only integers are looked into.
+// passed over. Strict as RFC 8259 but for numbers, of which only integers are looked into, and for a byte-order mark,
+// NaN and Infinity, which Python's json reads as well.
 
 #include <cstdint>
 #include <optional>
@@ -17,7 +18,10 @@ class JsonReader {
  public:
   enum class Type : std::uint8_t { kObject, kArray, kString, kNumber, kBool, kNull, kNothing };
 
-  explicit JsonReader(std::string_view text) : text_(text) {}
+  explicit JsonReader(std::string_view text) : text_(text) {
+    constexpr std::string_view kMark = "\xef\xbb\xbf";
+    if (text_.starts_with(kMark)) at_ = kMark.size();
+  }
 
   Type peek();  // kNothing: the end, or damage
   // Calls `take` with each key, which then reads the value, until one gives false.

@@ -101,7 +101,7 @@ def test_a_missing_file_is_named_with_its_line(table: Path) -> None:
     assert caught.value.record == 6 and caught.value.shard.endswith("photos/none.jpg")
     with dataset.loader(4, output="numpy", on_error="skip", error_budget=1) as loader:
         assert sum(len(batch.label) for batch in loader) == 20
-    assert [found.code for found in feedline.inspect(table).findings] == ["missing_file"]
+    assert [found.code for found in feedline.inspect(table).findings] == ["missing_file", "unread_column"]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,8 @@ def test_is_packed_verified_and_inspected(folder: Path, table: Path, tmp_path: P
     packed = feedline.open(str(next((tmp_path / "shards").glob("*.tar"))))
     assert epoch(training(packed)) == epoch(training(feedline.open(folder)))
     found = feedline.inspect(table)
-    assert (found.format, found.samples) == ("table", 21) and not found.findings
+    assert (found.format, found.samples) == ("table", 21)
+    assert [finding.code for finding in found.findings] == ["unread_column"]
     report = verifying.verify(table, decode=True)
     assert (report.format, report.samples, report.order_exact) == ("table", 21, True)
     assert not [finding for finding in report.findings if finding.severity == "error"]

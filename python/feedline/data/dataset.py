@@ -17,6 +17,7 @@ from ..loader import batches
 from ..loader.batches import Batch
 from ..loader.loader import Loader
 from ..loader.tv_tensors import Wrapper
+from ..loader.unopened import UnopenedColumn, columns_of, listed
 from . import arguments, draws, view_list, words
 from .augmentations import Augmentations
 from .facts import DecodeLimit, Drawn, FieldSpec
@@ -276,6 +277,14 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         """
         return list(self._engine.classes)
 
+    @functools.cached_property
+    def unopened(self) -> tuple[UnopenedColumn, ...]:
+        """Columns, members or features that the source has and that no field is of, in the source's order.
+
+        ``fields=`` of :func:`open` opens them, by their ``spec``.
+        """
+        return columns_of(self._engine)
+
     @property
     def operations(self) -> list[str]:
         """The operations so far, with all their arguments."""
@@ -296,7 +305,10 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         Raises ConfigError naming the operation that does not fit, or when images would not all have one size.
         """
         rows = self._engine.schema()
-        return {name: FieldSpec(shape, dtype, form, kind) for name, shape, dtype, form, kind in rows}
+        units = {field: unit for field, unit, _ in self._engine.remarks}
+        return {
+            name: FieldSpec(shape, dtype, form, kind, units.get(name, "")) for name, shape, dtype, form, kind in rows
+        }
 
     def explain(self) -> str:
         """What runs, in which order, and fused how, and what helps where the files lie: text for people."""
@@ -310,7 +322,8 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
 
     def __repr__(self) -> str:
         operations = "".join(f".{operation}" for operation in self.operations)
-        return f"<feedline.Dataset {self.source!r} ({self.format}, {len(self)} samples){operations}>"
+        left = f"; not opened: {listed(self.unopened)}" if self.unopened else ""
+        return f"<feedline.Dataset {self.source!r} ({self.format}, {len(self)} samples{left}){operations}>"
 
     def _repr_html_(self) -> str:
         from . import described
@@ -376,7 +389,7 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
             values = self._with_own_dtypes(names, values)
         if word == "tv_tensors":
             values = Wrapper("sample", self._engine.roles()).sample(names, values)
-        return batches.named(names, values)
+        return batches.named(names, values, self.unopened)
 
     def _with_own_dtypes(self, names: list[str], values: list[Any]) -> list[Any]:
         """Tensors of bfloat16, which came as NumPy's float32, in their own dtype. Only arrays() has fields of it."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import Error
 from ..loader import html_table
+from ..loader.unopened import listed
 
 if TYPE_CHECKING:
     from .dataset import Dataset
@@ -21,6 +22,8 @@ def html(dataset: Dataset) -> str:
         named = ", ".join(dataset.classes[:_CLASSES])
         more = ", ..." if len(dataset.classes) > _CLASSES else ""
         rows.append(("classes", f"{len(dataset.classes):,}: {named}{more}"))
+    if dataset.unopened:
+        rows.append(("not opened", listed(dataset.unopened)))
     if dataset.operations:
         rows.append(("operations", "\n".join(dataset.operations)))
     return html_table.section("feedline.Dataset", html_table.facts(rows), _fields(dataset))

@@ -19,19 +19,26 @@ class FieldSpec(_ShapeAndDtype):
     Attributes:
         form: how rows stand in a batch: ``"stack"``, ``"pad"`` or ``"list"``.
         kind: what a row is: ``"array"``, ``"bytes"``, ``"text"`` or ``"json"``.
+        unit: of a table's times, dates and durations, which are integers: ``"days"``, ``"s"``, ``"ms"``, ``"us"`` or
+            ``"ns"``; ``""`` for all else.
     """
 
     form: str
     kind: str
+    unit: str
 
-    def __new__(cls, shape: tuple[int, ...], dtype: str, form: str = "stack", kind: str = "array") -> FieldSpec:
+    def __new__(
+        cls, shape: tuple[int, ...], dtype: str, form: str = "stack", kind: str = "array", unit: str = ""
+    ) -> FieldSpec:
         spec = super().__new__(cls, shape, dtype)
         spec.form = form
         spec.kind = kind
+        spec.unit = unit
         return spec
 
     def __repr__(self) -> str:
         beside = "" if self.form == "stack" else f", form={self.form!r}, kind={self.kind!r}"
+        beside += f", unit={self.unit!r}" if self.unit else ""
         return f"FieldSpec(shape={self.shape!r}, dtype={self.dtype!r}{beside})"
 
 

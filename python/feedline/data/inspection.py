@@ -89,6 +89,12 @@ _PAGES = (
         "Remove the folder, or put its images in.",
     ),
     (
+        "column_has_meaning",
+        "a column stands for more than its plain values",
+        "The schema gives its integers a unit, or its values an extension type or a mode, which samples do not have.",
+        "Read it in that unit (the schema of the dataset has it), or convert it.",
+    ),
+    (
         "count_differs",
         "a database says another number of samples than it has",
         "The entry num-samples is compared with the images. Some were never written, or were removed.",

@@ -13,6 +13,7 @@ from ..errors import ConfigError
 from ..loader import gpu
 from ..loader.loader import Loader, Output
 from ..loader.tv_tensors import Wrapper
+from ..loader.unopened import columns_of
 from ..machine import ranks
 from . import arguments
 
@@ -74,6 +75,7 @@ class LoaderOptions(NamedTuple):
             wrapper=wrapper,
             explained=lambda text: _with_place(text, dataset.source),
             on_gpu=cuda_device is not None,
+            unopened=columns_of(dataset),
             global_batch=0 if self.buckets or self.max_tokens else (self.batch_size or 0) * world_size,
         )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _engine
 from .._engine import Inspection
 from ..errors import ConfigError
+from ..loader.unopened import columns_of, listed
 from . import arguments, node_cache, recorded_calls, verification, words
 from .dataset import Dataset, Origin
 from .format_names import FORMATS
@@ -134,7 +135,22 @@ def open(
     if missing == "error":  # else some are left out
         _check_lists(source, engine)
     warn_of_merged_folders("open", engine)
+    _log_columns(engine)
     return recorded_calls.made_by(Dataset(engine, origin), "data.sources:open", options=given)
+
+
+def _log_columns(engine: _engine.Dataset) -> None:
+    """Columns that are not opened, and those that stand for more than their values, at INFO."""
+    left, remarks = columns_of(engine), engine.remarks
+    if not left and not remarks:
+        return
+    import logging  # with what most datasets do not need
+
+    log = logging.getLogger("feedline")
+    if left:
+        log.info("%s: not opened: %s; fields= opens columns", engine.source, listed(left))
+    for field, _, text in remarks:
+        log.info("%s: field '%s': %s", engine.source, field, text)
 
 
 def warn_of_merged_folders(where: str, engine: _engine.Dataset, callers: int = 1) -> None:

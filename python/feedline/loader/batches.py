@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 else:
     Batch = tuple
 
+from .unopened import UnopenedColumn, explained
+
 
 def attribute_names(fields: Iterable[str]) -> tuple[str, ...]:
     """Field names as Python names: ``"seg.png"`` becomes ``seg_png``, ``"class"`` becomes ``class_``."""
@@ -34,11 +36,24 @@ def attribute_names(fields: Iterable[str]) -> tuple[str, ...]:
 
 
 @functools.cache
-def tuple_type(names: tuple[str, ...]) -> Callable[..., Batch]:
-    """The named tuple type of these fields, one per schema, whose instances pickle."""
+def tuple_type(names: tuple[str, ...], unopened: tuple[UnopenedColumn, ...] = ()) -> Callable[..., Batch]:
+    """The named tuple type of these fields, one per schema, whose instances pickle.
+
+    Args:
+        unopened: columns of the source that an AttributeError of their name explains.
+    """
+    columns = dict(zip(attribute_names(column.name for column in unopened), unopened, strict=True))
+
+    def explain(batch: Any, name: str) -> Any:
+        text = f"{type(batch).__name__!r} object has no attribute {name!r}"
+        if name in columns:
+            text += f": {explained(columns[name])}"
+        raise AttributeError(text, name=name, obj=batch)
+
     members = {
         "__slots__": (),
-        "__reduce__": _reduce,
+        "__getattr__": explain,
+        "__reduce__": lambda batch: (_rebuild, (batch._fields, tuple(batch), unopened)),
         "__module__": __name__,
         "__doc__": f"Fields: {', '.join(names)}.",
     }
@@ -46,17 +61,15 @@ def tuple_type(names: tuple[str, ...]) -> Callable[..., Batch]:
     return type("Batch", (_plain_tuple_type("Batch", names),), members)  # type: ignore[return-value]
 
 
-def named(fields: Iterable[str], values: Iterable[Any]) -> Batch:
+def named(fields: Iterable[str], values: Iterable[Any], unopened: tuple[UnopenedColumn, ...] = ()) -> Batch:
     """A named tuple of ``values``."""
-    return tuple_type(attribute_names(fields))(*values)
+    return tuple_type(attribute_names(fields), unopened)(*values)
 
 
 _plain_tuple_type: Callable[[str, tuple[str, ...]], type[tuple[Any, ...]]] = namedtuple
 
 
-def _reduce(batch: Any) -> tuple[Any, ...]:
-    return _rebuild, (batch._fields, tuple(batch))
-
-
-def _rebuild(names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple_type(tuple(names))(*values)
+def _rebuild(
+    names: tuple[str, ...], values: tuple[Any, ...], unopened: tuple[UnopenedColumn, ...] = ()
+) -> tuple[Any, ...]:
+    return tuple_type(tuple(names), unopened)(*values)

@@ -19,6 +19,7 @@ from ..errors import ConfigError, Error
 from . import batches, changes, state, statistics
 from .batches import Batch
 from .tv_tensors import Wrapper
+from .unopened import UnopenedColumn
 
 # Loaders with threads, closed before the interpreter goes away. Made with the first loader, not at import.
 _running: weakref.WeakSet[Loader] | None = None
@@ -83,11 +84,13 @@ class Loader:
         explained: Callable[[str], str] = str,
         on_gpu: bool = False,
         global_batch: int = 0,
+        unopened: tuple[UnopenedColumn, ...] = (),
     ) -> None:
         """`remake` makes another loader like this one, with so many threads; `wrapper` is for TV_TENSORS.
 
         `explained`: what the engine explains, with what is known of where the dataset lies. `on_gpu`: batches are.
         `announce`: this is the first rank. `global_batch`: samples of a batch over all ranks; 0: batches differ.
+        `unopened`: columns of the source that batches do not have.
         """
         # Before a thread of the engine calls Python: Python takes the thread that imports it first for the main thread.
         importlib.import_module("threading")
@@ -104,7 +107,7 @@ class Loader:
         self._remake = remake
         self._explained = explained
         self._on_gpu = on_gpu
-        self._batch_type = batches.tuple_type(batches.attribute_names(engine.field_names))
+        self._batch_type = batches.tuple_type(batches.attribute_names(engine.field_names), unopened)
         self._held: tuple[Any, ...] = ()  # tensors whose memory is read
         self._closed = False
         self._changes = changes.Log()

@@ -22,6 +22,7 @@ class JsonScanner {
   explicit JsonScanner(std::string_view text) : text_(text) {}
 
   Result<void> scan() {
+    take(kByteOrderMark);
     if (!value()) return failed();
     while (depth_ > 0)
       if (!rest_of_container()) return failed();

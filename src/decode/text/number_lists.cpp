@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "decode/text/json.h"
+
 namespace feedline::decode {
 namespace {
 
@@ -22,6 +24,7 @@ class ListReader {
   Result<Shape> read() {
     numbers_.clear();
     lengths_.fill(-1);
+    take(kByteOrderMark);
     skip_space();
     if (next() != '[') return failed("no list");
     FEEDLINE_CHECK_OK(list(0));

@@ -236,6 +236,18 @@ Result<ArrowMessages> read_arrow_messages(const storage::Reader& reader, ByteRan
   return read_stream(reader, part);
 }
 
+Result<ArrowSchema> read_schema_message(Bytes bytes) {
+  std::uint32_t first = 0;
+  if (bytes.size() >= sizeof first) std::memcpy(&first, bytes.data(), sizeof first);
+  const std::size_t prefix = (first == kContinued ? 2 : 1) * sizeof first;
+  if (bytes.size() < prefix) return data_error("the Arrow schema in the footer is cut", "format");
+  FlatBuffer buffer(bytes.subspan(prefix));
+  const FlatTable root = FlatTable::root(buffer);
+  if (root.number<std::uint8_t>(message::kHeaderKind, 0) != message::kSchema)
+    return data_error("the Arrow schema in the footer is damaged", "format");
+  return read_arrow_schema(root.table(message::kHeader), buffer);
+}
+
 FlatTable record_batch_in(FlatBuffer& metadata) {
   const FlatTable root = FlatTable::root(metadata);
   const FlatTable header = root.table(message::kHeader);

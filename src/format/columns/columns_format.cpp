@@ -137,6 +137,17 @@ void ColumnsFormat::doubt(const ColumnShard& shard, const Error& error) const {
     ShardPartsStore(options_.index_directory).forget(*options_.storage, *path);
 }
 
+// Of the first schema: those of others have its columns, or are errors.
+std::vector<UnopenedColumn> ColumnsFormat::unopened() const {
+  std::vector<UnopenedColumn> left;
+  const auto& columns = readers_.front().schema().columns;
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (std::ranges::count(readers_.front().fields(), i, &ColumnChoice::column) == 0)
+      left.push_back({columns[i].name, columns[i].encoding,
+                      options_.fields.empty() ? "not a default field" : "not in fields=", columns[i].name});
+  return left;
+}
+
 Result<Inspection> ColumnsFormat::inspect() const { return format::inspect(source_, options_); }
 
 std::unexpected<Error> ColumnsFormat::at(std::uint64_t index, Error error) const {

@@ -35,6 +35,7 @@ class ColumnsFormat final : public RecordFormat {
   Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
                       memory::Record& record) const override;
   std::shared_ptr<const storage::Storage> storage() const override { return options_.storage; }
+  std::vector<UnopenedColumn> unopened() const override;
   std::vector<std::uint64_t> shard_ends() const override { return ends_; }
   Where where(std::uint64_t index) const override;
   void notice_changes() const override;

@@ -149,6 +149,20 @@ LmdbFormat::LmdbFormat(std::string source, OpenOptions options, std::vector<Data
   fingerprint_ = compute_fingerprint();
 }
 
+// Keys are of no kinds that have names: the number of those that fit no field.
+std::vector<UnopenedColumn> LmdbFormat::unopened() const {
+  std::uint64_t entries = 0, taken = 0;
+  for (const Database& database : databases_) {
+    entries += database.shard->index().size() - (reader_.layout().is_counted ? 1 : 0);
+    if (database.samples.left_out() > 0) return {};
+    for (std::uint64_t i = 0; i < database.samples.size(); ++i)
+      for (std::size_t source = 0; source < most_pieces(); ++source)
+        taken += database.samples.entry(i, source).has_value();
+  }
+  if (taken >= entries) return {};
+  return {{std::to_string(entries - taken) + " entries", "", "their keys are of no field", ""}};
+}
+
 std::string LmdbFormat::summary() const {
   std::uint64_t left_out = 0;
   for (const Database& database : databases_) left_out += database.samples.left_out();

@@ -37,6 +37,7 @@ class LmdbFormat final : public RecordFormat {
   std::shared_ptr<const storage::Storage> storage() const override { return options_.storage; }
   std::vector<std::uint64_t> shard_ends() const override { return ends_; }
   std::vector<StoredShard> stored_shards() const override;
+  std::vector<UnopenedColumn> unopened() const override;
   std::string summary() const override;
   Where where(std::uint64_t index) const override;
   Where where_field(std::uint64_t index, std::size_t field) const override;

@@ -2,6 +2,7 @@
 #include "format/parquet/page_rows.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -133,27 +134,65 @@ std::uint64_t place_values(const ParquetColumn& column, const Levels& definition
 std::uint64_t place_lists(const ParquetColumn& column, const Levels& definitions, const Levels& repetitions,
                           PageRows& rows) {
   std::uint32_t next = 0;
+  const std::vector<unsigned>& lists = column.list_definitions;
+  const bool is_nested = lists.size() > 1;
   for (std::size_t i = 0; i < repetitions.size(); ++i) {
     const std::uint32_t level = definitions[i];
-    const bool is_lacking = level >= column.list_definition && level < column.most_definition;
+    std::size_t present = 0;
+    while (present < lists.size() && level >= lists[present]) ++present;
+    // one level below its elements a list is there, and empty
+    const bool is_there = present == lists.size() ? level == column.most_definition : level + 1 >= lists[present];
+    const bool is_lacking = present > 0 && !is_there;
     if (repetitions[i] == 0) {
       rows.begins.push_back(next);
-      rows.is_null.push_back(level + 1 < column.list_definition);
+      rows.is_null.push_back(present == 0 && !is_there);
       rows.has_null.push_back(0);
+      if (is_nested) rows.entry_begins.push_back(static_cast<std::uint32_t>(i));
     }
+    if (is_nested)
+      rows.entries.push_back({static_cast<std::uint8_t>(repetitions[i]), static_cast<std::uint8_t>(present)});
     if (is_lacking && rows.has_null.empty()) rows.begins_with_null = true;
     if (is_lacking && !rows.has_null.empty()) rows.has_null.back() = 1;
     next += level == column.most_definition;
   }
   rows.rows = rows.begins.size();
   rows.begins.push_back(next);
+  if (is_nested) rows.entry_begins.push_back(static_cast<std::uint32_t>(repetitions.size()));
   return next;
 }
 
 }  // namespace
 
+std::optional<Shape> shape_of(std::span<const PageRows::Entry> row, unsigned lists) {
+  std::array<std::optional<std::int64_t>, Shape::kMaxDims> sizes{}, open{};  // of all lists of a depth; of the open one
+  const auto close = [&](std::size_t from) {
+    for (std::size_t depth = from; depth < lists; ++depth) {
+      if (open[depth] && sizes[depth] && *open[depth] != *sizes[depth]) return false;
+      if (open[depth]) sizes[depth] = open[depth];
+      open[depth].reset();
+    }
+    return true;
+  };
+  for (const PageRows::Entry& entry : row) {
+    const std::size_t repetition = entry.repetition;
+    if (repetition > lists || entry.present < repetition || !close(repetition)) return {};
+    if (repetition > 0) {
+      if (!open[repetition - 1]) return {};
+      ++*open[repetition - 1];
+    }
+    // an element that is there opens the list in it
+    for (std::size_t depth = repetition; depth < lists && depth <= entry.present; ++depth)
+      open[depth] = depth < entry.present ? 1 : 0;
+  }
+  if (!close(0)) return {};
+  Shape shape;
+  for (std::size_t depth = lists; depth-- > 0;) shape = shape.with_front(sizes[depth].value_or(0));
+  return shape;
+}
+
 std::uint64_t PageRows::bytes() const {
-  return value_of.capacity() * sizeof(std::uint32_t) + begins.capacity() * sizeof(std::uint32_t) + is_null.capacity() +
+  return entries.capacity() * sizeof(Entry) + entry_begins.capacity() * sizeof(std::uint32_t) +
+         value_of.capacity() * sizeof(std::uint32_t) + begins.capacity() * sizeof(std::uint32_t) + is_null.capacity() +
          has_null.capacity() + values.bytes();
 }
 

@@ -30,11 +30,21 @@ struct PageRows {
   std::vector<std::uint32_t> begins = {};
   std::vector<std::uint8_t> is_null = {}, has_null = {};
   bool begins_with_null = false;  // among those before the first row
+  // Of lists in lists: the levels of what is stored, and where those of each row begin and the last one's end.
+  struct Entry {
+    std::uint8_t repetition = 0;  // of this list a new element begins; 0: a row
+    std::uint8_t present = 0;     // so many of the lists have an element there
+  };
+  std::vector<Entry> entries = {};
+  std::vector<std::uint32_t> entry_begins = {};
   std::uint64_t rows = 0;
   PageValues values = {};
 
   std::uint64_t bytes() const;
 };
+
+// The extents of an array that a row's lists make. nullopt: inner lists differ in length, or the levels are damaged.
+std::optional<Shape> shape_of(std::span<const PageRows::Entry> row, unsigned lists);
 
 // A dictionary's values, of its page with header and packed bytes. kData: damaged, as its checksum says if it has one.
 Result<PageValues> decode_dictionary(const ParquetColumn& column, ParquetCodec codec, const PageHeader& header,

@@ -34,7 +34,7 @@ class MetadataReader {
       if (id == 4 && type == CompactType::kList)
         return in_.items([&](CompactType) { return made.groups.push_back(group()), true; }), true;
       if (id == 5 && type == CompactType::kList)
-        return in_.items([&](CompactType) { return key_value(made.features), true; }), true;
+        return in_.items([&](CompactType) { return key_value(made), true; }), true;
       return false;
     });
     if (in_.is_damaged()) return {};
@@ -64,13 +64,27 @@ class MetadataReader {
   }
 
   void logical(ParquetNode& made) {
-    constexpr std::int64_t kInteger = 10;
+    constexpr std::int64_t kTime = 7, kTimestamp = 8, kInteger = 10;
     in_.fields([&](std::int64_t id, CompactType type) {
       made.logical = id;
+      if ((id == kTime || id == kTimestamp) && type == CompactType::kStruct) return time(made), true;
       if (id != kInteger || type != CompactType::kStruct) return false;
       in_.fields([&](std::int64_t inner, CompactType kind) {
         if (inner == 1 && kind == CompactType::kByte) return made.integer_bits = byte(), true;
         if (inner == 2) made.is_signed = kind == CompactType::kTrue;
+        return false;
+      });
+      return true;
+    });
+  }
+
+  void time(ParquetNode& made) {
+    constexpr std::string_view kUnits[] = {"ms", "us", "ns"};
+    in_.fields([&](std::int64_t id, CompactType type) {
+      if (id == 1) made.is_utc = type == CompactType::kTrue;
+      if (id != 2 || type != CompactType::kStruct) return false;
+      in_.fields([&](std::int64_t unit, CompactType) {
+        if (unit >= 1 && unit <= 3) made.unit = kUnits[unit - 1];
         return false;
       });
       return true;
@@ -130,13 +144,14 @@ class MetadataReader {
     });
   }
 
-  void key_value(std::string& features) {
+  void key_value(ParquetMetadata& made) {
     std::string_view key, value;
     in_.fields([&](std::int64_t id, CompactType type) {
       if (type != CompactType::kBinary || id > 2) return false;
       return (id == 1 ? key : value) = in_.text(), true;
     });
-    if (key == "huggingface") features = value;
+    if (key == "huggingface") made.features = value;
+    if (key == "ARROW:schema") made.arrow_schema = value;
   }
 
   CompactReader in_;

@@ -30,6 +30,8 @@ struct ParquetNode {
   std::optional<std::int64_t> logical = {};    // the field of LogicalType that is set
   std::int64_t integer_bits = 0;               // of LogicalType's INTEGER
   bool is_signed = true;
+  std::string unit = {};  // of LogicalType's TIME and TIMESTAMP: "ms", "us", "ns"
+  bool is_utc = false;    // likewise: are they adjusted to UTC?
 };
 
 struct ParquetColumnChunk {
@@ -50,7 +52,8 @@ struct ParquetMetadata {
   std::vector<ParquetNode> schema;
   std::int64_t rows = 0;
   std::vector<ParquetRowGroup> groups;
-  std::string features;  // what `datasets` says of the columns
+  std::string features;      // the features of `datasets`, as JSON
+  std::string arrow_schema;  // the schema that an Arrow library wrote the file by, in base64
 };
 
 // nullopt: it does not fit into its bytes.

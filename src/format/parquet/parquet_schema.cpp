@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "format/parquet/stored_arrow_schema.h"
 #include "format/tables/features.h"
 
 namespace feedline::format {
@@ -36,7 +37,8 @@ std::optional<DType> integer_of(std::int64_t bits, bool is_signed) {
 
 // The dtype of a leaf's numbers; nullopt: it has none.
 std::optional<DType> dtype_of(const ParquetNode& leaf) {
-  if (leaf.converted == kConvertedDecimal || leaf.logical == kLogicalDecimal) return {};
+  if (leaf.converted == kConvertedDecimal || leaf.logical == kLogicalDecimal || leaf.logical == kLogicalNothing)
+    return {};
   switch (*leaf.type) {
     case ParquetType::kBool:
       return DType::kBool;
@@ -61,8 +63,28 @@ std::optional<DType> dtype_of(const ParquetNode& leaf) {
   }
 }
 
+// Times are integers: the unit, and what they are.
+void set_unit(const ParquetNode& leaf, ColumnType& type) {
+  constexpr std::int64_t kConvertedDate = 6, kTimeMs = 7, kTimeUs = 8, kTimestampMs = 9, kTimestampUs = 10;
+  constexpr std::int64_t kLogicalDate = 6, kLogicalTime = 7, kLogicalTimestamp = 8;
+  const std::int64_t converted = leaf.converted.value_or(-1), logical = leaf.logical.value_or(-1);
+  if (logical == kLogicalDate || converted == kConvertedDate) {
+    type.unit = "days";
+    type.meaning = "date[days]";
+    return;
+  }
+  const bool is_time = logical == kLogicalTime || converted == kTimeMs || converted == kTimeUs;
+  const bool is_timestamp = logical == kLogicalTimestamp || converted == kTimestampMs || converted == kTimestampUs;
+  if (!is_time && !is_timestamp) return;
+  type.unit = leaf.unit;
+  if (type.unit.empty()) type.unit = converted == kTimeMs || converted == kTimestampMs ? "ms" : "us";
+  const bool is_utc = leaf.is_utc || !leaf.logical;
+  type.meaning = (is_time ? "time[" : "timestamp[") + type.unit + (is_utc && is_timestamp ? ", tz=UTC]" : "]");
+}
+
 std::string shown_of(const ParquetNode& leaf) {
   if (leaf.converted == kConvertedDecimal || leaf.logical == kLogicalDecimal) return "decimals";
+  if (leaf.logical == kLogicalNothing) return "nothing";
   if (leaf.type == ParquetType::kInt96) return "INT96, times as they were stored long ago";
   return "bytes";
 }
@@ -77,6 +99,7 @@ void set_leaf(const ParquetNode& leaf, ParquetColumn& column) {
     column.type.dtype = *dtype;
     column.type.shown = name_of(*dtype);
     column.made_bytes = size_of(*dtype);
+    set_unit(leaf, column.type);
     return;
   }
   column.type.shown = shown_of(leaf);
@@ -96,7 +119,8 @@ class SchemaWalk {
   // What the levels are above a node.
   struct Above {
     std::string name;
-    unsigned definition = 0, repetition = 0, list_definition = 0;
+    unsigned definition = 0, repetition = 0;
+    std::vector<unsigned> list_definitions = {};
     bool is_file = false, is_map = false;
     int depth = 0;
   };
@@ -109,7 +133,7 @@ class SchemaWalk {
       if (node.repetition != Repetition::kRequired) ++above.definition;
       if (node.repetition == Repetition::kRepeated) {
         ++above.repetition;
-        above.list_definition = above.definition;
+        above.list_definitions.push_back(above.definition);
       }
     }
     if (node.type) return node.children == 0 && add(node, above);
@@ -146,12 +170,15 @@ class SchemaWalk {
            nodes_[next_].repetition == Repetition::kRepeated;
   }
 
-  // The bytes and the path of a file, as the `datasets` library keeps images and sound.
+  // The bytes and the path of a file, as the `datasets` library stores images and sound. The path may have any type: it
+  // is of nulls where no file has one.
   bool is_file_of(const ParquetNode& node) const {
     if (node.children != 2 || next_ + 2 > nodes_.size()) return false;
     const ParquetNode &a = nodes_[next_], &b = nodes_[next_ + 1];
-    if (a.type != ParquetType::kBytes || b.type != ParquetType::kBytes) return false;
-    return (a.name == "bytes" && b.name == "path") || (a.name == "path" && b.name == "bytes");
+    const auto are = [](const ParquetNode& bytes, const ParquetNode& path) {
+      return bytes.name == "bytes" && path.name == "path" && bytes.type == ParquetType::kBytes && path.type;
+    };
+    return are(a, b) || are(b, a);
   }
 
   bool add(const ParquetNode& node, const Above& above) {
@@ -160,21 +187,20 @@ class SchemaWalk {
     column.type.name = above.name;
     column.most_definition = above.definition;
     column.most_repetition = above.repetition;
-    column.list_definition = above.list_definition;
-    column.is_nullable_element = above.repetition > 0 && above.definition > above.list_definition;
+    column.list_definitions = above.list_definitions;
     column.type.is_file = above.is_file;
     if (static_cast<int>(*node.type) > static_cast<int>(ParquetType::kFixedBytes)) return false;
     set_leaf(node, column);
     if (column.stored == ParquetType::kFixedBytes && column.value_bytes == 0) return false;
     if (above.repetition > 0) {
-      const std::string inner = column.type.shown;
-      column.type.shown = (above.is_map           ? "a map of "
-                           : above.repetition > 1 ? "lists of lists of "
-                                                  : "list of ") +
-                          inner;
-      const bool is_array = above.repetition == 1 && column.type.holds == Holds::kNumbers && !above.is_map;
+      std::string lists = above.is_map ? "a map of " : "";
+      for (unsigned i = 0; i < above.repetition && !above.is_map; ++i) lists += "list of ";
+      column.type.shown.insert(0, lists);
+      const bool is_array =
+          column.type.holds == Holds::kNumbers && !above.is_map && above.repetition <= Shape::kMaxDims;
       column.type.holds = is_array ? Holds::kNumbers : Holds::kOther;
-      column.type.lists = {kAnyLength};
+      for (unsigned i = 0; i < above.repetition && is_array; ++i)
+        column.type.lists = column.type.lists.with_front(kAnyLength);
     }
     if (!above.is_file || node.name == "bytes") columns_.push_back(std::move(column));
     return true;
@@ -195,6 +221,7 @@ Result<std::vector<ParquetColumn>> read_parquet_schema(const ParquetMetadata& me
   auto columns = walk.take();
   std::vector<ColumnType*> types;
   for (ParquetColumn& column : columns) types.push_back(&column.type);
+  FEEDLINE_CHECK_OK(take_arrow_types(metadata.arrow_schema, types));
   describe(metadata.features, types);
   return columns;
 }

@@ -20,8 +20,8 @@ struct ParquetColumn {
   std::uint64_t made_bytes = 0;   // of a number as it is given
   // Levels, which say of each value how much of its path is there.
   unsigned most_definition = 0, most_repetition = 0;
-  unsigned list_definition = 0;  // from this one on the list is there, and of a value that stands in it more
-  bool is_nullable_element = false;
+  // Of each list, outermost first: the definition level from which on it has an element.
+  std::vector<unsigned> list_definitions = {};
 };
 
 // kData: the tree does not fit. Columns of what no field is made of come as Holds::kOther.

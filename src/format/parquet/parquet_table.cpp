@@ -193,6 +193,13 @@ Result<TableCell> ParquetTable::list_at(const storage::Reader& reader, const Slo
   std::uint64_t count = end - begin;
   const PageIndex& index = slot.groups[at.group];
   std::shared_ptr<Buffer> joined;
+  const bool is_nested = slot.column.most_repetition > 1;
+  std::vector<PageRows::Entry> entries;
+  const auto add_entries = [&](const PageRows& from, std::size_t first, std::size_t last) {
+    const auto at_entry = [&](std::size_t i) { return from.entries.begin() + static_cast<std::ptrdiff_t>(i); };
+    entries.insert(entries.end(), at_entry(first), at_entry(last));
+  };
+  if (is_nested) add_entries(*page, page->entry_begins[at.row], page->entry_begins[at.row + 1]);
   for (std::size_t next = at.page + 1; at.row + 1 == page->rows && !index.begin_with_rows && next < index.pages.size();
        ++next) {
     FEEDLINE_TRY(const auto more, page_of(reader, slot, at.group, next));
@@ -204,6 +211,7 @@ Result<TableCell> ParquetTable::list_at(const storage::Reader& reader, const Slo
       joined->insert(joined->end(), first, first + static_cast<std::ptrdiff_t>(here * more->values.width));
     }
     count += here;
+    if (is_nested) add_entries(*more, 0, more->entry_begins.front());
     if (more->rows > 0) break;
   }
   if (has_null)
@@ -213,7 +221,12 @@ Result<TableCell> ParquetTable::list_at(const storage::Reader& reader, const Slo
                                              .error());
   if (joined) bytes = *joined;
   if (joined) pin = std::move(joined);
-  return TableCell{false, bytes, {static_cast<std::int64_t>(count)}};
+  if (!is_nested) return TableCell{false, bytes, {static_cast<std::int64_t>(count)}};
+  const auto shape = shape_of(entries, slot.column.most_repetition);
+  if (!shape || std::cmp_not_equal(shape->elements(), count))
+    return at_page(index.pages[at.page],
+                   data_error("its inner lists differ in length: they are not rows of one array", "format").error());
+  return TableCell{false, bytes, *shape};
 }
 
 Result<TableCell> ParquetTable::unpack(const storage::Reader& reader, std::uint64_t row, std::size_t number,

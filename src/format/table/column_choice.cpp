@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -108,12 +109,28 @@ void take_usual(const TableColumn& column, ColumnField& field) {
   take_text(FieldKind::kText, field);
 }
 
-Result<void> take_said(const Spec& spec, const TableColumn& column, ColumnField& field) {
+// NaN among integers is a row that is damaged, where 1.5 is a wrong spec.
+Result<void> check_finite(const Spec& spec, const Table& table, const TableColumn& column) {
+  if (!column.are_reals()) return {};
+  for (std::uint64_t row = 0; row < column.ends.size(); ++row) {
+    const std::string_view cell = column.cell(row);
+    if (column.absent[row] || integer_in(cell)) continue;
+    if (std::isfinite(real_in(cell).value_or(0))) return {};
+    return data_error("line " + std::to_string(table.lines[row]) + " has '" + std::string(cell) + "' in the column '" +
+                          spec.column + "', of which the field '" + spec.name + "' needs an integer",
+                      "format");
+  }
+  return {};
+}
+
+Result<void> take_said(const Spec& spec, const Table& table, const TableColumn& column, ColumnField& field) {
   const FieldKind kind = *spec.said;
   switch (kind) {
     case FieldKind::kInteger:
       if (column.are_integers()) return take_integers(column, field), Result<void>();
-      if (column.are_reals() || column.json > 0) return cannot_be(spec, "holds numbers that are no integers, or lists");
+      FEEDLINE_CHECK_OK(check_finite(spec, table, column));
+      if (column.are_reals() || column.json > 0)
+        return cannot_be(spec, "holds numbers that are not integers, or lists");
       return take_classes(column, field), Result<void>();
     case FieldKind::kText:
     case FieldKind::kBytes:
@@ -144,7 +161,7 @@ Result<ColumnField> choose(const Spec& spec, const Table& table) {
   field.column = static_cast<std::size_t>(column - table.columns.data());
   if (column->there == 0) return config_error("fields: the column '" + spec.column + "' is empty");
   if (spec.said) {
-    FEEDLINE_CHECK_OK(take_said(spec, *column, field));
+    FEEDLINE_CHECK_OK(take_said(spec, table, *column, field));
   } else if (const auto files = files_of(*column, spec.name); files || is_of_files(spec.column)) {
     field.use = ColumnUse::kFile;
     field.description.kind = files.value_or(FieldKind::kBytes);
@@ -169,16 +186,20 @@ std::vector<Spec> specs_of_metadata(const Table& table) {
   return specs;
 }
 
-Result<std::vector<Spec>> usual_specs(const Table& table) {
+// Of a table without images: every column with a value.
+std::vector<Spec> specs_of_all(const Table& table) {
+  std::vector<Spec> specs;
+  for (const TableColumn& column : table.columns)
+    if (column.there > 0) specs.push_back({column.name, column.name, column.name, {}});
+  return specs;
+}
+
+std::vector<Spec> usual_specs(const Table& table) {
   std::vector<Spec> specs;
   for (const TableColumn& column : table.columns)
     if (files_of(column, "") == FieldKind::kImage && specs.empty())
       specs.push_back({column.name, "image", column.name, FieldKind::kImage});
-  if (specs.empty())
-    return config_error(
-        "no column names images; say which columns are the fields, as with "
-        "fields=(\"image=path:image\", \"label=class\"); there are " +
-        table.names());
+  if (specs.empty()) return specs_of_all(table);
   for (const std::string_view label : kLabels)
     if (specs.size() == 1 && table.find(label) != nullptr)
       specs.push_back({std::string(label), "label", std::string(label), FieldKind::kInteger});
@@ -194,9 +215,8 @@ Result<std::vector<ColumnField>> choose_columns(const std::vector<std::string>& 
     FEEDLINE_TRY(specs.emplace_back(), parse_spec(text));
   }
   if (specs.empty() && is_metadata) specs = specs_of_metadata(table);
-  if (specs.empty()) {
-    FEEDLINE_TRY(specs, usual_specs(table));
-  }
+  if (specs.empty()) specs = usual_specs(table);
+  if (specs.empty()) return config_error("the table has no column with a value; there are: " + table.names());
   std::vector<ColumnField> fields;
   for (const Spec& spec : specs) {
     for (const ColumnField& other : fields)
@@ -205,6 +225,31 @@ Result<std::vector<ColumnField>> choose_columns(const std::vector<std::string>& 
     FEEDLINE_TRY(fields.emplace_back(), choose(spec, table));
   }
   return fields;
+}
+
+std::vector<UnopenedColumn> unopened_columns(const std::vector<ColumnField>& fields, bool are_default,
+                                             const Table& table) {
+  std::vector<UnopenedColumn> left;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    const TableColumn& column = table.columns[i];
+    if (std::ranges::count(fields, i, &ColumnField::column) > 0) continue;
+    UnopenedColumn& one = left.emplace_back(column.name, "nothing", "no row has a value", "");
+    if (column.there == 0) continue;
+    const auto files = files_of(column, column.name);
+    const FieldKind kind = files                   ? *files
+                           : column.are_integers() ? FieldKind::kInteger
+                           : column.are_reals()    ? FieldKind::kArray
+                           : column.are_json()     ? FieldKind::kJson
+                                                   : FieldKind::kText;
+    one.holds = files                   ? "files"
+                : column.are_integers() ? "integers"
+                : column.are_reals()    ? "numbers"
+                : column.are_json()     ? "JSON"
+                                        : "text";
+    one.reason = are_default ? "not a default field" : "not in fields=";
+    one.spec = column.name + ":" + std::string(name_of(kind));
+  }
+  return left;
 }
 
 }  // namespace feedline::format

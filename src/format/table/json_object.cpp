@@ -96,16 +96,29 @@ class JsonLine {
     return add_utf8(*code, text), true;
   }
 
-  bool skip_word() {
+  bool skip_digits() {
     const std::size_t begin = at_;
-    while (at_ < text_.size() && (std::string_view("+-.").contains(text_[at_]) || is_letter_or_digit(text_[at_])))
-      ++at_;
-    const std::string_view word = text_.substr(begin, at_ - begin);
-    if (word == "true" || word == "false" || word == "null") return true;
-    return !word.empty() && (word.front() == '-' || (word.front() >= '0' && word.front() <= '9'));
+    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
+    return at_ > begin;
   }
-  static bool is_letter_or_digit(char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  // As Python's json reads it: with NaN and Infinity.
+  bool skip_number() {
+    for (const std::string_view constant : {"NaN", "Infinity", "-Infinity"})
+      if (text_.substr(at_).starts_with(constant)) return at_ += constant.size(), true;
+    const auto take_here = [this](std::string_view any) {
+      return at_ < text_.size() && any.contains(text_[at_]) && (++at_, true);
+    };
+    take_here("-");
+    if (!take_here("0") && !skip_digits()) return false;
+    if (take_here(".") && !skip_digits()) return false;
+    if (!take_here("eE")) return true;
+    take_here("+-");
+    return skip_digits();
+  }
+  bool skip_word() {
+    for (const std::string_view word : {"true", "false", "null"})
+      if (text_.substr(at_).starts_with(word)) return at_ += word.size(), true;
+    return skip_number();
   }
 
   bool skip_value(int depth) {

@@ -9,6 +9,9 @@
 namespace feedline::format {
 namespace {
 
+constexpr std::pair<std::string_view, Compression> kCompressions[] = {
+    {".gz", Compression::kGzip}, {".zst", Compression::kZstd}, {".bz2", Compression::kBzip2}};
+
 std::unexpected<Error> wrong(std::uint64_t line, const std::string& what) {
   return data_error("line " + std::to_string(line) + " " + what, "format");
 }
@@ -107,8 +110,20 @@ std::string Table::names() const {
   return names;
 }
 
-std::optional<char> separator_of(std::string_view path) {
+std::optional<Compression> compression_of(std::string_view path) {
   const std::string name = lower(path.substr(0, path.find('?')));
+  for (const auto& [end, kind] : kCompressions)
+    if (name.ends_with(end)) return kind;
+  return {};
+}
+
+std::optional<char> separator_of(std::string_view path) {
+  std::string name = lower(path.substr(0, path.find('?')));
+  for (const auto& [end, kind] : kCompressions)
+    if (name.ends_with(end)) {
+      name.resize(name.size() - end.size());
+      break;
+    }
   if (name.ends_with(".csv")) return ',';
   if (name.ends_with(".tsv")) return '\t';
   if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) return '\0';

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "feedline/error.h"
+#include "format/compression/compression.h"
 #include "format/table/text_rows.h"
 
 namespace feedline::format {
@@ -27,7 +28,8 @@ struct TableColumn {
   }
   bool are_integers() const { return there > 0 && integers == there; }
   bool are_reals() const { return there > 0 && reals == there; }
-  bool are_json() const { return there > 0 && json == there; }
+  // Lists, objects, true and false; numbers may be among them.
+  bool are_json() const { return json > 0 && json + reals == there; }
   void add(const Cell& cell);
 };
 
@@ -45,9 +47,10 @@ struct Table {
 std::optional<double> real_in(std::string_view text);
 std::optional<std::int64_t> integer_in(std::string_view text);
 
-// What separates the cells of a file of this name: ',', '\t', or '\0' for objects of JSON in lines; nullopt: it is no
-// table by its name.
+// What separates the cells of a file of this name: ',', '\t', or '\0' for objects of JSON in lines; nullopt: its name
+// is not that of a table. A compressed table has the end of its compression after its own.
 std::optional<char> separator_of(std::string_view path);
+std::optional<Compression> compression_of(std::string_view path);
 
 // The first row of separated values names the columns; objects of JSON name them themselves, and what one lacks is
 // absent. kData: a row with more or fewer cells, a name twice, no row, a quote without end, no JSON; the line is named.

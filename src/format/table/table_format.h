@@ -35,6 +35,9 @@ class TableFormat final : public RecordFormat {
   Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
                       memory::Record& record) const override;
   std::shared_ptr<const storage::Storage> storage() const override { return options_.storage; }
+  std::vector<UnopenedColumn> unopened() const override {
+    return unopened_columns(fields_, options_.fields.empty(), table_);
+  }
   std::string summary() const override;
   Where where(std::uint64_t index) const override;
   Where where_field(std::uint64_t index, std::size_t field) const override;

@@ -27,6 +27,7 @@ class TableLook {
     }
     for (std::size_t i = 0; i < of_classes_.size(); ++i)
       inspection.classes.push_back({format_.classes_[i], of_classes_[i]});
+    for (const UnopenedColumn& column : format_.unopened()) findings_.add(to_finding(column, place_.path));
     inspection.findings = findings_.to_inspection();
   }
 

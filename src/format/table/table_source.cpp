@@ -2,11 +2,16 @@
 #include "format/table/table_source.h"
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace feedline::format {
 namespace {
 
+// Of a compressed table, which is in memory as a whole: what a small file may become.
+constexpr std::uint64_t kMostTableBytes = std::uint64_t{16} << 30U;
 constexpr std::array<std::string_view, 2> kMetadata{"metadata.csv", "metadata.jsonl"};
 // What Hugging Face's datasets take for names of splits.
 constexpr std::array<std::string_view, 10> kSplits{"train", "training", "test", "testing", "validation",
@@ -60,7 +65,11 @@ Result<Table> read_table(const storage::Storage& storage, const TablePlace& plac
   const auto read = [&]() -> Result<Table> {
     FEEDLINE_TRY(const auto stat, storage.stat(place.path));
     memory::ByteBuffer buffer;
-    FEEDLINE_TRY(const auto bytes, storage.read_all(place.path, buffer, stat.bytes));
+    FEEDLINE_TRY(std::span<const std::byte> bytes, storage.read_all(place.path, buffer, stat.bytes));
+    memory::ByteBuffer plain;
+    if (const auto compression = compression_of(place.path)) {
+      FEEDLINE_TRY(bytes, decompress(*compression, bytes, plain, kMostTableBytes));
+    }
     return parse_table({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
                        separator_of(place.path).value_or(','));
   };

@@ -13,7 +13,7 @@ constexpr std::size_t kMostValues = 1'000'000;
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : rest_(text) {}
+  explicit Parser(std::string_view text) : rest_(text) { take("\xef\xbb\xbf"); }  // a byte-order mark
 
   bool document(JsonValue& value) { return this->value(value, 0) && (skip(), rest_.empty()); }
 

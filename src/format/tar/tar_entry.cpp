@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/tar/tar_entry.h"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "format/compression/compression.h"
 #include "format/plain_copy.h"
 #include "format/source_list.h"
 #include "format/tar/sample_name.h"
@@ -14,18 +20,44 @@
 namespace feedline::format {
 namespace {
 
+// What the first bytes of a shard are decompressed to: all of them may be zeros.
+constexpr std::uint64_t kMostPlain = std::uint64_t{1} << 30U;
+
 bool is_tar_name(const std::string& path) {
   const std::string name = to_lower(path);
   return name.ends_with(".tar") || name.ends_with(".tgz") || name.ends_with(".tar.gz");
+}
+
+// Of data that gzip compressed. kConfig: it holds no tar. Damage is left to whoever opens it.
+Result<bool> looks_like_packed_tar(const storage::Reader& reader, const std::string& path) {
+  constexpr std::size_t kPacked = 64 << 10;  // more than a block is ever compressed to
+  std::vector<std::byte> packed(kPacked);
+  std::array<std::byte, kBlockBytes> block{};
+  std::size_t made = 0;
+  FEEDLINE_TRY(const std::size_t got, reader.read_at(0, packed));
+  FEEDLINE_TRY(auto stream, StreamDecompression::start(Compression::kGzip, kMostPlain));
+  const auto take = [&](std::span<const std::byte> part) -> Result<void> {
+    const std::size_t taken = std::min(block.size() - made, part.size());
+    std::copy_n(part.begin(), taken, block.begin() + static_cast<std::ptrdiff_t>(made));
+    made += taken;
+    return {};
+  };
+  const auto fed = stream.feed(std::span(packed).first(got), take);
+  if (!fed && made < block.size()) return true;
+  if (made == block.size() && (is_zero(block) || parse_header(block))) return true;
+  return config_error("'" + path +
+                      "' is compressed by gzip, and holds no tar. Of compressed files, tars and the tables .csv.gz, "
+                      ".tsv.gz and .jsonl.gz are read: decompress it");
 }
 
 // By content: for files whose name does not say what they are.
 Result<bool> looks_like_tar(const storage::Storage& storage, const std::string& path) {
   FEEDLINE_TRY(const auto reader, storage.open(path, storage::Access::kRead));
   FEEDLINE_TRY(const bool gzip, is_gzip(*reader));
+  if (gzip) return looks_like_packed_tar(*reader, path);
   std::byte block[kBlockBytes];
   FEEDLINE_TRY(const std::size_t got, reader->read_at(0, block));
-  return gzip || (got == sizeof block && (is_zero(block) || parse_header(block)));
+  return got == sizeof block && (is_zero(block) || parse_header(block));
 }
 
 // What is not there under its name may be a list, or is a shard that opening misses.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "base/check.h"
@@ -76,7 +77,21 @@ TarFormat::TarFormat(std::string source, OpenOptions options, std::vector<std::u
   open_shards_.expect(shards_.size());
   for (const auto& shard : shards_) shard->choose_fields(fields);
   take_samples();
+  note_unopened(fields);
   fingerprint_ = compute_fingerprint(fields);
+}
+
+// Extensions of members that no field is of.
+void TarFormat::note_unopened(const std::vector<FieldChoice>& fields) {
+  std::set<std::string> left;
+  for (const auto& shard : shards_)
+    for (std::uint64_t i = 0; i < shard->index().extensions(); ++i) left.emplace(shard->index().extension(i));
+  left.erase("__bad__");  // marks a sample
+  for (const FieldChoice& field : fields)
+    for (const std::string& alternative : field.alternatives) left.erase(alternative);
+  const std::string reason = options_.fields.empty() ? "not a default field" : "not in fields=";
+  for (const std::string& extension : left)
+    unopened_.push_back({extension, std::string(name_of(usual_kind(extension, extension))), reason, extension});
 }
 
 // Which samples there are, by what becomes of those that lack a field.

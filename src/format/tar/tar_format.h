@@ -35,6 +35,7 @@ class TarFormat final : public RecordFormat {
   std::shared_ptr<const storage::Storage> storage() const override { return options_.storage; }
   std::vector<std::uint64_t> shard_ends() const override { return ends_; }
   std::vector<StoredShard> stored_shards() const override;
+  std::vector<UnopenedColumn> unopened() const override { return unopened_; }
   std::string summary() const override;
   Where where(std::uint64_t index) const override;
   Where where_field(std::uint64_t index, std::size_t field) const override;
@@ -44,6 +45,7 @@ class TarFormat final : public RecordFormat {
   Result<Inspection> inspect() const override;
 
  private:
+  void note_unopened(const std::vector<FieldChoice>& fields);
   struct Place {
     const Shard* shard;
     std::uint64_t sample;  // in the shard
@@ -78,7 +80,8 @@ class TarFormat final : public RecordFormat {
   std::vector<std::vector<std::uint32_t>> whole_;  // per shard: the samples that lack nothing; none: all are taken
   std::uint64_t left_out_ = 0;
   std::vector<FieldDescription> fields_;
-  std::vector<std::string> classes_;  // none: only the samples know their label
+  std::vector<UnopenedColumn> unopened_;  // by extension
+  std::vector<std::string> classes_;      // none: only the samples know their label
   std::uint64_t fingerprint_ = 0;
 };
 

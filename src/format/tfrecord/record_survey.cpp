@@ -119,14 +119,32 @@ Result<Whole> look_for_gaps(const RecordShard& shard, const FeatureReader& reade
   return whole;
 }
 
+std::vector<UnopenedColumn> unopened_features(const std::vector<FeatureChoice>& fields, const FeatureSurvey& survey,
+                                              bool are_default) {
+  std::vector<UnopenedColumn> left;
+  for (const auto& [name, seen] : survey.features()) {
+    const auto is_of = [&](const FeatureChoice& field) { return std::ranges::count(field.alternatives, name) > 0; };
+    if (seen.records == 0 || std::ranges::any_of(fields, is_of)) continue;
+    const std::string holds = (seen.is_list ? "steps of " : "") + std::string(name_of(seen.kind));
+    left.push_back({name, holds, are_default ? "not a default field" : "not in fields=", name});
+  }
+  return left;
+}
+
 }  // namespace
 
-Result<std::vector<FeatureChoice>> choose_fields(const RecordShards& shards, const OpenOptions& options) {
+Result<ChosenFeatures> choose_fields(const RecordShards& shards, const OpenOptions& options) {
   FEEDLINE_TRY(const FeatureSurvey first, survey_first(shards));
   auto fields = choose_features(options.fields, first);
-  if (fields || options.missing == Missing::kError) return fields;
+  if (fields) {
+    auto unopened = unopened_features(*fields, first, options.fields.empty());
+    return ChosenFeatures{std::move(*fields), std::move(unopened)};
+  }
+  if (options.missing == Missing::kError) return std::unexpected(std::move(fields).error());
   FEEDLINE_TRY(const FeatureSurvey all, survey_all(shards));
-  return choose_features(options.fields, all);
+  FEEDLINE_TRY(auto chosen, choose_features(options.fields, all));
+  auto unopened = unopened_features(chosen, all, options.fields.empty());
+  return ChosenFeatures{std::move(chosen), std::move(unopened)};
 }
 
 Result<std::vector<std::vector<std::uint32_t>>> whole_records(const RecordShards& shards,

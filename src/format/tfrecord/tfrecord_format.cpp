@@ -59,7 +59,8 @@ Result<std::shared_ptr<const RecordFormat>> TfrecordFormat::open(const std::stri
   auto fields = choose_fields(*shards, options);
   if (!fields) return located(std::move(fields).error());
   std::shared_ptr<TfrecordFormat> format(new TfrecordFormat(source, options, std::move(*shards)));
-  if (auto taken = format->take_samples(std::move(*fields)); !taken) return located(std::move(taken).error());
+  format->unopened_ = std::move(fields->unopened);
+  if (auto taken = format->take_samples(std::move(fields->fields)); !taken) return located(std::move(taken).error());
   if (format->size() > 0) return format;
   return located(config_error("missing=\"skip\" leaves no sample: each lacks one of the fields").error());
 }

@@ -36,6 +36,7 @@ class TfrecordFormat final : public RecordFormat {
   std::shared_ptr<const storage::Storage> storage() const override { return options_.storage; }
   std::vector<std::uint64_t> shard_ends() const override { return ends_; }
   std::vector<StoredShard> stored_shards() const override;
+  std::vector<UnopenedColumn> unopened() const override { return unopened_; }
   std::string summary() const override;
   Where where(std::uint64_t index) const override;
   void notice_changes() const override;
@@ -72,6 +73,7 @@ class TfrecordFormat final : public RecordFormat {
   std::vector<std::vector<std::uint32_t>> whole_;  // per shard: the samples that lack nothing; none: all are taken
   std::uint64_t left_out_ = 0;
   std::vector<FieldDescription> fields_;
+  std::vector<UnopenedColumn> unopened_;
   std::vector<std::string> classes_;  // none: a record knows its label alone
   std::uint64_t fingerprint_ = 0;
 };

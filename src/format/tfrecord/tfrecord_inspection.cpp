@@ -142,7 +142,8 @@ Result<std::vector<FeatureChoice>> fields_of(const std::vector<Scanned>& scanned
   RecordShards shards;
   for (const Scanned& one : scanned)
     if (one.file) shards.push_back(RecordShard::of(*one.file, one.ends));
-  return choose_fields(shards, options);
+  FEEDLINE_TRY(auto chosen, choose_fields(shards, options));
+  return std::move(chosen.fields);
 }
 
 void add_unread(const std::string& source, const FeatureSurvey& survey, const std::vector<FeatureChoice>& fields,
