@@ -48,7 +48,7 @@ _WRITERS: dict[str, Callable[[pathlib.Path, Any], str]] = {
 
 def _values(source: str, field: str, missing: str = "error") -> list[Any]:
     dataset = feedline.open(source, fields=(field,), missing=missing)
-    if dataset.schema[field.split(":")[0]].kind == "array":
+    if missing == "none" or dataset.schema[field.split(":")[0]].kind == "array":
         dataset = dataset.collate("list")
     values = [dataset[i][0] for i in range(len(dataset))]
     return [value.tolist() if isinstance(value, np.ndarray) else value for value in values]

@@ -113,6 +113,7 @@ struct MadeColumn {
   std::vector<std::string> buffers = {};
   std::vector<MadeColumn> children = {};
   std::optional<std::uint64_t> dictionary = {};  // of indices of 8 bits; `children` is its values
+  bool is_view = false;                          // of bytes: its buffers from the third on are counted
 };
 
 template <typename T>
@@ -159,6 +160,35 @@ inline MadeColumn bytes_column(std::string name, std::uint8_t kind,
   }
   std::vector<std::int32_t> narrow(ends.begin(), ends.end());
   made.buffers = {mask_of(there, made.nulls), kind >= 19 ? little(ends) : little(narrow), all};
+  return made;
+}
+// One view: its size, then four numbers or the bytes themselves.
+inline std::string view_of(std::int32_t bytes, std::int32_t buffer, std::int32_t offset) {
+  return little(std::vector<std::int32_t>{bytes, 0, buffer, offset});
+}
+inline std::string short_view(const std::string& text) {
+  std::string view = little(std::vector<std::int32_t>{static_cast<std::int32_t>(text.size())}) + text;
+  view.resize(16);
+  return view;
+}
+// kind: 23 bytes, 24 text.
+inline MadeColumn view_column(std::string name, std::uint8_t kind, const std::vector<std::string>& views,
+                              const std::vector<std::string>& buffers, const std::vector<bool>& there = {}) {
+  MadeColumn made{std::move(name), kind, {}, views.size()};
+  std::string all;
+  for (const std::string& view : views) all += view;
+  made.buffers = {there.empty() ? std::string() : mask_of(there, made.nulls), all};
+  made.buffers.insert(made.buffers.end(), buffers.begin(), buffers.end());
+  made.is_view = true;
+  return made;
+}
+// kind: 25 with offsets and sizes of 4 bytes, 26 of 8.
+template <typename T>
+MadeColumn list_view_column(std::string name, std::uint8_t kind, const std::vector<T>& offsets,
+                            const std::vector<T>& sizes, MadeColumn child) {
+  MadeColumn made{std::move(name), kind, {}, offsets.size()};
+  made.buffers = {"", little(offsets), little(sizes)};
+  made.children.push_back(std::move(child));
   return made;
 }
 inline MadeColumn list_column(std::string name, const std::vector<std::int32_t>& offsets, MadeColumn child,
@@ -247,7 +277,8 @@ class ArrowWriter {
     return made;
   }
   void add_arrays(const MadeColumn& column, std::vector<std::uint64_t>& nodes, std::vector<std::uint64_t>& buffers,
-                  std::string& body) const {
+                  std::vector<std::uint64_t>& counts, std::string& body) const {
+    if (column.is_view) counts.push_back(column.buffers.size() - 2);
     nodes.insert(nodes.end(), {column.length, column.nulls});
     for (const std::string& plain : column.buffers) {
       std::string stored = plain;
@@ -260,14 +291,15 @@ class ArrowWriter {
       body.resize((body.size() + 7) / 8 * 8);
     }
     if (!column.dictionary)
-      for (const MadeColumn& child : column.children) add_arrays(child, nodes, buffers, body);
+      for (const MadeColumn& child : column.children) add_arrays(child, nodes, buffers, counts, body);
   }
   Fields batch_fields(const MadeBatch& columns, std::string& body) const {
-    std::vector<std::uint64_t> nodes, buffers;
-    for (const MadeColumn& column : columns) add_arrays(column, nodes, buffers, body);
+    std::vector<std::uint64_t> nodes, buffers, counts;
+    for (const MadeColumn& column : columns) add_arrays(column, nodes, buffers, counts, body);
     Fields made{
         {0, columns.front().length}, {1, 0, FlatWriter::numbers(nodes, 2)}, {2, 0, FlatWriter::numbers(buffers, 2)}};
     if (codec_ >= 0) made.push_back({3, 0, FlatWriter::table_of({{0, static_cast<std::uint64_t>(codec_)}, {1, 0}})});
+    if (!counts.empty()) made.push_back({4, 0, FlatWriter::numbers(counts, 1)});
     return made;
   }
   void add_dictionary(const MadeColumn& column) {
