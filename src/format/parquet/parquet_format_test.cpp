@@ -265,13 +265,26 @@ TEST_F(Parquet, ListsBecomeArraysAlsoAcrossPages) {
   EXPECT_CONTAINS(all(ParquetWriter::write({leaf}, {2}), {"ids"}), "have 3 rows of 2");
 }
 
-TEST_F(Parquet, DeeperNestingIsRefusedByName) {
-  constexpr std::int64_t kList = 3, kMap = 1;
+TEST_F(Parquet, ListsOfListsAreArrays) {
+  constexpr std::int64_t kList = 3;
   MadeLeaf deep{{node_of("deep", 1, {}, 1, kList), node_of("list", 2, {}, 1), node_of("element", 1, {}, 1, kList),
                  node_of("list", 2, {}, 1), node_of("element", 1, ParquetType::kInt64)},
                 ParquetType::kInt64,
                 {{}}};
-  EXPECT_CONTAINS(all(ParquetWriter::write({deep}, {0}), {"deep"}), "lists of lists of int64, of which");
+  const auto rows_of = [&](const std::vector<std::uint32_t>& repetitions, const std::vector<std::uint32_t>& definitions,
+                           const std::vector<std::int64_t>& values, std::uint64_t rows) {
+    deep.groups = {{{repetitions.size(), rows, runs_text(repetitions), runs_text(definitions),
+                     plain_text<std::int64_t>(values), Encoding::kPlain, true}}};
+    return all(ParquetWriter::write({deep}, {static_cast<std::int64_t>(rows)}), {"deep"});
+  };
+  EXPECT_EQ(rows_of({0, 2, 1, 2, 0, 0}, {5, 5, 5, 5, 1, 5}, {1, 2, 3, 4, 5}, 3), "(2, 2):1,2,3,4|(0, 0):|(1, 1):5");
+  EXPECT_CONTAINS(rows_of({0, 2, 1}, {5, 5, 5}, {1, 2, 3}, 1), "inner lists differ in length");
+  EXPECT_CONTAINS(rows_of({0, 1}, {5, 2}, {1}, 1), "a value inside of a list is null");
+  EXPECT_CONTAINS(rows_of({0, 2}, {1, 5}, {1}, 1), "inner lists differ in length") << "levels that no list has";
+}
+
+TEST_F(Parquet, MapsAreRefusedByName) {
+  constexpr std::int64_t kMap = 1;
   MadeLeaf keys{
       {node_of("map", 1, {}, 1, kMap), node_of("key_value", 2, {}, 1), node_of("key", 0, ParquetType::kInt64)},
       ParquetType::kInt64,

@@ -27,7 +27,7 @@ TEST(Table, ReadsSeparatedValuesAsRfc4180HasThem) {
                 "a,b\r\n1,2\r\n\r\n3,4"),
             "a=1|3 b=2|4");
   EXPECT_EQ(csv("a,b\n\"x, \"\"y\"\"\nz\",\n"), "a=x, \"y\"\nz b=-");
-  EXPECT_EQ(csv("a,b\n,\"\"\r\n"), "a=- b=");
+  EXPECT_EQ(csv("a,b\n,\"\"\r\n"), "a=- b=-");
   EXPECT_EQ(csv("a\n x \n"), "a= x ");
   EXPECT_EQ(shown(parse_table("a\tb\n1,2\t3\n", '\t')), "a=1,2 b=3");
 }
@@ -48,9 +48,28 @@ TEST(Table, WrongLinesAreNamed) {
 TEST(Table, ReadsObjectsOfJson) {
   EXPECT_EQ(jsonl("{\"a\": 1, \"b\": \"x\\n\\u00e9\\ud83d\\ude00\"}\r\n\n{ \"b\" : null, \"c\":[1, {\"d\": \"]\"}] }"),
             "a=1|- b=x\n\xc3\xa9\xf0\x9f\x98\x80|- c=-|[1, {\"d\": \"]\"}]");
-  for (const char* wrong : {"[1]", "{", "{\"a\"}", "{\"a\":}", "{\"a\":1", "{\"a\":1,}", "{\"a\":1}x", "{a:1}",
-                            "{\"a\":\"\\x\"}", "{\"a\":\"\\ud83d\"}", "{\"a\":\"\\udc00\"}", "{\"a\":\"\\u12g4\"}",
-                            "{\"a\":\"\t\"}", "{\"a\":[1,}", "{\"a\":tru}", "{\"a\":[1 2]}", "{\"a\":\""})
+  for (const char* wrong : {"[1]",
+                            "{",
+                            "{\"a\"}",
+                            "{\"a\":}",
+                            "{\"a\":1",
+                            "{\"a\":1,}",
+                            "{\"a\":1}x",
+                            "{a:1}",
+                            "{\"a\":\"\\x\"}",
+                            "{\"a\":\"\\ud83d\"}",
+                            "{\"a\":\"\\udc00\"}",
+                            "{\"a\":\"\\u12g4\"}",
+                            "{\"a\":\"\t\"}",
+                            "{\"a\":[1,}",
+                            "{\"a\":tru}",
+                            "{\"a\":[1 2]}",
+                            "{\"a\":\"",
+                            "{\"a\":01}",
+                            "{\"a\":1.}",
+                            "{\"a\":-}",
+                            "{\"a\":Nan}",
+                            "{\"a\":1x}"})
     EXPECT_EQ(jsonl(wrong), "line 1 is no whole object of JSON") << wrong;
   const std::string deep = "{\"a\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
   EXPECT_EQ(jsonl(deep), "line 1 is no whole object of JSON");
@@ -94,10 +113,11 @@ TEST(ColumnChoice, WhatCannotBeIsAnError) {
   EXPECT_EQ(chosen(kTable, {"n:image"}), "fields: the column 'n' names no files, of which 'n' cannot be made as image");
   EXPECT_EQ(
       chosen(kTable, {"x:value"}),
-      "fields: the column 'x' holds numbers that are no integers, or lists, of which 'x' cannot be made as value");
+      "fields: the column 'x' holds numbers that are not integers, or lists, of which 'x' cannot be made as value");
   EXPECT_EQ(chosen(kTable, {"=n"}), "fields: an empty name in '=n'");
   EXPECT_EQ(chosen("a,b\n1,\n2,\n", {"b"}), "fields: the column 'b' is empty");
-  EXPECT_NE(chosen("a,b\n1,2\n", {}).find("no column names images"), std::string::npos);
+  EXPECT_EQ(chosen("a,b\n1,\n", {}), "a:value,1");
+  EXPECT_EQ(chosen("a\n\"\"\n", {}), "the table has no column with a value; there are: a");
 }
 
 }  // namespace

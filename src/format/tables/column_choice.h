@@ -38,6 +38,18 @@ std::vector<UnopenedColumn> unopened_columns(const std::vector<PickedColumn>& fi
 // Of fields whose column stands for more than its values.
 std::vector<FieldRemark> remarks_of(const std::vector<PickedColumn>& fields);
 
+// The columns of bytes of which pick_columns() makes fields, and whose names and schema do not show whether they are
+// images: their first values do.
+std::vector<std::size_t> columns_of_unknown_bytes(const std::vector<std::string>& specs,
+                                                  const std::vector<ColumnType>& columns);
+
+// The columns among these that no field is of.
+std::vector<UnopenedColumn> unopened_columns(const std::vector<PickedColumn>& fields, bool are_default,
+                                             const std::vector<ColumnType>& columns);
+
+// Of fields whose column stands for more than its values.
+std::vector<FieldRemark> remarks_of(const std::vector<PickedColumn>& fields);
+
 // Where the chosen columns are among these, of another shard. kConfig: one is not there, or holds something else.
 Result<std::vector<std::size_t>> find_columns(const std::vector<PickedColumn>& fields,
                                               const std::vector<ColumnType>& columns);
