@@ -87,6 +87,11 @@ def is_sequence(value: Any) -> bool:
     return (isinstance(value, Sequence) and not isinstance(value, str | bytes)) or getattr(value, "ndim", 0) > 0
 
 
+def is_iterable(value: Any) -> bool:
+    """What iter() takes; an array without extents has __iter__, and iter() refuses it."""
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) > 0
+
+
 def _items(value: Any) -> list[Any]:
     return list(value.tolist()) if hasattr(value, "tolist") else list(value)
 
@@ -283,7 +288,7 @@ def field_names(where: str, fields: Any) -> list[str]:
 def field_specs(where: str, fields: Any) -> list[str]:
     """None is a format's own fields; else a sequence of specs, or a str with spaces between them."""
     specs = [] if fields is None else fields.split() if isinstance(fields, str) else fields
-    specs = list(specs) if is_sequence(specs) or isinstance(specs, Iterable) else [specs]
+    specs = list(specs) if is_iterable(specs) else [specs]
     if not all(isinstance(spec, str) for spec in specs):
         raise ConfigError(f'{where}: fields must be one spec per field, such as ("jpg;png", "cls"), not {fields!r}')
     return specs
