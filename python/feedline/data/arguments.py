@@ -13,7 +13,7 @@ import operator
 import os
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from .. import _engine
 from ..errors import ConfigError
@@ -87,7 +87,7 @@ def is_sequence(value: Any) -> bool:
     return (isinstance(value, Sequence) and not isinstance(value, str | bytes)) or getattr(value, "ndim", 0) > 0
 
 
-def is_iterable(value: Any) -> bool:
+def is_iterable(value: Any) -> TypeGuard[Iterable[Any]]:
     """What iter() takes; an array without extents has __iter__, and iter() refuses it."""
     return isinstance(value, Iterable) and getattr(value, "ndim", 1) > 0
 
