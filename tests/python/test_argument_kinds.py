@@ -17,7 +17,7 @@ import feedline
 
 VALUES: list[Any] = [
     None, 0.5, -1, 2**64, 10**30, "x", "", b"x", [], [None], {}, (1, 2, 3, 4, 5), object(), float("nan"), float("inf"),
-    True, np.float32(1), np.arange(2), os.path, {1}, len,
+    True, np.float32(1), np.array(2), np.arange(2), os.path, {1}, len,
 ]  # fmt: skip
 # A wrong index is a TypeError or an IndexError, as for Python's sequences.
 INDEXED = {"sample", "draw", "key", "encoded"}

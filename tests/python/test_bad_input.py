@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
+import math
 import os
 import re
 import resource
@@ -487,3 +488,17 @@ def test_errors_come_in_the_order_of_the_batches(tmp_path: Path) -> None:
             next(iterator)
         next(iterator)
         assert loader.last_samples == [16, 17]
+
+
+def test_endless_epochs_in_which_every_sample_is_bad_end_in_an_error(tmp_path: Path) -> None:
+    """next() would go from one epoch to the next without end."""
+    (tmp_path / "a").mkdir()
+    for name in ("0.jpg", "1.jpg", "2.jpg"):
+        (tmp_path / "a" / name).write_bytes(b"not an image")
+    dataset = feedline.open(tmp_path).resize((8, 8))
+    with dataset.loader(2, on_error="skip", epochs=math.inf, output="numpy") as loader:
+        with pytest.raises(feedline.Error, match=r"no batch.*epochs=math\.inf"):
+            next(iter(loader))
+        assert {bad.key for bad in loader.errors} == {"a/0.jpg", "a/1.jpg", "a/2.jpg"}
+    with dataset.loader(2, on_error="skip", epochs=2, output="numpy") as loader:
+        assert list(loader) == []

@@ -13,7 +13,7 @@ import operator
 import os
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from .. import _engine
 from ..errors import ConfigError
@@ -85,6 +85,11 @@ def flag(where: str, name: str, value: Any, or_word: str | None = None) -> bool:
 def is_sequence(value: Any) -> bool:
     """Lists, tuples, arrays; not strings, and not arrays without extents, which are numbers."""
     return (isinstance(value, Sequence) and not isinstance(value, str | bytes)) or getattr(value, "ndim", 0) > 0
+
+
+def is_iterable(value: Any) -> TypeGuard[Iterable[Any]]:
+    """What iter() takes; an array without extents has __iter__, and iter() refuses it."""
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) > 0
 
 
 def _items(value: Any) -> list[Any]:
@@ -283,7 +288,7 @@ def field_names(where: str, fields: Any) -> list[str]:
 def field_specs(where: str, fields: Any) -> list[str]:
     """None is a format's own fields; else a sequence of specs, or a str with spaces between them."""
     specs = [] if fields is None else fields.split() if isinstance(fields, str) else fields
-    specs = list(specs) if is_sequence(specs) or isinstance(specs, Iterable) else [specs]
+    specs = list(specs) if is_iterable(specs) else [specs]
     if not all(isinstance(spec, str) for spec in specs):
         raise ConfigError(f'{where}: fields must be one spec per field, such as ("jpg;png", "cls"), not {fields!r}')
     return specs

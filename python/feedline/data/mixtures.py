@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from .. import _engine
@@ -40,7 +40,7 @@ def mix(
             ``until`` and ``samples``.
     """
     where = "mix"
-    if isinstance(datasets, Dataset) or not isinstance(datasets, Iterable):
+    if isinstance(datasets, Dataset) or not arguments.is_iterable(datasets):
         given = "one dataset" if isinstance(datasets, Dataset) else f"a value of type {type(datasets).__name__}"
         raise ConfigError(f"{where}: {given} was given; pass a list: mix([a, b])")
     parts = list(datasets)

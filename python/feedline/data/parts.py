@@ -155,7 +155,7 @@ def _called(engine: EngineDataset, keys: KeyFunction | Iterable[str]) -> list[in
     """The samples of these keys."""
     own = [engine.key(i) for i in range(len(engine))]
     wanted = keys(own.copy()) if callable(keys) else keys
-    if isinstance(wanted, str | bytes) or not isinstance(wanted, Iterable):
+    if isinstance(wanted, str | bytes) or not arguments.is_iterable(wanted):
         raise ConfigError(f"subset: keys must be names of samples, or a function that gives some, not {wanted!r}")
     places = {key: i for i, key in enumerate(own)}
     shared = {key for key, count in Counter(own).items() if count > 1} if len(places) < len(own) else set()
@@ -174,7 +174,7 @@ def _called(engine: EngineDataset, keys: KeyFunction | Iterable[str]) -> list[in
 
 
 def _positions(indices: Any, size: int) -> list[int]:
-    if isinstance(indices, str | bytes) or not isinstance(indices, Iterable):
+    if isinstance(indices, str | bytes) or not arguments.is_iterable(indices):
         raise ConfigError(f"subset: indices must be integers, not {indices!r}")
     given = list(indices.tolist()) if hasattr(indices, "tolist") else list(indices)
     if given and all(isinstance(value, bool) for value in given):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 from .. import _engine
@@ -125,7 +125,7 @@ def tokens(
     where = "tokens"
     if arguments.flag(where, "check", check) and vocabulary is None:
         raise ConfigError("tokens: check=True needs the vocabulary, the number of different tokens")
-    given_paths = list(source) if isinstance(source, Iterable) and not isinstance(source, str | bytes) else [source]
+    given_paths = list(source) if arguments.is_iterable(source) and not isinstance(source, str | bytes) else [source]
     paths = [arguments.path_text(where, "source", path) for path in given_paths]
     wanted = None if dtype is None else arguments.array_dtype(where, dtype)
     found = [file for path in paths for file in _token_files(path, wanted)]

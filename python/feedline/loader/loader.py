@@ -346,6 +346,7 @@ class LoaderIterator(Iterator[Batch]):
         self._open_end = epochs is None  # another iter() will follow, in all likelihood
         self._run = 0  # the engine's number of the epoch that this iterator is in
         self._starting = importlib.import_module("threading").Lock()  # one thread starts an epoch
+        self._without_batch = 0  # epochs that ended since the last batch
         self._ended: str | None = None
         self._exhausted = False
 
@@ -356,6 +357,7 @@ class LoaderIterator(Iterator[Batch]):
             run = self._run
             batch = self._loader._next(run)
             if batch is not None:
+                self._without_batch = 0
                 return batch
             self._follow(run)
         raise StopIteration
@@ -368,6 +370,9 @@ class LoaderIterator(Iterator[Batch]):
             if self._loader._engine.run != run:
                 raise Error(self._ended or "iter() or load_state_dict() in another thread has ended this iterator")
             self._exhausted = self._epochs_left == 0
+            self._without_batch += 1
+            if self._without_batch > 1 and self._epochs_left == math.inf:  # the first may be the rest after a state
+                raise Error("a whole epoch had no batch, and epochs=math.inf has no end: see the loader's errors")
             if not self._exhausted:
                 self._start_epoch()
 
