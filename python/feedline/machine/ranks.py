@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
 from typing import Any
@@ -107,7 +106,7 @@ def _found(where: str) -> Place:
         return _from_ray() or from_environment(os.environ) or Place(0, 1, _SINGLE)
     # Variables of the process that started this one are no contradiction: mpi's and Slurm's may count machines, and
     # children of multiprocessing inherit those of their parent.
-    if "RANK" in os.environ and "WORLD_SIZE" in os.environ and multiprocessing.parent_process() is None:
+    if "RANK" in os.environ and "WORLD_SIZE" in os.environ and not _is_child():
         launcher = launchers.from_environment(os.environ)
         if launcher is not None and launcher[:2] != group[:2]:
             raise ConfigError(
@@ -116,6 +115,12 @@ def _found(where: str) -> Place:
             )
     _check_parallelism(where)
     return group
+
+
+def _is_child() -> bool:
+    """Whether multiprocessing has started this process; it is imported in each such process."""
+    process = sys.modules.get("multiprocessing.process")
+    return process is not None and process.parent_process() is not None
 
 
 def _check_parallelism(where: str) -> None:
