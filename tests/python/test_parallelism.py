@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from parallel_ranks import ROWS, WORLD
 from running_processes import HANG_S
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch.distributed")
+
+from parallel_ranks import ROWS, WORLD
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "parallelism.md"
