@@ -88,7 +88,8 @@ def test_drop_last_over_ranks(train: feedline.Dataset) -> None:
     ],
 )
 def test_launchers(variables: dict[str, str], wanted: tuple[int, int] | None) -> None:
-    assert ranks.from_environment(variables) == wanted
+    place = ranks.from_environment(variables)
+    assert (place and place[:2]) == wanted
 
 
 @pytest.mark.parametrize("variables", [{"RANK": "x", "WORLD_SIZE": "2"}, {"RANK": "2", "WORLD_SIZE": "2"}])

@@ -477,6 +477,8 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         error_budget: int = 0,
         rank: int | None = None,
         world_size: int | None = None,
+        mesh: Any = None,
+        dp: str | int | Sequence[str | int] | None = None,
         uneven: words.Uneven = "pad",
         epochs: float | None = None,
         device: Any = None,
@@ -517,8 +519,14 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
                 ``"skip"`` it and refill the batch, or ``"replace"`` it by another sample; see :attr:`Loader.errors`.
                 With samples of different lengths only ``"raise"``.
             error_budget: bad samples that an epoch may skip or replace before it raises; 0 is any number.
-            rank, world_size: by default torch.distributed's, torchrun's, MPI's or Slurm's; else 0 and 1. Rank 0 logs
-                the plan at INFO when the first epoch starts.
+            rank, world_size: by default torch.distributed's, Ray Train's, or those of the launcher's environment
+                variables; else 0 and 1. They are read at the first use of the loader, and each ``iter()`` compares
+                them with torch.distributed: see docs/parallelism.md. Rank 0 logs the plan at INFO when the first epoch
+                starts.
+            mesh: a ``DeviceMesh`` of torch, instead of rank and world_size: the ranks are its data-parallel
+                coordinates, and processes with the same coordinate get the same rows.
+            dp: the data-parallel dimensions of ``mesh``: a name, a number, or several of them. By default those with a
+                usual name, such as ``"dp"``, ``"dp_replicate"`` and ``"dp_shard"``.
             uneven: samples that do not divide evenly over ranks: ``"pad"`` repeats some from the start of the order,
                 ``"drop"`` leaves some out, ``"exact"`` gives each once, so that ranks may differ by a batch.
             epochs: epochs that one ``iter()`` goes through, ``math.inf`` for ever. None is 1, and lets the engine
@@ -570,9 +578,9 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
 
         Raises:
             ConfigError: a wrong argument or operation, a budget that does not hold one batch, endless epochs without a
-                batch, a GPU that is not there or that torch cannot use; nothing is read. To be
-                mixed: uint8 images, lists of images, a mask beside them, no integer label, or not known of how many
-                classes.
+                batch, a GPU that is not there or that torch cannot use; nothing is read. At the first use, no rank
+                that is certain: see docs/parallelism.md. To be mixed: uint8 images, lists of images, a mask beside
+                them, no integer label, or not known of how many classes.
             DataError: while it runs, under ``on_error``: a sample's class is not below num_classes.
         """
         options = LoaderOptions(
@@ -588,6 +596,8 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
             error_budget=error_budget,
             rank=rank,
             world_size=world_size,
+            mesh=mesh,
+            dp=dp,
             uneven=uneven,
             epochs=epochs,
             device=device,

@@ -37,6 +37,8 @@ class LoaderOptions(NamedTuple):
     error_budget: int
     rank: int | None
     world_size: int | None
+    mesh: Any
+    dp: str | int | Sequence[str | int] | None
     uneven: str
     epochs: float | None
     device: Any
@@ -62,22 +64,33 @@ class LoaderOptions(NamedTuple):
         cuda_device = gpu.index_of(_WHERE, self.device, output)
         self._check_dtype(output)
         wrapper = self._wrapper(dataset) if output is Output.TV_TENSORS else None
-        rank, world_size = ranks.resolve(self.rank, self.world_size)
-        engine = self._engine_loader(dataset, rank, world_size, cuda_device)
-        if engine.batches == 0:
-            self._report_no_batch(len(dataset), world_size)
+        share = ranks.Share(_WHERE, self.rank, self.world_size, self.mesh, self.dp)
+        try:
+            place = share.place()
+        except ConfigError:  # raised again by the first use, unless a process group settles it before
+            place = ranks.Place(0, 1, "")
+
+        def make_engine(place: ranks.Place) -> _engine.Loader:
+            engine = self._engine_loader(dataset, place.rank, place.world_size, cuda_device)
+            if engine.batches == 0:
+                self._report_no_batch(len(dataset), place.world_size)
+            return engine
+
+        engine = make_engine(place)
         return Loader(
             engine,
             output,
+            place=place,
+            share=share,
+            make_engine=make_engine,
             epochs=_epoch_count(self.epochs),
-            announce=rank == 0,
             remake=lambda num_workers: self._replace(num_workers=num_workers).make_loader(dataset),
             wrapper=wrapper,
             explained=lambda text: _explained(text, dataset),
             on_gpu=cuda_device is not None,
+            batch_size=0 if self.buckets or self.max_tokens else self.batch_size or 0,
             unopened=columns_of(dataset),
             notice=lambda: image_depth.warn(dataset),
-            global_batch=0 if self.buckets or self.max_tokens else (self.batch_size or 0) * world_size,
         )
 
     def _check_dtype(self, output: Output) -> None:
@@ -142,7 +155,7 @@ class LoaderOptions(NamedTuple):
         text = f"loader: an epoch has no batch: {samples} samples do not fill one{size}; lower batch_size or {advice}"
         if self.epochs == math.inf:
             raise ConfigError(f"{text}; with epochs=math.inf next() would never return")
-        warnings.warn(text, stacklevel=4)  # whoever called Dataset.loader
+        warnings.warn(text, stacklevel=5)  # the caller of Dataset.loader, or of the first use on other ranks
 
 
 def _count(name: str, value: Any) -> int:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from .. import _engine
 from ..errors import ConfigError, Error
+from ..machine.ranks import Place, Share
 from . import batches, changes, state, statistics
 from .batches import Batch
 from .tv_tensors import Wrapper
@@ -77,22 +78,24 @@ class Loader:
         engine: _engine.Loader,
         output: Output,
         *,
+        place: Place,
+        share: Share,
+        make_engine: Callable[[Place], _engine.Loader],
         epochs: float | None,
-        announce: bool,
         remake: Callable[[int], Loader],
         wrapper: Wrapper | None = None,
         explained: Callable[[str], str] = str,
         on_gpu: bool = False,
-        global_batch: int = 0,
+        batch_size: int = 0,
         unopened: tuple[UnopenedColumn, ...] = (),
         notice: Callable[[], None] | None = None,
     ) -> None:
         """`remake` makes another loader like this one, with so many threads; `wrapper` is for TV_TENSORS.
 
         `explained`: what the engine explains, with what is known of where the dataset lies. `on_gpu`: batches are.
+        `place`: that `engine` was made for; `make_engine` makes one for another place, if `share` changes it before the
+        first epoch. `batch_size`: samples of a batch on each rank; 0: batches differ.
         `notice`: called after each batch, for warnings about the dataset.
-
-        `announce`: this is the first rank. `global_batch`: samples of a batch over all ranks; 0: batches differ.
         `unopened`: columns of the source that batches do not have.
         """
         # Before a thread of the engine calls Python: Python takes the thread that imports it first for the main thread.
@@ -103,9 +106,13 @@ class Loader:
         self._output = output
         self._wrapper = wrapper
         self._epochs = epochs
-        self._announce = announce
-        self._is_first = announce
-        self._global_batch = global_batch
+        self._place = place
+        self._share = share
+        self._make_engine = make_engine
+        self._announced = False
+        self._batch_size = batch_size
+        self._loaded: Mapping[str, Any] | None = None  # a state that no epoch has continued yet
+        self._length_given: int | None = None  # by len()
         self._resumed_at = 0  # samples of the next epoch that a loaded state has delivered
         self._remake = remake
         self._explained = explained
@@ -126,24 +133,48 @@ class Loader:
         """Batches of one ``iter()`` on this rank, if no sample is bad. TypeError where it is endless."""
         if self._epochs == math.inf:
             raise TypeError("a loader with epochs=math.inf has no length")
+        self._settle()
         count = self._engine.batches * int(self._epochs or 1)
         if count > sys.maxsize:
             raise ConfigError(f"loader: epochs={self._epochs} is more batches than len() can give; use math.inf")
+        self._length_given = count
         return count
+
+    def _settle(self, place: Place | None = None) -> None:
+        """Makes the engine's loader that of this process's rank, which may have changed until the first epoch."""
+        place = place or self._share.place()
+        if self._closed or place[:2] == self._place[:2]:
+            return
+        engine = self._make_engine(place)
+        if self._loaded is not None:
+            engine.restore(state.to_engine(self._loaded, engine.state()))
+        else:
+            engine.set_epoch(self._engine.epoch)
+        self._engine.close()
+        before, self._engine, self._place = self._place, engine, place
+        length = engine.batches * int(self._epochs or 1) if self._epochs != math.inf else None
+        if self._length_given not in (None, length):
+            _warn(
+                "len() of this loader was %s as rank %s of %s; it is %s as rank %s of %s from %s",
+                *(self._length_given, *before[:2], length, *place),
+            )
+            self._length_given = None
 
     def __iter__(self) -> LoaderIterator:
         """Starts the next epoch. An iterator from before ends: its ``next()`` raises :class:`Error`."""
         for held in self._held:
             held.check()
+        self._settle(self._share.begin())
         previous = self._iterator() if self._iterator is not None else None
         if previous is not None:
             previous._end("a later iter() of this loader has ended this iterator")
         iterator = LoaderIterator(self, self._epochs)
         iterator._start_epoch()
         self._resumed_at = 0
+        self._loaded = None
         publish(self)
-        if self._announce:
-            self._announce = False
+        if self._place.rank == 0 and not self._announced:
+            self._announced = True
             _log_plan(self._engine.explain())
         self._iterator = weakref.ref(iterator)
         return iterator
@@ -158,6 +189,7 @@ class Loader:
         if isinstance(epoch, bool) or not isinstance(epoch, int) or not 0 <= epoch < 2**63:
             raise ConfigError(f"set_epoch: epoch must be an integer from 0 to 2**63 - 1, not {epoch!r}")
         self._engine.set_epoch(epoch)
+        self._loaded = None
         self._resumed_at = 0
 
     @property
@@ -180,6 +212,7 @@ class Loader:
         Fit for JSON, under 1 KB, and the same on all ranks that have delivered as many batches: saving one is enough.
         Taken between epochs, or after an epoch's last batch, it is as good as any.
         """
+        self._settle()
         return state.from_engine(self._engine.state())
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -191,8 +224,10 @@ class Loader:
         Raises:
             ConfigError: not a state; taken on another dataset, or one that has changed, or with another seed or order.
         """
+        self._settle()
         saved = state.to_engine(state_dict, self._engine.state())
         self._engine.restore(saved)
+        self._loaded = dict(state_dict)
         self._resumed_at = saved["position"]
         iterator = self._iterator() if self._iterator is not None else None
         if iterator is not None:
@@ -221,12 +256,14 @@ class Loader:
         """
         from . import progress
 
-        initial = self._resumed_at // self._global_batch if self._global_batch else 0
+        self._settle()
+        global_batch = self._batch_size * self._place.world_size
+        initial = self._resumed_at // global_batch if global_batch else 0
         return progress.bar(
             self,
             samples=lambda: int(self._engine.stats()["samples"]),
             initial=initial,
-            is_first=self._is_first,
+            is_first=self._place.rank == 0,
             options={"desc": f"epoch {self.epoch}", **options},
         )
 
@@ -261,6 +298,7 @@ class Loader:
 
     def explain(self) -> str:
         """The plan, its numbers, and what runs where: text for people."""
+        self._settle()
         return self._explained(self._engine.explain())
 
     def close(self) -> None:

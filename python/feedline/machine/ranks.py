@@ -1,75 +1,152 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rank of how many this process is, as far as its surroundings tell."""
+"""Which rank of how many this process is, and when that is decided."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from typing import Any
 
 from ..errors import ConfigError
+from . import launchers, parallelism
+from .launchers import Place, from_environment
 
-# launcher, its variable for the rank, its variable for the world size. Launchers nest, as torchrun within Slurm: what
-# comes first here started this very process, and those behind it may count other things, such as machines.
-_VARIABLES = (
-    ("torchrun", "RANK", "WORLD_SIZE"),
-    ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("MPI", "PMI_RANK", "PMI_SIZE"),
-    ("Slurm", "SLURM_PROCID", "SLURM_NTASKS"),
-)
+__all__ = ["Place", "Share", "from_environment", "from_torch", "resolve"]
+
+_SINGLE = "no launcher and no torch.distributed group"
 
 
 def resolve(rank: int | None, world_size: int | None) -> tuple[int, int]:
-    """The pair as given, else torch.distributed's if it is initialised, else the launcher's, else (0, 1).
-
-    What is given counts, for the ranks that share data may be fewer than all: with tensor or pipeline parallelism.
+    """The pair as given; else torch.distributed's if it is initialised, Ray Train's, the launcher's, or (0, 1).
 
     Raises:
-        ConfigError: not such a pair, or torch.distributed and the launcher disagree.
+        ConfigError: not such a pair, torch.distributed and the launcher disagree, or there is parallelism besides
+            data parallelism.
     """
-    if (rank is None) != (world_size is None):
-        raise ConfigError("loader: give both rank and world_size, or neither")
-    if rank is not None and world_size is not None:
-        return _checked("rank and world_size", rank, world_size)
-    group, launcher = from_torch(), from_environment(os.environ)
-    if group is not None and launcher is not None and group != launcher:
-        raise ConfigError(
-            f"loader: torch.distributed says rank {group[0]} of {group[1]}, the launcher's variables say rank "
-            f"{launcher[0]} of {launcher[1]}; give rank and world_size yourself"
-        )
-    return group or launcher or (0, 1)
+    return Share("loader", rank, world_size).place()[:2]
 
 
-def from_torch() -> tuple[int, int] | None:
-    """torch.distributed's pair; never imports torch."""
+def from_torch() -> Place | None:
+    """torch.distributed's place; never imports torch."""
     distributed = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return None
-    return int(distributed.get_rank()), int(distributed.get_world_size())
+    return Place(int(distributed.get_rank()), int(distributed.get_world_size()), "torch.distributed")
 
 
-def from_environment(environment: Mapping[str, str]) -> tuple[int, int] | None:
-    """The pair of the first launcher whose two variables are set."""
-    for launcher, rank_name, size_name in _VARIABLES:
-        rank, size = environment.get(rank_name), environment.get(size_name)
-        if rank is None or size is None:
-            continue
-        if launcher == "Slurm" and environment.get("SLURM_STEP_ID") is None:
-            continue  # the batch script itself, which is not one of its tasks
-        try:
-            pair = int(rank), int(size)
-        except ValueError:
+class Share:
+    """The part of the data that this process reads: given, or decided when it is first needed.
+
+    Before the first epoch begins, the place follows the process: `init_process_group` may come after the loader was
+    made. From then on it is fixed, and an epoch that begins in a torch.distributed group with other numbers is an
+    error.
+    """
+
+    def __init__(
+        self, where: str, rank: int | None = None, world_size: int | None = None, mesh: Any = None, dp: Any = None
+    ) -> None:
+        """`where` is the caller's name in errors; the others are the arguments of `Dataset.loader`.
+
+        Raises:
+            ConfigError: arguments that contradict each other, or are not a place.
+        """
+        self._where = where
+        self._given: Place | None = None
+        self._group: tuple[int, int] | None = None  # that the mesh is a part of
+        self._begun: Place | None = None
+        if mesh is None and dp is not None:
+            raise ConfigError(f"{where}: dp= names dimensions of a mesh; pass mesh=, too")
+        if mesh is not None and (rank is not None or world_size is not None):
+            raise ConfigError(f"{where}: pass mesh=, or rank= and world_size=, not both")
+        if (rank is None) != (world_size is None):
+            raise ConfigError(f"{where}: give both rank and world_size, or neither")
+        if mesh is not None:
+            group = from_torch()
+            self._group = None if group is None else group[:2]
+            self._given = Place(*parallelism.coordinate(where, mesh, dp), "mesh=")
+        elif rank is not None and world_size is not None:
+            self._given = _checked(where, rank, world_size)
+
+    def place(self) -> Place:
+        """The place as it is now, if no epoch has begun; else that of the first epoch."""
+        return self._given or self._begun or _found(self._where)
+
+    def begin(self) -> Place:
+        """The place of an epoch that begins.
+
+        Raises:
+            ConfigError: torch.distributed has other numbers than at the first epoch.
+        """
+        group = from_torch()
+        if self._given is not None:
+            if self._group is not None and group is not None and group[:2] != self._group:
+                raise self._changed(Place(*self._group, "mesh="), group)
+            return self._given
+        if self._begun is None:
+            self._begun = _found(self._where)
+            return self._begun
+        if group is not None:
+            if group[:2] != self._begun[:2]:
+                raise self._changed(self._begun, group)
+            _check_parallelism(self._where)
+        return self._begun
+
+    def _changed(self, before: Place, group: Place) -> ConfigError:
+        return ConfigError(
+            f"{self._where}: this loader was resolved as rank {before.rank} of {before.world_size} from "
+            f"{before.source}; torch.distributed says rank {group.rank} of {group.world_size}; make the loader after "
+            "init_process_group, or pass rank= and world_size="
+        )
+
+
+def _found(where: str) -> Place:
+    group = from_torch()
+    if group is None:
+        _check_parallelism(where)
+        return _from_ray() or from_environment(os.environ) or Place(0, 1, _SINGLE)
+    # Variables of the process that started this one are no contradiction: mpi's and Slurm's may count machines, and
+    # children of multiprocessing inherit those of their parent.
+    if "RANK" in os.environ and "WORLD_SIZE" in os.environ and not _is_child():
+        launcher = launchers.from_environment(os.environ)
+        if launcher is not None and launcher[:2] != group[:2]:
             raise ConfigError(
-                f"loader: {launcher}'s variables {rank_name}={rank!r} and {size_name}={size!r} are not integers; "
-                "give rank and world_size yourself"
-            ) from None
-        return _checked(f"{rank_name} and {size_name}", *pair)
-    return None
+                f"{where}: torch.distributed says rank {group.rank} of {group.world_size}, the launcher's variables "
+                f"say rank {launcher.rank} of {launcher.world_size}; give rank and world_size yourself"
+            )
+    _check_parallelism(where)
+    return group
 
 
-def _checked(source: str, rank: int, world_size: int) -> tuple[int, int]:
+def _is_child() -> bool:
+    """Whether multiprocessing has started this process; it is imported in each such process."""
+    process = sys.modules.get("multiprocessing.process")
+    return process is not None and process.parent_process() is not None
+
+
+def _check_parallelism(where: str) -> None:
+    words = parallelism.unstated()
+    if words is not None:
+        raise ConfigError(f"{where}: peers of one data-parallel rank need the same rows, and {words}")
+
+
+def _from_ray() -> Place | None:
+    """Ray Train's, in a function that it runs; other processes have no session there."""
+    train = sys.modules.get("ray.train")
+    if train is None:
+        return None
+    try:
+        context = train.get_context()
+        rank, size = context.get_world_rank(), context.get_world_size()
+    except (RuntimeError, AttributeError, AssertionError):  # not in a worker of Ray Train
+        return None
+    return Place(rank, size, "Ray Train") if isinstance(rank, int) and isinstance(size, int) else None
+
+
+def _checked(where: str, rank: int, world_size: int) -> Place:
     is_int = all(isinstance(value, int) and not isinstance(value, bool) for value in (rank, world_size))
     if not is_int or not 0 <= rank < world_size < 2**63:  # the engine counts no further
-        values = f"{rank!r} and {world_size!r}"
-        raise ConfigError(f"loader: {source} must be integers with 0 <= rank < world_size, not {values}")
-    return rank, world_size
+        raise ConfigError(
+            f"{where}: rank and world_size must be integers with 0 <= rank < world_size, not {rank!r} and "
+            f"{world_size!r}"
+        )
+    return Place(rank, world_size, "rank= and world_size=")

@@ -43,7 +43,8 @@ class BucketBatchSampler(Sampler[list[int]]):
         drop_last: leave out what is left of the longest bucket.
         uneven: what is left of it over ranks: ``"pad"`` repeats some, so that all ranks have as many rows; ``"exact"``
             repeats nothing, and ranks may have a row less or no such batch.
-        num_replicas, rank: None: torch.distributed's, else the launcher's, else one rank.
+        num_replicas, rank: None: torch.distributed's, else the launcher's, else one rank; decided at the first use.
+        mesh, dp: a ``DeviceMesh`` and its data-parallel dimensions, instead of the two, as for `Dataset.loader`.
 
     Attributes:
         bounds: the buckets' upper bounds, ascending.
@@ -67,6 +68,8 @@ class BucketBatchSampler(Sampler[list[int]]):
         uneven: Literal["pad", "exact"] = "pad",
         num_replicas: int | None = None,
         rank: int | None = None,
+        mesh: Any = None,
+        dp: str | int | Sequence[str | int] | None = None,
     ) -> None:
         if batch_size is None and max_tokens is None:
             raise ConfigError("BucketBatchSampler: give batch_size, max_tokens, or both")
@@ -78,14 +81,24 @@ class BucketBatchSampler(Sampler[list[int]]):
                 raise ConfigError(f"BucketBatchSampler: {name} must be True or False, not {flag!r}")
         if not isinstance(uneven, str) or uneven not in ("pad", "exact"):
             raise ConfigError(f'BucketBatchSampler: uneven must be "pad" or "exact", not {uneven!r}')
-        self.rank, self.num_replicas = ranks.resolve(rank, num_replicas)
+        self._share = ranks.Share("BucketBatchSampler", rank, num_replicas, mesh, dp)
         self.shuffle, self.seed, self.drop_last, self.uneven, self.epoch = shuffle, seed, drop_last, uneven, 0
         of_samples = _checked(lengths)
         self.bounds = _bounds(of_samples, buckets)
         self.rows = [_rows(bound, batch_size, max_tokens) for bound in self.bounds]
         of_bucket = np.searchsorted(np.array(self.bounds), of_samples)
         self._members = [np.flatnonzero(of_bucket == bucket) for bucket in range(len(self.bounds))]
-        self._count = sum(1 for _ in self._groups(None)) if self.uneven == "pad" else -1
+        self._counted: tuple[int, int, int] | None = None  # rank, num_replicas, their number of batches
+
+    @property
+    def rank(self) -> int:
+        """Of this process, as it is now; fixed once an epoch has begun."""
+        return self._share.place().rank
+
+    @property
+    def num_replicas(self) -> int:
+        """Ranks that share the samples."""
+        return self._share.place().world_size
 
     def set_epoch(self, epoch: int) -> None:
         """The epoch of the next order."""
@@ -93,33 +106,36 @@ class BucketBatchSampler(Sampler[list[int]]):
 
     def __len__(self) -> int:
         """Batches of this rank in an epoch; the same in every epoch."""
-        if self._count < 0:
-            self._count = sum(1 for group, _ in self._groups(None) if len(group[self.rank :: self.num_replicas]))
-        return self._count
+        rank, replicas, _ = self._share.place()
+        if self._counted is None or self._counted[:2] != (rank, replicas):
+            groups = self._groups(None, replicas)
+            self._counted = rank, replicas, sum(1 for group, _ in groups if len(group[rank::replicas]))
+        return self._counted[2]
 
     def __iter__(self) -> Iterator[list[int]]:
+        rank, replicas, _ = self._share.begin()
         random = np.random.default_rng((self.seed, self.epoch)) if self.shuffle else None
-        groups = list(self._groups(random))
+        groups = list(self._groups(random, replicas))
         places = random.permutation(len(groups)) if random is not None else np.arange(len(groups))
         for place in places:
             group, _ = groups[int(place)]
-            mine = group[self.rank :: self.num_replicas]
+            mine = group[rank::replicas]
             if len(mine):
                 yield mine.tolist()
 
-    def _groups(self, random: np.random.Generator | None) -> Iterator[tuple[_Indices, int]]:
+    def _groups(self, random: np.random.Generator | None, replicas: int) -> Iterator[tuple[_Indices, int]]:
         """The samples of one step of all ranks, and their bucket, the shortest first."""
         left = np.empty(0, dtype=np.int64)
         for bucket, members in enumerate(self._members):
             ordered = np.concatenate([left, members if random is None else random.permutation(members)])
-            size = self.rows[bucket] * self.num_replicas
+            size = self.rows[bucket] * replicas
             whole = len(ordered) // size * size
             for first in range(0, whole, size):
                 yield ordered[first : first + size], bucket
             left = ordered[whole:]
         if len(left) and not self.drop_last:
             if self.uneven == "pad":
-                missing = -len(left) % self.num_replicas
+                missing = -len(left) % replicas
                 left = np.concatenate([left, np.resize(left, missing)])
             yield left, len(self._members) - 1
 

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torch.utils.data.distributed import DistributedSampler as _TorchDistributedSampler
 
 from ..errors import ConfigError
+from ..machine import ranks
 
 
 class DistributedSampler(_TorchDistributedSampler[Any]):
@@ -18,9 +20,15 @@ class DistributedSampler(_TorchDistributedSampler[Any]):
     not have: no collective operation may be called for each batch, unless ranks that have ended join it
     (`torch.distributed.algorithms.Join`). Gather what each rank has found when it has ended.
 
-    Args: torch's. ``drop_last=True`` leaves out the samples that do not divide evenly, as torch does.
+    Args:
+        dataset, num_replicas, rank, shuffle, seed, drop_last: torch's. ``drop_last=True`` leaves out the samples
+            that do not divide evenly, as torch does.
+        mesh, dp: a ``DeviceMesh`` and its data-parallel dimensions, instead of `num_replicas` and `rank`, as for
+            :meth:`Dataset.loader`: tensor, context and pipeline parallel peers get the same samples.
 
     Raises:
+        ConfigError: there is parallelism besides data parallelism and neither `mesh` nor `rank`; or torch.distributed
+            has other numbers when an epoch begins than when the sampler was made.
         ValueError: torch's, of a rank that is not one of `num_replicas`.
         RuntimeError: torch's, where neither rank nor number of replicas are given or known.
     """
@@ -33,6 +41,9 @@ class DistributedSampler(_TorchDistributedSampler[Any]):
         shuffle: bool = True,
         seed: int = 0,
         drop_last: bool = False,
+        *,
+        mesh: Any = None,
+        dp: str | int | Sequence[str | int] | None = None,
     ) -> None:
         for name, value in (("num_replicas", num_replicas), ("rank", rank)):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
@@ -41,10 +52,19 @@ class DistributedSampler(_TorchDistributedSampler[Any]):
             raise ConfigError(f"DistributedSampler: dataset must have a length, which {type(dataset).__name__} has not")
         if not isinstance(drop_last, bool):
             raise ConfigError(f"DistributedSampler: drop_last must be True or False, not {drop_last!r}")
+        self._share: ranks.Share | None = None
+        if mesh is not None or dp is not None or (ranks.from_torch() and num_replicas is None and rank is None):
+            self._share = ranks.Share("DistributedSampler", rank, num_replicas, mesh, dp)
+            rank, num_replicas, _ = self._share.begin()
         super().__init__(dataset, num_replicas, rank, shuffle, seed, drop_last)
         if not drop_last:
             self.total_size = len(dataset)
             self.num_samples = len(range(self.rank, self.total_size, self.num_replicas))
+
+    def __iter__(self) -> Iterator[int]:
+        if self._share is not None:
+            self._share.begin()
+        return super().__iter__()
 
 
 def exact(sampler: Any) -> Any:

@@ -133,7 +133,7 @@ class Profile:
         wait, warmup, active, _ = self._cycle
         cycle = (self._steps_done - self._first) // (wait + warmup + active)
         first = self._first + cycle * (wait + warmup + active) + wait + warmup + 1
-        rank, _ = ranks.from_torch() or ranks.from_environment(os.environ) or (0, 1)
+        rank = (ranks.from_torch() or ranks.from_environment(os.environ) or (0, 1))[0]
         last = self._steps_done + 1  # step() counts it only after torch has ended the recording
         path = self._folder / f"rank{rank}.steps{first}-{last}.pt.trace.json.gz"
         recording, self._recording = self._recording, None

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rank and world size from environment variables of launchers; docs/parallelism.md has their order as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ..errors import ConfigError
+
+
+class Place(NamedTuple):
+    """One of `world_size` processes that share the data, and the source of these two numbers."""
+
+    rank: int
+    world_size: int
+    source: str
+
+
+# MPI's and other launchers that set both variables for each process: rank, world size.
+_PAIRS = (
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),  # Open MPI
+    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),  # MVAPICH
+    ("PMI_RANK", "PMI_SIZE"),  # MPICH, Intel MPI, Cray
+    ("HOROVOD_RANK", "HOROVOD_SIZE"),
+    ("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"),  # jsrun of LSF
+    ("FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
+)
+# Slurm's numbers of steps that are not started by srun for tasks: slurm.h, SLURM_INTERACTIVE_STEP and the ones above.
+_SPECIAL_STEPS = range(0xFFFFFFFA, 0x100000000)
+_INTERACTIVE_JOBS = ("bash", "interactive")  # names that srun --pty bash and salloc give a job; Lightning's rule, too
+_SHELLS = ("bash", "sh", "zsh", "ksh", "tcsh", "csh", "dash", "fish")
+
+
+def from_environment(environment: Mapping[str, str]) -> Place | None:
+    """The place that the launcher of this process states; None if no launcher is seen.
+
+    Launchers nest, as torchrun within Slurm. The first one that is found started this process; later ones may count
+    other things, such as machines.
+
+    Raises:
+        ConfigError: variables that are not such numbers, or a world size from which no rank follows.
+    """
+    if "WORLD_SIZE" in environment:
+        return _from_torch_variables(environment)
+    for rank_name, size_name in _PAIRS:
+        if rank_name in environment and size_name in environment:
+            return _pair(environment, rank_name, size_name)
+    return _from_slurm(environment)
+
+
+def _from_torch_variables(environment: Mapping[str, str]) -> Place:
+    """torchrun, Accelerate, DeepSpeed and Ray set RANK; Lightning sets LOCAL_RANK and NODE_RANK only."""
+    if "RANK" in environment:
+        return _pair(environment, "RANK", "WORLD_SIZE")
+    size = _number(environment, "WORLD_SIZE")
+    if size == 1:
+        return Place(0, 1, "WORLD_SIZE")
+    for rank_name, size_name in _PAIRS:  # mpirun with a script that sets WORLD_SIZE alone
+        if rank_name in environment and _number(environment, size_name, default=0) == size:
+            return _pair(environment, rank_name, size_name)
+    slurm = _from_slurm(environment)
+    if slurm is not None and slurm.world_size == size:
+        return slurm
+    if "LOCAL_RANK" in environment:
+        local_rank = _number(environment, "LOCAL_RANK")
+        node = _number(environment, "NODE_RANK", default=-1)
+        local_size = _number(environment, "LOCAL_WORLD_SIZE", default=0)
+        if node == 0 or local_size == size:
+            return _checked(local_rank, size, "WORLD_SIZE, LOCAL_RANK")
+        if node > 0 and local_size > 0:
+            return _checked(node * local_size + local_rank, size, "WORLD_SIZE, NODE_RANK, LOCAL_WORLD_SIZE, LOCAL_RANK")
+    names = ("WORLD_SIZE", "RANK", "LOCAL_RANK", "NODE_RANK", "LOCAL_WORLD_SIZE")
+    shown = ", ".join(f"{name}={environment[name]}" if name in environment else f"no {name}" for name in names)
+    raise ConfigError(
+        f"loader: the environment states a world size but no rank ({shown}); call init_process_group before the "
+        "loader is used, set RANK, or pass rank= and world_size="
+    )
+
+
+def _from_slurm(environment: Mapping[str, str]) -> Place | None:
+    """srun's tasks. A batch script and an interactive shell have Slurm's variables and are one process each."""
+    size_name = next((n for n in ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS") if n in environment), None)
+    if size_name is None or "SLURM_PROCID" not in environment or "SLURM_STEP_ID" not in environment:
+        return None
+    if environment["SLURM_STEP_ID"].isdigit() and int(environment["SLURM_STEP_ID"]) in _SPECIAL_STEPS:
+        return None
+    if _is_interactive_shell(environment):
+        return None
+    return _pair(environment, "SLURM_PROCID", size_name)
+
+
+def _is_interactive_shell(environment: Mapping[str, str]) -> bool:
+    """Whether srun's task is a shell at a terminal, in which a user starts single processes."""
+    named = environment.get("SLURM_JOB_NAME") in _INTERACTIVE_JOBS
+    task = environment.get("SLURM_TASK_PID")
+    if task is None or not task.isdigit():
+        return named
+    try:
+        with open(f"/proc/{task}/cmdline", "rb") as file:
+            program, *arguments = file.read().decode(errors="replace").rstrip("\0").split("\0")
+    except OSError:  # in a container with its own process numbers
+        return named and "SLURM_PTY_PORT" in environment
+    is_shell = program.rpartition("/")[2].removeprefix("-") in _SHELLS
+    return is_shell and all(argument.startswith("-") and "c" not in argument[1:] for argument in arguments)
+
+
+def _pair(environment: Mapping[str, str], rank_name: str, size_name: str) -> Place:
+    return _checked(_number(environment, rank_name), _number(environment, size_name), f"{rank_name} and {size_name}")
+
+
+def _number(environment: Mapping[str, str], name: str, default: int | None = None) -> int:
+    text = environment.get(name)
+    if text is None and default is not None:
+        return default
+    try:
+        return int(text or "")
+    except ValueError:
+        raise ConfigError(
+            f"loader: the environment variable {name}={text!r} must be an integer; set it right or pass rank= and "
+            "world_size="
+        ) from None
+
+
+def _checked(rank: int, world_size: int, source: str) -> Place:
+    if not 0 <= rank < world_size:
+        raise ConfigError(
+            f"loader: {source} must be integers with 0 <= rank < world_size, not {rank} and {world_size}; set them "
+            "right or pass rank= and world_size="
+        )
+    return Place(rank, world_size, source)
