@@ -14,8 +14,9 @@ namespace {
 // Why there is nothing to read, and what would help.
 std::string what_is_missing(const FolderListing& listing) {
   if (!listing.stray_images.empty())
-    return "the folder holds images but no class folders: put the images of each class into a folder of their own, "
-           "as in train/cat/1.jpg (one folder for all if there are no classes)";
+    return "the folder holds images but no class folders: open it with fields=\"{key}" +
+           listing.stray_images.front().substr(listing.stray_images.front().rfind('.')) +
+           "\" if there are no classes, or put the images of each class into a separate folder, as in train/cat/1.jpg";
   if (!listing.stray_tars.empty())
     return "the folder holds tar files and no class folders: name the tar files to read, as in '" +
            listing.stray_tars.front() + "' or 'shards/{000..146}.tar'";
