@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <filesystem>
 #include <utility>
 
 #include "cache/checksum.h"
@@ -19,8 +20,17 @@ std::vector<std::string> KeptTables::places(const storage::Storage& storage, con
   if (!directory_.empty()) return {collected(directory_)};
   std::vector<std::string> list;
   if (const auto path = kind_.beside ? storage.local_path(object) : std::nullopt)
-    list.push_back(*path + std::string(kind_.suffix));
+    list.push_back(
+        (std::filesystem::path(folder_of(*path)) / kIndexFolder / (last_part(*path) + std::string(kind_.suffix)))
+            .string());
   if (const auto folder = cache_folder()) list.push_back(collected(*folder + "/index"));
+  return list;
+}
+
+std::vector<std::string> KeptTables::known_places(const storage::Storage& storage, const std::string& object) const {
+  auto list = places(storage, object);
+  if (const auto path = kind_.beside && directory_.empty() ? storage.local_path(object) : std::nullopt)
+    list.push_back(*path + std::string(kind_.suffix));
   return list;
 }
 
@@ -33,7 +43,7 @@ bool KeptTables::is_ours(const std::string& place, std::span<const std::byte> fi
 
 void KeptTables::read(const storage::Storage& storage, const std::string& object, std::uint64_t most_bytes,
                       const Take& take) const {
-  for (const std::string& place : places(storage, object)) {
+  for (const std::string& place : known_places(storage, object)) {
     Bytes bytes;
     const auto file = storage::local_storage()->read_all(place, bytes.buffer, most_bytes);
     if (!file || !is_ours(place, *file)) continue;
@@ -45,7 +55,7 @@ void KeptTables::read(const storage::Storage& storage, const std::string& object
 
 void KeptTables::map(const storage::Storage& storage, const std::string& object, const Take& take) const {
   const auto local = storage::local_storage();
-  for (const std::string& place : places(storage, object)) {
+  for (const std::string& place : known_places(storage, object)) {
     const auto stat = local->stat(place);
     if (!stat) continue;
     auto opened = local->open(place, storage::Access::kMap);
@@ -60,8 +70,7 @@ Result<void> KeptTables::save(const storage::Storage& storage, const std::string
                               std::span<const std::byte> file) const {
   Result<void> saved;
   for (const std::string& place : places(storage, object)) {
-    const bool beside = place == storage.local_path(object).value_or("") + std::string(kind_.suffix);
-    saved = beside ? Result<void>() : make_folder(folder_of(place));
+    saved = make_folder(folder_of(place));
     if (saved) saved = write_file(place, file, Flush::kNo);
     if (saved) return {};
   }
@@ -72,7 +81,7 @@ Result<void> KeptTables::save(const storage::Storage& storage, const std::string
 }
 
 void KeptTables::forget(const storage::Storage& storage, const std::string& object) const {
-  for (const std::string& place : places(storage, object)) ::unlink(place.c_str());
+  for (const std::string& place : known_places(storage, object)) ::unlink(place.c_str());
 }
 
 }  // namespace feedline::cache

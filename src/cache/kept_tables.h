@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tables about stored objects (frame.h) that are kept from one run to the next: beside the object, in the user's cache
-// folder, or in a folder that the user chose. Whoever finds none makes one; several may at once, as each appears whole
-// by its rename and carries its own checksum, and making one takes less time than a wait for it may.
+// Tables about stored objects (frame.h) that are stored from one run to the next: in a hidden folder next to the
+// object, in the user's cache folder, or in a folder that the user chose. A reader that finds none makes one; several
+// may at once, as each appears whole by its rename and has its own checksum, and making one takes less time than a wait
+// for it.
 
 #include <cstdint>
 #include <functional>
@@ -21,10 +22,14 @@
 
 namespace feedline::cache {
 
+// Tables about "folder/NAME" are "folder/.feedline/NAME.feedline-index": patterns of shards such as "*", "train-*" and
+// "*.tar*" match neither. Earlier versions wrote "folder/NAME.feedline-index", which is still read.
+inline constexpr std::string_view kIndexFolder = ".feedline", kIndexSuffix = ".feedline-index";
+
 struct TableKind {
   FrameKind frame;
   std::string_view suffix;  // of its file
-  bool beside = false;      // is it kept beside the object, where that is a local file and its folder takes files?
+  bool beside = false;      // is it stored next to the object, if that is a local file and its folder takes files?
 };
 
 // Thread-safe.
@@ -55,6 +60,8 @@ class KeptTables {
 
  private:
   std::vector<std::string> places(const storage::Storage& storage, const std::string& object) const;
+  // Those, and where an earlier version would have written it.
+  std::vector<std::string> known_places(const storage::Storage& storage, const std::string& object) const;
   bool is_ours(const std::string& place, std::span<const std::byte> file) const;
 
   const TableKind kind_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where indexes of shards are kept: beside the shard as "<shard>.feedline-index", in the user's cache folder where
-// the shard's folder takes no files or is read by others as a whole, or in a folder that the user chose.
+// Where indexes of shards are stored: in a hidden folder next to the shard (cache/kept_tables.h), in the user's cache
+// folder if the shard's folder takes no files or other programs read it as a whole, or in a folder that the user chose.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +27,7 @@ class KeptIndexes {
   // directory: the user's choice; empty: none. notes: what a user wants to know of what is kept. beside: the shard.
   explicit KeptIndexes(cache::FrameKind kind, std::string directory, std::shared_ptr<cache::Notes> notes = nullptr,
                        bool beside = true)
-      : notes_(std::move(notes)), tables_({kind, ".feedline-index", beside}, std::move(directory), notes_) {}
+      : notes_(std::move(notes)), tables_({kind, cache::kIndexSuffix, beside}, std::move(directory), notes_) {}
 
   // nullopt: none is kept, or only stale, damaged or foreign ones.
   std::optional<Index> load(const storage::Storage& storage, const std::string& shard,

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "format/glob.h"
+#include "format/index_names.h"
 #include "storage/pipe/pipe_storage.h"
 
 namespace feedline::format {
@@ -154,9 +156,12 @@ std::vector<std::string> split_list(const std::string& text) {
   for (std::size_t begin = 0;;) {
     const std::size_t end = text.find("::", begin);
     parts.push_back(text.substr(begin, end - begin));
-    if (end == std::string::npos) return parts;
+    if (end == std::string::npos) break;
     begin = end + 2;
   }
+  if (parts.size() > 1 && !std::ranges::all_of(parts, is_index_name))
+    std::erase_if(parts, [](const std::string& part) { return is_index_name(part); });
+  return parts;
 }
 
 Result<LocatedSource> locate_allowing_commands(const std::string& source) {
@@ -181,25 +186,56 @@ Result<LocatedSource> locate(const std::string& source, const OpenUrl& open) {
   return located;
 }
 
-Result<std::vector<std::string>> shards_of(const std::string& source, const storage::Storage& storage,
-                                           std::string_view what) {
-  std::vector<std::string> shards;
+Result<std::vector<std::string>> names_of_list(const std::string& source, const storage::Storage& storage,
+                                               std::string_view what, bool with_folders) {
+  std::vector<std::string> all;
   for (const std::string& part : split_list(source)) {
     if (part.empty()) return config_error("the list of " + std::string(what) + "s has an empty name");
-    const bool may_be_list = part.find_first_of("{}") != std::string::npos;
-    if (!may_be_list || (storage.is_remote() ? !is_list(part) && storage.stat(part) : storage.stat(part).has_value())) {
-      shards.push_back(part);
+    const auto is_pattern = [&](const std::string& name) {  // wildcards of a command are its shell's
+      return !part.starts_with(storage::kPipe) && has_wildcard(name, storage.is_remote());
+    };
+    const bool has_braces = part.find_first_of("{}") != std::string::npos;
+    const bool is_plain = !has_braces && !is_pattern(part);
+    const bool is_name = is_plain || (storage.is_remote() ? has_braces && !is_list(part) && storage.stat(part)
+                                                          : storage.stat(part).has_value());
+    if (is_name) {
+      all.push_back(part);
       continue;
     }
     FEEDLINE_TRY(const auto names, expand_braces(part));
-    shards.insert(shards.end(), names.begin(), names.end());
+    for (const std::string& name : names) {
+      if (!is_pattern(name) || (!storage.is_remote() && storage.stat(name))) {
+        all.push_back(name);
+        continue;
+      }
+      FEEDLINE_TRY(const auto found, expand_glob(name, storage, with_folders));
+      all.insert(all.end(), found.begin(), found.end());
+    }
   }
+  return all;
+}
+
+Result<std::vector<std::string>> shards_of(const std::string& source, const storage::Storage& storage,
+                                           std::string_view what) {
+  FEEDLINE_TRY(auto shards, names_of_list(source, storage, what));
   for (const std::string& shard : shards)
     if (storage.is_remote())
       break;  // where it would be a request for each
     else if (const auto folder = storage.is_directory(shard); folder && *folder)
       return config_error("'" + shard + "' is a folder; a " + std::string(what) + " was expected");
   return shards;
+}
+
+std::string first_of_list(const std::string& source, const storage::Storage& storage) {
+  std::string first = split_list(source).front();
+  if (first.starts_with(storage::kPipe) || (!storage.is_remote() && storage.stat(first))) return first;
+  if (is_list(first)) {
+    const auto names = expand_braces(first);
+    if (names && !names->empty()) first = names->front();
+  }
+  if (storage.is_remote() || !has_wildcard(first, false) || storage.stat(first)) return first;
+  const auto found = expand_glob(first, storage, true);
+  return found ? found->front() : first;
 }
 
 }  // namespace feedline::format

@@ -152,7 +152,7 @@ def test_a_flat_folder_is_told_by_one_finding(tmp_path: Path) -> None:
         (tmp_path / f"{i}.jpg").write_bytes(JPEG)
     (finding,) = feedline.inspect(tmp_path).findings
     assert finding.code == "no_classes"
-    assert "put the images of each class into a folder of their own" in finding.text
+    assert 'open it with fields="{key}.jpg"' in finding.text
 
 
 def test_a_parent_of_class_folders_is_said(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:

@@ -42,13 +42,13 @@ def make_foreign(file: Path) -> None:
 
 def test_an_index_of_another_version_is_made_anew_and_said_once(shard: Path) -> None:
     samples = len(feedline.open(shard))
-    index = shard.with_name(shard.name + ".feedline-index")
+    index = shard.parent / ".feedline" / (shard.name + ".feedline-index")
     ours = index.read_bytes()
     assert "another version" not in feedline.open(shard).explain()
     make_foreign(index)
     opened = feedline.open(shard)
     assert len(opened) == samples
-    assert f"indexes in '{shard.parent}' are of another version of Feedline; they are made anew" in opened.explain()
+    assert f"indexes in '{index.parent}' are of another version of Feedline; they are made anew" in opened.explain()
     assert index.read_bytes() == ours
     assert "another version" not in feedline.open(shard).explain()
 
@@ -92,7 +92,7 @@ def test_without_room_what_can_goes_on_and_what_cannot_says_what_to_do(shard: Pa
         return done.stdout
 
     assert "an index could not be kept, and is made again the next time: cannot write" in without_room(shard)
-    assert not list(shard.parent.glob("*.feedline-index"))
+    assert not list(shard.parent.rglob("*.feedline-index"))
     refused = without_room(zipped(shard))
     assert refused.startswith("refused: no plain copy of")
     assert "make room in the cache folder, or name another one in XDG_CACHE_HOME" in refused

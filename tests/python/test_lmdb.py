@@ -176,7 +176,7 @@ def test_every_flipped_bit_of_pages_is_an_error_or_the_same_samples(tmp_path: Pa
             content = bytearray(good)
             content[place] ^= 1 << bit
             path.write_bytes(content)
-            Path(f"{path}.feedline-index").unlink(missing_ok=True)
+            (path.parent / ".feedline" / f"{path.name}.feedline-index").unlink(missing_ok=True)
             try:
                 found = values(path, format="lmdb")
             except feedline.Error:

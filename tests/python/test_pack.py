@@ -73,7 +73,7 @@ def test_a_folder_keeps_its_samples_labels_and_order(folder: Path, tmp_path: Pat
     assert samples(packed) == samples(original)
     assert packed.key(0) == "apple/000"
     assert json.loads((tmp_path / "out" / "feedline-pack.json").read_text())["classes"] == original.classes
-    assert len(list((tmp_path / "out").glob("*.feedline-index"))) == 3
+    assert len(list((tmp_path / "out" / ".feedline").glob("*.feedline-index"))) == 3
 
 
 def test_shards_know_their_classes_wherever_they_are(folder: Path, tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_interrupted_it_leaves_nothing_unfinished(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         packing.pack(folder, output, samples_per_shard=20, progress=interrupt)
-    names = sorted(path.name for path in output.iterdir() if path.suffix != ".feedline-index")
+    names = sorted(path.name for path in output.iterdir() if path.name != ".feedline")
     assert names == ["000000.tar", "000001.tar", "feedline-pack.json"]
     report = packing.pack(folder, output, samples_per_shard=20, progress=lambda position, total: done.append(position))
     assert (report.samples, report.shards_found) == (90, 2)

@@ -102,14 +102,14 @@ def test_dalis_index_leads_to_every_file(shards: list[Path]) -> None:
 
 
 def test_dalis_index_is_read_in_place_of_a_scan_and_compared(shards: list[Path]) -> None:
-    for path in shards[0].parent.glob("*.feedline-index"):
+    for path in shards[0].parent.rglob("*.feedline-index"):
         path.unlink()
     run(pattern(shards), "--as", "dali")
-    for path in shards[0].parent.glob("*.feedline-index"):
+    for path in shards[0].parent.rglob("*.feedline-index"):
         path.unlink()
     dataset = feedline.open(pattern(shards))
     assert f"{len(shards)} shards by DALI's indexes beside them: no scan" in dataset.explain()
-    assert not list(shards[0].parent.glob("*.feedline-index"))
+    assert not list(shards[0].parent.rglob("*.feedline-index"))
     by_index = [(dataset.key(i), dataset.encoded(i)) for i in range(len(dataset))]
     state = dataset.fingerprint
     assert feedline.inspect(pattern(shards)).findings == []

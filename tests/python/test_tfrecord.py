@@ -139,7 +139,7 @@ def test_every_flipped_bit_is_an_error_or_the_same_value(tmp_path: Path) -> None
         content = bytearray(good)
         content[bit // 8] ^= 1 << bit % 8
         path.write_bytes(content)
-        Path(f"{path}.feedline-index").unlink(missing_ok=True)
+        (tmp_path / ".feedline" / "x.tfrecord.feedline-index").unlink(missing_ok=True)
         try:
             dataset = feedline.open(path, fields=("n", "text"), format="tfrecord")
         except feedline.DataError as error:
@@ -197,7 +197,7 @@ def test_indexes_of_others_are_used_and_never_trusted(tmp_path: Path, end: str) 
     index.write_text(made_tfrecords.index_of(path))
     wanted = [(i, f"text {i}") for i in range(6)]
     assert values(path) == wanted
-    assert not list(tmp_path.glob("*.feedline-index")), "none of our own was needed"
+    assert not list(tmp_path.rglob("*.feedline-index")), "none of our own was needed"
     other = small(tmp_path / "other.records", 7)
     index.write_text(made_tfrecords.index_of(other))
     dataset = feedline.open(path, fields=("n", "text"))

@@ -13,6 +13,7 @@ from .. import _engine
 from .._engine import Inspection
 from ..errors import ConfigError
 from ..loader.unopened import columns_of, listed
+from ..machine.storage import local_path
 from . import arguments, node_cache, recorded_calls, verification, words
 from .dataset import Dataset, Origin
 from .format_names import FORMATS
@@ -252,8 +253,20 @@ def engine_source(
     has_index = index is not None and not (isinstance(index, str) and not index)
     kept = arguments.output_path("open", "index", index) if has_index else ""
     commands = arguments.flag("open", "allow_commands", allow_commands)
+    if format in (None, "tar") and not any("{key}" in spec for spec in specs):
+        shards = [name for shard in shards for name in _packed_in(shard)]
     shards = [name for shard in shards for name in _named_by(shard)]
     return "::".join(shards), with_settings(format, annotations), specs, kept, word, commands
+
+
+def _packed_in(source: str) -> list[str]:
+    """The shards of a folder of this machine that :func:`pack` wrote as tars; else the source itself."""
+    path = local_path(source)
+    if not os.path.isdir(path):
+        return [source]
+    from . import shard_lists  # which most sources do not need
+
+    return shard_lists.packed(path) or [source]
 
 
 def _named_by(source: str) -> list[str]:

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
@@ -22,7 +23,6 @@ from ..errors import ConfigError, DataError, StorageError
 from ..machine.uploading import Uploads, is_remote, spool
 from .shard_file import UNFINISHED, sha256_of, write_durably
 
-_INDEX = ".feedline-index"
 _MOST_BYTES = 1 << 30  # of a manifest
 
 
@@ -58,7 +58,7 @@ class Place(Protocol):
     def remove(self, name: str) -> None: ...
 
     def keep(self, shard: Path) -> Future[str]:
-        """A finished shard, with its index beside it: done once it is where it stays. Gives its mark."""
+        """Takes a finished shard; the result, its mark, is set when the shard is in its final place."""
 
     def verify(self, shards: Iterable[Stored], marks: dict[str, str]) -> None:
         """Raises DataError unless each is what was written; marks: what keep() gave."""
@@ -196,17 +196,15 @@ class Bucket:
 
     def keep(self, shard: Path) -> Future[str]:
         assert self._uploads is not None
-        index = shard.with_name(shard.name + _INDEX)
         kept: Future[str] = Future()
 
         def finish(sent: Future[list[str]]) -> None:
             shard.unlink(missing_ok=True)
-            index.unlink(missing_ok=True)
             error = sent.exception() if not sent.cancelled() else StorageError("the upload was cancelled")
             kept.set_exception(error) if error else kept.set_result(sent.result()[0])
 
-        files = [(path, path.name) for path in (shard, index) if path.exists()]
-        self._uploads.begin(files).add_done_callback(finish)
+        # without its index, which is valid only for the modification time of this file
+        self._uploads.begin([(shard, shard.name)]).add_done_callback(finish)
         return kept
 
     def verify(self, shards: Iterable[Stored], marks: dict[str, str]) -> None:
@@ -221,12 +219,12 @@ class Bucket:
 
     def clear(self, shards: Iterable[str]) -> None:
         with contextlib.suppress(StorageError):  # to see them takes another permission; they are invisible to readers
-            self._stored.abort_unfinished([name + end for name in shards for end in ("", _INDEX)])
+            self._stored.abort_unfinished(list(shards))
 
 
 def _empty(folder: Path) -> None:
     for path in folder.iterdir():
-        path.unlink()
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _missing(name: str, place: str) -> DataError:

@@ -30,10 +30,11 @@ _PAGES = (
     ),
     (
         "index_differs",
-        "a kept index is not that of its shard",
-        "The shard was replaced by one of the same size and time, so that its index seemed to be its own.",
-        "The index that is kept, and one made anew from the shard, are not the same.",
-        "Remove the index (`SHARD.feedline-index`, or the folder of index=), and open the source again.",
+        "a stored index does not match its shard",
+        "The shard was replaced by another of the same size and time, so its index looked valid.",
+        "The stored index and one made from the shard now are not the same.",
+        "Remove the index (`.feedline/SHARD.feedline-index` next to the shard, or the folder of index=), and open the "
+        "source again.",
     ),
     (
         "labels_differ",

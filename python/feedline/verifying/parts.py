@@ -20,7 +20,7 @@ from ..packing.sums import Sum, sha256_of_stored
 from .report import finding_as_dict, finding_of, found, found_error
 from .samples import DIGEST_BYTES, Seen, read_all
 
-INDEX_SUFFIX = ".feedline-index"
+INDEX_FOLDER, INDEX_SUFFIX = ".feedline", ".feedline-index"  # of an index next to its shard
 
 
 @dataclass
@@ -144,15 +144,16 @@ def _read_shard(work: Work, result: Result) -> None:
 
 def _compare_index(work: Work, result: Result, kept: _engine.Dataset) -> None:
     """The index that `kept` was opened with, and one that is made now."""
-    beside = Path(local_path(result.name) + INDEX_SUFFIX)
+    shard = Path(local_path(result.name))
+    stored = shard.parent / INDEX_FOLDER / (shard.name + INDEX_SUFFIX)
     with tempfile.TemporaryDirectory(prefix="feedline-verify-") as folder:
         anew = work.open(result.name, folder)
         same = anew.fingerprint == kept.fingerprint
         made = list(Path(folder).rglob("*" + INDEX_SUFFIX))
-        if same and len(made) == 1 and not work.origin[3] and beside.is_file():
-            same = made[0].read_bytes() == beside.read_bytes()
+        if same and len(made) == 1 and not work.origin[3] and stored.is_file():
+            same = made[0].read_bytes() == stored.read_bytes()
     if not same:
-        text = f"the index that is kept of {result.name} is not the one that its bytes give"
+        text = f"the stored index of {result.name} does not match its contents"
         result.findings.append(found("index_differs", "error", text, shard=result.name))
 
 

@@ -9,6 +9,7 @@
 #include "format/arrow/arrow_messages.h"
 #include "format/arrow/arrow_table.h"
 #include "format/arrow/saved_folder.h"
+#include "format/source_list.h"
 #include "format/tables/table_source.h"
 #include "format/tables/tables_format.h"
 #include "format/tables/tables_inspection.h"
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::string_view kWhat = "Arrow file";
 
-bool has_name(const std::string& path) {
+bool has_name(std::string_view path) {
   return has_end(path, ".arrow") || has_end(path, ".arrows") || has_end(path, ".feather") || has_end(path, ".ipc");
 }
 
@@ -35,17 +36,12 @@ bool begins_as_arrow(const storage::Storage& storage, const std::string& path) {
 // Asks no server: there, a name says it, or format=.
 Result<bool> is_arrow(const std::string& source, const storage::Storage& storage) {
   const std::string first = first_of_list(source, storage);
-  if (storage.is_remote() || is_pattern(first, storage)) return has_name(first);
+  if (storage.is_remote()) return has_name(first);
   const auto folder = storage.is_directory(first);
   if (!folder) return has_name(first);
-  if (*folder) return is_saved_folder(first, storage);
+  if (*folder) return is_saved_folder(first, storage) || first_data_file(first, storage, has_name);
   if (has_end(first, ".tar")) return false;
   return has_name(first) || begins_as_arrow(storage, first);
-}
-
-Result<std::vector<std::string>> files_of_source(const std::string& source, const storage::Storage& storage) {
-  if (const auto folder = storage.is_directory(source); folder && *folder) return files_of_saved(source, storage);
-  return files_of_list(source, storage, kWhat);
 }
 
 TableKind arrow_kind() {
@@ -56,14 +52,23 @@ TableKind arrow_kind() {
   return {"arrow", kWhat, open, [cache] { return cache->summary(); }};
 }
 
+// A folder that `datasets` saved names its files.
+Result<TableFiles> files_of_source(const std::string& source, const storage::Storage& storage) {
+  if (storage.is_directory(source).value_or(false) && is_saved_folder(source, storage)) {
+    FEEDLINE_TRY(auto files, files_of_saved(source, storage));
+    return TableFiles{arrow_kind(), std::move(files)};
+  }
+  return table_files(source, storage, arrow_kind(), has_name, ".arrow");
+}
+
 Result<std::shared_ptr<const Format>> open_arrow(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(const auto files, files_of_source(source, *options.storage));
-  return TablesFormat::open(arrow_kind(), source, files, options);
+  FEEDLINE_TRY(auto found, files_of_source(source, *options.storage));
+  return TablesFormat::open(std::move(found.kind), source, found.files, options);
 }
 
 Result<Inspection> inspect_arrow(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(const auto files, files_of_source(source, *options.storage));
-  return inspect_columns(arrow_kind(), source, files, options);
+  FEEDLINE_TRY(const auto found, files_of_source(source, *options.storage));
+  return inspect_columns(found.kind, source, found.files, options);
 }
 
 }  // namespace

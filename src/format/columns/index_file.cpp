@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 
 #include "format/source_list.h"
@@ -32,28 +33,38 @@ Result<IndexPlace> index_place(const std::string& source, const storage::Storage
 }
 
 Result<std::vector<std::string>> index_sources(const std::string& source, const storage::Storage& storage) {
-  std::vector<std::string> sources;
-  for (const std::string& part : split_list(source)) {
-    if (part.find_first_of("{}") == part.npos || (!storage.is_remote() && storage.stat(part))) {
-      sources.push_back(part);
-      continue;
-    }
-    FEEDLINE_TRY(const auto names, expand_braces(part));
-    sources.insert(sources.end(), names.begin(), names.end());
-  }
-  return sources;
+  return names_of_list(source, storage, "dataset", true);
+}
+
+bool holds_shards(const std::string& source, const storage::Storage& storage,
+                  const std::function<bool(std::string_view name)>& is_shard) {
+  if (storage.is_remote() || !storage.is_directory(source).value_or(false)) return false;
+  const auto entries = storage.list(source);
+  return entries && std::ranges::any_of(*entries, [&](const storage::Entry& entry) {
+           return !entry.is_directory && is_shard(entry.name);
+         });
 }
 
 Result<std::string_view> read_index_file(const IndexPlace& place, const storage::Storage& storage,
                                          memory::ByteBuffer& room) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{8} << 30U;  // some 1 KB for each of millions of shards
+  const auto stored = storage.is_remote() ? Result<storage::ObjectStat>() : storage.stat(place.index);
+  if (!stored && stored.error().system_errno == ENOENT)
+    return config_error("the folder '" + place.folder +
+                        "' has no index.json, which its writer writes last: let it finish, or open single shards "
+                        "with the library that wrote them");
   FEEDLINE_TRY(const auto bytes, storage.read_all(place.index, room, kMostBytes));
+  if (bytes.empty()) {
+    auto error = data_error("index.json is empty: its writer did not finish", "format");
+    error.error().where.shard = place.index;
+    return error;
+  }
   return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 Result<bool> begins_with_key(const std::string& source, const storage::Storage& storage,
                              std::initializer_list<std::string_view> keys) {
-  const std::string first = split_list(source).front();
+  const std::string first = first_of_list(source, storage);
   if (first.empty() || (storage.is_remote() && !is_index(first))) return false;
   if (!is_index(first))
     if (const auto folder = storage.is_directory(first); !folder || !*folder) return false;

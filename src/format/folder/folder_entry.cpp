@@ -5,13 +5,18 @@
 
 #include "format/folder/folder_format.h"
 #include "format/folder/pattern_format.h"
+#include "format/tar/tar_entry.h"
+#include "format/tfrecord/tfrecord_entry.h"
 
 namespace feedline::format {
 namespace {
 
 Result<bool> is_folder(const std::string& source, const storage::Storage& storage) {
   const auto folder = storage.is_directory(source);
-  return folder && *folder;
+  if (!folder || !*folder) return false;
+  for (const FormatEntry* entry : {&tfrecord_entry(), &tar_entry()})  // a folder of their shards
+    if (!storage.is_remote() && entry->sniff(source, storage).value_or(false)) return false;
+  return true;
 }
 
 Result<void> check_folder(const std::string& source, const storage::Storage& storage) {

@@ -17,7 +17,10 @@ namespace feedline::format {
 namespace {
 
 Result<bool> is_litdata(const std::string& source, const storage::Storage& storage) {
-  return begins_with_key(source, storage, {"chunks", "config", "updated_at"});
+  FEEDLINE_TRY(const bool is_index, begins_with_key(source, storage, {"chunks", "config", "updated_at"}));
+  return is_index || holds_shards(source, storage, [](std::string_view name) {
+           return name.starts_with("chunk-") && name.ends_with(".bin");
+         });
 }
 
 // The index has no size of a compressed chunk's plain bytes that holds for every version of its writer.

@@ -21,24 +21,12 @@ bool has_name_of_lmdb(std::string_view path) {
 
 // The databases that a source names, in its order: files, or folders with a data.mdb.
 Result<std::vector<std::string>> databases_of(const std::string& source, const storage::Storage& storage) {
-  std::vector<std::string> names;
-  for (const std::string& part : split_list(source)) {
-    if (part.empty()) return config_error("an empty name in '" + source + "', where LMDB databases were expected");
-    if (!storage.is_remote() && storage.stat(part)) {  // a name with braces of its own
-      names.push_back(part);
-      continue;
-    }
-    FEEDLINE_TRY(const auto expanded, expand_braces(part));
-    names.insert(names.end(), expanded.begin(), expanded.end());
-  }
-  return names;
+  return names_of_list(source, storage, "LMDB database", true);
 }
 
 // Asks no server: there, a name says it, or format=.
 Result<bool> is_lmdb_source(const std::string& source, const storage::Storage& storage) {
-  const auto names = databases_of(source, storage);
-  if (!names || names->empty()) return false;  // what opens it says why
-  const std::string& first = names->front();
+  const std::string first = first_of_list(source, storage);
   if (storage.is_remote()) return has_name_of_lmdb(first);
   const auto path = locate_lmdb(first, storage);
   if (!path || !storage.stat(*path)) return false;

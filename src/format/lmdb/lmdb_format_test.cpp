@@ -261,12 +261,12 @@ TEST_F(Lmdb, KeepsItsIndexBesideTheFileAndMakesADamagedOneAnew) {
   for (int i = 100; i < 200; ++i) entries.push_back({std::to_string(i), kPhoto + std::string(100, 'x')});
   const std::string source = write(entries);
   const auto first = opened(source);
-  const std::string kept = source + ".feedline-index";
+  const std::string kept = folder_.path(".feedline/x.mdb.feedline-index");
   ASSERT_TRUE(std::filesystem::exists(kept));
   const std::string good = TemporaryFolder::read(kept);
   std::string damaged = good;
   damaged[good.size() / 2] = static_cast<char>(damaged[good.size() / 2] ^ 1);
-  folder_.write("x.mdb.feedline-index", damaged);
+  folder_.write(".feedline/x.mdb.feedline-index", damaged);
   const auto second = opened(source);
   EXPECT_EQ((*second)->fingerprint(), (*first)->fingerprint());
   EXPECT_EQ(TemporaryFolder::read(kept), good);

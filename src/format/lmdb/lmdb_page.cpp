@@ -17,6 +17,7 @@ static_assert(std::endian::native == std::endian::little, "numbers are read in p
 constexpr std::uint32_t kMagic = 0xBEEFC0DE;
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kMagicAt = 16, kMagicAtOf32Bits = 12;
+constexpr std::size_t kMagicAtOfVersion3 = 24;                        // LMDB 1.0 has a longer page header
 constexpr std::uint16_t kKinds = 0x6f;                                // of the flags, those that say what a page is
 constexpr std::uint64_t kSmallestPage = 256, kLargestPage = 1 << 15;  // liblmdb's own bounds
 
@@ -31,7 +32,13 @@ std::string_view other_machine(Bytes head) {
   return {};
 }
 
+bool is_version_3(Bytes head) { return number_at<std::uint32_t>(head, kMagicAtOfVersion3) == kMagic; }
+
 Result<LmdbMeta> parse_meta(Bytes head, std::string_view which) {
+  if (is_version_3(head))
+    return refused(
+        "the database has data version 3, of LMDB 1.0; version 1, of LMDB 0.9, is read: copy it with LMDB 1.0's "
+        "mdb_dump and LMDB 0.9's mdb_load, or write it with lmdb.open(..., lib_version=0)");
   if (number_at<std::uint32_t>(head, kMagicAt) != kMagic) {
     const std::string_view machine = other_machine(head);
     if (machine.empty())
@@ -64,7 +71,7 @@ Result<LmdbMeta> read_one(const storage::Reader& reader, std::uint64_t offset, s
 
 bool is_lmdb(Bytes head) {
   return head.size() >= kMetaBytes &&
-         (number_at<std::uint32_t>(head, kMagicAt) == kMagic || !other_machine(head).empty());
+         (number_at<std::uint32_t>(head, kMagicAt) == kMagic || is_version_3(head) || !other_machine(head).empty());
 }
 
 Result<LmdbMeta> read_lmdb_meta(const storage::Reader& reader, std::uint64_t bytes) {

@@ -15,7 +15,10 @@ namespace feedline::format {
 namespace {
 
 Result<bool> is_mds(const std::string& source, const storage::Storage& storage) {
-  return begins_with_key(source, storage, {"shards", "version"});
+  FEEDLINE_TRY(const bool is_index, begins_with_key(source, storage, {"shards", "version"}));
+  return is_index || holds_shards(source, storage, [](std::string_view name) {
+           return name.ends_with(".mds") || name.contains(".mds.");  // compressed
+         });
 }
 
 Result<void> add(const std::string& source, const storage::Storage& storage, PlannedDataset& dataset) {

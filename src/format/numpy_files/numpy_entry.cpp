@@ -20,8 +20,8 @@ bool has_name_of_arrays(std::string_view path) {
 
 // Asks no server: there, a name says it, or format=. An archive is one of arrays by its name: others are zipped, too.
 Result<bool> is_numpy(const std::string& source, const storage::Storage& storage) {
-  const std::string part = split_list(source).front();
-  if (storage.is_remote() || is_list(part)) return has_name_of_arrays(part);
+  const std::string part = first_of_list(source, storage);
+  if (storage.is_remote() || is_list(split_list(source).front())) return has_name_of_arrays(part);
   if (const auto folder = storage.is_directory(part); !folder || *folder) return false;
   if (has_name_of_arrays(part)) return true;
   const auto reader = storage.open(part, storage::Access::kRead);

@@ -7,9 +7,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
+#include "format/folder_files.h"
 #include "format/parquet/parquet_table.h"
+#include "format/source_list.h"
 #include "format/tables/table_source.h"
 #include "format/tables/tables_format.h"
 #include "format/tables/tables_inspection.h"
@@ -17,7 +19,7 @@
 namespace feedline::format {
 namespace {
 
-constexpr std::string_view kWhat = "Parquet file", kEnd = ".parquet";
+constexpr std::string_view kWhat = "Parquet file", kEnd = ".parquet", kMetadataTable = "metadata.parquet";
 
 bool has_magic(const storage::Storage& storage, const std::string& path) {
   const auto reader = storage.open(path, storage::Access::kRead);
@@ -27,39 +29,32 @@ bool has_magic(const storage::Storage& storage, const std::string& path) {
   return got && *got == front.size() && std::memcmp(front.data(), "PAR1", front.size()) == 0;
 }
 
-bool has_tables(const storage::Storage& storage, const std::string& folder) {
-  const auto entries = storage.list(folder);
-  return entries && std::ranges::any_of(*entries, [](const storage::Entry& entry) {
-           return !entry.is_directory && has_end(entry.name, kEnd);
-         });
-}
+bool has_name(std::string_view name) { return has_end(name, kEnd); }
 
-// The files lie in it, or in its folder "data".
-std::string folder_of_tables(const storage::Storage& storage, std::string folder) {
-  while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
-  if (has_tables(storage, folder)) return folder;
-  const std::string data = storage.below(folder, "data");
-  if (const auto is_folder = storage.is_directory(data); is_folder && *is_folder && has_tables(storage, data))
-    return data;
-  return {};
+// Reports of img2dataset lie next to the tars that they are of, and a metadata.parquet next to its images.
+bool is_of_other_files(const std::string& file, const storage::Storage& storage) {
+  const std::size_t slash = file.rfind('/');
+  const std::string stem = file.substr(0, file.size() - kEnd.size());
+  if (storage.stat(stem + ".tar")) return true;
+  if (file.substr(slash + 1) != kMetadataTable) return false;
+  const auto entries = storage.list(slash == file.npos ? "." : file.substr(0, slash));
+  return entries && std::ranges::none_of(*entries, [](const storage::Entry& entry) {
+           return entry.name != kMetadataTable && has_name(entry.name);
+         });
 }
 
 // Asks no server: there, a name says it, or format=.
 Result<bool> is_parquet(const std::string& source, const storage::Storage& storage) {
   const std::string first = first_of_list(source, storage);
-  if (storage.is_remote() || is_pattern(first, storage)) return has_end(first, kEnd);
+  if (storage.is_remote()) return has_name(first);
   const auto folder = storage.is_directory(first);
-  if (!folder) return has_end(first, kEnd);
-  if (*folder) return !folder_of_tables(storage, first).empty();
+  if (!folder) return has_name(first);
+  if (*folder) {
+    const auto file = first_data_file(first, storage, has_name);
+    return file && !is_of_other_files(*file, storage);
+  }
   if (has_end(first, ".tar")) return false;
-  return has_end(first, kEnd) || has_magic(storage, first);
-}
-
-Result<std::vector<std::string>> files_of_source(const std::string& source, const storage::Storage& storage) {
-  const auto is_folder = storage.is_directory(source);
-  if (!is_folder || !*is_folder) return files_of_list(source, storage, kWhat);
-  const std::string folder = folder_of_tables(storage, source);
-  return files_of_folder(folder.empty() ? source : folder, storage, kEnd);
+  return has_name(first) || has_magic(storage, first);
 }
 
 TableKind parquet_kind() {
@@ -71,13 +66,13 @@ TableKind parquet_kind() {
 }
 
 Result<std::shared_ptr<const Format>> open_parquet(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(const auto files, files_of_source(source, *options.storage));
-  return TablesFormat::open(parquet_kind(), source, files, options);
+  FEEDLINE_TRY(auto found, table_files(source, *options.storage, parquet_kind(), has_name, kEnd));
+  return TablesFormat::open(std::move(found.kind), source, found.files, options);
 }
 
 Result<Inspection> inspect_parquet(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(const auto files, files_of_source(source, *options.storage));
-  return inspect_columns(parquet_kind(), source, files, options);
+  FEEDLINE_TRY(const auto found, table_files(source, *options.storage, parquet_kind(), has_name, kEnd));
+  return inspect_columns(found.kind, source, found.files, options);
 }
 
 }  // namespace

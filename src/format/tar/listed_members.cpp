@@ -139,23 +139,36 @@ std::string compare_members(const ListedMembers& listed, const ShardIndex& scann
   return {};
 }
 
+// Does the end mark of an archive begin there?
+bool is_end_mark(const storage::Storage& storage, const ShardFile& shard, std::uint64_t offset) {
+  const auto reader = storage.open(shard.path, storage::Access::kRead);
+  std::array<std::byte, kBlockBytes> block;
+  if (!reader) return false;
+  const auto got = (*reader)->read_at(offset, block);
+  return got && *got == block.size() && is_zero(block);
+}
+
 // Why Energon's index and a scan differ. A header may be longer than a block, so that its begin is not known exactly.
-std::string compare_begins(const std::vector<std::uint64_t>& begins, const ShardIndex& scanned) {
+// The last number is the end of the last sample; members that are no sample's, such as README, count as a part of it.
+std::string compare_begins(const std::vector<std::uint64_t>& begins, const storage::Storage& storage,
+                           const ShardFile& shard, const ShardIndex& scanned) {
   if (begins.size() - 1 != scanned.samples())
     return "it has " + std::to_string(begins.size() - 1) + " samples, and the shard " +
            std::to_string(scanned.samples());
   std::uint64_t before = 0;
   for (std::uint64_t i = 0; i < scanned.samples(); ++i) {
     const auto first = scanned.member(scanned.first_member(i));
+    const auto last = scanned.member(scanned.first_member(i + 1) - 1);
+    if (first.offset < before || last.offset < first.offset) return {};  // hard links, whose bytes are elsewhere
     if (begins[i] < before || begins[i] + kBlockBytes > first.offset)
       return "its sample " + std::to_string(i) + " begins at byte " + std::to_string(begins[i]) +
              ", where the shard's has its first file at " + std::to_string(first.offset);
-    const auto last = scanned.member(scanned.first_member(i + 1) - 1);
     before = last.offset + to_block(last.bytes);
   }
-  return begins.back() == before ? ""
-                                 : "it ends at byte " + std::to_string(begins.back()) + ", and the last sample at " +
-                                       std::to_string(before);
+  const bool is_end = begins.back() == before || (begins.back() > before && is_end_mark(storage, shard, begins.back()));
+  return is_end ? ""
+                : "it ends at byte " + std::to_string(begins.back()) + ", and the last sample at " +
+                      std::to_string(before);
 }
 
 }  // namespace
@@ -260,7 +273,7 @@ void compare_listed_indexes(const storage::Storage& storage, const ShardFile& sh
   }
   if (const auto text = read_text(storage, energon_name(shard.name), bytes, room); text && !is_dali_index(*text)) {
     const auto begins = parse_energon_index(*text, bytes);
-    report(energon_name(shard.name), begins ? compare_begins(*begins, scanned) : begins.error());
+    report(energon_name(shard.name), begins ? compare_begins(*begins, storage, shard, scanned) : begins.error());
   }
 }
 

@@ -91,7 +91,7 @@ TEST_P(ListedMembersTest, AnIndexThatFitsSavesTheScanAndGivesTheSameSamples) {
   EXPECT_EQ(error_of_reading(listed(40)), "");
   EXPECT_EQ(said(), "");
   EXPECT_EQ(summary_, "1 shards by DALI's indexes beside them: no scan");
-  EXPECT_FALSE(std::ifstream(folder_.path("x.tar.feedline-index")).good()) << "none of our own was needed";
+  EXPECT_FALSE(std::ifstream(folder_.path(".feedline/x.tar.feedline-index")).good()) << "none of our own was needed";
   EXPECT_EQ(findings(listed(40).archive), inspected(folder_.path("scanned.tar"), options()));
 }
 
@@ -124,8 +124,8 @@ TEST_P(ListedMembersTest, OneThatDoesNotFitIsNamedAndTheShardIsScanned) {
   };
   for (const auto& one : cases) {
     notes_ = std::make_shared<cache::Notes>();
-    std::remove(folder_.path("x.tar.feedline-index").c_str());
-    std::remove(folder_.path("scanned.tar.feedline-index").c_str());
+    std::remove(folder_.path(".feedline/x.tar.feedline-index").c_str());
+    std::remove(folder_.path(".feedline/scanned.tar.feedline-index").c_str());
     const std::string wrong = error_of_reading({one.archive, one.dali, ""});
     EXPECT_EQ(wrong.empty(), one.why != "it has no samples") << one.why << ": " << wrong;
     EXPECT_CONTAINS(said(), one.why);

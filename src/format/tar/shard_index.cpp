@@ -104,6 +104,12 @@ void ShardIndexBuilder::add_member(std::string_view extension, std::uint64_t off
   extensions_.push_back(found->second);
 }
 
+void ShardIndexBuilder::move_member(std::uint64_t number, std::uint64_t offset, std::uint64_t bytes) {
+  FEEDLINE_CHECK(number < members());
+  offsets_[number] = offset;
+  bytes_[number] = bytes;
+}
+
 bool ShardIndexBuilder::last_sample_has(std::string_view extension) const {
   const auto found = extension_numbers_.find(extension);
   if (found == extension_numbers_.end() || first_members_.empty()) return false;

@@ -74,6 +74,9 @@ class ShardIndexBuilder {
   void add_sample(std::string_view key);
   // Of the sample added last. Requires: one was added, and it has no member with this extension.
   void add_member(std::string_view extension, std::uint64_t offset, std::uint64_t bytes);
+  // Requires: number < members().
+  void move_member(std::uint64_t number, std::uint64_t offset, std::uint64_t bytes);
+  std::uint64_t members() const { return offsets_.size(); }
   bool last_sample_has(std::string_view extension) const;
   void drop_last_sample();
   void name_classes(std::vector<std::string> names) { class_names_ = std::move(names); }

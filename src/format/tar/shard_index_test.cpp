@@ -122,7 +122,7 @@ TEST(IndexStore, KeepsBesideTheShard) {
   const IndexStore store{""};
   EXPECT_FALSE(store.load(*storage::local_storage(), folder.path("x.tar"), kShard));
   ASSERT_TRUE(store.save(*storage::local_storage(), folder.path("x.tar"), small_index()));
-  EXPECT_TRUE(std::filesystem::exists(folder.path("x.tar.feedline-index")));
+  EXPECT_TRUE(std::filesystem::exists(folder.path(".feedline/x.tar.feedline-index")));
   EXPECT_TRUE(store.load(*storage::local_storage(), folder.path("x.tar"), kShard));
   EXPECT_FALSE(store.load(*storage::local_storage(), folder.path("x.tar"), {1, 2}));
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/tar/shard_scan.h"
 
+#include <map>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "format/class_names.h"
 #include "format/tar/sample_name.h"
@@ -11,6 +14,13 @@
 
 namespace feedline::format {
 namespace {
+
+// A hard link: a member of a sample whose bytes are another member's, which may come later.
+struct HardLink {
+  std::uint64_t number;  // of the member in the index
+  TarMember member;
+  std::string key;
+};
 
 class SampleGrouper {
  public:
@@ -20,7 +30,7 @@ class SampleGrouper {
   }
 
   void add(const TarMember& member) {
-    if (!member.is_regular()) return skip_irregular(member);
+    if (!member.is_regular() && !member.is_hard_link()) return skip_irregular(member);
     if (member.name == kClassNamesMember) return;  // of feedline pack: see class_names.h
     if (is_reserved_name(member.name))
       return report("reserved_name", Severity::kNote, member, "member '" + member.name + "' is skipped as metadata");
@@ -37,14 +47,39 @@ class SampleGrouper {
     if (builder_.last_sample_has(extension) || extension == "__key__" || extension == "__url__")
       return report("duplicate_suffix", Severity::kError, member,
                     "sample '" + key_ + "' has two members with the suffix '" + extension + "'");
+    if (member.is_hard_link()) links_.push_back({builder_.members(), member, key_});
     builder_.add_member(extension, member.offset, member.bytes);
     if (extension == "__bad__" && member.bytes > 0) bad_ = true;
   }
 
-  ShardScan finish(const storage::ObjectStat& stat) {
-    end_sample();
-    return {builder_.build(stat), std::move(extensions_)};
+  bool has_links() const { return !links_.empty(); }
+  // targets: of all members of the archive, by name; of one name the last, which is what `tar` extracts.
+  void resolve(const std::map<std::string, TarMember>& targets) {
+    for (const HardLink& link : links_) {
+      const TarMember* target = &link.member;
+      std::size_t steps = 0;
+      while (target != nullptr && target->is_hard_link()) {
+        const auto found = targets.find(target->link);
+        target = found == targets.end() || ++steps > targets.size() ? nullptr : &found->second;
+      }
+      if (target == nullptr)
+        report("link_without_target", Severity::kError, link.member,
+               "member '" + link.member.name + "' is a hard link to '" + link.member.link +
+                   "', which the archive does not hold: write it again, with the files that links stand for");
+      else if (!target->is_regular())
+        report("link_without_target", Severity::kError, link.member,
+               "member '" + link.member.name + "' is a hard link to '" + target->name + "', which is not a file");
+      else if (target->sparse)
+        report("sparse_member", Severity::kError, link.member,
+               "member '" + link.member.name + "' is a hard link to '" + target->name +
+                   "', which is stored sparse; write the archive without --sparse");
+      else
+        builder_.move_member(link.number, target->offset, target->bytes);
+    }
   }
+
+  void end() { end_sample(); }
+  ShardScan finish(const storage::ObjectStat& stat) { return {builder_.build(stat), std::move(extensions_)}; }
 
  private:
   void start_sample(std::string_view key, const TarMember& member) {
@@ -65,6 +100,7 @@ class SampleGrouper {
   void end_sample() {
     if (!std::exchange(open_, false) || !std::exchange(bad_, false)) return;
     builder_.drop_last_sample();
+    std::erase_if(links_, [&](const HardLink& link) { return link.number >= builder_.members(); });
     findings_.add({"marked_bad",
                    Severity::kWarning,
                    shard_,
@@ -75,10 +111,10 @@ class SampleGrouper {
 
   void skip_irregular(const TarMember& member) {
     if (member.type == '5') return;  // folders hold nothing: not worth a word
-    const bool link = member.type == '1' || member.type == '2';
     report("not_regular", Severity::kWarning, member,
            "member '" + member.name + "' is skipped: " +
-               (link ? "a link; write the archive with --dereference --hard-dereference" : "not a regular file"));
+               (member.type == '2' ? "a symbolic link to '" + member.link + "'; write the archive with --dereference"
+                                   : "not a regular file"));
   }
 
   void report(std::string_view code, Severity severity, const TarMember& member, std::string text) {
@@ -92,10 +128,26 @@ class SampleGrouper {
   ShardIndexBuilder builder_;
   std::map<std::string, std::uint64_t> extensions_;
   std::unordered_map<std::string, std::uint64_t> seen_;  // key -> payload offset of its first member
+  std::vector<HardLink> links_;
   std::string key_;
   bool open_ = false;  // a sample was started
   bool bad_ = false;   // and is to be dropped
 };
+
+// All members by name, for links alone: most archives have none, and no list of names.
+Result<std::map<std::string, TarMember>> members_by_name(const storage::Reader& reader, std::uint64_t bytes) {
+  std::map<std::string, TarMember> members;
+  Findings seen;  // by the first scan
+  TarScanner scanner(reader, bytes, "", seen);
+  while (true) {
+    FEEDLINE_TRY(std::optional<TarMember> member, scanner.next());
+    if (!member) return members;
+    // a link to its own name, as after an update of the archive, is the member that came before it
+    if (member->is_hard_link() && member->link == member->name) continue;
+    std::string name = member->name;
+    members.insert_or_assign(std::move(name), std::move(*member));
+  }
+}
 
 }  // namespace
 
@@ -105,9 +157,15 @@ Result<ShardScan> scan_shard(const storage::Reader& reader, const storage::Objec
   SampleGrouper grouper(shard, findings, std::move(class_names));
   while (true) {
     FEEDLINE_TRY(const std::optional<TarMember> member, scanner.next());
-    if (!member) return grouper.finish(stat);
+    if (!member) break;
     grouper.add(*member);
   }
+  grouper.end();
+  if (grouper.has_links()) {
+    FEEDLINE_TRY(const auto targets, members_by_name(reader, stat.bytes));
+    grouper.resolve(targets);
+  }
+  return grouper.finish(stat);
 }
 
 }  // namespace feedline::format

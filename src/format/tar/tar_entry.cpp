@@ -6,10 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "format/compression/compression.h"
+#include "format/folder/folder_listing.h"
+#include "format/folder_files.h"
+#include "format/glob.h"
 #include "format/plain_copy.h"
 #include "format/source_list.h"
 #include "format/tar/sample_name.h"
@@ -23,7 +27,7 @@ namespace {
 // What the first bytes of a shard are decompressed to: all of them may be zeros.
 constexpr std::uint64_t kMostPlain = std::uint64_t{1} << 30U;
 
-bool is_tar_name(const std::string& path) {
+bool is_tar_name(std::string_view path) {
   const std::string name = to_lower(path);
   return name.ends_with(".tar") || name.ends_with(".tgz") || name.ends_with(".tar.gz");
 }
@@ -60,22 +64,43 @@ Result<bool> looks_like_tar(const storage::Storage& storage, const std::string& 
   return got == sizeof block && (is_zero(block) || parse_header(block));
 }
 
+// A folder of shards: tars in it and no folders, which may be classes, or tars in folders below it and no images.
+bool holds_tars(const std::string& folder, const storage::Storage& storage) {
+  const auto entries = storage.list(folder);
+  if (!entries) return false;
+  const auto is_shard = [](const storage::Entry& entry) { return !entry.is_directory && is_tar_name(entry.name); };
+  const auto may_be_sample = [](const storage::Entry& entry) {
+    return !entry.name.starts_with('.') && (entry.is_directory || is_image_name(entry.name));
+  };
+  if (std::ranges::any_of(*entries, is_shard)) return std::ranges::none_of(*entries, may_be_sample);
+  return first_data_file(folder, storage, is_tar_name).has_value();
+}
+
+Result<std::vector<std::string>> tars_of(const std::string& source, const storage::Storage& storage) {
+  if (storage.is_remote() || !storage.is_directory(source).value_or(false))
+    return shards_of(source, storage, "tar file");
+  return files_of_folder(source, storage, is_tar_name, ".tar");
+}
+
 // What is not there under its name may be a list, or is a shard that opening misses.
 Result<bool> is_tar(const std::string& source, const storage::Storage& storage) {
   const auto folder = storage.is_directory(source);
   if (!folder) return true;
-  if (*folder) return false;
+  if (*folder) return !storage.is_remote() && holds_tars(source, storage);
   if (storage.is_remote()) return true;  // the only other one: a list is not looked up, nor is a signed URL's name
   return is_tar_name(source) ? Result<bool>(true) : looks_like_tar(storage, source);
 }
 
 Result<std::shared_ptr<const Format>> open_tars(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(const auto shards, shards_of(source, *options.storage, "tar file"));
-  return TarFormat::open(source, shards, options);
+  FEEDLINE_TRY(const auto shards, tars_of(source, *options.storage));
+  auto format = TarFormat::open(source, shards, options);
+  if (!format && format.error().code == ErrorCode::kConfig && options.storage->is_directory(source).value_or(false))
+    format.error().what += "; the folder holds " + shown_names(shards);
+  return format;
 }
 
 Result<Inspection> inspect_tars(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(const auto shards, shards_of(source, *options.storage, "tar file"));
+  FEEDLINE_TRY(const auto shards, tars_of(source, *options.storage));
   return inspect_tar(source, shards, options);
 }
 

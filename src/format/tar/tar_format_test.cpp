@@ -371,7 +371,7 @@ TEST_P(TarFormatTest, LabelsThatAreNoIntegersAreErrorsOfTheirSample) {
 
 TEST_P(TarFormatTest, KeepsAnIndexAndRebuildsItWhenStaleOrDamaged) {
   const std::string source = write(tar_of(some_samples(2, 3)));
-  const std::string index = source + ".feedline-index";
+  const std::string index = folder_.path(".feedline/x.tar.feedline-index");
   const std::uint64_t fingerprint = opened(source)->fingerprint();
   ASSERT_TRUE(std::filesystem::exists(index));
   const std::string kept = TemporaryFolder::read(index);
@@ -379,7 +379,7 @@ TEST_P(TarFormatTest, KeepsAnIndexAndRebuildsItWhenStaleOrDamaged) {
   EXPECT_EQ(opened(source)->fingerprint(), fingerprint);
   EXPECT_EQ(std::filesystem::last_write_time(index), written) << "was rebuilt";
   for (const std::string& damaged : {std::string(), kept.substr(0, 100), kept + "x", std::string(kept.size(), 'x')}) {
-    folder_.write("x.tar.feedline-index", damaged);
+    folder_.write(".feedline/x.tar.feedline-index", damaged);
     EXPECT_EQ(opened(source)->fingerprint(), fingerprint);
     EXPECT_EQ(TemporaryFolder::read(index), kept);
   }

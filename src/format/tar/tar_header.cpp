@@ -16,7 +16,7 @@ namespace {
 struct Field {
   std::size_t offset, bytes;
 };
-constexpr Field kName{0, 100}, kSize{124, 12}, kSum{148, 8}, kPrefix{345, 155};
+constexpr Field kName{0, 100}, kSize{124, 12}, kSum{148, 8}, kLink{157, 100}, kPrefix{345, 155};
 constexpr Field kMagic{257, 6};
 constexpr std::size_t kTypeOffset = 156, kSparseContinuesOffset = 482;
 
@@ -89,6 +89,7 @@ std::expected<TarHeader, TarDefect> parse_header(TarBlock block) {
   header.name = text(block, kName);
   header.type = static_cast<char>(block[kTypeOffset]);
   if (header.type == '\0') header.type = header.name.ends_with('/') ? '5' : '0';
+  header.link = text(block, kLink);
   const auto bytes = number(raw(block, kSize));
   if (!bytes) return defect("a tar header whose size is no number");
   header.bytes = *bytes;
@@ -113,6 +114,8 @@ std::expected<void, TarDefect> parse_pax(std::string_view data, PaxRecords& reco
     const std::string_view keyword = record.substr(0, equals), value = record.substr(equals + 1);
     if (keyword == "path") {
       records.path = value.substr(0, value.find('\0'));
+    } else if (keyword == "linkpath") {
+      records.link = value.substr(0, value.find('\0'));
     } else if (keyword == "size") {
       records.bytes = decimal(value);
       if (!records.bytes) return defect("a damaged PAX header: the size is no number");

@@ -92,14 +92,16 @@ Result<TarScanner::Step> TarScanner::read_extension(const TarHeader& header) {
   if (got < data.size()) return truncated(header.name);
   position_ += round_up_to_block(header.bytes);
   const std::string_view text(reinterpret_cast<const char*>(data.data()), data.size());
-  if (header.type == 'K') return Step::kGoOn;
   PaxRecords records;
-  if (header.type == 'L') {
+  if (header.type == 'K') {
+    records.link = text.substr(0, text.find('\0'));
+  } else if (header.type == 'L') {
     records.path = text.substr(0, text.find('\0'));
   } else if (const auto parsed = parse_pax(text, header.type == 'g' ? global_ : records); !parsed) {
     return stop("bad_header", parsed.error().text);
   }
   if (!next_.path) next_.path = std::move(records.path);
+  if (!next_.link) next_.link = std::move(records.link);
   if (!next_.bytes) next_.bytes = records.bytes;
   if (records.sparse) next_.sparse = true;
   if (!next_.sparse_path) next_.sparse_path = std::move(records.sparse_path);
@@ -114,6 +116,7 @@ Result<TarScanner::Step> TarScanner::place_member(TarHeader header, TarMember& m
                 : records.path      ? *records.path
                 : global_.path      ? *global_.path
                                     : std::move(header.name);
+  member.link = records.link ? *records.link : global_.link ? *global_.link : std::move(header.link);
   member.bytes = records.bytes ? *records.bytes : global_.bytes ? *global_.bytes : header.bytes;
   // links, devices, folders and pipes have no payload, whatever their size says
   if (header.type >= '1' && header.type <= '6') member.bytes = 0;
@@ -133,7 +136,7 @@ Result<TarScanner::Step> TarScanner::place_member(TarHeader header, TarMember& m
 // file is not the one its writer finished, and nothing says how it came to that. Writers fill their last record with
 // zeros, so zeros may follow; members may not, because every reader of the format stops here and would lose them.
 Result<TarScanner::Step> TarScanner::read_end() {
-  if (next_.path || next_.bytes || next_.sparse)
+  if (next_.path || next_.link || next_.bytes || next_.sparse)
     return stop("no_end_of_archive", "the tar file ends after an extended header, before its member");
   FEEDLINE_TRY(const auto second, block_at(position_ + kBlockBytes));
   if (!second)

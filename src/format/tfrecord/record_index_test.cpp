@@ -82,7 +82,7 @@ TEST(RecordIndexStore, KeepsBesideTheShard) {
   const std::string shard = folder.path("x.tfrecord");
   EXPECT_FALSE(store.load(*storage::local_storage(), shard, kShard));
   ASSERT_TRUE(store.save(*storage::local_storage(), shard, RecordIndex::build(kEnds, kShard)));
-  EXPECT_TRUE(std::filesystem::exists(shard + ".feedline-index"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path(".feedline/x.tfrecord.feedline-index")));
   EXPECT_TRUE(store.load(*storage::local_storage(), shard, kShard));
   EXPECT_FALSE(store.load(*storage::local_storage(), shard, {1, 2}));
 }

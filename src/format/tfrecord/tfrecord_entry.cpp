@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "format/folder_files.h"
 #include "format/source_list.h"
 #include "format/tar/sample_name.h"
 #include "format/tfrecord/record_frame.h"
@@ -39,14 +40,6 @@ bool has_name_of_records(std::string_view path) {
   return name.contains(".tfrecord") || name.contains(".tfrec") || is_numbered(name);
 }
 
-// Of a list: the first name in it.
-std::string first_name(const std::string& source, const storage::Storage& storage) {
-  std::string first = split_list(source).front();
-  if (!is_list(first) || (!storage.is_remote() && storage.stat(first))) return first;
-  const auto names = expand_braces(first);
-  return names && !names->empty() ? names->front() : first;
-}
-
 // By the content of what is there, whatever it is called: a length that has its checksum.
 bool begins_with_record(const storage::Storage& storage, const std::string& path) {
   const auto reader = storage.open(path, storage::Access::kRead);
@@ -58,21 +51,28 @@ bool begins_with_record(const storage::Storage& storage, const std::string& path
 
 // Asks no server: there, a name says it, or format=.
 Result<bool> is_tfrecord(const std::string& source, const storage::Storage& storage) {
-  const std::string first = first_name(source, storage);
+  const std::string first = first_of_list(source, storage);
   if (storage.is_remote()) return has_name_of_records(first);
-  if (const auto folder = storage.is_directory(first); !folder || *folder) return !folder && has_name_of_records(first);
+  const auto folder = storage.is_directory(first);
+  if (!folder) return has_name_of_records(first);
+  if (*folder) return first_data_file(first, storage, has_name_of_records).has_value();
   const std::string name = to_lower(first);
   if (name.ends_with(".tar")) return false;
   return has_name_of_records(first) || begins_with_record(storage, first);
 }
 
+Result<std::vector<std::string>> files_of_source(const std::string& source, const storage::Storage& storage) {
+  if (storage.is_remote() || !storage.is_directory(source).value_or(false)) return shards_of(source, storage, kWhat);
+  return files_of_folder(source, storage, has_name_of_records, "");
+}
+
 Result<std::shared_ptr<const Format>> open_records(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(const auto shards, shards_of(source, *options.storage, kWhat));
+  FEEDLINE_TRY(const auto shards, files_of_source(source, *options.storage));
   return TfrecordFormat::open(source, shards, options);
 }
 
 Result<Inspection> inspect_records(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(const auto shards, shards_of(source, *options.storage, kWhat));
+  FEEDLINE_TRY(const auto shards, files_of_source(source, *options.storage));
   return inspect_tfrecord(source, shards, options);
 }
 

@@ -65,6 +65,11 @@ INSTANTIATE_TEST_SUITE_P(Tfrecord, FormatContract,
                                                            kBefore}),
                          name_of_format);
 
+std::string index_of(const std::string& shard) {
+  const std::size_t name = shard.rfind('/') + 1;
+  return shard.substr(0, name) + ".feedline/" + shard.substr(name) + ".feedline-index";
+}
+
 class Tfrecord : public ::testing::Test {
  protected:
   std::string write(const std::vector<std::string>& data, const std::string& name = "x.tfrecord") const {
@@ -289,7 +294,7 @@ TEST_F(Tfrecord, EveryFlippedBitIsAnErrorOrTheSameValue) {
   for (std::size_t bit = 0; bit < 8 * file.size(); ++bit) {
     std::string flipped = file;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
-    std::filesystem::remove(folder_.path("x.tfrecord.feedline-index"));
+    std::filesystem::remove(folder_.path(".feedline/x.tfrecord.feedline-index"));
     OpenOptions options;
     options.fields = {"n", "t"};
     options.format = "tfrecord";
@@ -357,7 +362,7 @@ TEST_F(Tfrecord, IndexesOfOthersAreReadWhereTheyFit) {
     const auto format = opened(source, {"n:array"});
     ASSERT_TRUE(format) << format.error().message();
     EXPECT_EQ(shown(**format, 2), "(2,):2,2");
-    EXPECT_FALSE(std::filesystem::exists(source + ".feedline-index")) << "none of ours is needed";
+    EXPECT_FALSE(std::filesystem::exists(index_of(source))) << "none of ours is needed";
     std::filesystem::remove(folder_.path(name));
   }
   EXPECT_EQ(notes_->lines().size(), 0u);
@@ -385,7 +390,7 @@ TEST_F(Tfrecord, AnIndexOfOtherRecordsIsSeenWhenAShardIsOpened) {
     ASSERT_TRUE(format) << format.error().message();
     EXPECT_EQ(shown(**format, 0) + shown(**format, 1), "11") << first;
     EXPECT_CONTAINS(notes_->lines().front(), "the shard has no such record 0 at byte 0");
-    std::filesystem::remove(source + ".feedline-index");
+    std::filesystem::remove(index_of(source));
   }
 }
 

@@ -78,7 +78,7 @@ def test_corruptions_are_errors_or_nothing(tmp_path: Path, long_form: bool) -> N
             path.write_bytes(b"".join(whole))
             index.write_text(made_tfrecords.index_of(path))
         path.write_bytes(data)
-        Path(f"{path}.feedline-index").unlink(missing_ok=True)
+        (path.parent / ".feedline" / f"{path.name}.feedline-index").unlink(missing_ok=True)
         try:
             dataset = feedline.open(path, fields=FIELDS, format="tfrecord").collate("list", fields="x")
         except (feedline.DataError, feedline.ConfigError) as error:

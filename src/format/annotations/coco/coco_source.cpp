@@ -17,7 +17,7 @@ namespace feedline::format {
 namespace {
 
 cache::KeptTables tables_of(const OpenOptions& options) {
-  return {{kCocoTable, ".feedline-index", true}, options.index_directory, options.notes};
+  return {{kCocoTable, cache::kIndexSuffix, true}, options.index_directory, options.notes};
 }
 
 Result<CocoTable> read_table(const std::string& json, const storage::Reader& reader,

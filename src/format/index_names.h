@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "cache/kept_tables.h"
+
+namespace feedline::format {
+
+// Is it one of the indexes that Feedline writes, or their folder? Patterns and lists of shards leave them out: earlier
+// versions wrote "SHARD.feedline-index" next to the shard, where patterns such as "train-*" match it.
+inline bool is_index_name(std::string_view path) {
+  while (path.ends_with('/')) path.remove_suffix(1);
+  return path.ends_with(cache::kIndexSuffix) || path.substr(path.rfind('/') + 1) == cache::kIndexFolder;
+}
+
+}  // namespace feedline::format
