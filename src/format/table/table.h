@@ -29,6 +29,7 @@ struct TableColumn {
   bool are_reals() const { return there > 0 && reals == there; }
   bool are_json() const { return there > 0 && json == there; }
   void add(const Cell& cell);
+  void append(const TableColumn& other);
 };
 
 // A table in memory.
@@ -39,6 +40,10 @@ struct Table {
   std::uint64_t rows() const { return lines.size(); }
   const TableColumn* find(std::string_view name) const;
   std::string names() const;
+  // A column with the same cell in each row.
+  void add_constant(std::string name, const Cell& cell);
+  // Rows of another table. Columns that only one of them has are absent in the rows of the other.
+  void append(Table other);
 };
 
 // "1.5e3", "nan"; nullopt: no number.
