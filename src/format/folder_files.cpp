@@ -2,7 +2,6 @@
 #include "format/folder_files.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <utility>
 
@@ -25,23 +24,13 @@ std::string without_slash(std::string folder) {
   return folder;
 }
 
-// Some entries of a folder, which may have millions: the first that the file system gives.
+// Some entries of a folder, which may have millions.
 std::vector<storage::Entry> some_entries(const std::string& folder, const storage::Storage& storage) {
   constexpr std::size_t kSome = 64;  // enough to meet a file of each kind that a folder holds
-  std::vector<storage::Entry> entries;
-  const auto path = storage.local_path(folder);
-  if (!path) {
-    auto listed = storage.list(folder);
-    return listed ? std::move(*listed) : entries;
-  }
-  std::error_code error;
-  auto entry = std::filesystem::directory_iterator(*path, error);
-  for (; !error && entry != std::filesystem::directory_iterator() && entries.size() < kSome; entry.increment(error)) {
-    std::error_code unknown;  // of a link that leads nowhere
-    entries.push_back({entry->path().filename().string(), entry->is_directory(unknown)});
-  }
-  std::ranges::sort(entries, {}, &storage::Entry::name);
-  return entries;
+  auto entries = storage.list_some(folder, kSome);
+  if (!entries) return {};
+  std::ranges::sort(*entries, {}, &storage::Entry::name);
+  return std::move(*entries);
 }
 
 // Looks for a data file in some entries of each folder.

@@ -34,6 +34,10 @@ class Glance final : public storage::Storage {
     return once(lists_, directory, [&] { return storage_.list(directory); });
   }
 
+  Result<std::vector<storage::Entry>> list_some(const std::string& directory, std::size_t most) const override {
+    return storage_.list_some(directory, most);
+  }
+
   Result<std::unique_ptr<storage::Reader>> open(const std::string& path, storage::Access access) const override {
     return storage_.open(path, access);
   }

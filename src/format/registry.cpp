@@ -65,11 +65,11 @@ Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions
     return &tar_entry();
   }
   if (is_indexed_shard(source, options)) return &tar_entry();
-  if (are_patterns(options))  // a folder of a million files is not listed to see what else it might be
-    for (const FormatEntry* entry : {&lmdb_entry(), &folder_entry()}) {
-      FEEDLINE_TRY(const bool is_one, entry->sniff(source, storage));
-      if (is_one) return entry;
-    }
+  if (are_patterns(options)) {  // a folder of a million files is not listed to see what else it might be
+    FEEDLINE_TRY(const bool is_database, lmdb_entry().sniff(source, storage));
+    if (is_database) return &lmdb_entry();
+    if (storage.is_directory(source).value_or(false)) return &folder_entry();
+  }
   for (const FormatEntry* entry : entries()) {
     FEEDLINE_TRY(const bool is_one, entry->sniff(source, storage));
     if (is_one) return entry;

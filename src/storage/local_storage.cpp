@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -66,10 +67,15 @@ Result<std::span<const std::byte>> LocalStorage::read_version(const std::string&
 }
 
 Result<std::vector<Entry>> LocalStorage::list(const std::string& directory) const {
+  return list_some(directory, std::numeric_limits<std::size_t>::max());
+}
+
+Result<std::vector<Entry>> LocalStorage::list_some(const std::string& directory, std::size_t most) const {
   const std::unique_ptr<DIR, CloseDirectory> stream(::opendir(directory.c_str()));
   if (!stream) return file_error("cannot list the folder", directory, errno);
   std::vector<Entry> entries;
-  while (true) {
+  errno = 0;
+  while (entries.size() < most) {
     errno = 0;  // readdir tells its end and its errors apart only by errno
     const dirent* entry = ::readdir(stream.get());
     if (!entry) break;

@@ -34,6 +34,7 @@ class LocalStorage final : public Storage {
   Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
                                                   std::uint64_t most, const Version& version) const override;
   Result<std::vector<Entry>> list(const std::string& directory) const override;
+  Result<std::vector<Entry>> list_some(const std::string& directory, std::size_t most) const override;
   Result<ObjectStat> stat(const std::string& path) const override;
   Result<bool> is_directory(const std::string& path) const override;
   std::string identity(const std::string& path) const override;

@@ -52,7 +52,7 @@ def test_names_are_those_of_yaml(tmp_path: Path, names: str, classes: list[str])
 def test_wrong_yaml_names_file_and_line(tmp_path: Path, yaml: str) -> None:
     source = write_yolo(tmp_path, "")
     Path(source).write_text(yaml)
-    with pytest.raises(feedline.DataError, match="in line [0-9]") as caught:
+    with pytest.raises(feedline.DataError, match=r"in line [0-9]") as caught:
         feedline.open(source)
     assert caught.value.shard == source
 

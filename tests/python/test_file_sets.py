@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import made_tfrecords
+import numpy as np
 import pytest
 
 import feedline
@@ -412,3 +413,109 @@ def test_a_database_of_lmdb_1_0_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "data.mdb").write_bytes(bytes(page) * 4)
     with pytest.raises(feedline.DataError, match=r"data version 3, of LMDB 1\.0"):
         feedline.open(tmp_path, fields="{key}.txt")
+
+
+# ---- tables in parts, and metadata
+
+
+def test_tables_in_parts(tmp_path: Path) -> None:
+    for k in range(3):
+        rows = [{"text": f"t{k}{i}", "id": 3 * k + i} for i in range(3)]
+        (tmp_path / "jsonl").mkdir(exist_ok=True)
+        (tmp_path / "csv").mkdir(exist_ok=True)
+        (tmp_path / "jsonl" / f"{k:05d}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        names = ("text", "id") if k != 1 else ("id", "text")  # the order of columns does not matter
+        lines = [",".join(names), *(",".join(str(row[name]) for name in names) for row in rows)]
+        (tmp_path / "csv" / f"{k:05d}.csv").write_text("\n".join(lines))
+    for end in ("jsonl", "csv"):
+        root = tmp_path / end
+        names = [f"{root}/{k:05d}.{end}" for k in range(3)]
+        for source in (names, f"{root}/{{00000..00002}}.{end}", f"{root}/*.{end}", root, "::".join(names)):
+            dataset = feedline.open(source, fields=("text", "id"))
+            assert [(s.text, int(s.id)) for s in dataset] == [(f"t{i // 3}{i % 3}", i) for i in range(9)]  # type: ignore[attr-defined]
+        assert feedline.inspect(root, fields=("text", "id")).samples == 9
+
+
+def test_a_bad_row_of_a_part_names_its_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "0.jsonl").write_text('{"text": "a"}\n')
+    (tmp_path / "1.jsonl").write_text('{"text": "b"}\n{"text": \n')
+    with pytest.raises(feedline.DataError, match=r"line 2 .*1\.jsonl"):
+        feedline.open(tmp_path, fields=("text",))
+    (tmp_path / "1.jsonl").write_text('{"text": "b"}\n{"other": 1}\n')
+    dataset = feedline.open(tmp_path, fields=("text",))
+    with pytest.raises(feedline.DataError, match=r"line 2 of '.*1\.jsonl'"):
+        dataset[2]
+    (tmp_path / "csv").mkdir()
+    (tmp_path / "csv" / "0.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "csv" / "1.csv").write_text("a,c\n1,2\n")
+    with pytest.raises(feedline.DataError, match=r"has the columns a, c, and '.*0\.csv' has a, b"):
+        feedline.open(tmp_path / "csv", fields=("a",))
+
+
+def test_partitions_of_tables_in_text(tmp_path: Path) -> None:
+    for name in ("cat", "dog"):
+        (tmp_path / f"label={name}" / "year=2024").mkdir(parents=True)
+        (tmp_path / f"label={name}" / "year=2024" / "0.jsonl").write_text(f'{{"x": "{name}!"}}\n')
+    dataset = feedline.open(tmp_path, fields=("x", "label", "year"))
+    assert dataset.classes == ["cat", "dog"]
+    assert [(s.x, int(s.label), int(s.year)) for s in dataset] == [("cat!", 0, 2024), ("dog!", 1, 2024)]  # type: ignore[attr-defined]
+
+
+def test_a_list_of_labels_next_to_class_folders_stays_what_it_is(folder: Path) -> None:
+    Path(folder, "labels.csv").write_text("a,b\n1,2\n")
+    assert feedline.open(folder).format == "folder"
+
+
+def png(path: Path, value: int) -> None:
+    image = pytest.importorskip("PIL.Image")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image.fromarray(np.full((8, 8, 3), value, np.uint8)).save(path)
+
+
+def write_metadata(path: Path, rows: list[dict[str, Any]]) -> None:
+    if path.suffix == ".parquet":
+        pa = pytest.importorskip("pyarrow")
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(pa.Table.from_pylist(rows), path)
+    elif path.suffix == ".csv":
+        lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
+        path.write_text("\n".join(lines) + "\n")
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.mark.parametrize("end", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("where", ["root", "classes"])
+def test_metadata_next_to_images(tmp_path: Path, end: str, where: str) -> None:
+    for part in range(2):
+        folder = tmp_path if where == "root" else tmp_path / ("cats", "dogs")[part]
+        numbers = range(4) if where == "root" else range(2 * part, 2 * part + 2)
+        for k in numbers:
+            png(folder / f"{k}.png", 50 * k)
+        rows = [{"file_name": f"{k}.png", "caption": f"caption {k}", "score": k / 4, "n": -k} for k in numbers]
+        write_metadata(folder / f"metadata.{end}", rows)
+    dataset = feedline.open(tmp_path)
+    batch: Any = next(iter(dataset.resize((8, 8)).loader(4, output="numpy")))
+    assert [int(image.max()) for image in batch.image] == [0, 50, 100, 150]
+    assert list(batch.caption) == [f"caption {k}" for k in range(4)]
+    assert [float(x) for x in batch.score] == [0, 0.25, 0.5, 0.75] and list(batch.n) == [0, -1, -2, -3]
+    if where == "classes":
+        assert dataset.classes == ["cats", "dogs"] and list(batch.label) == [0, 0, 1, 1]
+    assert feedline.inspect(tmp_path).samples == 4
+
+
+def test_lists_in_metadata_parquet(tmp_path: Path) -> None:
+    png(tmp_path / "0.png", 0)
+    write_metadata(tmp_path / "metadata.parquet", [{"file_name": "0.png", "box": [1.5, 2.0, 0.1], "is_new": True}])
+    dataset: Any = feedline.open(tmp_path).resize((8, 8))
+    assert dataset[0].box == [1.5, 2.0, 0.1] and dataset[0].is_new is True
+
+
+def test_a_class_folder_without_the_metadata_of_the_others_is_named(tmp_path: Path) -> None:
+    png(tmp_path / "cats" / "0.png", 0)
+    png(tmp_path / "dogs" / "1.png", 0)
+    write_metadata(tmp_path / "cats" / "metadata.csv", [{"file_name": "0.png", "caption": "x"}])
+    with pytest.raises(feedline.ConfigError, match="dogs' holds images and no metadata file"):
+        feedline.open(tmp_path)
+    assert len(feedline.open(tmp_path, format="folder")) == 2

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,9 @@ def test_metadata_beside_images_gives_all_its_columns(folder: Path, tmp_path: Pa
     assert batch.score.dtype == np.float64
     np.testing.assert_array_equal(batch.n, np.arange(21))
     assert batch.words[3] == [1, {"k": 3}] and batch.text[20] == lines[20]["text"]
-    with pytest.raises(feedline.ConfigError, match=r"metadata in each of its folders \(train\)"):
+    assert len(feedline.open(tmp_path / "set")) == 21, "its only split"
+    shutil.copytree(tmp_path / "set" / "train", tmp_path / "set" / "test")
+    with pytest.raises(feedline.ConfigError, match=r"metadata in each of its folders \('test' and 'train'\)"):
         feedline.open(tmp_path / "set")
 
 

@@ -297,9 +297,15 @@ _PAGES = (
     ),
     (
         "not_regular",
-        "a member is a link or a device, not a file",
-        "It has no bytes of its own, and is skipped.",
-        "Write the archive with `--dereference --hard-dereference`.",
+        "a member is a symbolic link or a device, not a file",
+        "It has no bytes of its own, and is skipped. Hard links are read: they have the bytes of their member.",
+        "Write the archive with `--dereference`.",
+    ),
+    (
+        "link_without_target",
+        "a hard link's member is not in the archive",
+        "The link stands for a member that the archive does not hold, so that its sample has no bytes for it.",
+        "Write the archive again, with the files that its links stand for.",
     ),
     (
         "not_tar",

@@ -298,7 +298,7 @@ TEST_F(Arrow, SourcesAreToldByNameContentAndFolder) {
   ASSERT_TRUE(pattern) << pattern.error().message();
   EXPECT_EQ((*pattern)->where(0).key, "c0/00000000");
   EXPECT_EQ((*pattern)->size(), 3u);
-  EXPECT_CONTAINS(open_records(folder_.path("many/d*.arrow")).error().what, "no file fits");
+  EXPECT_CONTAINS(open_records(folder_.path("many/d*.arrow")).error().what, "no file matches");
 }
 
 TEST_F(Arrow, ASchemaThatChangesBetweenFilesIsNamed) {

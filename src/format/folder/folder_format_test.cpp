@@ -120,7 +120,7 @@ TEST(FolderFormat, RefusesWhatHoldsNothing) {
   EXPECT_EQ(empty.where.dataset, folder.path());
   EXPECT_EQ(inspected(folder.path()), "no_classes:error");
   folder.write("0.tar", "");
-  EXPECT_NE(open_error(folder.path()).what.find("tar files"), std::string::npos);
+  EXPECT_NE(open_error(folder.path()).what.find("not a tar file"), std::string::npos);  // a folder of tars
   folder.write("0.jpg", "x");
   EXPECT_NE(open_error(folder.path()).what.find("no class folders"), std::string::npos);
   EXPECT_EQ(inspected(folder.path()), "no_classes:error");

@@ -99,9 +99,36 @@ void TableColumn::add(const Cell& cell) {
   reals += real_in(cell.text).has_value();
 }
 
+void TableColumn::append(const TableColumn& other) {
+  const std::uint64_t begin = text.size();
+  text += other.text;
+  for (const std::uint64_t end : other.ends) ends.push_back(begin + end);
+  absent.insert(absent.end(), other.absent.begin(), other.absent.end());
+  there += other.there;
+  integers += other.integers;
+  reals += other.reals;
+  json += other.json;
+}
+
 const TableColumn* Table::find(std::string_view name) const {
   const auto found = std::ranges::find(columns, name, &TableColumn::name);
   return found == columns.end() ? nullptr : &*found;
+}
+
+void Table::add_constant(std::string name, const Cell& cell) {
+  TableColumn column;
+  column.name = std::move(name);
+  for (std::uint64_t row = 0; row < rows(); ++row) column.add(cell);
+  columns.push_back(std::move(column));
+}
+
+void Table::append(Table other) {
+  for (const TableColumn& column : other.columns)
+    if (find(column.name) == nullptr) add_constant(column.name, {});
+  for (const TableColumn& column : columns)
+    if (other.find(column.name) == nullptr) other.add_constant(column.name, {});
+  for (TableColumn& column : columns) column.append(*other.find(column.name));
+  lines.insert(lines.end(), other.lines.begin(), other.lines.end());
 }
 
 std::string Table::names() const {

@@ -31,6 +31,7 @@ struct TableColumn {
   // Lists, objects, true and false; numbers may be among them.
   bool are_json() const { return json > 0 && json + reals == there; }
   void add(const Cell& cell);
+  void append(const TableColumn& other);
 };
 
 // A table in memory.
@@ -41,6 +42,10 @@ struct Table {
   std::uint64_t rows() const { return lines.size(); }
   const TableColumn* find(std::string_view name) const;
   std::string names() const;
+  // A column with the same cell in each row.
+  void add_constant(std::string name, const Cell& cell);
+  // Rows of another table. Columns that only one of them has are absent in the rows of the other.
+  void append(Table other);
 };
 
 // "1.5e3", "nan"; nullopt: no number.

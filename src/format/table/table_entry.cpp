@@ -8,26 +8,26 @@ namespace feedline::format {
 namespace {
 
 Result<bool> is_table(const std::string& source, const storage::Storage& storage) {
-  FEEDLINE_TRY(const auto place, find_table(storage, source, false));
-  return place.has_value();
+  FEEDLINE_TRY(const auto places, find_tables(storage, source, false));
+  return places.has_value();
 }
 
-Result<TablePlace> table_of(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(auto place, find_table(*options.storage, source, true));
-  if (place) return *std::move(place);
+Result<TablePlaces> tables_of(const std::string& source, const OpenOptions& options) {
+  FEEDLINE_TRY(auto places, find_tables(*options.storage, source, true));
+  if (places) return *std::move(places);
   return config_error("'" + source +
-                      "' is no table: a .csv, .tsv or .jsonl file was expected, or a folder with "
-                      "metadata.csv or metadata.jsonl");
+                      "' is not a table: .csv, .tsv or .jsonl files were expected, or a folder of them, or with "
+                      "metadata.csv, metadata.jsonl or metadata.parquet");
 }
 
 Result<std::shared_ptr<const Format>> open_table(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(const TablePlace place, table_of(source, options));
-  return TableFormat::open(source, place, options);
+  FEEDLINE_TRY(const TablePlaces places, tables_of(source, options));
+  return TableFormat::open(source, places, options);
 }
 
 Result<Inspection> inspect_table(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(const TablePlace place, table_of(source, options));
-  return TableFormat::inspect(source, place, options);
+  FEEDLINE_TRY(const TablePlaces places, tables_of(source, options));
+  return TableFormat::inspect(source, places, options);
 }
 
 }  // namespace

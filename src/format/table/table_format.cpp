@@ -56,22 +56,23 @@ std::string TableFormat::key_of(std::uint64_t row) {
   return std::string(kDigits - std::min(kDigits, number.size()), '0') + number;
 }
 
-Result<std::shared_ptr<const RecordFormat>> TableFormat::open(const std::string& source, const TablePlace& place,
+Result<std::shared_ptr<const RecordFormat>> TableFormat::open(const std::string& source, const TablePlaces& places,
                                                               const OpenOptions& options) {
-  FEEDLINE_TRY(Table table, read_table(*options.storage, place));
-  FEEDLINE_TRY(auto fields, choose_columns(options.fields, table, place.is_metadata));
-  for (const ColumnField& field : fields) FEEDLINE_CHECK_OK(check_classes(field, place));
-  std::shared_ptr<TableFormat> format(new TableFormat(source, place, options, std::move(table), std::move(fields)));
+  FEEDLINE_TRY(ReadTable read, read_tables(options.storage, places));
+  FEEDLINE_TRY(auto fields, choose_columns(options.fields, read.table, places.is_metadata));
+  for (const ColumnField& field : fields) FEEDLINE_CHECK_OK(check_classes(field, places.files.front()));
+  std::shared_ptr<TableFormat> format(new TableFormat(source, places, options, std::move(read), std::move(fields)));
   if (format->size() > 0 && format->left_out_ < format->table_.rows()) return format;
   return config_error("missing=\"skip\" leaves no sample: each lacks one of the fields");
 }
 
-TableFormat::TableFormat(std::string source, TablePlace place, OpenOptions options, Table table,
+TableFormat::TableFormat(std::string source, TablePlaces places, OpenOptions options, ReadTable read,
                          std::vector<ColumnField> fields)
     : source_(std::move(source)),
-      place_(std::move(place)),
+      places_(std::move(places)),
       options_(std::move(options)),
-      table_(std::move(table)),
+      table_(std::move(read.table)),
+      file_ends_(std::move(read.ends)),
       fields_(std::move(fields)) {
   if (options_.missing == Missing::kSkip) leave_out();
   for (ColumnField& field : fields_) {
@@ -82,6 +83,12 @@ TableFormat::TableFormat(std::string source, TablePlace place, OpenOptions optio
     descriptions_.push_back(field.description);
   }
   fingerprint_ = compute_fingerprint();
+}
+
+const TablePlace& TableFormat::place_of(std::uint64_t row) const {
+  const auto end = std::ranges::upper_bound(file_ends_, row);
+  FEEDLINE_CHECK(end != file_ends_.end());
+  return places_.files[static_cast<std::size_t>(end - file_ends_.begin())];
 }
 
 void TableFormat::leave_out() {
@@ -128,18 +135,19 @@ Where TableFormat::where_field(std::uint64_t index, std::size_t field) const {
   const std::uint64_t row = row_of(index);
   Where where;
   where.dataset = source_;
-  where.shard = place_.path;
+  where.shard = place_of(row).path;
   if (fields_[field].use == ColumnUse::kFile && has(row, field))
-    if (auto file = file_of(*options_.storage, place_, cell(row, field))) where.shard = std::move(*file);
+    if (auto file = file_of(*options_.storage, place_of(row), cell(row, field))) where.shard = std::move(*file);
   where.key = key_of(row);
   where.record = index;
   return where;
 }
 
 std::unexpected<Error> TableFormat::failed(std::uint64_t index, std::size_t field, Error error) const {
+  const std::string& path = place_of(row_of(index)).path;
   Where place = where_field(index, field == kNowhere ? 0 : field);
-  if (field == kNowhere) place.shard = place_.path;
-  error.what = "line " + std::to_string(table_.lines[row_of(index)]) + " of '" + place_.path + "'" +
+  if (field == kNowhere) place.shard = path;
+  error.what = "line " + std::to_string(table_.lines[row_of(index)]) + " of '" + path + "'" +
                (field == kNowhere ? "" : ", field '" + fields_[field].description.name + "'") + ": " + error.what;
   place.stage = std::move(error.where.stage);
   place.offset = error.where.offset;
@@ -212,7 +220,7 @@ Result<void> TableFormat::read(std::uint64_t index, memory::Record& record) cons
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     if (fields_[i].use != ColumnUse::kFile || !has(row, i)) continue;
     memory::ByteBuffer& room = used == 0 ? record.storage : record.more[used - 1];
-    const auto path = file_of(*options_.storage, place_, cell(row, i));
+    const auto path = file_of(*options_.storage, place_of(row), cell(row, i));
     auto bytes = path ? options_.storage->read_all(*path, room, left) : std::unexpected(path.error());
     if (bytes && bytes->empty() && !may_be_empty(fields_[i].description.kind))
       bytes = data_error("an empty file", "format");
@@ -230,7 +238,7 @@ Result<void> TableFormat::find_pieces(std::uint64_t index, std::vector<storage::
   if (!check_row(row)) return {};  // read() says it
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     if (fields_[i].use != ColumnUse::kFile || !has(row, i)) continue;
-    auto path = file_of(*options_.storage, place_, cell(row, i));
+    auto path = file_of(*options_.storage, place_of(row), cell(row, i));
     if (!path) return pieces.clear(), Result<void>();
     storage::Piece piece;
     piece.path = std::move(*path);

@@ -19,9 +19,9 @@ namespace feedline::format {
 class TableFormat final : public RecordFormat {
  public:
   // Requires: options.storage.
-  static Result<std::shared_ptr<const RecordFormat>> open(const std::string& source, const TablePlace& place,
+  static Result<std::shared_ptr<const RecordFormat>> open(const std::string& source, const TablePlaces& places,
                                                           const OpenOptions& options);
-  static Result<Inspection> inspect(const std::string& source, const TablePlace& place, const OpenOptions& options);
+  static Result<Inspection> inspect(const std::string& source, const TablePlaces& places, const OpenOptions& options);
 
   std::string_view name() const override { return "table"; }
   std::uint64_t size() const override { return rows_.empty() ? table_.rows() : rows_.size(); }
@@ -47,7 +47,9 @@ class TableFormat final : public RecordFormat {
  private:
   friend class TableLook;  // table_inspection.cpp
 
-  TableFormat(std::string source, TablePlace place, OpenOptions options, Table table, std::vector<ColumnField> fields);
+  TableFormat(std::string source, TablePlaces places, OpenOptions options, ReadTable read,
+              std::vector<ColumnField> fields);
+  const TablePlace& place_of(std::uint64_t row) const;
   // Rows have no names: their numbers, so that keys sort as rows stand.
   static std::string key_of(std::uint64_t row);
   void leave_out();
@@ -62,9 +64,10 @@ class TableFormat final : public RecordFormat {
   std::unexpected<Error> failed(std::uint64_t index, std::size_t field, Error error) const;
 
   const std::string source_;
-  const TablePlace place_;
+  const TablePlaces places_;
   const OpenOptions options_;
   const Table table_;
+  const std::vector<std::uint64_t> file_ends_;  // rows up to and with each file
   std::vector<ColumnField> fields_;
   std::size_t file_fields_ = 0;
   std::vector<std::uint64_t> rows_;  // of the samples; none: all

@@ -11,12 +11,8 @@ namespace feedline::format {
 // Adds up what the rows of a table have, and asks for each file whether it is there.
 class TableLook {
  public:
-  TableLook(const TableFormat& format, const TablePlace& place, const OpenOptions& options)
-      : format_(format),
-        place_(place),
-        options_(options),
-        of_classes_(format.classes_.size()),
-        of_fields_(format.fields_.size()) {}
+  TableLook(const TableFormat& format, const OpenOptions& options)
+      : format_(format), options_(options), of_classes_(format.classes_.size()), of_fields_(format.fields_.size()) {}
 
   void look(Inspection& inspection) {
     for (std::uint64_t index = 0; index < format_.size(); ++index) look_at(format_.row_of(index), inspection);
@@ -35,7 +31,7 @@ class TableLook {
   void report(std::string_view code, Severity severity, std::uint64_t row, const std::string& what) {
     findings_.add({code,
                    severity,
-                   place_.path,
+                   format_.place_of(row).path,
                    TableFormat::key_of(row),
                    {},
                    "line " + std::to_string(format_.table_.lines[row]) + what});
@@ -63,7 +59,7 @@ class TableLook {
   void look_at_file(std::uint64_t row, std::size_t i, bool& is_first_image, Inspection& inspection) {
     const FieldKind kind = format_.fields_[i].description.kind;
     const std::string cell(format_.cell(row, i));
-    const auto path = file_of(*options_.storage, place_, cell);
+    const auto path = file_of(*options_.storage, format_.place_of(row), cell);
     const auto stat = path ? options_.storage->stat(*path) : std::unexpected(path.error());
     if (!stat)
       return report("missing_file", Severity::kError, row, ": '" + cell + "' cannot be read: " + stat.error().what);
@@ -77,20 +73,19 @@ class TableLook {
   }
 
   const TableFormat& format_;
-  const TablePlace& place_;
   const OpenOptions& options_;
   std::vector<std::uint64_t> of_classes_, of_fields_;
   Findings findings_;
 };
 
-Result<Inspection> TableFormat::inspect(const std::string& source, const TablePlace& place,
+Result<Inspection> TableFormat::inspect(const std::string& source, const TablePlaces& places,
                                         const OpenOptions& options) {
   Inspection inspection;
   inspection.format = "table";
-  inspection.shards = 1;
-  const auto opened = open(source, place, options);
+  inspection.shards = places.files.size();
+  const auto opened = open(source, places, options);
   if (opened) {
-    TableLook(static_cast<const TableFormat&>(**opened), place, options).look(inspection);
+    TableLook(static_cast<const TableFormat&>(**opened), options).look(inspection);
     return inspection;
   }
   const Error& error = opened.error();
@@ -99,7 +94,7 @@ Result<Inspection> TableFormat::inspect(const std::string& source, const TablePl
                 : error.code == ErrorCode::kConfig ? "no_field"
                                                    : "unreadable_file",
                 Severity::kError,
-                place.path,
+                error.where.shard.empty() ? places.files.front().path : error.where.shard,
                 "",
                 {},
                 error.what});

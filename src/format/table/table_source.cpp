@@ -1,81 +1,195 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/table/table_source.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
+
+#include "format/folder/folder_listing.h"
+#include "format/folder_files.h"
+#include "format/glob.h"
+#include "format/source_list.h"
+#include "format/split_names.h"
+#include "format/table/parquet_rows.h"
 
 namespace feedline::format {
 namespace {
 
 // Of a compressed table, which is in memory as a whole: what a small file may become.
 constexpr std::uint64_t kMostTableBytes = std::uint64_t{16} << 30U;
-constexpr std::array<std::string_view, 2> kMetadata{"metadata.csv", "metadata.jsonl"};
-// What Hugging Face's datasets take for names of splits.
-constexpr std::array<std::string_view, 10> kSplits{"train", "training", "test", "testing", "validation",
-                                                   "valid", "val",      "dev",  "eval",    "evaluation"};
+constexpr std::string_view kLabel = "label";  // of class folders
+constexpr std::array<std::string_view, 3> kMetadata{"metadata.csv", "metadata.jsonl", "metadata.parquet"};
+
+bool is_table_name(std::string_view name) { return separator_of(name).has_value(); }
+bool is_metadata_name(std::string_view name) { return std::ranges::find(kMetadata, name) != kMetadata.end(); }
 
 std::string without_end(std::string_view folder) {
   while (folder.size() > 1 && folder.ends_with('/')) folder.remove_suffix(1);
   return std::string(folder);
 }
 
-// The table in a folder; empty: there is none.
-Result<std::string> metadata_in(const storage::Storage& storage, const std::string& folder) {
-  std::string found;
-  for (const std::string_view name : kMetadata) {
-    std::string path = storage.below(folder, name);
-    if (!storage.stat(path)) continue;
-    if (!found.empty()) return config_error("'" + folder + "' holds metadata.csv and metadata.jsonl: remove one");
-    found = std::move(path);
-  }
-  return found;
+// What a folder holds that says what its metadata is of.
+struct FolderLook {
+  std::vector<std::string> metadata;  // names
+  bool has_images = false;
+};
+
+FolderLook look_at(const storage::Storage& storage, const std::string& folder) {
+  FolderLook look;
+  for (const std::string_view name : kMetadata)
+    if (storage.stat(storage.below(folder, name))) look.metadata.emplace_back(name);
+  if (storage.is_remote()) return look;
+  const auto entries = storage.list(folder);
+  look.has_images = entries && std::ranges::any_of(*entries, [](const storage::Entry& entry) {
+                      return !entry.is_directory && is_image_name(entry.name);
+                    });
+  return look;
 }
 
-Result<std::optional<TablePlace>> find_metadata(const storage::Storage& storage, const std::string& folder) {
-  FEEDLINE_TRY(const std::string path, metadata_in(storage, folder));
-  if (!path.empty()) return TablePlace{path, folder, true};
-  std::string splits;
-  for (const std::string_view split : kSplits) {
-    FEEDLINE_TRY(const std::string inside, metadata_in(storage, storage.below(folder, split)));
-    if (!inside.empty()) splits.append(splits.empty() ? "" : ", ").append(split);
+Result<std::string> only_metadata(const FolderLook& look, const storage::Storage& storage, const std::string& folder) {
+  if (look.metadata.size() > 1)
+    return config_error("'" + folder + "' holds " + look.metadata[0] + " and " + look.metadata[1] + ": remove one");
+  return storage.below(folder, look.metadata.front());
+}
+
+// In the folders of a folder: all of them, whose names are classes unless they are splits.
+Result<std::optional<TablePlaces>> metadata_below(const storage::Storage& storage, const std::string& folder) {
+  const auto entries = storage.list(folder);
+  std::vector<std::string> names, without;
+  if (entries)
+    for (const storage::Entry& entry : *entries) {
+      if (!entry.is_directory || entry.name.starts_with('.')) continue;
+      constexpr std::size_t kFirst = 8;  // a folder of classes with metadata has it in the first of them
+      if (names.empty() && without.size() >= kFirst) return std::optional<TablePlaces>();
+      const bool has_metadata = std::ranges::any_of(kMetadata, [&](std::string_view name) {
+        return storage.stat(storage.below(folder, entry.name + "/" + std::string(name))).has_value();
+      });
+      (has_metadata ? names : without).push_back(entry.name);
+    }
+  if (names.empty()) return std::optional<TablePlaces>();
+  std::vector<std::string> paths;
+  for (const std::string& name : names) paths.push_back(name + "/metadata");
+  const auto splits = splits_of(paths);
+  if (splits.size() > 1 || (!splits.contains("") && !without.empty()))
+    return config_error("'" + folder + "' has a dataset with metadata in each of its folders (" + shown_names(names) +
+                        "): open one of them, or with format=\"folder\" all of them as classes");
+  for (const std::string& name : without)
+    if (look_at(storage, storage.below(folder, name)).has_images)
+      return config_error("'" + storage.below(folder, name) + "' holds images and no metadata file, and '" +
+                          storage.below(folder, names.front()) +
+                          "' has one: add one, or open all as class folders with format=\"folder\"");
+  TablePlaces places{{}, {}, true};
+  for (const std::string& name : names) {
+    const std::string inner = storage.below(folder, name);
+    FEEDLINE_TRY(std::string path, only_metadata(look_at(storage, inner), storage, inner));
+    places.files.push_back({std::move(path), inner, splits.contains("") ? name : ""});
   }
-  if (splits.empty()) return std::optional<TablePlace>();
-  return config_error("'" + folder + "' has a dataset with metadata in each of its folders (" + splits +
-                      "): open one of them, or with format=\"folder\" all of them as classes");
+  if (places.files.size() == 1) places.files.front().class_name.clear();
+  return places;
+}
+
+Result<std::optional<TablePlaces>> find_in_folder(const storage::Storage& storage, const std::string& folder) {
+  const FolderLook look = look_at(storage, folder);
+  if (!look.metadata.empty()) {
+    FEEDLINE_TRY(std::string path, only_metadata(look, storage, folder));
+    return TablePlaces{{{std::move(path), folder, ""}}, {}, true};
+  }
+  FEEDLINE_TRY(auto below, metadata_below(storage, folder));
+  if (below || storage.is_remote() || !first_data_file(folder, storage, is_table_name)) return below;
+  const auto is_beside_folders = [&] {  // a list of labels next to class folders
+    const auto entries = storage.list(folder);
+    return entries && std::ranges::any_of(*entries, [](const auto& entry) { return is_table_name(entry.name); }) &&
+           std::ranges::any_of(*entries, [](const auto& entry) {
+             return entry.is_directory ? !entry.name.starts_with('.') : is_image_name(entry.name);
+           });
+  };
+  if (is_beside_folders()) return std::optional<TablePlaces>();
+  TablePlaces places;
+  FEEDLINE_TRY(const auto files, files_of_folder(folder, storage, is_table_name, ".jsonl"));
+  for (const std::string& file : files) places.files.push_back({file, folder, ""});
+  FEEDLINE_TRY(places.partitions, partitions_of(folder, files));
+  return places;
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Result<Table> read_one(const std::shared_ptr<const storage::Storage>& storage, const std::string& path) {
+  const auto separator = separator_of(path);
+  if (!separator) return read_parquet_rows(storage, path);
+  FEEDLINE_TRY(const auto stat, storage->stat(path));
+  memory::ByteBuffer buffer, plain;
+  FEEDLINE_TRY(std::span<const std::byte> bytes, storage->read_all(path, buffer, stat.bytes));
+  if (const auto compression = compression_of(path)) {
+    FEEDLINE_TRY(bytes, decompress(*compression, bytes, plain, kMostTableBytes));
+  }
+  return parse_table({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, *separator);
+}
+
+// Files of separated values name all of their columns.
+Result<void> check_columns(const Table& table, const Table& first, const TablePlaces& places, std::size_t file) {
+  if (separator_of(places.files[file].path).value_or('\0') == '\0') return {};
+  const auto has_all = [](const Table& a, const Table& b) {
+    return std::ranges::all_of(b.columns, [&](const TableColumn& column) { return a.find(column.name) != nullptr; });
+  };
+  if (has_all(table, first) && has_all(first, table)) return {};
+  return data_error("has the columns " + table.names() + ", and '" + places.files.front().path + "' has " +
+                        first.names() + ": the files are not parts of one table",
+                    "format");
 }
 
 }  // namespace
 
-Result<std::optional<TablePlace>> find_table(const storage::Storage& storage, const std::string& source,
-                                             bool is_asked_for) {
+Result<std::optional<TablePlaces>> find_tables(const storage::Storage& storage, const std::string& source,
+                                               bool is_asked_for) {
   if (storage.is_remote() ? source.ends_with('/') : storage.is_directory(source).value_or(false)) {
-    if (storage.is_remote() && !is_asked_for) return std::optional<TablePlace>();
-    return find_metadata(storage, without_end(source));
+    if (storage.is_remote() && !is_asked_for) return std::optional<TablePlaces>();
+    return find_in_folder(storage, without_end(source));
   }
-  if (!separator_of(source)) return std::optional<TablePlace>();
-  const std::size_t slash = source.rfind('/');
-  const std::string folder = slash == source.npos ? "." : slash == 0 ? "/" : source.substr(0, slash);
-  return TablePlace{source, folder, false};
+  if (!is_table_name(first_of_list(source, storage))) return std::optional<TablePlaces>();
+  FEEDLINE_TRY(const auto files, shards_of(source, storage, "table"));
+  TablePlaces places;
+  for (const std::string& file : files) places.files.push_back({file, folder_of(file), ""});
+  FEEDLINE_TRY(places.partitions, partitions_of(partition_root(source, false, files), files));
+  return places;
 }
 
-Result<Table> read_table(const storage::Storage& storage, const TablePlace& place) {
-  const auto read = [&]() -> Result<Table> {
-    FEEDLINE_TRY(const auto stat, storage.stat(place.path));
-    memory::ByteBuffer buffer;
-    FEEDLINE_TRY(std::span<const std::byte> bytes, storage.read_all(place.path, buffer, stat.bytes));
-    memory::ByteBuffer plain;
-    if (const auto compression = compression_of(place.path)) {
-      FEEDLINE_TRY(bytes, decompress(*compression, bytes, plain, kMostTableBytes));
+Result<ReadTable> read_tables(const std::shared_ptr<const storage::Storage>& storage, const TablePlaces& places) {
+  ReadTable all;
+  const bool has_classes = std::ranges::any_of(places.files, [](const auto& file) { return !file.class_name.empty(); });
+  for (std::size_t i = 0; i < places.files.size(); ++i) {
+    const TablePlace& place = places.files[i];
+    const auto read = [&]() -> Result<Table> {
+      FEEDLINE_TRY(Table table, read_one(storage, place.path));
+      for (const Partition& partition : places.partitions) {
+        const auto& value = partition.values[i];
+        const CellKind kind = partition.are_integers ? CellKind::kPlain : CellKind::kText;
+        if (table.find(partition.name) == nullptr)
+          table.add_constant(partition.name, value ? Cell{kind, *value} : Cell{});
+      }
+      if (has_classes && table.find(kLabel) == nullptr)
+        table.add_constant(std::string(kLabel), {CellKind::kText, place.class_name});
+      if (i > 0) FEEDLINE_CHECK_OK(check_columns(table, all.table, places, i));
+      return table;
+    };
+    auto table = read();
+    if (!table) {
+      if (table.error().where.shard.empty()) table.error().where.shard = place.path;
+      return std::unexpected(std::move(table).error());
     }
-    return parse_table({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                       separator_of(place.path).value_or(','));
-  };
-  auto table = read();
-  if (!table && table.error().where.shard.empty()) table.error().where.shard = place.path;
-  return table;
+    if (i == 0)
+      all.table = std::move(*table);
+    else
+      all.table.append(std::move(*table));
+    all.ends.push_back(all.table.rows());
+  }
+  return all;
 }
 
 Result<std::string> file_of(const storage::Storage& storage, const TablePlace& place, std::string_view cell) {

@@ -4,8 +4,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "feedline/error.h"
+#include "format/partitions.h"
 #include "format/table/table.h"
 #include "storage/storage.h"
 
@@ -14,17 +17,29 @@ namespace feedline::format {
 // Where a table is, and the files that it names.
 struct TablePlace {
   std::string path;
-  std::string folder;        // that cells with paths start from
-  bool is_metadata = false;  // of a folder of images: metadata.csv or metadata.jsonl in it
+  std::string folder;      // that cells with paths start from
+  std::string class_name;  // of metadata in a class folder
 };
 
-// A table by its name, or the one in a folder; nullopt: the source is none. A folder behind a network is not looked at
-// unless `is_asked_for`. kConfig: the folder has two, or has none and folders with some in it, as a dataset with
-// splits.
-Result<std::optional<TablePlace>> find_table(const storage::Storage& storage, const std::string& source,
-                                             bool is_asked_for);
-// Reads and parses it. kData and kStorage with `shard`.
-Result<Table> read_table(const storage::Storage& storage, const TablePlace& place);
+// The files of one table, in order.
+struct TablePlaces {
+  std::vector<TablePlace> files;
+  std::vector<Partition> partitions;  // of these files
+  bool is_metadata = false;           // of folders of images: metadata.csv, .jsonl or .parquet in them
+};
+
+// Tables by their names, by patterns or in a folder; metadata of a folder of images, in it or in each of its class
+// folders; nullopt: the source has none. A remote folder is only looked at if `is_asked_for`. kConfig: a folder has
+// several metadata files, or several splits of them, or metadata in some class folders only.
+Result<std::optional<TablePlaces>> find_tables(const storage::Storage& storage, const std::string& source,
+                                               bool is_asked_for);
+
+struct ReadTable {
+  Table table;
+  std::vector<std::uint64_t> ends;  // rows up to and with each file
+};
+// Reads and parses them. kData and kStorage with `shard`.
+Result<ReadTable> read_tables(const std::shared_ptr<const storage::Storage>& storage, const TablePlaces& places);
 // The object that a cell names. kData: it is empty, or names another place than a file by its path.
 Result<std::string> file_of(const storage::Storage& storage, const TablePlace& place, std::string_view cell);
 

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/table/parquet_rows.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "format/parquet/parquet_table.h"
+#include "format/tables/cell_reader.h"
+#include "format/tables/tables_format.h"
+
+namespace feedline::format {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+template <typename Number>
+std::string text_of(Bytes bytes) {
+  Number value;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  std::array<char, 32> text;  // longer than any number's shortest form
+  if constexpr (std::is_floating_point_v<Number>) {
+    const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), static_cast<double>(value));
+    return {text.data(), end};
+  } else {
+    const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
+    return {text.data(), end};
+  }
+}
+
+std::string half_text(Bytes bytes) {
+  std::uint16_t bits;
+  std::memcpy(&bits, bytes.data(), sizeof bits);
+  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  double value = exponent == 0    ? std::ldexp(fraction, -24)
+                 : exponent == 31 ? (fraction != 0 ? std::numeric_limits<double>::quiet_NaN()
+                                                   : std::numeric_limits<double>::infinity())
+                                  : std::ldexp(1024 + fraction, exponent - 25);
+  if ((bits & 0x8000) != 0) value = -value;
+  return text_of<double>(std::as_bytes(std::span(&value, 1)));
+}
+
+std::string number_text(DType dtype, Bytes bytes) {
+  switch (dtype) {
+    case DType::kInt8:
+      return text_of<std::int8_t>(bytes);
+    case DType::kInt16:
+      return text_of<std::int16_t>(bytes);
+    case DType::kInt32:
+      return text_of<std::int32_t>(bytes);
+    case DType::kInt64:
+      return text_of<std::int64_t>(bytes);
+    case DType::kFloat16:
+      return half_text(bytes);
+    case DType::kFloat32:
+      return text_of<float>(bytes);
+    case DType::kFloat64:
+      return text_of<double>(bytes);
+    case DType::kBool:
+      return bytes.front() == std::byte{0} ? "false" : "true";
+    case DType::kUint64:
+      return text_of<std::uint64_t>(bytes);
+    case DType::kUint16:
+      return text_of<std::uint16_t>(bytes);
+    case DType::kUint32:
+      return text_of<std::uint32_t>(bytes);
+    default:
+      return text_of<std::uint8_t>(bytes);
+  }
+}
+
+// Numbers of nested lists, in C order, as JSON.
+std::string list_text(const ColumnType& column, std::span<const std::int64_t> extents, Bytes& bytes) {
+  const std::size_t size = size_of(column.dtype);
+  if (extents.empty()) {
+    const Bytes one = bytes.first(size);
+    bytes = bytes.subspan(size);
+    return number_text(column.dtype, one);
+  }
+  std::string text = "[";
+  for (std::int64_t i = 0; i < extents.front(); ++i)
+    text += (i == 0 ? "" : ", ") + list_text(column, extents.subspan(1), bytes);
+  return text + "]";
+}
+
+Cell cell_of(const ColumnType& column, const TableCell& value) {
+  if (value.is_null) return {};
+  const std::string text(reinterpret_cast<const char*>(value.bytes.data()), value.bytes.size());
+  if (column.holds != Holds::kNumbers) return {CellKind::kText, text};
+  const std::size_t elements = static_cast<std::size_t>(value.shape.elements());
+  if (value.bytes.size() < elements * size_of(column.dtype)) return {};
+  Bytes bytes = value.bytes;
+  const bool is_json = value.shape.dims() > 0 || column.dtype == DType::kBool;
+  return {is_json ? CellKind::kJson : CellKind::kPlain,
+          list_text(column, std::span(value.shape.begin(), value.shape.dims()), bytes)};
+}
+
+}  // namespace
+
+Result<Table> read_parquet_rows(const std::shared_ptr<const storage::Storage>& storage, const std::string& path) {
+  const TableKind kind{"parquet", "Parquet file", [](const ShardFile& file, const storage::Reader& reader) {
+                         return ParquetTable::open(file, reader, std::make_shared<BlockCache>(kBlockCacheBytes));
+                       }};
+  FEEDLINE_TRY(const auto table, open_table(kind, storage, path));
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < table->columns().size(); ++i)
+    if (table->columns()[i].holds != Holds::kOther && table->columns()[i].holds != Holds::kNothing) chosen.push_back(i);
+  FEEDLINE_TRY(const auto opened, table->reader());
+  FEEDLINE_CHECK_OK(table->choose(*opened.reader, chosen));
+  Table made;
+  for (const std::size_t column : chosen) made.columns.push_back({.name = table->columns()[column].name});
+  memory::Record record;
+  record.most_bytes = memory::usual_sample_limit();
+  memory::ByteBuffer room;
+  for (std::uint64_t row = 0; row < table->rows(); ++row) {
+    for (std::size_t slot = 0; slot < chosen.size(); ++slot) {
+      record.pin.reset();
+      auto cell = read_cell(*table, opened.reader, row, slot, record, room);
+      if (!cell) {
+        Error error = std::move(cell).error();
+        error.what = "row " + std::to_string(row) + ", column '" + made.columns[slot].name + "': " + error.what;
+        return std::unexpected(std::move(error));
+      }
+      made.columns[slot].add(cell_of(table->columns()[chosen[slot]], *cell));
+    }
+    made.lines.push_back(row + 1);  // rows have no lines: their numbers
+  }
+  if (made.rows() == 0) return data_error("the table has no rows", "format");
+  return made;
+}
+
+}  // namespace feedline::format
