@@ -42,7 +42,7 @@ class KeptTablesTest : public testing::Test {
 TEST_F(KeptTablesTest, AreBesideTheObjectOrInTheCacheFolderOrInTheChosenOne) {
   const std::string object = folder_.write("data/x.tar", "content");
   ASSERT_TRUE(tables().save(*local_, object, table(1)));
-  EXPECT_TRUE(std::filesystem::exists(object + ".made-index"));
+  EXPECT_TRUE(std::filesystem::exists(folder_.path("data/.feedline/x.tar.made-index")));
   EXPECT_EQ(kept(tables(), object), 1u);
   ASSERT_TRUE(tables().save(*local_, "/proc/nowhere/x.tar", table(2)));
   EXPECT_EQ(kept(tables(), "/proc/nowhere/x.tar"), 2u);
@@ -79,11 +79,12 @@ TEST_F(KeptTablesTest, WhatCannotBeKeptIsNotedUnlessAFolderWasChosen) {
 TEST_F(KeptTablesTest, WhatIsNotTakenLeavesTheNextPlaceItsTurn) {
   const std::string object = folder_.write("data/x.tar", "content");
   ASSERT_TRUE(tables().save(*local_, object, table(1)));
-  std::filesystem::rename(object + ".made-index", folder_.path("kept"));
-  std::filesystem::create_directory(object + ".made-index");  // none can be put beside it
+  const std::string index = folder_.path("data/.feedline/x.tar.made-index");
+  std::filesystem::rename(index, folder_.path("kept"));
+  std::filesystem::create_directory(index);  // no file can be stored there
   ASSERT_TRUE(tables().save(*local_, object, table(2)));
-  std::filesystem::remove(object + ".made-index");
-  std::filesystem::rename(folder_.path("kept"), object + ".made-index");
+  std::filesystem::remove(index);
+  std::filesystem::rename(folder_.path("kept"), index);
   std::vector<std::uint64_t> offered;
   tables().read(*local_, object, 4096, [&](KeptTables::Bytes bytes) {
     offered.push_back(FrameReader(bytes.file, kKind.frame, 1).number(0));

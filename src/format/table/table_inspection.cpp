@@ -23,7 +23,8 @@ class TableLook {
     }
     for (std::size_t i = 0; i < of_classes_.size(); ++i)
       inspection.classes.push_back({format_.classes_[i], of_classes_[i]});
-    for (const UnopenedColumn& column : format_.unopened()) findings_.add(to_finding(column, place_.path));
+    for (const UnopenedColumn& column : format_.unopened())
+      findings_.add(to_finding(column, format_.places_.files.front().path));
     inspection.findings = findings_.to_inspection();
   }
 

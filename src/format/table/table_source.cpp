@@ -25,7 +25,6 @@ constexpr std::string_view kLabel = "label";  // of class folders
 constexpr std::array<std::string_view, 3> kMetadata{"metadata.csv", "metadata.jsonl", "metadata.parquet"};
 
 bool is_table_name(std::string_view name) { return separator_of(name).has_value(); }
-bool is_metadata_name(std::string_view name) { return std::ranges::find(kMetadata, name) != kMetadata.end(); }
 
 std::string without_end(std::string_view folder) {
   while (folder.size() > 1 && folder.ends_with('/')) folder.remove_suffix(1);
