@@ -587,7 +587,7 @@ WRONG: dict[str, tuple[Chain, str]] = {
         "random_apply: random_apply: random_apply: operations in operations go 2 levels deep at most",
     ),
     "size": (
-        lambda d: d.resize((8, 8)).random_apply(chain().center_crop(4)).loader(1, output="numpy"),
+        lambda d: d.resize((8, 8)).random_apply(chain().center_crop(4)).collate("stack").loader(1, output="numpy"),
         "the chain has no fixed output size, as what random_apply gives differs in size from time to time",
     ),
 }
