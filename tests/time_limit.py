@@ -46,8 +46,9 @@ class Watch:
 
     def _send(self, line: str) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.write(line.replace("\n", " ").encode() + b"\n")
-        self._process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # the watch has ended: tests go on without limits
+            self._process.stdin.write(line.replace("\n", " ").encode() + b"\n")
+            self._process.stdin.flush()
 
 
 def _parents() -> dict[int, int]:

@@ -41,7 +41,7 @@ TEST_P(GzippedTar, IsDecompressedOnceAndReadsTheSame) {
   }
   EXPECT_EQ(format->where(0).shard, source);
   EXPECT_EQ(cached(".tar"), 1u);
-  EXPECT_FALSE(std::filesystem::exists(folder_.path(".feedline")));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path(".feedline/x.tar.gz.feedline-index")));
   const auto made = [this] {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path("cache")))
       if (entry.path().extension() == ".tar") return entry.last_write_time();
