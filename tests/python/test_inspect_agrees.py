@@ -152,7 +152,7 @@ def test_a_flat_folder_is_told_by_one_finding(tmp_path: Path) -> None:
         (tmp_path / f"{i}.jpg").write_bytes(JPEG)
     (finding,) = feedline.inspect(tmp_path).findings
     assert finding.code == "no_classes"
-    assert 'open it with fields="{key}.jpg"' in finding.text
+    assert 'open images without classes by fields="{key}.jpg"' in finding.text
 
 
 def test_a_parent_of_class_folders_is_said(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
