@@ -21,8 +21,8 @@ def plant(case: Case) -> None:
     if fault is None or original.__name__ == "planted":
         return
 
-    def planted(loader: feedline.Loader) -> Any:
-        batch = original(loader)
+    def planted(loader: feedline.Loader, run: int) -> Any:
+        batch = original(loader, run)
         if loader.epoch == 0 and batch is not None:  # one that a smaller case has, too
             if fault == "crash":
                 os.kill(os.getpid(), signal.SIGSEGV)
@@ -31,7 +31,7 @@ def plant(case: Case) -> None:
             elif fault == "exception":
                 raise KeyError("planted")
             elif fault == "rows":
-                return original(loader) or batch  # a batch is lost
+                return original(loader, run) or batch  # a batch is lost
         return batch
 
     feedline.Loader._next = planted  # type: ignore[method-assign]

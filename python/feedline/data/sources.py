@@ -13,7 +13,6 @@ from .. import _engine
 from .._engine import Inspection
 from ..errors import ConfigError
 from ..loader.unopened import columns_of, listed
-from ..machine.storage import local_path
 from . import arguments, node_cache, recorded_calls, verification, words
 from .dataset import Dataset, Origin
 from .format_names import FORMATS
@@ -261,6 +260,8 @@ def engine_source(
 
 def _packed_in(source: str) -> list[str]:
     """The shards of a folder of this machine that :func:`pack` wrote as tars; else the source itself."""
+    from ..machine.storage import local_path  # with what most sources do not need
+
     path = local_path(source)
     if not os.path.isdir(path):
         return [source]
