@@ -100,7 +100,7 @@ def test_functions(photos: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert_own_errors(changed(feedline.image_info, image))
     assert_own_errors(changed(feedline.resize_image, np.zeros((8, 8, 3), np.uint8), (4, 4)))
     assert_own_errors(changed(feedline.pack_pixels, photos, "photos.pixels"))
-    assert_own_errors(changed(feedline.load_settings, "missing.json"))
+    assert_own_errors(changed(feedline.load_settings, "missing.json"), OSError)
     for name in ("imagenet_train", "simclr", "detection", "llm_pretraining"):
         assert_own_errors(changed(getattr(feedline.presets, name), str(photos)))
 

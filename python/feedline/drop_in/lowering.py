@@ -107,6 +107,8 @@ def _why_not_batches(dataset: Dataset) -> str:
         schema = dataset.schema
     except ConfigError as error:
         return str(error)
+    if any(len(spec.shape) > 1 and -1 in spec.shape[1:] for spec in schema.values()):
+        return "the chain has no fixed output size: add resize((height, width)), center_crop or a random crop"
     if any(spec.shape[:1] == (-1,) for spec in schema.values()):
         return "samples have different lengths: dataset.loader() pads them, or a collate_fn of yours does"
     if any(not spec.shape and spec.dtype == "uint64" for spec in schema.values()):

@@ -102,9 +102,10 @@ def runs_of(chain: Chain, dataset: Dataset) -> list[Run]:
 def has_fixed_size(dataset: Dataset) -> bool:
     """Whether all images come out of `dataset` with one size, whatever they were."""
     try:
-        return bool(dataset.schema)
+        schema = dataset.schema
     except ConfigError:
         return False
+    return bool(schema) and all(-1 not in spec.shape for spec in schema.values())
 
 
 def name_of(transform: Any) -> str:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import ConfigError, SettingsWarning, StorageError
+from ..errors import ConfigError, SettingsWarning
 
 VERSION = 1
 _LARGEST_FILE = 1 << 20
@@ -52,7 +52,7 @@ def load_settings(path: str | os.PathLike[str], for_: str = "DataLoader", *, sou
 
     Raises:
         ConfigError: the file is damaged, of a later version, or was not measured for such a loader.
-        StorageError: it cannot be read.
+        OSError: it cannot be read.
 
     Warns:
         SettingsWarning: they were measured on another machine, for other data, or with Feedline's DataLoader while
@@ -182,8 +182,6 @@ def _read(path: str | os.PathLike[str]) -> Any:
         if os.stat(path).st_size > _LARGEST_FILE:
             raise ConfigError(f"{name} holds no settings: it is larger than any file of settings")
         return json.loads(_bytes_of(path), parse_constant=_refuse)
-    except OSError as error:
-        raise StorageError(f"cannot read settings from {name!r}: {error.strerror}", errno=error.errno) from None
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{name} holds no settings: it is not JSON ({error})") from None
 

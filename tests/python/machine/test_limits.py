@@ -226,7 +226,9 @@ _OF_LIMITS = re.compile(
 )
 _READER = {f"src/base/{name}" for name in ("cpus.cpp", "control_groups.cpp", "group_limits.cpp", "local_ranks.cpp")}
 # They know the words of others: what a user's script, or the command that launches it, calls such things.
-_OF_SCRIPTS = {f"python/feedline/doctor/script/{name}" for name in ("values.py", "command.py")}
+_OF_SCRIPTS = {"python/feedline/machine/launchers.py"} | {
+    f"python/feedline/doctor/script/{name}" for name in ("values.py", "command.py")
+}
 _ASKS_THE_READER = 'base::cgroup_limit("cpu.max")'
 
 

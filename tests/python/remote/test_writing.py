@@ -96,7 +96,7 @@ def comparable(files: dict[str, bytes]) -> dict[str, bytes]:
 
 def local(folder: Path, output: Path, *arguments: str) -> dict[str, bytes]:
     subprocess.run([*COMMAND, "pack", str(folder), str(output), *arguments], check=True, capture_output=True)
-    return comparable({path.name: path.read_bytes() for path in output.iterdir()})
+    return comparable({path.name: path.read_bytes() for path in output.iterdir() if path.is_file()})
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_mds_in_a_bucket_is_what_it_is_in_a_folder(bucket: Bucket, folder: Path,
     said = bucket.run("pack", folder, "s3://data/mds", *options).stdout
     assert 'feedline.open("s3://data/mds/index.json")' in said
     stored = bucket.contents("mds")
-    assert sorted(stored) == sorted(path.name for path in (tmp_path / "local").iterdir())
+    assert sorted(stored) == sorted(path.name for path in (tmp_path / "local").iterdir() if path.is_file())
     for name, content in stored.items():
         if name != "feedline-pack.json":
             assert content == (tmp_path / "local" / name).read_bytes(), name
@@ -246,7 +246,7 @@ def test_two_workers_side_by_side_make_one(
     def written() -> dict[str, bytes]:
         if place == "s3":
             return bucket.contents("train")
-        return {path.name: path.read_bytes() for path in Path(output).iterdir()}
+        return {path.name: path.read_bytes() for path in Path(output).iterdir() if path.is_file()}
 
     assert comparable(written()) == expected
     assert [name for name in written() if name.endswith((".json", ".lock"))] == ["feedline-pack.json"]
