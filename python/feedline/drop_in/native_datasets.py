@@ -22,7 +22,7 @@ class NativeDatasetIterator(NativeImageIterator):
 
     def _start(self, loader: Any) -> None:
         schema = self._plan.dataset.schema
-        self._batch_type = batches.tuple_type(batches.attribute_names(schema))
+        self._batch_type = batches.tuple_type(batches.attribute_names(schema), self._plan.dataset.unopened)
         self._is_number = [not spec.shape for spec in schema.values()]
         super()._start(loader)
         _warn_of_nothing(loader)
