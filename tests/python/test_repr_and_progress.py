@@ -62,10 +62,8 @@ def test_a_dataset_is_shown_with_its_fields_and_escaped(dataset: feedline.Datase
 
 def test_a_dataset_whose_images_differ_is_shown_too(dataset: feedline.Dataset) -> None:
     unsized = feedline.open(dataset.source)
-    with pytest.raises(feedline.ConfigError) as refused:
-        unsized.schema  # noqa: B018
     cells = Cells(unsized._repr_html_()).cells
-    assert cells[cells.index("fields") + 1] == str(refused.value)
+    assert "-1" in cells[cells.index("fields") + 1]
 
 
 def test_a_loader_says_what_it_gives_and_shows_its_stages(dataset: feedline.Dataset) -> None:

@@ -186,8 +186,8 @@ def test_the_engines_memory_is_a_ranks_share(monkeypatch: pytest.MonkeyPatch) ->
 def _too_large(feedline: Any) -> None:
     import numpy as np
 
-    rows = np.broadcast_to(np.zeros(1, dtype=np.uint8), (4, 1 << 20))
-    feedline.arrays(x=np.ascontiguousarray(rows)).loader(1 << 28, output="numpy")
+    rows = np.broadcast_to(np.zeros(1 << 20, dtype=np.uint8), (1 << 28, 1 << 20))  # one row in memory
+    feedline.arrays(x=rows).loader(1 << 28, output="numpy")
 
 
 def test_tune_offers_no_more_than_a_ranks_share(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
