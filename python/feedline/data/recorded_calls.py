@@ -2,7 +2,8 @@
 """The calls that made a dataset or a chain. Pickle stores them, and unpickling repeats them.
 
 An engine's dataset holds threads, open files and addresses, so it cannot go to another process. What made it can: a
-call of a function of this package, such as ``feedline.open``, and calls of methods.
+call of a function of this package, such as ``feedline.open``, and calls of methods. A pickle therefore holds what the
+calls were given, passwords and signatures in URLs among it: it must be kept as secret as these.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ SECRETS = {
 
 # What a run says, keeps and writes, as a program would: argument 1 is where to write, 2 the server.
 PROGRAM = r"""
-import io, json, logging, os, pickle, sys, traceback
+import io, json, logging, os, sys, traceback
 import feedline
 
 place, server, password, signature = sys.argv[1:5]
@@ -69,10 +69,6 @@ for source in (signed, f"s3://data/{{000..002}}.tar", f"gs://data/{{000..002}}.t
     failing(lambda: feedline.open(source, format="pixels"))
     failing(lambda: feedline.open(source, fields=("nothing.at.all",)).center_crop(8)[0])
     failing(lambda: feedline.open(source).center_crop(8)[10_000])
-    try:
-        tell(pickle.dumps(data))
-    except Exception as error:
-        tell(error)
 failing(lambda: feedline.open(one.replace("http", "hppt")))
 failing(lambda: feedline.open(one + "\n"))
 failing(lambda: feedline.tokens(one, window=4, dtype="uint16"))
