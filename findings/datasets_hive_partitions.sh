@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # datasets 5.2.0 reads a folder that pyarrow 26.0.1 wrote with partition_cols=["label"] without the column "label", and
 # without a warning: pyarrow stores its values only in the names of folders.
-# shellcheck source=findings/environment.sh
-. "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+# shellcheck source=findings/environment
+. "$(dirname "${BASH_SOURCE[0]}")/environment"
 install datasets==5.2.0 pyarrow==26.0.1
 export HF_HUB_OFFLINE=1 HF_HOME=$folder/cache
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # webdataset 1.0.2, GNU tar 1.34: of two files that are hard links of each other (as deduplicating copies make them),
 # tar stores the second as a link member. webdataset passes over it without a warning: the sample arrives without that field.
-# shellcheck source=findings/environment.sh
-. "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+# shellcheck source=findings/environment
+. "$(dirname "${BASH_SOURCE[0]}")/environment"
 install webdataset==1.0.2
 
 mkdir shard

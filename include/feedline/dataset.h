@@ -110,7 +110,7 @@ struct UnopenedColumn {
   friend bool operator==(const UnopenedColumn&, const UnopenedColumn&) = default;
 };
 
-// A field whose column stands for more than its plain values.
+// A field whose column means more than its plain values, such as a time with a unit.
 struct FieldRemark {
   std::string field;
   std::string unit;  // of times: "us"; empty: it has none

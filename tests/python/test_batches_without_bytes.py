@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of which no field has an element arrive, as arrays with the right extents."""
+"""Batches whose fields have no elements arrive as arrays with the right extents."""
 
 import numpy as np
 import pytest

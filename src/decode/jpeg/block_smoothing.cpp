@@ -96,7 +96,7 @@ int padded_rows(const jpeg_component_info& component) {
 }
 
 // Of block row `row` the five whose coefficients count. libjpeg-turbo numbers rows as if each row of MCUs had as many
-// block rows as this one, of which the last may have fewer.
+// block rows as this one; the last row of MCUs may have fewer.
 std::array<int, kSide> rows_around(const jpeg_decompress_struct& jpeg, const jpeg_component_info& component, int row) {
   const int factor = component.v_samp_factor, mcu_rows = static_cast<int>(jpeg.total_iMCU_rows);
   const int mcu_row = row / factor;
