@@ -79,6 +79,12 @@ std::optional<OpeningReader::Bytes> OpeningReader::at_hand(std::uint64_t offset,
   return Bytes(bytes).subspan(offset - begin, count);
 }
 
+Result<void> OpeningReader::reopen() const {
+  if (reader_) return {};
+  FEEDLINE_TRY(reader_, storage_->open_version(name_, storage::Access::kRead, version_));
+  return {};
+}
+
 Result<void> OpeningReader::fill_window(std::uint64_t offset, std::uint64_t count) const {
   if (offset >= window_begin_ && offset + count <= window_begin_ + window_.size()) return {};
   std::uint64_t begin = offset, size = offset + count <= kBegin ? count : std::max(count, kLeast);
@@ -92,9 +98,7 @@ Result<void> OpeningReader::fill_window(std::uint64_t offset, std::uint64_t coun
   }
   window_.resize(static_cast<std::size_t>(std::min(size, version_.bytes - begin)));
   window_begin_ = begin;
-  if (!reader_) {
-    FEEDLINE_TRY(reader_, storage_->open_version(name_, storage::Access::kRead, version_));
-  }
+  FEEDLINE_CHECK_OK(reopen());
   auto got = reader_->read_at(begin, window_);
   window_.resize(got ? *got : 0);
   if (!got) return std::unexpected(std::move(got).error());
@@ -148,6 +152,23 @@ void OpeningReader::bring(std::vector<ByteRange> ranges) const {
     }
 }
 
+std::string OpeningReader::note() const {
+  const std::lock_guard lock(mutex_);
+  if (note_) return *note_;
+  return kept_ ? std::string(kept_->note()) : std::string();
+}
+
+void OpeningReader::set_note(std::string note) const {
+  const std::lock_guard lock(mutex_);
+  note_ = std::move(note);
+}
+
+Result<std::shared_ptr<const storage::Reader>> OpeningReader::values() const {
+  const std::lock_guard lock(mutex_);
+  FEEDLINE_CHECK_OK(reopen());
+  return reader_;
+}
+
 void OpeningReader::let_go() const {
   const std::lock_guard lock(mutex_);
   window_ = {};
@@ -181,13 +202,13 @@ std::optional<ShardParts> OpeningReader::joined(std::uint64_t shard_bytes) const
   }
   if (total > std::min(kMost, std::max(kTail, shard_bytes / kShare))) return {};
   for (std::size_t i = 0; i < parts.size(); ++i) parts[i].bytes = joined[i];
-  return ShardParts::build(parts, version_);
+  return ShardParts::build(parts, version_, note_ ? std::string_view(*note_) : kept_ ? kept_->note() : "");
 }
 
 Result<void> OpeningReader::keep(const ShardPartsStore& store, std::optional<std::uint64_t> shard_bytes) const {
   const std::lock_guard lock(mutex_);
   const bool is_worth_it = storage_->is_remote() || kept_ || taken_.size() > kFewReads;
-  if (taken_.empty() || !is_worth_it) return {};
+  if ((taken_.empty() && !note_) || !is_worth_it) return {};
   if (const auto parts = joined(shard_bytes.value_or(version_.bytes))) return store.save(*storage_, name_, *parts);
   return {};
 }

@@ -7,8 +7,8 @@
 //                                                                           for: see kTail, kNear
 //   bring()   ──► many requests side by side
 //
-// What was read is kept by keep(): another opening of the same fields then asks nobody. On this machine reads are as
-// small as they are asked for, and kept where they were many.
+// What was read is kept by keep(), with what the format noted: another opening of the same fields then makes no
+// request. On this machine reads are as small as they are asked for, and kept where they were many.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "feedline/error.h"
@@ -62,6 +63,11 @@ class OpeningReader final : public storage::Reader {
   // Keeps what was read since open(), unless that was little work, or is so much that it is no description of a shard
   // of so many bytes (nullopt: of what it reads).
   Result<void> keep(const ShardPartsStore& store, std::optional<std::uint64_t> shard_bytes = {}) const;
+  // What the format found out from values of the shard, which keep() keeps with what was read. A new note replaces it.
+  std::string note() const;
+  void set_note(std::string note) const;
+  // The same version of the shard, of which no read is kept: for values, which do not describe it.
+  Result<std::shared_ptr<const storage::Reader>> values() const;
   // Of what came with what was asked for, and of a file of this machine, as there may be thousands: the opening goes on
   // later.
   void let_go() const;
@@ -82,6 +88,7 @@ class OpeningReader final : public storage::Reader {
 
   // Under mutex_.
   std::optional<Bytes> at_hand(std::uint64_t offset, std::size_t count) const;
+  Result<void> reopen() const;
   Result<void> fill_window(std::uint64_t offset, std::uint64_t count) const;
   std::optional<ShardParts> joined(std::uint64_t shard_bytes) const;
 
@@ -94,6 +101,7 @@ class OpeningReader final : public storage::Reader {
   // guarded by mutex_
   mutable std::shared_ptr<const storage::Reader> reader_;          // nullptr: it was let go of
   mutable std::map<std::uint64_t, std::vector<std::byte>> taken_;  // what was read, by its offset
+  mutable std::optional<std::string> note_;                        // nullopt: as it was kept
   mutable std::vector<std::byte> window_;
   mutable std::uint64_t window_begin_ = 0;
   mutable std::uint64_t last_ = 0;  // where the last read began

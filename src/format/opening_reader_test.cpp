@@ -207,12 +207,57 @@ TEST_F(OpeningReaderTest, WhatIsMostOfAShardIsNotKept) {
   EXPECT_TRUE(open()->is_checked()) << "nothing was kept";
 }
 
+TEST_F(OpeningReaderTest, ANoteIsKeptWithWhatWasRead) {
+  const auto first = open();
+  EXPECT_EQ(first->note(), "");
+  read(*first, 100, 50);
+  first->set_note("+photo");
+  EXPECT_EQ(first->note(), "+photo");
+  ASSERT_TRUE(first->keep(store_));
+  const auto again = open();
+  EXPECT_EQ(again->note(), "+photo");
+  read(*again, 1'000'000, 50);
+  ASSERT_TRUE(again->keep(store_));  // with more that was read, and the same note
+  const auto third = open();
+  EXPECT_EQ(third->note(), "+photo");
+  third->set_note("+photo, -raw");
+  ASSERT_TRUE(third->keep(store_));  // nothing more was read
+  const auto fourth = open();
+  EXPECT_EQ(fourth->note(), "+photo, -raw");
+  requests();
+  read(*fourth, 100, 50);
+  read(*fourth, 1'000'000, 50);
+  EXPECT_EQ(requests(), 0u);
+  asked_.mtime_ns = 2;
+  EXPECT_EQ(open(true)->note(), "") << "what is kept is of another version";
+}
+
+TEST_F(OpeningReaderTest, NoReadOfValuesIsKept) {
+  for (const bool is_far : {true, false}) {
+    asked_.is_far = is_far;
+    asked_.mtime_ns = is_far ? 1 : 2;
+    const auto opening = open();
+    opening->let_go();
+    const auto values = opening->values();
+    ASSERT_TRUE(values);
+    read(**values, 0, asked_.content.size() / 2);
+    read(*opening, 100, 50);
+    ASSERT_TRUE(opening->keep(store_));
+    requests();
+    const auto again = open();
+    read(*again, 100, 50);
+    EXPECT_EQ(requests(), is_far ? 0u : 1u);  // of this machine one read is not worth a file
+    read(*again, 2000, 50);
+    EXPECT_EQ(requests(), 1u);
+  }
+}
+
 // Every byte of a table that differs, and every length that it is cut to.
 TEST_F(OpeningReaderTest, ATableThatIsDamagedIsNone) {
   const std::string one = "abcdefgh", other = "xyz";
   const storage::ObjectStat version{100, 7, 9};
   const std::vector<ShardParts::Part> parts{{5, std::as_bytes(std::span(one))}, {50, std::as_bytes(std::span(other))}};
-  const ShardParts made = ShardParts::build(parts, version);
+  const ShardParts made = ShardParts::build(parts, version, "a note");
   const auto parsed = [&](std::vector<std::byte> file) {
     memory::ByteBuffer buffer;
     const auto room = buffer.resize(file.size());
@@ -223,6 +268,7 @@ TEST_F(OpeningReaderTest, ATableThatIsDamagedIsNone) {
   const auto same = parsed(file);
   ASSERT_TRUE(same);
   EXPECT_EQ(same->version(), version);
+  EXPECT_EQ(same->note(), "a note");
   ASSERT_TRUE(same->find(7, 6));
   EXPECT_EQ(std::to_integer<char>((*same->find(7, 6))[0]), 'c');
   EXPECT_FALSE(same->find(7, 7));

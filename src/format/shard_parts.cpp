@@ -12,15 +12,16 @@ namespace {
 
 // An index file is a frame (cache/frame.h). P parts of B bytes in all.
 //
-//     numbers     version of the shard (size, time, tag: storage/reader.h), P, B
+//     numbers     version of the shard (size, time, tag: storage/reader.h), P, B, N
 //     8 x P       where each part begins in the shard
 //     8 x P       where each ends in the bytes that follow
-//     B           their bytes, one part behind the other
-enum Number : std::size_t { kShardBytes, kShardTime, kShardTag, kParts, kBytes, kNumbers };
+//     B           their bytes, one part after the other
+//     N           bytes of the format's note
+enum Number : std::size_t { kShardBytes, kShardTime, kShardTag, kParts, kBytes, kNote, kNumbers };
 
 }  // namespace
 
-ShardParts ShardParts::build(std::span<const Part> parts, const storage::ObjectStat& shard) {
+ShardParts ShardParts::build(std::span<const Part> parts, const storage::ObjectStat& shard, std::string_view note) {
   std::vector<std::uint64_t> offsets, ends;
   std::vector<std::byte> bytes;
   for (const Part& part : parts) {
@@ -29,10 +30,11 @@ ShardParts ShardParts::build(std::span<const Part> parts, const storage::ObjectS
     ends.push_back(bytes.size());
   }
   cache::FrameBuilder builder(kShardParts, {shard.bytes, static_cast<std::uint64_t>(shard.mtime_ns), shard.tag,
-                                            std::uint64_t{parts.size()}, bytes.size()});
+                                            std::uint64_t{parts.size()}, bytes.size(), note.size()});
   builder.add(offsets);
   builder.add(ends);
   builder.add(bytes);
+  builder.add(note);
   ShardParts made;
   made.file_ = builder.write(made.buffer_);
   FEEDLINE_CHECK(made.find_sections() && made.is_consistent());
@@ -56,6 +58,7 @@ bool ShardParts::find_sections() {
   offsets_ = reader.take<std::uint64_t>(count);
   ends_ = reader.take<std::uint64_t>(count);
   bytes_ = reader.take<std::byte>(reader.count(kBytes));
+  note_ = reader.take<char>(reader.count(kNote));
   return reader.is_whole();
 }
 

@@ -118,7 +118,8 @@ def _message(kind: int, header: Table, body: bytes = b"") -> bytes:
 
 
 def stream(rows: Sequence[Mapping[str, Any]], per_batch: int = 5, features: Mapping[str, Any] | None = None) -> bytes:
-    columns = [column(name, value) for name, value in rows[0].items()]
+    known = {name: next((row[name] for row in rows if row[name] is not None), None) for name in rows[0]}
+    columns = [column(name, value) for name, value in known.items()]
     schema: dict[int, Any] = {0: 0, 1: [one.field() for one in columns]}
     if features:
         schema[2] = [{0: "huggingface", 1: json.dumps({"info": {"features": features}})}]

@@ -2,55 +2,145 @@
 #include "format/tables/image_columns.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 
+#include "base/check.h"
 #include "format/field_kind.h"
-#include "format/tables/cell_reader.h"
+#include "format/opening_reader.h"
+#include "format/tables/fetched_reader.h"
 
 namespace feedline::format {
 namespace {
 
+using Bytes = std::span<const std::byte>;
 using Tables = std::vector<std::unique_ptr<ColumnTable>>;
 
 constexpr std::uint64_t kLookedAt = 8;  // rows: the first ones may have no value
 
+// The note of a shard: of each column that was looked at "+NAME" or "-NAME", an image or none, and a zero byte.
+constexpr char kImage = '+', kNoImage = '-';
+
+void add_to_note(std::string& note, const std::string& column, bool is_image) {
+  note += (is_image ? kImage : kNoImage) + column + '\0';
+}
+
+std::optional<bool> find_in_note(std::string_view note, std::string_view column) {
+  while (!note.empty()) {
+    const std::string_view entry = note.substr(0, note.find('\0'));
+    if (!entry.empty() && entry.substr(1) == column) return entry.front() == kImage;
+    note.remove_prefix(std::min(entry.size() + 1, note.size()));
+  }
+  return {};
+}
+
+// Behind a network a page and the dictionary before it are one request.
+Result<TableCell> unpack_by_one_read(const ColumnTable& table, const storage::Reader& reader, std::uint64_t row,
+                                     std::size_t slot, std::shared_ptr<const void>& pin) {
+  constexpr std::uint64_t kGap = std::uint64_t{16} << 10U;  // less to read than another request costs
+  std::vector<FileRange> blocks;
+  const bool is_at_hand = table.find_blocks(row, slot, blocks);
+  if (is_at_hand || blocks.size() < 2) return table.unpack(reader, row, slot, pin);
+  std::uint64_t begin = blocks.front().offset, end = 0, wanted = 0;
+  for (const FileRange& block : blocks) {
+    begin = std::min(begin, block.offset);
+    end = std::max(end, block.offset + block.bytes);
+    wanted += block.bytes;
+  }
+  if (end - begin > wanted + kGap) return table.unpack(reader, row, slot, pin);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(end - begin));
+  FEEDLINE_TRY(const std::size_t got, reader.read_at(begin, bytes));
+  const FileRange range{begin, got};
+  const Bytes part = Bytes(bytes).first(got);
+  return table.unpack(FetchedReader(reader, {&range, 1}, {&part, 1}), row, slot, pin);
+}
+
+// nullopt: the row has no value.
+Result<std::optional<bool>> is_image_in(const ColumnTable& table, const storage::Reader& reader, std::uint64_t row,
+                                        std::size_t slot) {
+  std::array<std::byte, kImageHead> head;
+  Bytes bytes;
+  std::shared_ptr<const void> pin;
+  FEEDLINE_TRY(const CellPlace place, table.place(row, slot));
+  switch (place.in) {
+    case CellPlace::In::kNull:
+      return std::nullopt;
+    case CellPlace::In::kMemory:
+      bytes = place.held;
+      break;
+    case CellPlace::In::kFile: {
+      const auto room =
+          std::span(head).first(static_cast<std::size_t>(std::min<std::uint64_t>(place.bytes, head.size())));
+      FEEDLINE_TRY(const std::size_t got, reader.read_at(place.offset, room));
+      bytes = room.first(got);
+      break;
+    }
+    case CellPlace::In::kPacked: {
+      FEEDLINE_TRY(const TableCell cell, unpack_by_one_read(table, reader, row, slot, pin));
+      if (cell.is_null) return std::nullopt;
+      bytes = cell.bytes;
+      break;
+    }
+  }
+  return !image_kind_of(bytes).empty();
+}
+
 // Is the first value there an image? Damage is left to whoever reads the row.
-Result<bool> begins_with_image(const ColumnTable& table, std::size_t slot) {
-  FEEDLINE_TRY(const auto opened, table.reader());
-  memory::Record record;
-  memory::ByteBuffer room;
-  record.most_bytes = memory::usual_sample_limit();
+Result<bool> begins_with_image(const ColumnTable& table, const storage::Reader& reader, std::size_t slot) {
   for (std::uint64_t row = 0; row < std::min(table.rows(), kLookedAt); ++row) {
-    const auto cell = read_cell(table, opened.reader, row, slot, record, room);
-    if (!cell && cell.error().code == ErrorCode::kStorage) return std::unexpected(cell.error());
-    if (!cell) return false;
-    if (!cell->is_null) return !image_kind_of(cell->bytes).empty();
+    const auto found = is_image_in(table, reader, row, slot);
+    if (!found && found.error().code == ErrorCode::kStorage) return std::unexpected(found.error());
+    if (!found) return false;
+    if (*found) return **found;
   }
   return false;
 }
 
+// The fields if all these columns are images: they have the same columns as without, or fewer.
+Result<std::vector<PickedColumn>> pick_as_images(const std::vector<std::string>& specs, std::vector<ColumnType> columns,
+                                                 const std::vector<std::size_t>& images) {
+  for (const std::size_t at : images) columns[at].is_image = true;
+  return pick_columns(specs, columns);
+}
+
 }  // namespace
 
-// With a table of its own: the columns of the dataset's are chosen once, after this.
-Result<void> recognise_images(const TableKind& kind, const std::shared_ptr<const storage::Storage>& storage,
-                              const ColumnTable* first, const std::vector<std::string>& specs,
-                              std::vector<ColumnType>& columns) {
-  const auto unknown = columns_of_unknown_bytes(specs, columns);
-  if (unknown.empty() || first == nullptr) return {};
-  FEEDLINE_TRY(const auto table, open_table(kind, storage, first->file().path));
-  std::vector<PickedColumn> wanted;
-  for (const std::size_t at : unknown) wanted.push_back({.description = {}, .column = columns[at]});
-  const auto places = find_columns(wanted, table->columns());
+// With a table of its own: the columns of the dataset's are chosen once, after this. It chooses those that are chosen
+// then as far as they are known, so that what the reader keeps serves both.
+Result<void> recognise_images(const TableKind& kind, const ShardFile& file, const storage::Reader& reader,
+                              const std::vector<std::string>& specs, std::vector<ColumnType>& columns) {
+  const auto* opening = dynamic_cast<const OpeningReader*>(&reader);
+  std::string note = opening == nullptr ? std::string() : opening->note();
+  auto unknown = columns_of_unknown_bytes(specs, columns);
+  std::erase_if(unknown, [&](std::size_t at) {
+    const auto noted = find_in_note(note, columns[at].name);
+    columns[at].is_image = noted.value_or(false);
+    return noted.has_value();
+  });
+  if (unknown.empty()) return {};
+  FEEDLINE_TRY(const auto table, kind.open(file, reader));
+  const auto picked = pick_as_images(specs, columns, unknown);
+  if (!picked) return {};  // nor can they be picked later, which is the error
+  const auto places = find_columns(*picked, table->columns());
   if (!places) return {};  // another schema, whose error names the file
-  FEEDLINE_TRY(const auto opened, table->reader());
-  if (const auto chosen = table->choose(*opened.reader, *places); !chosen)
+  if (const auto chosen = table->choose(reader, *places); !chosen)
     return chosen.error().code == ErrorCode::kStorage ? std::unexpected(chosen.error()) : Result<void>();
-  for (std::size_t i = 0; i < unknown.size(); ++i) {
-    FEEDLINE_TRY(columns[unknown[i]].is_image, begins_with_image(*table, i));
+  std::shared_ptr<const storage::Reader> values(std::shared_ptr<const void>(), &reader);
+  if (opening != nullptr) {
+    FEEDLINE_TRY(values, opening->values());
   }
-  table->close();
+  for (const std::size_t at : unknown) {
+    const auto is_of = [&](const PickedColumn& one) { return one.column.name == columns[at].name; };
+    const auto slot = static_cast<std::size_t>(std::ranges::find_if(*picked, is_of) - picked->begin());
+    FEEDLINE_CHECK(slot < picked->size());
+    FEEDLINE_TRY(columns[at].is_image, begins_with_image(*table, *values, slot));
+    add_to_note(note, columns[at].name, columns[at].is_image);
+  }
+  if (opening != nullptr) opening->set_note(std::move(note));
   return {};
 }
 

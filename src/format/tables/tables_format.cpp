@@ -108,9 +108,14 @@ Result<std::shared_ptr<const RecordFormat>> TablesFormat::open(TableKind kind, c
   std::vector<ColumnType> types = tables->front().table->columns();
   for (const Opened& opened : *tables) complete_columns(types, opened.table->columns());
   const auto with_rows = std::ranges::find_if(*tables, [](const Opened& one) { return one.table->rows() > 0; });
-  const ColumnTable* const first = with_rows == tables->end() ? nullptr : with_rows->table.get();
-  if (auto done = recognise_images(kind, options.storage, first, options.fields, types); !done)
-    return located(std::move(done).error());
+  if (with_rows != tables->end()) {
+    const ShardFile& file = with_rows->table->file();
+    if (auto done = recognise_images(kind, file, *with_rows->opening, options.fields, types); !done) {
+      if (storage::is_of_change(done.error())) store.forget(*options.storage, file.path);
+      if (done.error().where.shard.empty()) done.error().where.shard = file.name;
+      return located(std::move(done).error());
+    }
+  }
   auto choices = pick_columns(options.fields, types);
   if (!choices) return located(std::move(choices).error());
   const auto choose_in = [&](std::size_t i) -> Result<bool> {

@@ -165,7 +165,10 @@ Result<Inspection> inspect_columns(const TableKind& kind, const std::string& sou
     std::vector<ColumnType> columns = first->columns();
     for (const auto& table : tables)
       if (table) complete_columns(columns, table->columns());
-    FEEDLINE_CHECK_OK(recognise_images(kind, options.storage, with_rows, options.fields, columns));
+    if (with_rows != nullptr) {
+      FEEDLINE_TRY(const auto reader, with_rows->reader());
+      FEEDLINE_CHECK_OK(recognise_images(kind, with_rows->file(), *reader.reader, options.fields, columns));
+    }
     if (const auto choices = pick_columns(options.fields, columns)) {
       for (const PickedColumn& choice : *choices) inspection.fields.push_back(choice.description.name);
       for (const FieldRemark& remark : remarks_of(*choices))

@@ -4,6 +4,7 @@ which is then asked about while the first epoch runs."""
 
 from __future__ import annotations
 
+import gzip
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import made_arrow
 import made_litdata
 import made_mds
 import made_parquet
+import made_png
 import pytest
 from range_server import RangeServer, serving
 
@@ -22,6 +24,7 @@ _SHARDS, _EACH = 4, 200
 _KINDS = ("mds", "litdata", "parquet", "arrow")
 # Of a shard. A stream of Arrow says where its batches are in front of each, and offsets stand in each of its 4.
 _MOST_REQUESTS = {"mds": 2, "litdata": 2, "parquet": 3, "arrow": 3 + 4}
+_LOOKS = {"mds": 0, "litdata": 0, "parquet": 1, "arrow": 1}  # of a dataset: is a column of bytes of images?
 
 
 def _rows(shift: int) -> list[dict[str, Any]]:
@@ -94,12 +97,18 @@ def _shards_of(requests: list[tuple[str, str]]) -> Counter[str]:
     return Counter(path.lstrip("/") for path, _ in requests if not path.endswith("index.json"))
 
 
+def _are_few(requests: list[tuple[str, str]], kind: str, names: list[str], looks: int, more: int = 0) -> bool:
+    """At most `_MOST_REQUESTS` and `more` of each shard, and `looks` at values of the first."""
+    of_shards = _shards_of(requests)
+    return all(of_shards[name] <= _MOST_REQUESTS[kind] + more + looks * (name == names[0]) for name in names)
+
+
 def test_a_shard_is_opened_by_few_requests_and_by_none_once_these_are_kept(
     server: RangeServer, kind: str, names: list[str]
 ) -> None:
     dataset, cold = _requests_of(server, lambda: _open(server, kind))
     assert set(_shards_of(cold)) == set(names)
-    assert max(_shards_of(cold).values()) <= _MOST_REQUESTS[kind]
+    assert _are_few(cold, kind, names, _LOOKS[kind])
     again, warm = _requests_of(server, lambda: _open(server, kind))
     assert not _shards_of(warm)
     assert (again.fingerprint, len(again)) == (dataset.fingerprint, _SHARDS * _EACH)
@@ -196,9 +205,76 @@ def test_what_is_kept_and_damaged_is_made_anew(
 def test_a_cache_fetches_no_shard_that_is_only_opened(server: RangeServer, kind: str, tmp_path: Path) -> None:
     with_cache = {"cache": tmp_path / "copies", "index": tmp_path / "indexes"}
     dataset, cold = _requests_of(server, lambda: _open(server, kind, **with_cache))
-    assert max(_shards_of(cold).values()) <= _MOST_REQUESTS[kind] + 1  # for the version, by which a copy is called
+    # one more for the version, by which a copy is called
+    assert _are_few(cold, kind, sorted(_shards_of(cold)), _LOOKS[kind], more=1)
     copies = list((tmp_path / "copies").rglob("*.object"))
     assert len(copies) == (kind in ("mds", "litdata")), "of index.json alone"
     assert _numbers(dataset) == list(range(_SHARDS * _EACH))
     _, later = _requests_of(server, lambda: _numbers(_open(server, kind, ("n", "text"), **with_cache)))
     assert all(asked == "bytes=0-0" for path, asked in later if not path.endswith("index.json")), "of their copies"
+
+
+_IMAGE = made_png.png(made_png.Kind())
+
+
+def _photos(kind: str, blob: Callable[[int], bytes | None], packed: bool) -> list[bytes]:
+    """Shards with a column of bytes whose name does not tell what they are."""
+    rows = [{"n": i, "blob": blob(i)} for i in range(_SHARDS * _EACH)]
+    if kind == "arrow":
+        return [made_arrow.stream(share, per_batch=50) for share in _shares(rows)]
+    options: dict[str, Any] = {"codec": 2, "pack": gzip.compress} if packed else {}
+    return [made_parquet.file_of(share, per_group=100, per_page=20, indexed=True, **options) for share in _shares(rows)]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "packed parquet", "arrow"])
+@pytest.mark.parametrize("content", ["images", "bytes", "images after nulls"])
+def test_whether_bytes_are_images_is_asked_once_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, content: str
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "data").mkdir()
+    form = kind.removeprefix("packed ")
+    nulls = 3 if content == "images after nulls" else 0
+    first = _IMAGE if content.startswith("images") else b"no image" * 400
+    shards = _photos(form, lambda i: None if i < nulls else first, kind.startswith("packed"))
+    names = [f"{i:03d}.{form}" for i in range(_SHARDS)]
+    for name, data in zip(names, shards, strict=True):
+        (tmp_path / "data" / name).write_bytes(data)
+    expected = "image" if content.startswith("images") else "bytes"
+
+    def kind_of(dataset: feedline.Dataset) -> str:
+        value: Any = dataset[len(dataset) - 1]
+        return "bytes" if isinstance(value.blob, bytes) else "image"
+
+    with serving(tmp_path / "data") as server:
+        said, known = _requests_of(server, lambda: _open(server, form, ("n", f"blob:{expected}")))
+        assert kind_of(said) == expected and _are_few(known, form, names, looks=0)
+        looked, cold = _requests_of(server, lambda: _open(server, form))
+        assert kind_of(looked) == expected
+        assert sum(_shards_of(cold).values()) <= 1, "the rest is known"
+        for fields in (("n", "blob"), ("blob",), ("n", "blob")):
+            again, warm = _requests_of(server, lambda fields=fields: _open(server, form, fields))
+            assert kind_of(again) == expected and not _shards_of(warm)
+        # another version is looked at again
+        (tmp_path / "data" / names[0]).write_bytes(_photos(form, lambda i: b"other" * 99, kind.startswith("packed"))[0])
+        other, _ = _requests_of(server, lambda: _open(server, form, listing_age=0))
+        assert kind_of(other) == "bytes"
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_a_described_image_is_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "data").mkdir()
+    names = [f"{i:03d}.{form}" for i in range(_SHARDS)]
+    features = {"blob": {"_type": "Image"}}
+    rows = [{"n": i, "blob": _IMAGE} for i in range(_SHARDS * _EACH)]
+    for name, share in zip(names, _shares(rows), strict=True):
+        if form == "arrow":
+            share = [{"n": row["n"], "blob": {"bytes": row["blob"], "path": ""}} for row in share]
+            data = made_arrow.stream(share, per_batch=50, features=features)
+        else:
+            data = made_parquet.file_of(share, features, per_group=100, per_page=20, indexed=True)
+        (tmp_path / "data" / name).write_bytes(data)
+    with serving(tmp_path / "data") as server:
+        _, cold = _requests_of(server, lambda: _open(server, form))
+        assert _are_few(cold, form, names, looks=0)
