@@ -512,6 +512,61 @@ def test_lists_in_metadata_parquet(tmp_path: Path) -> None:
     assert dataset[0].box == [1.5, 2.0, 0.1] and dataset[0].is_new is True
 
 
+def test_columns_of_metadata_parquet_that_cannot_be_read_are_listed(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    moments = pa.array([0, 1], pa.timestamp("ms"))
+    for folder in ("cats", "dogs"):
+        for k in range(2):
+            png(tmp_path / folder / f"{k}.png", 50 * k)
+        columns: dict[str, Any] = {
+            "file_name": ["0.png", "1.png"],
+            "caption": ["one", "two"],
+            "raw": [b"\xff\x00", b"\xfe"],
+            "taken": moments,
+            "price": pa.array(["1.5", "2.5"]).cast(pa.decimal128(5, 2)),
+            "tags": pa.array([[("a", 1)], []], pa.map_(pa.string(), pa.int64())),
+            "empty": pa.array([None, None], pa.null()),
+        }
+        if folder == "dogs":  # read there
+            columns["price"] = [7, 8]
+        pyarrow.parquet.write_table(pa.table(columns), tmp_path / folder / "metadata.parquet")
+    dataset: Any = feedline.open(tmp_path / "cats").resize((8, 8))
+    sample = dataset[0]
+    assert sample._fields == ("image", "caption", "raw", "taken") and sample.raw == b"\xff\x00"
+    assert dataset.schema["taken"].unit == "ms"
+    left = {one.name.partition(".")[0]: (one.reason, one.spec) for one in dataset.unopened}
+    other = ("this version reads no such type", "")
+    assert left == {"price": other, "tags": other, "empty": ("no row has a value", "")}
+    assert all(one.holds for one in dataset.unopened)
+    with pytest.raises(AttributeError, match=r"price.*no such type"):
+        sample.price  # noqa: B018
+    for text in (repr(dataset), dataset.explain()):
+        assert all(name in text for name in left)
+    assert {"price", "tags", "empty"} <= {
+        word for finding in feedline.inspect(tmp_path / "cats").findings for word in re.findall(r"\w+", finding.text)
+    }
+    few = feedline.open(tmp_path / "cats", fields=("image=file_name:image",))
+    specs = {one.name.partition(".")[0]: one.spec for one in few.unopened}
+    assert specs["raw"] == "raw:bytes" and specs["caption"] == "caption:text" and specs["tags"] == ""
+    with pytest.raises(feedline.ConfigError, match="names no files"):
+        feedline.open(tmp_path / "cats", fields=("raw:image",))
+    both = feedline.open(tmp_path, missing="skip")  # of both files
+    assert {one.name.partition(".")[0] for one in both.unopened} == {"tags", "empty"} and len(both) == 2
+
+
+@pytest.mark.parametrize("end", ["csv", "jsonl"])
+def test_columns_of_metadata_without_a_value_are_listed(tmp_path: Path, end: str) -> None:
+    png(tmp_path / "0.png", 0)
+    rows = [{"file_name": "0.png", "caption": "x", "empty": "" if end == "csv" else None}]
+    write_metadata(tmp_path / f"metadata.{end}", rows)
+    dataset = feedline.open(tmp_path)
+    assert [(one.name, one.reason) for one in dataset.unopened] == [("empty", "no row has a value")]
+    few = feedline.open(tmp_path, fields=("file_name:image",))
+    assert {(one.name, one.spec) for one in few.unopened} == {("empty", ""), ("caption", "caption:text")}
+
+
 def test_a_class_folder_without_the_metadata_of_the_others_is_named(tmp_path: Path) -> None:
     png(tmp_path / "cats" / "0.png", 0)
     png(tmp_path / "dogs" / "1.png", 0)

@@ -105,6 +105,7 @@ void take_usual(const TableColumn& column, ColumnField& field) {
   if (column.are_integers()) return take_integers(column, field);
   if (column.are_reals()) return take_reals(column, field);
   if (column.are_json()) return take_text(FieldKind::kJson, field);
+  if (column.are_bytes) return take_text(FieldKind::kBytes, field);
   if (name == kLabels.front()) return take_classes(column, field);
   take_text(FieldKind::kText, field);
 }
@@ -146,7 +147,7 @@ Result<void> take_said(const Spec& spec, const Table& table, const TableColumn& 
     default:
       break;
   }
-  if (column.are_reals() || column.json > 0) return cannot_be(spec, "names no files");
+  if (column.are_reals() || column.json > 0 || column.are_bytes) return cannot_be(spec, "names no files");
   field.use = ColumnUse::kFile;
   field.description.kind = kind;
   return {};
@@ -240,16 +241,28 @@ std::vector<UnopenedColumn> unopened_columns(const std::vector<ColumnField>& fie
                            : column.are_integers() ? FieldKind::kInteger
                            : column.are_reals()    ? FieldKind::kArray
                            : column.are_json()     ? FieldKind::kJson
+                           : column.are_bytes      ? FieldKind::kBytes
                                                    : FieldKind::kText;
     one.holds = files                   ? "files"
                 : column.are_integers() ? "integers"
                 : column.are_reals()    ? "numbers"
                 : column.are_json()     ? "JSON"
+                : column.are_bytes      ? "bytes"
                                         : "text";
     one.reason = are_default ? "not a default field" : "not in fields=";
     one.spec = column.name + ":" + std::string(name_of(kind));
   }
+  left.insert(left.end(), table.unread.begin(), table.unread.end());
   return left;
+}
+
+std::vector<FieldRemark> remarks_of(const std::vector<ColumnField>& fields, const Table& table) {
+  std::vector<FieldRemark> remarks;
+  for (const ColumnField& field : fields) {
+    const TableColumn& column = table.columns[field.column];
+    if (!column.type.empty()) remarks.push_back({field.description.name, column.unit, column.type});
+  }
+  return remarks;
 }
 
 }  // namespace feedline::format

@@ -34,4 +34,7 @@ Result<std::vector<ColumnField>> choose_columns(const std::vector<std::string>& 
 std::vector<UnopenedColumn> unopened_columns(const std::vector<ColumnField>& fields, bool are_default,
                                              const Table& table);
 
+// Of fields whose column stands for more than its values.
+std::vector<FieldRemark> remarks_of(const std::vector<ColumnField>& fields, const Table& table);
+
 }  // namespace feedline::format

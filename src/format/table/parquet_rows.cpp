@@ -110,12 +110,20 @@ Result<Table> read_parquet_rows(const std::shared_ptr<const storage::Storage>& s
                        }};
   FEEDLINE_TRY(const auto table, open_table(kind, storage, path));
   std::vector<std::size_t> chosen;
-  for (std::size_t i = 0; i < table->columns().size(); ++i)
-    if (table->columns()[i].holds != Holds::kOther && table->columns()[i].holds != Holds::kNothing) chosen.push_back(i);
+  Table made;
+  for (std::size_t i = 0; i < table->columns().size(); ++i) {
+    const ColumnType& column = table->columns()[i];
+    if (column.holds == Holds::kOther || column.holds == Holds::kNothing) {
+      made.unread.push_back(unread_column(column));
+      continue;
+    }
+    chosen.push_back(i);
+    TableColumn& added = made.columns.emplace_back(TableColumn{.name = column.name});
+    added.are_bytes = column.holds == Holds::kBytes;
+    if (!column.meaning.empty()) added.unit = column.unit, added.type = described(column);
+  }
   FEEDLINE_TRY(const auto opened, table->reader());
   FEEDLINE_CHECK_OK(table->choose(*opened.reader, chosen));
-  Table made;
-  for (const std::size_t column : chosen) made.columns.push_back({.name = table->columns()[column].name});
   memory::Record record;
   record.most_bytes = memory::usual_sample_limit();
   memory::ByteBuffer room;

@@ -10,8 +10,8 @@
 
 namespace feedline::format {
 
-// A Parquet file as a table in memory, as metadata.parquet is: text, numbers, and lists of numbers as JSON. Columns of
-// other values are left out. kData: it is damaged.
+// A Parquet file as a table in memory, as metadata.parquet is: text, bytes, numbers, and lists of numbers as JSON.
+// Other columns are among its unread ones. kData: it is damaged.
 Result<Table> read_parquet_rows(const std::shared_ptr<const storage::Storage>& storage, const std::string& path);
 
 }  // namespace feedline::format

@@ -108,6 +108,8 @@ void TableColumn::append(const TableColumn& other) {
   integers += other.integers;
   reals += other.reals;
   json += other.json;
+  are_bytes = are_bytes || other.are_bytes;
+  if (type.empty()) unit = other.unit, type = other.type;
 }
 
 const TableColumn* Table::find(std::string_view name) const {
@@ -129,6 +131,10 @@ void Table::append(Table other) {
     if (other.find(column.name) == nullptr) other.add_constant(column.name, {});
   for (TableColumn& column : columns) column.append(*other.find(column.name));
   lines.insert(lines.end(), other.lines.begin(), other.lines.end());
+  for (UnopenedColumn& column : other.unread)
+    if (std::ranges::find(unread, column.name, &UnopenedColumn::name) == unread.end())
+      unread.push_back(std::move(column));
+  std::erase_if(unread, [&](const UnopenedColumn& column) { return find(column.name) != nullptr; });
 }
 
 std::string Table::names() const {

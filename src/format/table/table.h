@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "feedline/dataset.h"
 #include "feedline/error.h"
 #include "format/compression/compression.h"
 #include "format/table/text_rows.h"
@@ -21,6 +22,8 @@ struct TableColumn {
   std::vector<bool> absent;
   // How many cells are there, and of these how many are numbers and JSON by what stands in them.
   std::uint64_t there = 0, integers = 0, reals = 0, json = 0;
+  bool are_bytes = false;            // they are no text
+  std::string unit = {}, type = {};  // of a column whose type means more than its values: "us", "int64, timestamp[us]"
 
   std::string_view cell(std::uint64_t row) const {
     const std::uint64_t begin = row == 0 ? 0 : ends[row - 1];
@@ -37,14 +40,15 @@ struct TableColumn {
 // A table in memory.
 struct Table {
   std::vector<TableColumn> columns;
-  std::vector<std::uint64_t> lines;  // where each row begins, for messages
+  std::vector<std::uint64_t> lines;         // where each row begins, for messages
+  std::vector<UnopenedColumn> unread = {};  // columns that are not among these, and why
 
   std::uint64_t rows() const { return lines.size(); }
   const TableColumn* find(std::string_view name) const;
   std::string names() const;
   // A column with the same cell in each row.
   void add_constant(std::string name, const Cell& cell);
-  // Rows of another table. Columns that only one of them has are absent in the rows of the other.
+  // Rows of another table. Columns that only one of them has, or could be read of, are absent in the rows of the other.
   void append(Table other);
 };
 

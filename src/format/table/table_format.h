@@ -38,6 +38,7 @@ class TableFormat final : public RecordFormat {
   std::vector<UnopenedColumn> unopened() const override {
     return unopened_columns(fields_, options_.fields.empty(), table_);
   }
+  std::vector<FieldRemark> remarks() const override { return remarks_of(fields_, table_); }
   std::string summary() const override;
   Where where(std::uint64_t index) const override;
   Where where_field(std::uint64_t index, std::size_t field) const override;

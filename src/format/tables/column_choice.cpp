@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/check.h"
 #include "format/field_kind.h"
 #include "format/wanted_field.h"
 
@@ -204,17 +205,20 @@ std::vector<UnopenedColumn> unopened_columns(const std::vector<PickedColumn>& fi
   for (const ColumnType& column : columns) {
     const auto is_of = [&](const PickedColumn& field) { return field.column.name == column.name; };
     if (std::ranges::any_of(fields, is_of)) continue;
-    UnopenedColumn& one = left.emplace_back(column.name, described(column), "", "");
-    if (column.holds == Holds::kOther)
-      one.reason = "this version reads no such type";
-    else if (column.holds == Holds::kNothing)
-      one.reason = "no row has a value";
-    else
-      one.reason = are_default ? "not a default field" : "not in fields=";
-    if (column.holds != Holds::kOther && column.holds != Holds::kNothing)
-      one.spec = column.name + ":" + std::string(name_of(usual_kind_of(column)));
+    if (column.holds == Holds::kOther || column.holds == Holds::kNothing) {
+      left.push_back(unread_column(column));
+      continue;
+    }
+    left.push_back({column.name, described(column), are_default ? "not a default field" : "not in fields=",
+                    column.name + ":" + std::string(name_of(usual_kind_of(column)))});
   }
   return left;
+}
+
+UnopenedColumn unread_column(const ColumnType& column) {
+  FEEDLINE_CHECK(column.holds == Holds::kOther || column.holds == Holds::kNothing);
+  return {column.name, described(column),
+          column.holds == Holds::kOther ? "this version reads no such type" : "no row has a value", ""};
 }
 
 std::string names_of(const std::vector<ColumnType>& columns) {

@@ -35,17 +35,8 @@ std::vector<std::size_t> columns_of_unknown_bytes(const std::vector<std::string>
 std::vector<UnopenedColumn> unopened_columns(const std::vector<PickedColumn>& fields, bool are_default,
                                              const std::vector<ColumnType>& columns);
 
-// Of fields whose column stands for more than its values.
-std::vector<FieldRemark> remarks_of(const std::vector<PickedColumn>& fields);
-
-// The columns of bytes of which pick_columns() makes fields, and whose names and schema do not show whether they are
-// images: their first values do.
-std::vector<std::size_t> columns_of_unknown_bytes(const std::vector<std::string>& specs,
-                                                  const std::vector<ColumnType>& columns);
-
-// The columns among these that no field is of.
-std::vector<UnopenedColumn> unopened_columns(const std::vector<PickedColumn>& fields, bool are_default,
-                                             const std::vector<ColumnType>& columns);
+// A column of which no field can be made. Requires: it holds kOther or kNothing.
+UnopenedColumn unread_column(const ColumnType& column);
 
 // Of fields whose column stands for more than its values.
 std::vector<FieldRemark> remarks_of(const std::vector<PickedColumn>& fields);
