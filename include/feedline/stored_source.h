@@ -44,6 +44,9 @@ class StoredSource {
   static Result<StoredSource> open(const std::string& source);
   // What it names, braces expanded, in order: shards, or one folder. Without the secrets of URLs.
   const std::vector<std::string>& names() const;
+  // The same with the shards in the place of folders that `feedline pack` wrote as tars, which it looks for. kConfig:
+  // packing did not finish. kData: a manifest is damaged. kStorage: one cannot be read.
+  Result<StoredSource> shards() const;
   bool is_remote() const;
   Result<bool> is_folder(const std::string& name) const;
   // `name`: one of names(), or an object in a folder of them.

@@ -59,6 +59,10 @@ void bind_stored_source(nb::module_& module) {
           "source"_a)
       .def_prop_ro("names", &names_of, nb::sig("def names(self) -> list[bytes]"),
                    "Shards, or one folder, in order; URLs without their secrets.")
+      .def(
+          "shards", [](const StoredSource& self) { return unwrap(without_gil([&] { return self.shards(); })); },
+          "The same with the shards in the place of folders that feedline pack wrote as tars. Raises ConfigError, "
+          "DataError, StorageError.")
       .def_prop_ro("is_remote", &StoredSource::is_remote)
       .def(
           "is_folder",

@@ -727,6 +727,11 @@ class StoredSource:
     def names(self) -> list[bytes]:
         """Shards, or one folder, in order; URLs without their secrets."""
 
+    def shards(self) -> StoredSource:
+        """
+        The same with the shards in the place of folders that feedline pack wrote as tars. Raises ConfigError, DataError, StorageError.
+        """
+
     @property
     def is_remote(self) -> bool: ...
 

@@ -5,6 +5,7 @@
 
 #include "base/guarded.h"
 #include "format/source_list.h"
+#include "format/tar/packed_folder.h"
 #include "storage/storage.h"
 #include "storage/version.h"
 
@@ -56,6 +57,15 @@ Result<StoredSource> StoredSource::open(const std::string& source) {
 }
 
 const std::vector<std::string>& StoredSource::names() const { return impl_->names; }
+
+Result<StoredSource> StoredSource::shards() const {
+  return base::guarded([&]() -> Result<StoredSource> {
+    auto impl = std::make_shared<Impl>(*impl_);
+    FEEDLINE_TRY(impl->names, format::with_packed_tars(impl_->names, *impl_->storage));
+    return StoredSource(std::move(impl));
+  });
+}
+
 bool StoredSource::is_remote() const { return impl_->storage->is_remote(); }
 
 Result<bool> StoredSource::is_folder(const std::string& name) const {

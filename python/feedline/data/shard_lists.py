@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import posixpath
-import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -18,8 +17,6 @@ from ..errors import ConfigError, DataError
 
 WIDS = "wids-shard-index-v1"
 _LOOKED_AT = 4096  # bytes, at the beginning and at the end, in which the words of a list stand
-_MANIFEST = "feedline-pack.json"  # as packing.manifest names it
-_RANGE = re.compile(r"feedline-pack\.\d{6,}-\d{6,}\.json")
 _MOST_BYTES = 256 << 20  # of a list; two million shards
 
 
@@ -56,41 +53,6 @@ def of(source: str) -> list[Listed] | None:
         raise ConfigError(f"open: the list of shards '{path}' has no shards")
     base = said.get("base") if said.get("__kind__") == WIDS else None
     return [Listed(_beside(base or path, name, is_folder=bool(base)), count) for name, count in listed]
-
-
-def packed(folder: str) -> list[str] | None:
-    """The tars that ``feedline-pack.json`` of a folder names, in its order; None: it has none, or other shards.
-
-    Raises:
-        ConfigError: packing did not finish, so that shards are missing.
-        DataError: the manifest is damaged.
-    """
-    path = os.path.join(folder, _MANIFEST)
-    try:
-        with open(path, "rb") as file:
-            said = json.load(file)
-        names = [shard["name"] for shard in said["shards"]]
-        complete, part = said["complete"], said.get("part")
-    except FileNotFoundError:
-        _refuse_ranges(folder)
-        return None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataError(f"open: '{path}' is damaged ({error}); name the shards one by one", shard=path) from None
-    if not all(isinstance(name, str) and name and "/" not in name and "::" not in name for name in names):
-        raise DataError(f"open: '{path}' is damaged: it names shards outside of its folder", shard=path)
-    if not all(name.endswith(".tar") for name in names):
-        return None  # of MDS, which has an index of its own
-    if not complete or part is not None:
-        raise ConfigError(f"open: packing into '{folder}' did not finish: run the same `feedline pack` command again")
-    if not names:
-        raise ConfigError(f"open: '{folder}' was packed without a shard: its source had no samples")
-    return [os.path.join(folder, name) for name in names]
-
-
-def _refuse_ranges(folder: str) -> None:
-    with os.scandir(folder) as entries:
-        if any(_RANGE.fullmatch(entry.name) for entry in entries):
-            raise ConfigError(f"open: '{folder}' holds ranges of packed shards: run `feedline merge-index {folder}`")
 
 
 def check(shards: list[Listed], engine: _engine.Dataset) -> None:

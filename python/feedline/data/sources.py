@@ -252,22 +252,8 @@ def engine_source(
     has_index = index is not None and not (isinstance(index, str) and not index)
     kept = arguments.output_path("open", "index", index) if has_index else ""
     commands = arguments.flag("open", "allow_commands", allow_commands)
-    if format in (None, "tar") and not any("{key}" in spec for spec in specs):
-        shards = [name for shard in shards for name in _packed_in(shard)]
     shards = [name for shard in shards for name in _named_by(shard)]
     return "::".join(shards), with_settings(format, annotations), specs, kept, word, commands
-
-
-def _packed_in(source: str) -> list[str]:
-    """The shards of a folder of this machine that :func:`pack` wrote as tars; else the source itself."""
-    from ..machine.storage import local_path  # with what most sources do not need
-
-    path = local_path(source)
-    if not os.path.isdir(path):
-        return [source]
-    from . import shard_lists  # which most sources do not need
-
-    return shard_lists.packed(path) or [source]
 
 
 def _named_by(source: str) -> list[str]:
@@ -284,6 +270,10 @@ def _listed_in(source: str) -> list[shard_lists.Listed] | None:
     return shard_lists.of(source)
 
 
+def _names_of(path: str | os.PathLike[str]) -> list[str]:
+    return [os.fsdecode(name) for name in _engine.StoredSource(os.fspath(path)).shards().names]
+
+
 def _check_lists(source: _Source, engine: _engine.Dataset) -> None:
     """Whether shards have as many samples as the lists say that name them."""
     paths = [source] if isinstance(source, str | os.PathLike) else list(source)
@@ -295,6 +285,6 @@ def _check_lists(source: _Source, engine: _engine.Dataset) -> None:
     all_shards = [
         shard
         for path, shards in zip(paths, listed, strict=True)
-        for shard in (shards or [shard_lists.Listed(str(os.fspath(path)), None)])
+        for shard in (shards or [shard_lists.Listed(name, None) for name in _names_of(path)])
     ]
     shard_lists.check(all_shards, engine)

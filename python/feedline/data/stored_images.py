@@ -108,7 +108,7 @@ def _look_at_some(source: str, format: str | None, fields: str | None, said: str
     names = shards.split("::")  # braces of one are not taken apart yet
     stored = _engine.StoredSource(shards)
     if not stored.is_remote:
-        names = [os.fsdecode(name) for name in stored.names]
+        names = [os.fsdecode(name) for name in stored.shards().names]
     chosen = [names[i] for i in _spread(len(names), _MOST_SHARDS)]
     most = _MOST_REMOTE if stored.is_remote else _MOST
     with tempfile.TemporaryDirectory(prefix="feedline-inspect-") as index:

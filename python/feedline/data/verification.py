@@ -31,7 +31,7 @@ def of_open(source: str, verify: Any) -> tuple[str, list[Listed]]:
 
 def listed_shards(source: str) -> list[Listed]:
     """What the manifests beside the shards of `source` say of them: one is read for each folder that has some."""
-    stored = _engine.StoredSource(source)
+    stored = _engine.StoredSource(source).shards()
     known: dict[bytes, dict[bytes, Listed]] = {}
     found = []
     for name in stored.names:

@@ -48,7 +48,7 @@ def write(source: str, kind: str, *, output: str | None = None, split: str = "tr
     """
     if kind in _BESIDE:
         return _write_beside(source, kind, output)
-    stored = _engine.StoredSource(source)
+    stored = _engine.StoredSource(source).shards()
     names = [os.fsdecode(name) for name in stored.names]
     if stored.is_folder(stored.names[0]):
         raise ConfigError(f"{_WHERE}: {names[0]!r} is a folder; {kind} lists tars and TFRecord files")
@@ -105,7 +105,7 @@ _LISTS = {"wids": "index.json", "timm": "_info.json", "open_clip": "sizes.json"}
 def _write_beside(source: str, kind: str, output: str | None) -> Written:
     if output is not None:
         raise ConfigError(f"{_WHERE}: an index of {kind} stands beside its shard; --output is for lists of shards")
-    stored = _engine.StoredSource(source)
+    stored = _engine.StoredSource(source).shards()
     if stored.is_remote:
         raise ConfigError(f"{_WHERE}: indexes of {kind} are written beside shards of this machine")
     files, samples = [], 0

@@ -71,7 +71,7 @@ def stage(
     place = Path(arguments.output_path("stage", "folder", folder))
     most = None if limit is None else arguments.byte_count("stage", "limit", limit)
     threads = _threads(num_workers)
-    stored = _engine.StoredSource(origin[0])
+    stored = _engine.StoredSource(origin[0]).shards()
     layout = layout_of(origin, stored)
     with ThreadPoolExecutor(threads, "feedline-stage") as pool:
         wanted = _wanted(stored, layout, pool)

@@ -75,7 +75,7 @@ def verify(
     arguments.flag("verify", "decode", decode)
     threads = _threads(num_workers)
     cached = node_cache.of_open(cache, cache_limit)
-    stored = _engine.StoredSource(origin[0])
+    stored = _engine.StoredSource(origin[0]).shards()
     shown = shown_source(origin[0], stored)
     with ExitStack() as held:
         journal = held.enter_context(_journal(resume, shown, origin, decode)) if resume is not None else None

@@ -5,7 +5,11 @@
 
 #include "format/folder/folder_format.h"
 #include "format/folder/pattern_format.h"
+#include "format/mds/mds_entry.h"
+#include "format/tar/packed_folder.h"
 #include "format/tar/tar_entry.h"
+#include "format/tar/tar_format.h"
+#include "format/tar/tar_inspection.h"
 #include "format/tfrecord/tfrecord_entry.h"
 
 namespace feedline::format {
@@ -25,14 +29,35 @@ Result<void> check_folder(const std::string& source, const storage::Storage& sto
   return config_error("'" + source + "' is a file; format \"folder\" reads a folder of class folders");
 }
 
+Result<std::shared_ptr<const Format>> open_images(const std::string& source, const OpenOptions& options) {
+  if (options.fields.empty()) return FolderFormat::open(source, options);
+  return PatternFormat::open(source, options);
+}
+
+// Of a folder of a network which turned out to hold no images: on this machine is_folder() asks first. nullopt: it is
+// not of packed shards, or cannot be read, which the error of the images says.
+Result<std::optional<PackedFolder>> packed_shards(const std::string& source, const OpenOptions& options) {
+  if (!options.storage->is_remote() || !options.format.empty()) return std::nullopt;
+  auto packed = packed_folder(source, *options.storage);
+  if (!packed && packed.error().code == ErrorCode::kStorage) return std::nullopt;
+  return packed;
+}
+
 Result<std::shared_ptr<const Format>> open_folder(const std::string& source, const OpenOptions& options) {
   FEEDLINE_CHECK_OK(check_folder(source, *options.storage));
-  if (!options.fields.empty()) return PatternFormat::open(source, options);
-  return FolderFormat::open(source, options);
+  auto images = open_images(source, options);
+  if (images) return images;
+  FEEDLINE_TRY(const auto packed, packed_shards(source, options));
+  if (!packed) return images;
+  if (packed->tars.empty()) return mds_entry().open(source, options);
+  return TarFormat::open(source, packed->tars, options);
 }
 
 Result<Inspection> inspect_folder(const std::string& source, const OpenOptions& options) {
   FEEDLINE_CHECK_OK(check_folder(source, *options.storage));
+  FEEDLINE_TRY(const auto packed, packed_shards(source, options));
+  if (packed && packed->tars.empty()) return mds_entry().inspect(source, options);
+  if (packed) return inspect_tar(source, packed->tars, options);
   if (!options.fields.empty()) return PatternFormat::inspect(source, options);
   return FolderFormat::inspect(source, options);
 }

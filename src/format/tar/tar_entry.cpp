@@ -16,6 +16,7 @@
 #include "format/glob.h"
 #include "format/plain_copy.h"
 #include "format/source_list.h"
+#include "format/tar/packed_folder.h"
 #include "format/tar/sample_name.h"
 #include "format/tar/tar_format.h"
 #include "format/tar/tar_header.h"
@@ -77,8 +78,11 @@ bool holds_tars(const std::string& folder, const storage::Storage& storage) {
 }
 
 Result<std::vector<std::string>> tars_of(const std::string& source, const storage::Storage& storage) {
-  if (storage.is_remote() || !storage.is_directory(source).value_or(false))
-    return shards_of(source, storage, "tar file");
+  constexpr std::string_view kWhat = "tar file";
+  FEEDLINE_TRY(const auto names, names_of_list(source, storage, kWhat));
+  FEEDLINE_TRY(auto shards, with_packed_tars(names, storage));
+  if (shards != names) return shards;
+  if (storage.is_remote() || !storage.is_directory(source).value_or(false)) return shards_of(source, storage, kWhat);
   return files_of_folder(source, storage, is_tar_name, ".tar");
 }
 
@@ -86,7 +90,8 @@ Result<std::vector<std::string>> tars_of(const std::string& source, const storag
 Result<bool> is_tar(const std::string& source, const storage::Storage& storage) {
   const auto folder = storage.is_directory(source);
   if (!folder) return true;
-  if (*folder) return !storage.is_remote() && holds_tars(source, storage);
+  // of a network the folder entry asks: a folder of images is opened without a request for what it may be besides
+  if (*folder) return !storage.is_remote() && (has_manifest(source, storage) || holds_tars(source, storage));
   if (storage.is_remote()) return true;  // the only other one: a list is not looked up, nor is a signed URL's name
   return is_tar_name(source) ? Result<bool>(true) : looks_like_tar(storage, source);
 }

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/tar/packed_folder.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "format/json_reader.h"
+#include "memory/record.h"
+
+namespace feedline::format {
+namespace {
+
+constexpr std::string_view kManifest = "feedline-pack.json";
+constexpr std::string_view kUnfinished = "feedline-pack.unfinished.json";  // in a bucket
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30U;              // some hundred bytes for each shard
+constexpr std::string_view kTar = ".tar";
+
+struct Manifest {
+  std::vector<std::string> shards;
+  bool is_complete = false, is_part = false;
+};
+
+std::optional<Manifest> parse_manifest(std::string_view text) {
+  Manifest manifest;
+  bool has_shards = false, has_complete = false;
+  JsonReader reader(text);
+  const auto take_shard = [&] {
+    std::optional<std::string> name;
+    const bool is_read = reader.object([&](std::string_view key) {
+      if (key != "name") return reader.skip().has_value();
+      name = reader.string();
+      return name.has_value();
+    });
+    if (name) manifest.shards.push_back(std::move(*name));
+    return is_read && name;
+  };
+  const bool is_read = reader.object([&](std::string_view key) {
+    if (key == "shards") return has_shards = reader.array(take_shard);
+    if (key == "complete") {
+      const auto value = reader.boolean();
+      has_complete = value.has_value();
+      manifest.is_complete = value.value_or(false);
+      return has_complete;
+    }
+    if (key == "part") manifest.is_part = reader.peek() != JsonReader::Type::kNull;
+    return reader.skip().has_value();
+  });
+  if (!is_read || !reader.at_end() || !has_shards || !has_complete) return {};
+  return manifest;
+}
+
+std::string without_slashes(std::string folder) {
+  while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+  return folder;
+}
+
+std::unexpected<Error> unfinished(const std::string& folder) {
+  return config_error("packing into '" + folder + "' did not finish: run the same `feedline pack` command again");
+}
+
+// "feedline-pack.000000-000009.json", of a range of shards.
+bool is_range_name(std::string_view name) {
+  constexpr std::string_view kBegin = "feedline-pack.", kEnd = ".json";
+  if (name.size() <= kBegin.size() + kEnd.size() || !name.starts_with(kBegin) || !name.ends_with(kEnd)) return false;
+  const std::string_view range = name.substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size());
+  return range.contains('-') && range.find_first_not_of("0123456789-") == range.npos;
+}
+
+// A folder without a manifest: shards that are still being packed are none of another program.
+Result<void> check_not_unfinished(const std::string& folder, const storage::Storage& storage) {
+  const auto entries = storage.list(folder);
+  if (!entries) return {};  // whoever opens the folder has the error
+  for (const storage::Entry& entry : *entries) {
+    if (entry.name == kUnfinished) return unfinished(folder);
+    if (is_range_name(entry.name))
+      return config_error("'" + folder + "' holds ranges of packed shards: run `feedline merge-index " + folder + "`");
+  }
+  return {};
+}
+
+}  // namespace
+
+bool has_manifest(const std::string& folder, const storage::Storage& storage) {
+  return storage.stat(storage.below(without_slashes(folder), kManifest)).has_value();
+}
+
+Result<std::optional<PackedFolder>> packed_folder(const std::string& given, const storage::Storage& storage) {
+  const std::string folder = without_slashes(given), path = storage.below(folder, kManifest);
+  memory::ByteBuffer room;
+  const auto bytes = storage.read_all(path, room, kMostBytes);
+  if (!bytes && bytes.error().system_errno == ENOENT) {
+    FEEDLINE_CHECK_OK(check_not_unfinished(folder, storage));
+    return std::nullopt;
+  }
+  if (!bytes) return std::unexpected(bytes.error());
+  auto manifest = parse_manifest({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+  const auto is_outside = [](const std::string& name) {
+    return name.empty() || name.contains('/') || name.contains("::");
+  };
+  if (!manifest || std::ranges::any_of(manifest->shards, is_outside)) {
+    auto error = data_error(
+        "'" + path +
+            "' is damaged: " + (manifest ? "it names shards outside of its folder" : "it is no list of packed shards") +
+            "; copy it there again, or name the shards one by one",
+        "format");
+    error.error().where.shard = path;
+    return error;
+  }
+  if (!std::ranges::all_of(manifest->shards, [](const std::string& name) { return name.ends_with(kTar); }))
+    return PackedFolder{};  // MDS, whose index.json is written last
+  if (!manifest->is_complete || manifest->is_part) return unfinished(folder);
+  if (manifest->shards.empty())
+    return config_error("'" + folder + "' was packed without a shard: its source had no samples");
+  for (std::string& name : manifest->shards) name = storage.below(folder, name);
+  return PackedFolder{std::move(manifest->shards)};
+}
+
+Result<std::vector<std::string>> with_packed_tars(std::vector<std::string> names, const storage::Storage& storage) {
+  std::vector<std::string> all;
+  const bool is_only_one = names.size() == 1;
+  for (std::string& name : names) {
+    const bool may_be_folder = !storage.is_remote() || name.ends_with('/') || (is_only_one && !name.ends_with(kTar));
+    std::optional<PackedFolder> packed;
+    if (may_be_folder && storage.is_directory(name).value_or(false)) {
+      FEEDLINE_TRY(packed, packed_folder(name, storage));
+    }
+    if (packed && !packed->tars.empty())
+      std::ranges::move(packed->tars, std::back_inserter(all));
+    else
+      all.push_back(std::move(name));
+  }
+  return all;
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Folders that `feedline pack` wrote: their feedline-pack.json names the shards.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "feedline/error.h"
+#include "storage/storage.h"
+
+namespace feedline::format {
+
+// Is there a manifest in the folder?
+bool has_manifest(const std::string& folder, const storage::Storage& storage);
+
+struct PackedFolder {
+  std::vector<std::string> tars;  // whole paths, in the order of the manifest; none: the shards are MDS
+};
+// nullopt: the folder has no manifest. kConfig: packing did not finish. kData: the manifest is damaged.
+Result<std::optional<PackedFolder>> packed_folder(const std::string& folder, const storage::Storage& storage);
+
+// Names of shards, with these tars in the place of each such folder. Of a network a name is looked at if it is the only
+// one or ends in a slash: each look is a request.
+Result<std::vector<std::string>> with_packed_tars(std::vector<std::string> names, const storage::Storage& storage);
+
+}  // namespace feedline::format
