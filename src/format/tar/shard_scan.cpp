@@ -59,12 +59,12 @@ class SampleGrouper {
       const TarMember* target = &link.member;
       std::size_t steps = 0;
       while (target != nullptr && target->is_hard_link()) {
-        const auto found = targets.find(target->link);
+        const auto found = targets.find(*target->link);
         target = found == targets.end() || ++steps > targets.size() ? nullptr : &found->second;
       }
       if (target == nullptr)
         report("link_without_target", Severity::kError, link.member,
-               "member '" + link.member.name + "' is a hard link to '" + link.member.link +
+               "member '" + link.member.name + "' is a hard link to '" + *link.member.link +
                    "', which the archive does not hold: write it again, with the files that links stand for");
       else if (!target->is_regular())
         report("link_without_target", Severity::kError, link.member,
@@ -113,7 +113,7 @@ class SampleGrouper {
     if (member.type == '5') return;  // folders hold nothing: not worth a word
     report("not_regular", Severity::kWarning, member,
            "member '" + member.name + "' is skipped: " +
-               (member.type == '2' ? "a symbolic link to '" + member.link + "'; write the archive with --dereference"
+               (member.type == '2' ? "a symbolic link to '" + *member.link + "'; write the archive with --dereference"
                                    : "not a regular file"));
   }
 
@@ -143,7 +143,7 @@ Result<std::map<std::string, TarMember>> members_by_name(const storage::Reader& 
     FEEDLINE_TRY(std::optional<TarMember> member, scanner.next());
     if (!member) return members;
     // a link to its own name, as after an update of the archive, is the member that came before it
-    if (member->is_hard_link() && member->link == member->name) continue;
+    if (member->is_hard_link() && *member->link == member->name) continue;
     std::string name = member->name;
     members.insert_or_assign(std::move(name), std::move(*member));
   }

@@ -89,7 +89,7 @@ std::expected<TarHeader, TarDefect> parse_header(TarBlock block) {
   header.name = text(block, kName);
   header.type = static_cast<char>(block[kTypeOffset]);
   if (header.type == '\0') header.type = header.name.ends_with('/') ? '5' : '0';
-  header.link = text(block, kLink);
+  if (header.type == '1' || header.type == '2') header.link = text(block, kLink);
   const auto bytes = number(raw(block, kSize));
   if (!bytes) return defect("a tar header whose size is no number");
   header.bytes = *bytes;

@@ -116,7 +116,8 @@ Result<TarScanner::Step> TarScanner::place_member(TarHeader header, TarMember& m
                 : records.path      ? *records.path
                 : global_.path      ? *global_.path
                                     : std::move(header.name);
-  member.link = records.link ? *records.link : global_.link ? *global_.link : std::move(header.link);
+  if (header.type == '1' || header.type == '2')
+    member.link = records.link ? *records.link : global_.link ? *global_.link : std::string(header.link);
   member.bytes = records.bytes ? *records.bytes : global_.bytes ? *global_.bytes : header.bytes;
   // links, devices, folders and pipes have no payload, whatever their size says
   if (header.type >= '1' && header.type <= '6') member.bytes = 0;

@@ -17,12 +17,12 @@
 namespace feedline::format {
 
 struct TarMember {
-  std::string name;          // long names and prefixes resolved
-  std::string link;          // of links: their target, likewise
-  char type = '0';           // '0' and '7' are regular files
-  bool sparse = false;       // holes were left out of the payload: its bytes are not the file's
-  std::uint64_t offset = 0;  // of the payload
-  std::uint64_t bytes = 0;   // of the payload; all of it lies inside the archive
+  std::string name;                      // long names and prefixes resolved
+  std::optional<std::string> link = {};  // of links: their target, likewise; no member that is a file pays for it
+  char type = '0';                       // '0' and '7' are regular files
+  bool sparse = false;                   // holes were left out of the payload: its bytes are not the file's
+  std::uint64_t offset = 0;              // of the payload
+  std::uint64_t bytes = 0;               // of the payload; all of it lies inside the archive
   bool is_hard_link() const { return type == '1'; }
   bool is_regular() const { return type == '0' || type == '7' || type == 'S'; }
 };
