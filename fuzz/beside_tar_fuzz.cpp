@@ -54,9 +54,10 @@ void check_parts(std::span<const std::byte> bytes) {
   const std::size_t half = bytes.size() / 2;
   if (half == 0) return;
   const format::ShardParts::Part own[] = {{half, bytes.first(half)}, {3 * half, bytes.subspan(half)}};
-  const auto built = format::ShardParts::build(own, {kShardBytes + 4 * bytes.size(), 1, 2});
+  const std::string_view note(reinterpret_cast<const char*>(bytes.data()), half);
+  const auto built = format::ShardParts::build(own, {kShardBytes + 4 * bytes.size(), 1, 2}, note);
   const auto again = parsed(built.file_bytes());
-  FEEDLINE_CHECK(again && again->version() == built.version() && again->size() == 2);
+  FEEDLINE_CHECK(again && again->version() == built.version() && again->size() == 2 && again->note() == note);
   for (const auto& part : own) {
     const auto found = again->find(part.offset, part.bytes.size());
     FEEDLINE_CHECK(found && std::ranges::equal(*found, part.bytes));

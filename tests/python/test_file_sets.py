@@ -297,6 +297,8 @@ def test_a_packed_folder_opens_by_its_name(folder: Path, tmp_path: Path) -> None
     for verb in ("inspect", "verify"):
         done = feedline_command(verb, packed)
         assert done.returncode == 0 and "21" in done.stdout, done.stderr
+    assert feedline_command("index", packed, "--as", "wids").returncode == 0
+    assert len(feedline.open(packed)) == 21 and len(feedline.open([packed, packed / "index.json"])) == 42
     # one that was not finished, and ranges that were not merged
     manifest = packed / "feedline-pack.json"
     said = json.loads(manifest.read_text())

@@ -96,7 +96,7 @@ def test_a_packed_folder_opens_by_its_name(
         assert f"{_SAMPLES}" in run(*COMMAND, "verify", source)
 
 
-def test_format_and_verify_take_it_too(place: tuple[str, dict[str, str]], run: Any, root: Path) -> None:
+def test_format_verify_and_stage_take_it_too(place: tuple[str, dict[str, str]], run: Any, tmp_path: Path) -> None:
     source = place[0].format("tars").rstrip("/") + "/"
     code = (
         "import sys, feedline\n"
@@ -105,6 +105,8 @@ def test_format_and_verify_take_it_too(place: tuple[str, dict[str, str]], run: A
         "print(len(feedline.open([sys.argv[1], sys.argv[1]])))\n"
     )
     assert run(sys.executable, "-c", code, source).split() == [str(_SAMPLES)] * 3 + [str(2 * _SAMPLES)]
+    run(*COMMAND, "stage", source, str(tmp_path / "staged"))
+    assert len(feedline.open(tmp_path / "staged")) == _SAMPLES
 
 
 def test_folders_of_images_are_read_as_before(place: tuple[str, dict[str, str]], run: Any, root: Path) -> None:
