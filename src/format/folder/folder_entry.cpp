@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/folder/folder_entry.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "format/folder/folder_format.h"
 #include "format/folder/pattern_format.h"
 #include "format/mds/mds_entry.h"
+#include "format/table/table_entry.h"
+#include "format/table/table_source.h"
 #include "format/tar/packed_folder.h"
 #include "format/tar/tar_entry.h"
 #include "format/tar/tar_format.h"
@@ -43,12 +46,24 @@ Result<std::optional<PackedFolder>> packed_shards(const std::string& source, con
   return packed;
 }
 
+// Has such a folder a table that describes its images? `error`: why it was not opened without.
+Result<bool> describes_images(const std::string& source, const Error& error, const OpenOptions& options) {
+  const auto is_pattern = [](const std::string& spec) { return spec.contains("{key}"); };
+  if (!options.storage->is_remote() || !options.format.empty() || error.code == ErrorCode::kStorage) return false;
+  if (std::ranges::any_of(options.fields, is_pattern)) return false;
+  FEEDLINE_TRY(const auto tables, find_tables(*options.storage, without_end_slashes(source) + "/", true));
+  return tables.has_value();
+}
+
 Result<std::shared_ptr<const Format>> open_folder(const std::string& source, const OpenOptions& options) {
   FEEDLINE_CHECK_OK(check_folder(source, *options.storage));
   auto images = open_images(source, options);
   if (images) return images;
   FEEDLINE_TRY(const auto packed, packed_shards(source, options));
-  if (!packed) return images;
+  if (!packed) {
+    FEEDLINE_TRY(const bool has_table, describes_images(source, images.error(), options));
+    return has_table ? table_entry().open(without_end_slashes(source) + "/", options) : std::move(images);
+  }
   if (packed->tars.empty()) return mds_entry().open(source, options);
   return TarFormat::open(source, packed->tars, options);
 }
@@ -58,6 +73,8 @@ Result<Inspection> inspect_folder(const std::string& source, const OpenOptions& 
   FEEDLINE_TRY(const auto packed, packed_shards(source, options));
   if (packed && packed->tars.empty()) return mds_entry().inspect(source, options);
   if (packed) return inspect_tar(source, packed->tars, options);
+  FEEDLINE_TRY(const bool has_table, describes_images(source, {}, options));
+  if (has_table) return table_entry().inspect(without_end_slashes(source) + "/", options);
   if (!options.fields.empty()) return PatternFormat::inspect(source, options);
   return FolderFormat::inspect(source, options);
 }

@@ -65,6 +65,12 @@ void add_sizes(const storage::Storage& storage, const std::string& root, const F
 Result<FolderListing> list_complete(const std::string& source, const OpenOptions& options) {
   auto listing = list_folder(*options.storage, without_end_slashes(source));
   if (!listing) return std::unexpected(located(std::move(listing).error(), source));
+  if (!listing->metadata.empty() && options.format.empty())
+    return std::unexpected(located(config_error("the folder holds '" + listing->metadata +
+                                                "', which describes its images: open it with format=\"table\", or the "
+                                                "images alone with format=\"folder\"")
+                                       .error(),
+                                   source));
   if (listing->classes.empty())
     return std::unexpected(located(config_error(what_is_missing(*listing)).error(), source));
   if (const Finding* finding = listing->findings.first_error()) {

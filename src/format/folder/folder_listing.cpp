@@ -242,6 +242,9 @@ Result<FolderListing> list_flat(const storage::Storage& storage, const std::stri
   std::vector<storage::Entry> beside;
   for (const storage::StoredBelow& object : tree.objects) {
     const PathParts parts(object.path);
+    if (parts.folder == parts.top && std::ranges::count(kMetadataNames, parts.name) > 0 &&
+        std::distance(classes.begin(), classes.lower_bound(parts.top)) < kFirstClasses)
+      listing.metadata = object.path;
     if (object.path.find('/') == object.path.npos) {
       beside.push_back({object.path, false});
     } else if (parts.top.empty()) {

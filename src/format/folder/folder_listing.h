@@ -3,6 +3,8 @@
 
 // The samples of a folder of class folders, in exactly the order of torchvision's ImageFolder.
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -33,6 +35,8 @@ struct FolderListing {
   std::map<std::string, std::uint64_t> extensions;  // files below class folders, lower case, of no sample too
   std::vector<std::string> stray_images;            // file names beside the class folders, which ImageFolder ignores
   std::vector<std::string> stray_tars;
+  // A file that describes images, in the folder or in one of its first class folders; of flat names alone.
+  std::string metadata;
   Findings findings;  // class_without_images, unknown_extension, stray_file
 
   std::uint64_t samples() const { return path_ends.size(); }
@@ -42,6 +46,11 @@ struct FolderListing {
 // Reads folders only, no file; several classes at a time where there are CPUs for it, or a network. kStorage: one
 // cannot be listed. kConfig: nested absurdly deep, as by a link to a parent folder.
 Result<FolderListing> list_folder(const storage::Storage& storage, const std::string& root);
+
+// Names of files that describe the images next to them.
+inline constexpr std::array<std::string_view, 3> kMetadataNames{"metadata.csv", "metadata.jsonl", "metadata.parquet"};
+// A folder of classes with metadata has it in one of so many first ones: of thousands not all are looked into.
+inline constexpr std::ptrdiff_t kFirstClasses = 8;
 
 // Does the name end in one of the extensions that ImageFolder takes for images?
 bool is_image_name(std::string_view name);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -22,7 +23,6 @@ namespace {
 // Of a compressed table, which is in memory as a whole: what a small file may become.
 constexpr std::uint64_t kMostTableBytes = std::uint64_t{16} << 30U;
 constexpr std::string_view kLabel = "label";  // of class folders
-constexpr std::array<std::string_view, 3> kMetadata{"metadata.csv", "metadata.jsonl", "metadata.parquet"};
 
 bool is_table_name(std::string_view name) { return separator_of(name).has_value(); }
 
@@ -31,28 +31,39 @@ std::string without_end(std::string_view folder) {
   return std::string(folder);
 }
 
-// What a folder holds that says what its metadata is of.
-struct FolderLook {
-  std::vector<std::string> metadata;  // names
-  bool has_images = false;
-};
-
-FolderLook look_at(const storage::Storage& storage, const std::string& folder) {
-  FolderLook look;
-  for (const std::string_view name : kMetadata)
-    if (storage.stat(storage.below(folder, name))) look.metadata.emplace_back(name);
-  if (storage.is_remote()) return look;
-  const auto entries = storage.list(folder);
-  look.has_images = entries && std::ranges::any_of(*entries, [](const storage::Entry& entry) {
-                      return !entry.is_directory && is_image_name(entry.name);
-                    });
-  return look;
+std::vector<std::string> metadata_in(const storage::Storage& storage, const std::string& folder) {
+  std::vector<std::string> names;
+  for (const std::string_view name : kMetadataNames)
+    if (storage.stat(storage.below(folder, name))) names.emplace_back(name);
+  return names;
 }
 
-Result<std::string> only_metadata(const FolderLook& look, const storage::Storage& storage, const std::string& folder) {
-  if (look.metadata.size() > 1)
-    return config_error("'" + folder + "' holds " + look.metadata[0] + " and " + look.metadata[1] + ": remove one");
-  return storage.below(folder, look.metadata.front());
+// The first of these folders in a folder that holds images; nullopt: none does. Of flat names one listing shows all.
+Result<std::optional<std::string>> first_with_images(const storage::Storage& storage, const std::string& folder,
+                                                     const std::vector<std::string>& names) {
+  if (names.empty()) return std::nullopt;
+  std::vector<std::string> paths;
+  if (storage.has_flat_names()) {
+    FEEDLINE_TRY(const auto tree, storage.list_below(folder, storage::Depth::kAll));
+    for (const storage::StoredBelow& object : tree.objects) paths.push_back(object.path);
+  }
+  for (const std::string& name : names) {
+    if (!storage.has_flat_names()) {
+      FEEDLINE_TRY(const auto entries, storage.list(storage.below(folder, name)));
+      for (const storage::Entry& entry : entries)
+        if (!entry.is_directory) paths.push_back(name + "/" + entry.name);
+    }
+    const auto is_image = [&](const std::string& path) { return path.starts_with(name + "/") && is_image_name(path); };
+    if (std::ranges::any_of(paths, is_image)) return name;
+  }
+  return std::nullopt;
+}
+
+// names: of its metadata files, at least one.
+Result<std::string> only_metadata(const std::vector<std::string>& names, const storage::Storage& storage,
+                                  const std::string& folder) {
+  if (names.size() > 1) return config_error("'" + folder + "' holds " + names[0] + " and " + names[1] + ": remove one");
+  return storage.below(folder, names.front());
 }
 
 // In the folders of a folder: all of them, whose names are classes unless they are splits.
@@ -62,9 +73,8 @@ Result<std::optional<TablePlaces>> metadata_below(const storage::Storage& storag
   if (entries)
     for (const storage::Entry& entry : *entries) {
       if (!entry.is_directory || entry.name.starts_with('.')) continue;
-      constexpr std::size_t kFirst = 8;  // a folder of classes with metadata has it in the first of them
-      if (names.empty() && without.size() >= kFirst) return std::optional<TablePlaces>();
-      const bool has_metadata = std::ranges::any_of(kMetadata, [&](std::string_view name) {
+      if (names.empty() && std::ssize(without) >= kFirstClasses) return std::optional<TablePlaces>();
+      const bool has_metadata = std::ranges::any_of(kMetadataNames, [&](std::string_view name) {
         return storage.stat(storage.below(folder, entry.name + "/" + std::string(name))).has_value();
       });
       (has_metadata ? names : without).push_back(entry.name);
@@ -76,15 +86,15 @@ Result<std::optional<TablePlaces>> metadata_below(const storage::Storage& storag
   if (splits.size() > 1 || (!splits.contains("") && !without.empty()))
     return config_error("'" + folder + "' has a dataset with metadata in each of its folders (" + shown_names(names) +
                         "): open one of them, or with format=\"folder\" all of them as classes");
-  for (const std::string& name : without)
-    if (look_at(storage, storage.below(folder, name)).has_images)
-      return config_error("'" + storage.below(folder, name) + "' holds images and no metadata file, and '" +
-                          storage.below(folder, names.front()) +
-                          "' has one: add one, or open all as class folders with format=\"folder\"");
+  FEEDLINE_TRY(const auto other, first_with_images(storage, folder, without));
+  if (other)
+    return config_error("'" + storage.below(folder, *other) + "' holds images and no metadata file, and '" +
+                        storage.below(folder, names.front()) +
+                        "' has one: add one, or open all as class folders with format=\"folder\"");
   TablePlaces places{{}, {}, true};
   for (const std::string& name : names) {
     const std::string inner = storage.below(folder, name);
-    FEEDLINE_TRY(std::string path, only_metadata(look_at(storage, inner), storage, inner));
+    FEEDLINE_TRY(std::string path, only_metadata(metadata_in(storage, inner), storage, inner));
     places.files.push_back({std::move(path), inner, splits.contains("") ? name : ""});
   }
   if (places.files.size() == 1) places.files.front().class_name.clear();
@@ -92,9 +102,8 @@ Result<std::optional<TablePlaces>> metadata_below(const storage::Storage& storag
 }
 
 Result<std::optional<TablePlaces>> find_in_folder(const storage::Storage& storage, const std::string& folder) {
-  const FolderLook look = look_at(storage, folder);
-  if (!look.metadata.empty()) {
-    FEEDLINE_TRY(std::string path, only_metadata(look, storage, folder));
+  if (const auto metadata = metadata_in(storage, folder); !metadata.empty()) {
+    FEEDLINE_TRY(std::string path, only_metadata(metadata, storage, folder));
     return TablePlaces{{{std::move(path), folder, ""}}, {}, true};
   }
   FEEDLINE_TRY(auto below, metadata_below(storage, folder));
