@@ -57,7 +57,7 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         self._engine = engine
         self._origin = origin
         self._chain = chain  # of map()
-        self._held: tuple[HeldTensor, ...] = ()  # of arrays()
+        self._held: tuple[HeldTensor, ...] = ()  # tensors given to arrays()
         self._same_draws = 0  # samples that ds[i] gave as of epoch 0
 
     def _with(self, engine: _engine.Dataset) -> Dataset:
@@ -279,9 +279,9 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
 
     @functools.cached_property
     def unopened(self) -> tuple[UnopenedColumn, ...]:
-        """Columns, members or features that the source has and that no field is of, in the source's order.
+        """Columns, members or features of the source that no field reads, in the source's order.
 
-        ``fields=`` of :func:`open` opens them, by their ``spec``.
+        Their ``spec`` opens them in ``fields=`` of :func:`open`.
         """
         return columns_of(self._engine)
 
@@ -393,7 +393,7 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         return batches.named(names, values, self.unopened)
 
     def _with_own_dtypes(self, names: list[str], values: list[Any]) -> list[Any]:
-        """Tensors of bfloat16, which came as NumPy's float32, in their own dtype. Only arrays() has fields of it."""
+        """Converts fields of bfloat16, which arrive as NumPy's float32, to bfloat16. Only arrays() has such fields."""
         if not any(held.is_bfloat16 for held in self._held):
             return values
         import torch

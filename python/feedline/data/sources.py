@@ -140,11 +140,11 @@ def open(
 
 
 def _log_columns(engine: _engine.Dataset) -> None:
-    """Columns that are not opened, and those that stand for more than their values, at INFO."""
+    """Logs columns that are not opened, and units, extension types and modes that are not applied, at INFO."""
     left, remarks = columns_of(engine), engine.remarks
     if not left and not remarks:
         return
-    import logging  # with what most datasets do not need
+    import logging  # most datasets do not need it
 
     log = logging.getLogger("feedline")
     if left:
@@ -259,13 +259,13 @@ def engine_source(
 
 
 def _packed_in(source: str) -> list[str]:
-    """The shards of a folder of this machine that :func:`pack` wrote as tars; else the source itself."""
-    from ..machine.storage import local_path  # with what most sources do not need
+    """The shards of a local folder of tars that :func:`pack` wrote; else the source itself."""
+    from ..machine.storage import local_path  # most sources do not need it
 
     path = local_path(source)
     if not os.path.isdir(path):
         return [source]
-    from . import shard_lists  # which most sources do not need
+    from . import shard_lists  # most sources do not need it
 
     return shard_lists.packed(path) or [source]
 
@@ -279,7 +279,7 @@ def _named_by(source: str) -> list[str]:
 def _listed_in(source: str) -> list[shard_lists.Listed] | None:
     if ".json" not in source.lower():
         return None
-    from . import shard_lists  # which most sources do not need
+    from . import shard_lists  # most sources do not need it
 
     return shard_lists.of(source)
 

@@ -74,7 +74,7 @@ def test_hashes_are_of_all_projects_or_of_none(form: str, tmp_path: Path, capsys
     text, notes = exported(capsys, form, made.prefix, *links)
     lines = pip_part(text) if form == "environment.yml" else text
     assert re.findall(r"^(\w+)==1.0$", lines, re.MULTILINE) == ["aa", "bb", "cc"] and "--hash" not in lines
-    assert form == "environment.yml" or "no hashes are written, as pip needs those of all projects: bb" in notes
+    assert form == "environment.yml" or "no hashes are written, because pip needs them for all projects: bb" in notes
     (tmp_path / "lock.txt").write_text(lines)
     everything = ("--no-index", "--find-links", tmp_path / "known", "--find-links", tmp_path / "house")
     taken = pip(*everything, "-r", tmp_path / "lock.txt")
