@@ -65,7 +65,7 @@ Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions
     return &tar_entry();
   }
   if (is_indexed_shard(source, options)) return &tar_entry();
-  if (are_patterns(options)) {  // a folder of a million files is not listed to see what else it might be
+  if (are_patterns(options)) {  // without listing the folder, which may have millions of files
     FEEDLINE_TRY(const bool is_database, lmdb_entry().sniff(source, storage));
     if (is_database) return &lmdb_entry();
     if (storage.is_directory(source).value_or(false)) return &folder_entry();

@@ -114,7 +114,7 @@ bool decodes_there(const std::vector<Operation>& operations);
 // kConfig: the operations have it decode images, and it does not.
 Result<OnDevice> on_device(device::Device& device, const std::vector<Operation>& operations);
 
-// Rows of batches have one shape, unless they are lists. Single samples have each their own.
+// Rows of a batch have one shape, unless they are lists. Single samples each have their own.
 enum class RowsFor : std::uint8_t { kBatches, kSingleSamples };
 
 // Reads a sample where its arrays' dtype and shape are not known otherwise, and calls the function of map with one.

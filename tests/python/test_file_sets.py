@@ -83,7 +83,7 @@ def test_a_pattern_without_matches_names_what_the_folder_holds(tmp_path: Path, p
         feedline.open(f"{tmp_path}/none/{pattern}")
 
 
-# ---- indexes of Feedline's own
+# ---- Feedline's own indexes
 
 
 @pytest.mark.parametrize("pattern", ["train-*", "*", "*.tar*"])
@@ -209,7 +209,7 @@ def test_splits_are_those_of_datasets(tmp_path: Path) -> None:
         try:
             assert (len(xs(folder)) == 40) and not is_split, name
         except feedline.ConfigError as error:
-            assert is_split and "files of no split" in str(error), name
+            assert is_split and "files without a split" in str(error), name
 
 
 # ---- partitions
@@ -244,7 +244,7 @@ def test_columns_in_the_names_of_folders(tmp_path: Path, end: str) -> None:
 def test_files_in_other_partitions_are_refused_by_name(tmp_path: Path) -> None:
     parquet(tmp_path / "a=1" / "x.parquet", 0)
     parquet(tmp_path / "b=1" / "x.parquet", 0)
-    with pytest.raises(feedline.ConfigError, match="is in other partitions than"):
+    with pytest.raises(feedline.ConfigError, match="has other partitions than"):
         feedline.open(tmp_path)
 
 
@@ -297,7 +297,7 @@ def test_a_packed_folder_opens_by_its_name(folder: Path, tmp_path: Path) -> None
     for verb in ("inspect", "verify"):
         done = feedline_command(verb, packed)
         assert done.returncode == 0 and "21" in done.stdout, done.stderr
-    # one that was not finished, and ranges that were not merged
+    # an unfinished one, and ranges that were not merged
     manifest = packed / "feedline-pack.json"
     said = json.loads(manifest.read_text())
     manifest.write_text(json.dumps(said | {"complete": False}))
@@ -448,7 +448,7 @@ def test_a_bad_row_of_a_part_names_its_file_and_line(tmp_path: Path) -> None:
     (tmp_path / "csv").mkdir()
     (tmp_path / "csv" / "0.csv").write_text("a,b\n1,2\n")
     (tmp_path / "csv" / "1.csv").write_text("a,c\n1,2\n")
-    with pytest.raises(feedline.DataError, match=r"has the columns a, c, and '.*0\.csv' has a, b"):
+    with pytest.raises(feedline.DataError, match=r"has the columns a, c, but '.*0\.csv' has a, b"):
         feedline.open(tmp_path / "csv", fields=("a",))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rank by each launcher's environment variables, and by the state of libraries that are imported."""
+"""The rank by each launcher's environment variables, and by the state of imported libraries."""
 
 from __future__ import annotations
 

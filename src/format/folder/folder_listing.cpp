@@ -264,7 +264,7 @@ Result<FolderListing> list_flat(const storage::Storage& storage, const std::stri
 
 bool is_image_name(std::string_view name) { return is_among(name, kImageFolderExtensions.size()); }
 bool is_any_image_name(std::string_view name) {
-  // extensions of Pillow's formats, of plugins (HEIF, JPEG XL) and of Ultralytics' list
+  // extensions of Pillow's formats, of its plugins (HEIF, JPEG XL), and of Ultralytics' list
   constexpr std::array<std::string_view, 15> kOthers{".avif", ".gif", ".jp2", ".j2k",  ".jpx",  ".jpe", ".jfif", ".dib",
                                                      ".pnm",  ".pbm", ".pfm", ".heic", ".heif", ".jxl", ".mpo"};
   return is_image_name(name) || std::ranges::find(kOthers, extension_of(name)) != kOthers.end();

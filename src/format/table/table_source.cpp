@@ -19,7 +19,7 @@
 namespace feedline::format {
 namespace {
 
-// Of a compressed table, which is in memory as a whole: what a small file may become.
+// The largest decompressed table: all of it is in memory, and a small file may expand to any size.
 constexpr std::uint64_t kMostTableBytes = std::uint64_t{16} << 30U;
 constexpr std::string_view kLabel = "label";  // of class folders
 constexpr std::array<std::string_view, 3> kMetadata{"metadata.csv", "metadata.jsonl", "metadata.parquet"};
@@ -31,7 +31,7 @@ std::string without_end(std::string_view folder) {
   return std::string(folder);
 }
 
-// What a folder holds that says what its metadata is of.
+// The contents of a folder that decide how its metadata is used.
 struct FolderLook {
   std::vector<std::string> metadata;  // names
   bool has_images = false;
@@ -51,18 +51,18 @@ FolderLook look_at(const storage::Storage& storage, const std::string& folder) {
 
 Result<std::string> only_metadata(const FolderLook& look, const storage::Storage& storage, const std::string& folder) {
   if (look.metadata.size() > 1)
-    return config_error("'" + folder + "' holds " + look.metadata[0] + " and " + look.metadata[1] + ": remove one");
+    return config_error("'" + folder + "' has both " + look.metadata[0] + " and " + look.metadata[1] + ": remove one");
   return storage.below(folder, look.metadata.front());
 }
 
-// In the folders of a folder: all of them, whose names are classes unless they are splits.
+// Metadata in the subfolders of a folder, whose names are classes unless they are splits.
 Result<std::optional<TablePlaces>> metadata_below(const storage::Storage& storage, const std::string& folder) {
   const auto entries = storage.list(folder);
   std::vector<std::string> names, without;
   if (entries)
     for (const storage::Entry& entry : *entries) {
       if (!entry.is_directory || entry.name.starts_with('.')) continue;
-      constexpr std::size_t kFirst = 8;  // a folder of classes with metadata has it in the first of them
+      constexpr std::size_t kFirst = 8;  // if class folders have metadata, so does one of the first
       if (names.empty() && without.size() >= kFirst) return std::optional<TablePlaces>();
       const bool has_metadata = std::ranges::any_of(kMetadata, [&](std::string_view name) {
         return storage.stat(storage.below(folder, entry.name + "/" + std::string(name))).has_value();
@@ -75,10 +75,10 @@ Result<std::optional<TablePlaces>> metadata_below(const storage::Storage& storag
   const auto splits = splits_of(paths);
   if (splits.size() > 1 || (!splits.contains("") && !without.empty()))
     return config_error("'" + folder + "' has a dataset with metadata in each of its folders (" + shown_names(names) +
-                        "): open one of them, or with format=\"folder\" all of them as classes");
+                        "): open one of them, or all as class folders with format=\"folder\"");
   for (const std::string& name : without)
     if (look_at(storage, storage.below(folder, name)).has_images)
-      return config_error("'" + storage.below(folder, name) + "' holds images and no metadata file, and '" +
+      return config_error("'" + storage.below(folder, name) + "' holds images and no metadata file, but '" +
                           storage.below(folder, names.front()) +
                           "' has one: add one, or open all as class folders with format=\"folder\"");
   TablePlaces places{{}, {}, true};
@@ -131,14 +131,14 @@ Result<Table> read_one(const std::shared_ptr<const storage::Storage>& storage, c
   return parse_table({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, *separator);
 }
 
-// Files of separated values name all of their columns.
+// Files of separated values have all columns in their header.
 Result<void> check_columns(const Table& table, const Table& first, const TablePlaces& places, std::size_t file) {
   if (separator_of(places.files[file].path).value_or('\0') == '\0') return {};
   const auto has_all = [](const Table& a, const Table& b) {
     return std::ranges::all_of(b.columns, [&](const TableColumn& column) { return a.find(column.name) != nullptr; });
   };
   if (has_all(table, first) && has_all(first, table)) return {};
-  return data_error("has the columns " + table.names() + ", and '" + places.files.front().path + "' has " +
+  return data_error("has the columns " + table.names() + ", but '" + places.files.front().path + "' has " +
                         first.names() + ": the files are not parts of one table",
                     "format");
 }

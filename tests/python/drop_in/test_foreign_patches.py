@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that replace methods of torch's iterators: SpeechBrain's position counts, others get torch's iterators."""
+"""Programs that replace methods of torch's iterators: an adapter for SpeechBrain, torch's iterators for others."""
 
 from __future__ import annotations
 
@@ -99,12 +99,12 @@ def test_speechbrains_recovered_epochs_skip_what_was_seen(
     recovered._speechbrain_recovery_skip_to = first.saved()
     batches = iter(recovered)
     assert flat([next(batches) for _ in range(3)]) == whole[8:14]
-    assert recovered.saved() == 7, "what a second checkpoint saves"
+    assert recovered.saved() == 7, "saved by a second checkpoint"
     again = made()
     again._speechbrain_recovery_skip_to = recovered.saved()
     assert flat(again) == whole[14:]
     assert again._speechbrain_recovery_skip_to is None
-    assert sorted(flat(again)) == list(range(24)), "the next epoch is a whole one"
+    assert sorted(flat(again)) == list(range(24)), "the next epoch is complete"
     assert "iterators" not in again.explain()
 
 
@@ -138,7 +138,7 @@ def test_other_replacements_get_torchs_iterators(
 
 
 def test_a_replaced_next_is_run_by_our_iterators_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As InfoBatch's, which takes indices out of each batch."""
+    """Like InfoBatch, which removes indices from each batch."""
     before = BASE.__next__
     monkeypatch.setattr(BASE, "__next__", lambda self: before(self) + 100)
     for workers in (0, 2):
@@ -151,7 +151,7 @@ def test_a_replaced_next_is_run_by_our_iterators_too(monkeypatch: pytest.MonkeyP
 
 
 def test_a_replaced_iter_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As tracers' of DataLoader.__iter__."""
+    """Like tracers, which replace DataLoader.__iter__."""
     before, calls = TorchLoader.__iter__, []
 
     def timed(self: Any) -> Any:

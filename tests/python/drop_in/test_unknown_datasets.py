@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets that the engine does not know: explain() names why, and what runs natively instead."""
+"""Datasets that the engine does not know: explain() gives the reason, and a dataset that runs natively instead."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ transforms = pytest.importorskip("torchvision.transforms")
 
 
 class Photos(Dataset[Any]):
-    """The class of every tutorial."""
+    """The class that tutorials write."""
 
     def __init__(self, paths: list[str], labels: list[int], transform: Any = None) -> None:
         self.paths, self.labels, self.transform = paths, labels, transform
