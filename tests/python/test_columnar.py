@@ -99,7 +99,7 @@ def test_splits_and_missing_files_of_a_folder_of_parquet_files(folder: Path, tmp
     assert len(feedline.open(root / "data" / "train-*.parquet")) == 21
     (root / "data" / "test.parquet").unlink()
     (root / "data" / "train-00001-of-00002.parquet").unlink()
-    with pytest.raises(feedline.DataError, match="has 1 files of the 2 that"):
+    with pytest.raises(feedline.DataError, match="has 1 files of the 2 in"):
         feedline.open(root)
 
 
