@@ -132,14 +132,17 @@ void add_class(const std::string& root, std::string name, ClassListing found, Fo
   std::ranges::move(found.objects, std::back_inserter(listing.objects));
   std::ranges::move(found.folders, std::back_inserter(listing.folders));
   for (const auto& [extension, count] : found.extensions) listing.extensions[extension] += count;
-  if (found.path_ends.empty())
-    listing.findings.add(
-        {"class_without_images",
-         Severity::kError,
-         root + "/" + name,
-         name,
-         {},
-         "class folder '" + name + "' holds no image (.jpg, .jpeg, .png, .webp): remove it, or put its images in"});
+  if (found.path_ends.empty()) {
+    const bool has_json = found.extensions.contains("json");
+    listing.findings.add({"class_without_images",
+                          Severity::kError,
+                          root + "/" + name,
+                          name,
+                          {},
+                          "class folder '" + name +
+                              "' holds no image (.jpg, .jpeg, .png, .webp): remove it, or put its images in" +
+                              (has_json ? "; if it holds the annotations of a COCO set, open their .json file" : "")});
+  }
   note_merged_folders(root, name, first, listing);
   listing.classes.push_back(std::move(name));
   listing.class_ends.push_back(listing.samples());

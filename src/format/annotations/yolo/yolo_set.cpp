@@ -15,6 +15,7 @@
 #include "format/annotations/yolo/yaml_reader.h"
 #include "format/folder/folder_listing.h"
 #include "format/folder/listed_folders.h"
+#include "format/glob.h"
 
 namespace feedline::format {
 namespace {
@@ -218,8 +219,11 @@ class Listing {
 Result<std::vector<std::string>> places_of(const Yaml& yaml, const std::string& split, bool has_yaml) {
   if (!has_yaml) return std::vector<std::string>{"images/" + split};
   const auto found = yaml.find(split);
-  if (found == yaml.end() || found->second.kind == Kind::kNothing)
-    return config_error("split: the YAML file has no '" + split + "'");
+  if (found == yaml.end() || found->second.kind == Kind::kNothing) {
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : yaml) keys.push_back(key);
+    return config_error("split: the YAML file has no '" + split + "'; it has " + shown_names(keys));
+  }
   if (found->second.kind == Kind::kText) return std::vector<std::string>{found->second.text};
   if (found->second.kind == Kind::kList && !found->second.list.empty()) return found->second.list;
   return unread(split, found->second);
