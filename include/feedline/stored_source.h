@@ -39,10 +39,10 @@ class StoredObject {
 // Thread-safe. Copies share.
 class StoredSource {
  public:
-  // As open() has it: paths or URLs, joined by "::", with braces. Reads nothing. kConfig: no such scheme, or several
-  // storages; braces that do not match.
+  // Paths or URLs, joined by "::", with braces and wildcards as in open(). Lists folders only for wildcards. kConfig:
+  // no such scheme, several storages, braces that do not match, or a pattern that nothing matches.
   static Result<StoredSource> open(const std::string& source);
-  // What it names, braces expanded, in order: shards, or one folder. Without the secrets of URLs.
+  // Shards, or one folder, in order, with braces and wildcards expanded. Without the secrets of URLs.
   const std::vector<std::string>& names() const;
   bool is_remote() const;
   Result<bool> is_folder(const std::string& name) const;

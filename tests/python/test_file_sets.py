@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -18,6 +19,8 @@ import numpy as np
 import pytest
 
 import feedline
+from feedline import packing, verifying
+from feedline.packing import foreign_indexes
 
 
 def write_tar(path: Path, members: list[tuple[str, bytes | tarfile.TarInfo]], **options: Any) -> Path:
@@ -81,6 +84,38 @@ def test_a_pattern_without_matches_names_what_the_folder_holds(tmp_path: Path, p
         feedline.open(f"{tmp_path}/{pattern}")
     with pytest.raises(feedline.ConfigError, match=r"there is no folder '.*/none'"):
         feedline.open(f"{tmp_path}/none/{pattern}")
+
+
+def test_patterns_in_verify_and_lists_of_shards(tmp_path: Path) -> None:
+    tars(tmp_path, ["a-0.tar", "a-1.tar", "b-0.tar"])
+    verified = verifying.verify(f"{tmp_path}/a-*.tar", fields=("txt",))
+    assert verified.sound and verified.samples == 2 and verified.shards == 2
+    written = foreign_indexes.write(f"{tmp_path}/a-?.tar", "wids", output=str(tmp_path / "index.json"))
+    assert written.samples == 2
+    assert texts(tmp_path / "index.json") == ["0", "1"]
+    for source in (tmp_path / "c-*.tar", tmp_path / "none" / "*.tar"):
+        with pytest.raises(feedline.ConfigError, match="no file matches"):
+            verifying.verify(source, fields=("txt",))
+
+
+def test_a_pattern_of_packed_shards_is_verified_by_its_manifest(folder: Path, tmp_path: Path) -> None:
+    packing.pack(folder, tmp_path / "packed", samples_per_shard=10)
+    assert len(feedline.open(f"{tmp_path}/packed/*.tar", verify="manifest")) == 21
+
+
+def test_images_are_not_a_source(folder: Path) -> None:
+    files = sorted(folder.glob("*/*.jpg"))
+    for source in (files[0], files, f"{folder}/*/*.jpg", f"{files[0].parent}/{{{files[0].stem},{files[1].stem}}}.jpg"):
+        with pytest.raises(feedline.ConfigError, match=r'is an image, not a dataset.*fields="\{key\}\.jpg"'):
+            feedline.open(source)
+
+
+def test_a_folder_of_annotations_among_class_folders_names_its_json(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "coco")
+    (tmp_path / "coco" / "annotations").mkdir()
+    (tmp_path / "coco" / "annotations" / "instances.json").write_text("{}")
+    with pytest.raises(feedline.ConfigError, match=r"'annotations' holds no image.* COCO .*\.json"):
+        feedline.open(tmp_path / "coco")
 
 
 # ---- Feedline's own indexes
