@@ -94,7 +94,7 @@ def open(
         cache_limit: the size of this folder for all processes together: bytes, ``"500 GiB"``, or a share of the space
             that would be free on its disk without it. By default ``"50%"``.
         verify: checks data that is read completely or copied into ``cache``: ``"manifest"`` compares the SHA-256 and
-            length of each shard with the ``feedline-pack.json`` that :func:`pack` wrote next to it; ``"headers"``
+            length of each shard with the ``feedline-pack.json`` that ``feedline pack`` wrote next to it; ``"headers"``
             compares the checksums that S3 and Google Cloud Storage have of their objects. Data that differs is read
             once more, and is then a :class:`StorageError`. Samples that are read by ranges of a shard are not compared:
             see docs/remote.md. By default nothing is compared.
