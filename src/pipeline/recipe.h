@@ -63,7 +63,7 @@ struct Collation {
   BatchForm form = BatchForm::kDense;
   std::vector<std::string> fields;
   bool follows_map = false;  // so that fields may be those that a function makes, which are known with a recipe
-  bool is_for_all = false;   // likewise: for all fields that can stand so
+  bool is_for_all = false;   // likewise: for all fields that can have the form
 };
 // map, views: the function and the views before it, or nullptr. kConfig: see Dataset::collate.
 Result<Collation> make_collation(BatchForm form, std::vector<std::string> fields, const Source& source,

@@ -221,7 +221,7 @@ TEST_F(Arrow, ListsThatAreNoArrayAreThatSamplesError) {
   EXPECT_CONTAINS(all(ArrowWriter({{list_column("x", {0, 2}, inner({0, 1, 4}))}}).stream(), {"x"}),
                   "its inner lists have 1 and 3 elements");
   EXPECT_CONTAINS(all(ArrowWriter({{inner({0, 2, 4}, {true, true, false, true})}}).stream(), {"item"}),
-                  "(2,):10,20|error: a value inside of it is null");
+                  "(2,):10,20|error: a value in it is null");
 }
 
 TEST_F(Arrow, OffsetsAreNeverTrusted) {

@@ -100,7 +100,7 @@ def test_a_last_comparison_that_time_cut_short_does_not_contradict_the_step(
     assert len(kept) == 1 and found.proof == kept[0].comparison
     document = report.as_json(of_script(found))
     assert document["outcome"] == "gain" and not document["conclusion"].startswith("undecided")
-    assert any("more: +221%" in note for note in found.notes)
+    assert any("+221%" in note for note in found.notes)
 
 
 def test_steps_that_gained_are_not_called_no_gain_after_a_few_pairs() -> None:
