@@ -332,7 +332,7 @@ def test_a_packed_folder_opens_by_its_name(folder: Path, tmp_path: Path) -> None
     for verb in ("inspect", "verify"):
         done = feedline_command(verb, packed)
         assert done.returncode == 0 and "21" in done.stdout, done.stderr
-    # an unfinished one, and ranges that were not merged
+    # one that was not finished, and ranges that were not merged
     manifest = packed / "feedline-pack.json"
     said = json.loads(manifest.read_text())
     manifest.write_text(json.dumps(said | {"complete": False}))

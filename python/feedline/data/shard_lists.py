@@ -59,7 +59,7 @@ def of(source: str) -> list[Listed] | None:
 
 
 def packed(folder: str) -> list[str] | None:
-    """The tars listed in a folder's ``feedline-pack.json``, in its order; None if there is no such file or no tar.
+    """The tars that ``feedline-pack.json`` of a folder names, in its order; None: it has none, or other shards.
 
     Raises:
         ConfigError: packing did not finish, so that shards are missing.
@@ -68,29 +68,29 @@ def packed(folder: str) -> list[str] | None:
     path = os.path.join(folder, _MANIFEST)
     try:
         with open(path, "rb") as file:
-            manifest = json.load(file)
-        names = [shard["name"] for shard in manifest["shards"]]
-        complete, part = manifest["complete"], manifest.get("part")
+            said = json.load(file)
+        names = [shard["name"] for shard in said["shards"]]
+        complete, part = said["complete"], said.get("part")
     except FileNotFoundError:
         _refuse_ranges(folder)
         return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataError(f"open: '{path}' is damaged ({error}); open a list of the shards instead", shard=path) from None
+        raise DataError(f"open: '{path}' is damaged ({error}); name the shards one by one", shard=path) from None
     if not all(isinstance(name, str) and name and "/" not in name and "::" not in name for name in names):
-        raise DataError(f"open: '{path}' is damaged: it names shards outside its folder", shard=path)
+        raise DataError(f"open: '{path}' is damaged: it names shards outside of its folder", shard=path)
     if not all(name.endswith(".tar") for name in names):
-        return None  # MDS, which has its own index
+        return None  # of MDS, which has an index of its own
     if not complete or part is not None:
         raise ConfigError(f"open: packing into '{folder}' did not finish: run the same `feedline pack` command again")
     if not names:
-        raise ConfigError(f"open: '{folder}' has no shards: the source that was packed had no samples")
+        raise ConfigError(f"open: '{folder}' was packed without a shard: its source had no samples")
     return [os.path.join(folder, name) for name in names]
 
 
 def _refuse_ranges(folder: str) -> None:
     with os.scandir(folder) as entries:
         if any(_RANGE.fullmatch(entry.name) for entry in entries):
-            raise ConfigError(f"open: '{folder}' has ranges of shards to merge: run `feedline merge-index {folder}`")
+            raise ConfigError(f"open: '{folder}' holds ranges of packed shards: run `feedline merge-index {folder}`")
 
 
 def check(shards: list[Listed], engine: _engine.Dataset) -> None:

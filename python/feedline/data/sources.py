@@ -263,13 +263,13 @@ def engine_source(
 
 
 def _packed_in(source: str) -> list[str]:
-    """The shards of a local folder of tars that :func:`pack` wrote; else the source itself."""
-    from ..machine.storage import local_path  # most sources do not need it
+    """The shards of a folder of this machine that :func:`pack` wrote as tars; else the source itself."""
+    from ..machine.storage import local_path  # with what most sources do not need
 
     path = local_path(source)
     if not os.path.isdir(path):
         return [source]
-    from . import shard_lists  # most sources do not need it
+    from . import shard_lists  # which most sources do not need
 
     return shard_lists.packed(path) or [source]
 

@@ -22,9 +22,10 @@ struct ArrayFile {
   std::vector<NamedArray> arrays;  // of a .npy one, without a name
 };
 
-// wanted: names of the arrays to open in a .npz, all if empty; others may hold anything and are not read. Opened arrays
-// are read completely, and their checksums are compared. kConfig: a wanted array is not in the file. kData: not such a
-// file, truncated or damaged, or an array that a batch cannot hold; `shard` is set. kStorage: it cannot be read.
+// wanted: names of the arrays of a .npz to open, all if it is empty; others are not read, whatever they hold. The
+// checksums of opened arrays are compared, for which all of them are read. kConfig: a wanted array is not in the file.
+// kData: neither kind of file, truncated or damaged, or an array that no batch can hold; `shard` is set. kStorage: it
+// cannot be read.
 Result<ArrayFile> open_array_file(const storage::Storage& storage, const std::string& path,
                                   const std::vector<std::string>& wanted = {});
 

@@ -10,8 +10,8 @@
 
 namespace feedline::format {
 
-// Reads a Parquet file (metadata.parquet) as a table in memory: text, numbers, and lists of numbers as JSON. Columns of
-// other types are left out. kData: it is damaged.
+// A Parquet file as a table in memory, as metadata.parquet is: text, numbers, and lists of numbers as JSON. Columns of
+// other values are left out. kData: it is damaged.
 Result<Table> read_parquet_rows(const std::shared_ptr<const storage::Storage>& storage, const std::string& path);
 
 }  // namespace feedline::format

@@ -28,7 +28,7 @@ struct TableColumn {
   }
   bool are_integers() const { return there > 0 && integers == there; }
   bool are_reals() const { return there > 0 && reals == there; }
-  // Lists, objects, true or false, possibly mixed with numbers.
+  // Lists, objects, true and false; numbers may be among them.
   bool are_json() const { return json > 0 && json + reals == there; }
   void add(const Cell& cell);
   void append(const TableColumn& other);
@@ -44,7 +44,7 @@ struct Table {
   std::string names() const;
   // A column with the same cell in each row.
   void add_constant(std::string name, const Cell& cell);
-  // Adds the rows of another table. Columns that only one table has are absent in the other's rows.
+  // Rows of another table. Columns that only one of them has are absent in the rows of the other.
   void append(Table other);
 };
 
@@ -52,8 +52,8 @@ struct Table {
 std::optional<double> real_in(std::string_view text);
 std::optional<std::int64_t> integer_in(std::string_view text);
 
-// The separator of cells in a file of this name: ',', '\t', or '\0' for lines of JSON objects; nullopt: not the name of
-// a table. The name of a compressed table also has the extension of the compression.
+// What separates the cells of a file of this name: ',', '\t', or '\0' for objects of JSON in lines; nullopt: its name
+// is not that of a table. A compressed table has the end of its compression after its own.
 std::optional<char> separator_of(std::string_view path);
 std::optional<Compression> compression_of(std::string_view path);
 

@@ -206,7 +206,7 @@ std::vector<UnopenedColumn> unopened_columns(const std::vector<PickedColumn>& fi
     if (std::ranges::any_of(fields, is_of)) continue;
     UnopenedColumn& one = left.emplace_back(column.name, described(column), "", "");
     if (column.holds == Holds::kOther)
-      one.reason = "this version does not read its type";
+      one.reason = "this version reads no such type";
     else if (column.holds == Holds::kNothing)
       one.reason = "no row has a value";
     else

@@ -24,19 +24,30 @@ struct PickedColumn {
 Result<std::vector<PickedColumn>> pick_columns(const std::vector<std::string>& specs,
                                                const std::vector<ColumnType>& columns);
 
-// Gives columns without values in the first file the type that they have in another file.
+// Gives columns that hold nothing in the first file the type that they have in another one.
 void complete_columns(std::vector<ColumnType>& columns, const std::vector<ColumnType>& of_another);
-
-// The columns of bytes that pick_columns() makes fields, and whose names and schema do not show whether they are
-// images; their first values do.
+// The columns of bytes of which pick_columns() makes fields, and whose names and schema do not show whether they are
+// images: their first values do.
 std::vector<std::size_t> columns_of_unknown_bytes(const std::vector<std::string>& specs,
                                                   const std::vector<ColumnType>& columns);
 
-// The columns among these that no field reads.
+// The columns among these that no field is of.
 std::vector<UnopenedColumn> unopened_columns(const std::vector<PickedColumn>& fields, bool are_default,
                                              const std::vector<ColumnType>& columns);
 
-// Remarks on fields whose column has a unit, an extension type or a mode.
+// Of fields whose column stands for more than its values.
+std::vector<FieldRemark> remarks_of(const std::vector<PickedColumn>& fields);
+
+// The columns of bytes of which pick_columns() makes fields, and whose names and schema do not show whether they are
+// images: their first values do.
+std::vector<std::size_t> columns_of_unknown_bytes(const std::vector<std::string>& specs,
+                                                  const std::vector<ColumnType>& columns);
+
+// The columns among these that no field is of.
+std::vector<UnopenedColumn> unopened_columns(const std::vector<PickedColumn>& fields, bool are_default,
+                                             const std::vector<ColumnType>& columns);
+
+// Of fields whose column stands for more than its values.
 std::vector<FieldRemark> remarks_of(const std::vector<PickedColumn>& fields);
 
 // Where the chosen columns are among these, of another shard. kConfig: one is not there, or holds something else.

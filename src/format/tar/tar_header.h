@@ -18,7 +18,7 @@ using TarBlock = std::span<const std::byte, kBlockBytes>;
 
 struct TarHeader {
   std::string name;
-  std::string link;               // of links: the name of the member or the path to which they refer
+  std::string link;               // of links: the name of the member, or the path, that they stand for
   std::uint64_t bytes = 0;        // of payload, as the header says
   char type = '0';                // '\0' for regular files comes as '0'; a v7 folder ("name/") as '5'
   bool sparse_continues = false;  // type 'S': a block with more of the sparse map follows
