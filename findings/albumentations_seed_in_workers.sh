@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# albumentationsx 2.5.1: Compose(seed=1) repeats its draws in every run of a program, but not in the worker processes of
-# torch's DataLoader: there they also depend on torch's base seed, so two runs differ unless torch.manual_seed() is called.
+# albumentationsx 2.5.1: Compose(seed=1) draws the same numbers in every run of a program, but not in the worker processes
+# of torch's DataLoader: there they depend on torch's base seed as well, so two runs differ without torch.manual_seed().
 # shellcheck source=findings/environment
 . "$(dirname "${BASH_SOURCE[0]}")/environment"
 install albumentationsx==2.5.1 opencv-python-headless==5.0.0.93 numpy==2.4.6 torch==2.13.0

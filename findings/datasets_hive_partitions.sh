@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # datasets 5.2.0 reads a folder that pyarrow 26.0.1 wrote with partition_cols=["label"] without the column "label", and
-# without a warning: pyarrow stores its values only in the names of folders.
+# without a warning: pyarrow stores the column's values only in folder names.
 # shellcheck source=findings/environment
 . "$(dirname "${BASH_SOURCE[0]}")/environment"
 install datasets==5.2.0 pyarrow==26.0.1

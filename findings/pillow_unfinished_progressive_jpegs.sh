@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Pillow 9.5.0 (libjpeg-turbo 2.1.5.1) and Pillow 13.0.0 (3.2.0) decode the same progressive JPEG to other pixels if the
-# file ends, with an end marker, before its last scans: libjpeg-turbo 3.0.1 changed block smoothing next to edges and in
-# components that are sampled twice vertically. A whole file has the same pixels in both.
+# Pillow 9.5.0 (libjpeg-turbo 2.1.5.1) and Pillow 13.0.0 (3.2.0) decode the same progressive JPEG to different pixels if
+# the file ends, with an end marker, before its last scans: libjpeg-turbo 3.0.1 changed block smoothing next to edges and
+# in components that are sampled twice vertically. A complete file has the same pixels in both.
 # shellcheck source=findings/environment
 . "$(dirname "${BASH_SOURCE[0]}")/environment"
 install pillow==13.0.0

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# webdataset 1.0.2, GNU tar 1.34: of two files that are hard links of each other (as deduplicating copies make them),
-# tar stores the second as a link member. webdataset passes over it without a warning: the sample arrives without that field.
+# webdataset 1.0.2, GNU tar 1.34: if two files are hard links to the same data (deduplicating copies make such links), tar
+# stores the second as a link member. webdataset skips it without a warning: the sample lacks that field.
 # shellcheck source=findings/environment
 . "$(dirname "${BASH_SOURCE[0]}")/environment"
 install webdataset==1.0.2

@@ -55,8 +55,8 @@ _LONG = (
     "python/tune/test_tune_ladder.py",
 )
 
-# A limit only ends a hang: what takes a minute on a free machine takes several on one that others use, and the limits
-# inside the tests (HANG_S in python/running_processes.py) come first.
+# The limit only ends hangs: on a busy machine a test takes several times longer, and limits inside the tests (HANG_S in
+# python/running_processes.py) end first.
 _LIMIT_S = 900.0
 # Tests that install packages, compile, or run for hours in their long forms.
 _LONG_LIMIT_S = 4 * 3600.0
@@ -89,12 +89,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(trylast=True)  # pytest's own faulthandler keeps the real stderr
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput") and config.getoption("numprocesses", None):
-        return  # runs no test: its xdist processes do
+        return  # the tests run in xdist's processes
     config.pluginmanager.register(_Limits(), "feedline_time_limits")
 
 
 class _Limits:
-    """Gives every test its limit, and the end of the run as well: exit handlers wait for threads and processes."""
+    """Limits every test, and the end of the run, since exit handlers wait for threads and processes."""
 
     def __init__(self) -> None:
         self._watch = Watch(os.dup(2))
@@ -114,7 +114,7 @@ class _Limits:
 
 @pytest.fixture(autouse=True)
 def signal_handlers() -> Iterator[None]:
-    """A handler that a test installs ends with the test: processes that later tests fork would inherit it."""
+    """Removes signal handlers that a test installed, since processes forked by later tests would inherit them."""
     before = {number: signal.getsignal(number) for number in signal.valid_signals()}
     yield
     for number, handler in before.items():

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A time limit for each test, kept by a process of its own.
+"""A time limit for each test, enforced by a separate process.
 
-A test that exceeds its limit ends its pytest process, after the stacks of all its threads were written to stderr. The
-limit holds for hangs that a thread of the same process cannot end: C code that holds the GIL, or blocked exit handlers.
-Child processes of pytest end with it: one that survived would keep the pipes of xdist and of tools/test open, whose
-other ends would wait for ever. pytest-timeout does neither.
+If a test exceeds its limit, the stacks of all threads are written to stderr and its pytest process is killed. This also
+works for hangs that a thread of the same process cannot end: C code that holds the GIL, or blocked exit handlers. Child
+processes of pytest are killed, too: a survivor would keep the pipes of xdist and tools/test open, and their readers
+would wait for ever. pytest-timeout does neither.
 
-    pytest   --- pipe: "SECONDS NAME" where a test begins, "" where it has ended --->   this file as a program
+    pytest   --- pipe: "SECONDS NAME" when a test begins, "" when it has ended --->   this file as a program
              <-- STACKS_SIGNAL, after the limit; then SIGKILL to all descendants ---
 """
 
@@ -23,17 +23,17 @@ import time
 from pathlib import Path
 
 STACKS_SIGNAL = signal.SIGRTMAX - 4  # a real-time signal that no other part of the tests uses
-_STACKS_S = 2.0  # for writing the stacks, after which the process is killed if it still lives
+_STACKS_S = 2.0  # for writing the stacks; then the process is killed
 
 
 class Watch:
-    """The pytest process's end. It lives as long as the process."""
+    """The side of the pytest process, with the same lifetime."""
 
     def __init__(self, stderr: int) -> None:
-        # chain: the default action of the signal, which ends the process, follows the stacks
+        # chain: after the stacks, the signal's default action ends the process
         faulthandler.register(STACKS_SIGNAL, file=stderr, all_threads=True, chain=True)
         command = [sys.executable, "-S", __file__, str(os.getpid())]
-        # a session of its own: Ctrl-C is pytest's to handle
+        # its own session: pytest handles Ctrl-C
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=stderr, start_new_session=True
         )
@@ -46,7 +46,7 @@ class Watch:
 
     def _send(self, line: str) -> None:
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # the watch has ended: tests go on without limits
+        with contextlib.suppress(BrokenPipeError):  # the watch has ended: tests continue without limits
             self._process.stdin.write(line.replace("\n", " ").encode() + b"\n")
             self._process.stdin.flush()
 
@@ -56,13 +56,13 @@ def _parents() -> dict[int, int]:
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            # PID (NAME) STATE PARENT ...: the name may hold anything
+            # PID (NAME) STATE PARENT ...: the name may contain any character
             found[int(folder.name)] = int((folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
     return found
 
 
 def descendants(process: int) -> list[int]:
-    """Without this process itself."""
+    """The descendants of a process, without this one."""
     parents = _parents()
     found = [process]
     for one in found:
@@ -71,10 +71,10 @@ def descendants(process: int) -> list[int]:
 
 
 def _end(process: int, name: str, seconds: float) -> None:
-    text = f"\n{name} exceeded its limit of {seconds:g} s: the stacks of process {process}, which ends here\n"
+    text = f"\n{name} exceeded its limit of {seconds:g} s: stacks of process {process}, which is killed now\n"
     os.write(2, text.encode())
     found = set(descendants(process))
-    _send(signal.SIGSTOP, found)  # the test may end by the next signal, and its children would have another parent
+    _send(signal.SIGSTOP, found)  # before the test ends by the next signal and its children get another parent
     _send(STACKS_SIGNAL, {process})
     time.sleep(_STACKS_S)
     _send(signal.SIGSTOP, {process})  # so that it starts no process after the next listing

@@ -101,7 +101,7 @@ def contents(folder: Path) -> str:
 
 
 def stand_in_for_the_engine() -> None:
-    """Lets the command be imported from the sources where the engine is not compiled: its help does not use it."""
+    """Lets the command be imported from the sources if the engine is not compiled; the help does not need it."""
 
     class Engine(ModuleType):
         def __getattr__(self, name: str) -> type:

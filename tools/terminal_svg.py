@@ -123,7 +123,7 @@ def _motion(times: Sequence[tuple[int, int]], ends: Sequence[float]) -> Iterator
     yield "@media (prefers-reduced-motion:no-preference){"
     for first, last in times:
         name = _name((first, last))
-        # it begins with the last screen: that is what a viewer shows that does not play it
+        # it begins with the last screen, which viewers without animation show
         yield f".{name}{{animation:{name} {ends[-1]:g}s step-end -{ends[-2]:g}s infinite}}"
         begins = ["0%{visibility:hidden}"] if first else []
         stops = [f"{100 * ends[last] / ends[-1]:.2f}%{{visibility:hidden}}"] if last < len(ends) - 1 else []

@@ -101,19 +101,19 @@ struct FieldRole {
   bool clamps = true;                       // likewise: op::Boxes has both
 };
 
-// A column, member, feature or key that the source has and that no field is of.
+// A column, member, feature or key of the source that no field reads.
 struct UnopenedColumn {
-  std::string name;    // as the source has it: "caption"
-  std::string holds;   // "text", "list of float32"; empty: not known
-  std::string reason;  // why: "not a default field"
-  std::string spec;    // what opens it in OpenOptions::fields, "caption:text"; empty: nothing does
+  std::string name;    // in the source: "caption"
+  std::string holds;   // its type: "text", "list of float32"; empty if not known
+  std::string reason;  // "not a default field"
+  std::string spec;    // opens it in OpenOptions::fields: "caption:text"; empty if it cannot be opened
   friend bool operator==(const UnopenedColumn&, const UnopenedColumn&) = default;
 };
 
-// A field whose column means more than its plain values, such as a time with a unit.
+// A field whose column has a unit, an extension type or a mode, which is not applied to its values.
 struct FieldRemark {
   std::string field;
-  std::string unit;  // of times: "us"; empty: it has none
+  std::string unit;  // of a time: "us"; else empty
   std::string text;  // "int64, timestamp[us, tz=UTC]"
   friend bool operator==(const FieldRemark&, const FieldRemark&) = default;
 };
@@ -250,8 +250,8 @@ class Dataset {
   Result<SampleFiles> files(std::uint64_t index) const;
   // How much that is: of tars by their indexes, of folders by asking the storage for each file's size.
   Result<SampleFileSizes> file_sizes(std::uint64_t index) const;
-  // "16 bits", "32 bits" or "floats", once, after a sample of this source, of any of its datasets and loaders, had an
-  // image that loses values as 8 bits; else empty.
+  // Returns "16 bits", "32 bits" or "floats" once after any dataset or loader of this source read an image that loses
+  // values as 8 bits; else an empty string.
   std::string take_image_depth() const;
   // Like sample(), for many of them.
   Result<SampleReader> reader(Layout layout = Layout::kNchw) const;

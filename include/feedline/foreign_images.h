@@ -26,8 +26,8 @@ class ForeignImages {
     int width = 0;
     int height = 0;
     std::shared_ptr<void> image;  // the library's own
-    int orientation = 1;          // EXIF's, 1 to 8; 1 also if the library always turns images of this kind
-    std::string depth = {};       // "16 bits", "32 bits" or "floats" a value; empty: 8 bits
+    int orientation = 1;          // EXIF orientation, 1 to 8; 1 if the library always turns images of this kind
+    std::string depth = {};       // "16 bits", "32 bits" or "floats"; empty for 8 bits
   };
   // Reads the header; `bytes` need not stay. The first image, where there are several. kData: not one that it reads.
   // applies_exif: turned as its EXIF orientation says.

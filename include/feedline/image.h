@@ -37,9 +37,8 @@ Result<ImageInfo> image_info(std::span<const std::byte> encoded);
 struct ImageTraits {
   std::string format;               // as above; "foreign" for all that others read
   int orientation = 1;              // EXIF's, 1 to 8: 1 is as stored; 0: "not known"
-  std::vector<std::string> stored;  // of "progressive", "arithmetic coding", "lossless", "CMYK", "palette",
-                                    // "interlaced", "12 bits", "16 bits", "32 bits" and "floats"
-                                    // those that hold
+  std::vector<std::string> stored;  // those that apply: "progressive", "arithmetic coding", "lossless", "CMYK",
+                                    // "palette", "interlaced", "12 bits", "16 bits", "32 bits", "floats"
 };
 // kData: not an image.
 Result<ImageTraits> image_traits(std::span<const std::byte> encoded);

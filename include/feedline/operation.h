@@ -37,7 +37,7 @@ enum class Interpolation : std::uint8_t {
 };
 // What AutoAugment's policy was learned on.
 enum class AutoAugmentPolicy : std::uint8_t { kImageNet, kCifar10, kSvhn };
-// Whose magnitudes automatic augmentations have: those of torchvision.transforms, or of torchvision.transforms.v2.
+// The magnitudes of automatic augmentations: torchvision.transforms or torchvision.transforms.v2.
 enum class TorchvisionVersion : std::uint8_t { kV1, kV2 };
 // A change of an image that leaves its size: what automatic augmentations choose from.
 enum class Augmentation : std::uint8_t {

@@ -39,10 +39,10 @@ class StoredObject {
 // Thread-safe. Copies share.
 class StoredSource {
  public:
-  // As open() has it: paths or URLs, joined by "::", with braces. Reads nothing. kConfig: no such scheme, or several
-  // storages; braces that do not match.
+  // Paths or URLs, joined by "::", with braces and wildcards as in open(). Lists folders only for wildcards. kConfig:
+  // no such scheme, several storages, braces that do not match, or a pattern that nothing matches.
   static Result<StoredSource> open(const std::string& source);
-  // What it names, braces expanded, in order: shards, or one folder. Without the secrets of URLs.
+  // Shards, or one folder, in order, with braces and wildcards expanded. Without the secrets of URLs.
   const std::vector<std::string>& names() const;
   // The same with the shards in the place of folders that `feedline pack` wrote as tars, which it looks for. kConfig:
   // packing did not finish. kData: a manifest is damaged. kStorage: one cannot be read.

@@ -24,7 +24,7 @@ nb::capsule capsule_of(std::shared_ptr<void> memory) {
   return capsule;
 }
 
-// The numbers of a bfloat16 array, which NumPy has no dtype for, as float32: the upper half of whose bits they are.
+// A bfloat16 array as float32, since NumPy has no dtype for it: bfloat16 is the upper half of a float32's bits.
 nb::object widened(const ArrayView& view, const std::size_t* extents) {
   const std::size_t count = view.spec.bytes() / sizeof(std::uint16_t);
   auto values = std::make_shared<std::vector<float>>(count);

@@ -85,7 +85,7 @@ nb::bytes encoded_bytes(const Dataset& self, std::uint64_t index) {
   return nb::bytes(encoded.data(), encoded.size());
 }
 
-// Of names in a source, which may be damaged.
+// For names from a source, which may be damaged.
 nb::object stored_text(const std::string& text) {
   PyObject* const made = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
   if (!made) nb::raise_python_error();

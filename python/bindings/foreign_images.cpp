@@ -80,7 +80,7 @@ class PythonImages final : public ForeignImages {
   const std::shared_ptr<void> open_, decode_;
 };
 
-// open: returns (kind, width, height, image, orientation, depth), or the text of an error; decode: pixels, or likewise.
+// open returns (kind, width, height, image, orientation, depth), decode pixels; both return an error as text.
 void read_by(nb::object open, nb::object decode) {
   read_foreign_images_by(std::make_shared<PythonImages>(std::move(open), std::move(decode)));
 }

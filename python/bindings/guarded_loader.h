@@ -26,13 +26,13 @@ class GuardedLoader {
   GuardedLoader(const GuardedLoader&) = delete;
   GuardedLoader& operator=(const GuardedLoader&) = delete;
 
-  // The next batch of the run that start_epoch() gave, or of the latest run; nullopt: its epoch is over, or the run is
-  // not the latest. So no thread gets a batch of an epoch that another thread has started. Looks after Python's signals
-  // at least every 100 ms, and throws nanobind::python_error when a handler raised.
+  // The next batch of the run that start_epoch() returned, or of the latest run; nullopt: its epoch is over, or it is
+  // not the latest, so no thread gets a batch of an epoch that another thread has started. Checks Python's signals at
+  // least every 100 ms, and throws nanobind::python_error if a handler raised.
   Result<std::optional<Batch>> next(std::optional<std::uint64_t> run = {});
-  // Gives the number of this run through an epoch.
+  // Returns the number of this run through an epoch.
   Result<std::uint64_t> start_epoch(const EpochOptions& options);
-  // The latest run; restore() ends it.
+  // The number of the latest run, which restore() ends.
   std::uint64_t run() const { return run_; }
   void set_epoch(std::uint64_t epoch);
   Result<void> give(std::vector<GivenSample> samples);
@@ -67,7 +67,7 @@ class GuardedLoader {
   std::mutex mutex_;
   std::atomic<bool> closing_ = false;
   std::atomic<std::uint64_t> run_ = 0;    // written under mutex_
-  bool is_over_ = true;                   // the epoch of the latest run; guarded by mutex_
+  bool is_over_ = true;                   // is the epoch of the latest run over? Guarded by mutex_
   std::atomic<pid_t> started_in_ = 0;     // process whose threads fill the batches; 0: none yet
   std::uint64_t taken_ = 0;               // errors that take_errors() has handed out
   std::atomic<bool> has_errors_ = false;  // written under mutex_

@@ -116,7 +116,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Also the names that are not imported yet, so that completion finds them."""
+    """Includes names that are not imported yet, so that completion finds them."""
     return sorted({*globals(), *__all__, *_MODULE_OF} - {"TYPE_CHECKING", "Any"})
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m feedline`` is the command ``feedline``, for environments that are not on the path."""
+"""``python -m feedline`` runs the command ``feedline``, for environments that are not on the path."""
 
 import sys
 

@@ -15,7 +15,7 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + kAlign - 1) / kAlign * kAlign;
 }
 
-// A field whose rows have no elements takes memory too: its array points to a place of the batch, like any other.
+// A field whose rows have no elements needs memory, too: like any other, its array points into the batch.
 std::size_t room_of(std::size_t field_bytes) { return aligned(std::max<std::size_t>(field_bytes, 1)); }
 
 }  // namespace

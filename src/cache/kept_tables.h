@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tables about stored objects (frame.h) that are stored from one run to the next: in a hidden folder next to the
-// object, in the user's cache folder, or in a folder that the user chose. A reader that finds none makes one; several
-// may at once, as each appears whole by its rename and has its own checksum, and making one takes less time than a wait
-// for it.
+// Tables about stored objects (frame.h) that persist between runs: in a hidden folder next to the object, in the user's
+// cache folder, or in a folder that the user chose. A reader that finds none makes one. Several readers may do so at
+// the same time: each table has a checksum and appears complete, by a rename, and making one is faster than waiting for
+// another reader.
 
 #include <cstdint>
 #include <functional>
@@ -22,8 +22,8 @@
 
 namespace feedline::cache {
 
-// Tables about "folder/NAME" are "folder/.feedline/NAME.feedline-index": patterns of shards such as "*", "train-*" and
-// "*.tar*" match neither. Earlier versions wrote "folder/NAME.feedline-index", which is still read.
+// The table about "folder/NAME" is "folder/.feedline/NAME.feedline-index", which patterns of shards such as "*",
+// "train-*" and "*.tar*" do not match. Earlier versions wrote "folder/NAME.feedline-index", which is still read.
 inline constexpr std::string_view kIndexFolder = ".feedline", kIndexSuffix = ".feedline-index";
 
 struct TableKind {
@@ -60,7 +60,7 @@ class KeptTables {
 
  private:
   std::vector<std::string> places(const storage::Storage& storage, const std::string& object) const;
-  // Those, and where an earlier version would have written it.
+  // These, and the place where an earlier version would have written it.
   std::vector<std::string> known_places(const storage::Storage& storage, const std::string& object) const;
   bool is_ours(const std::string& place, std::span<const std::byte> file) const;
 

@@ -146,7 +146,7 @@ struct ImageDecoder::Impl {
   PngDecoder png;
   WebpDecoder webp;
   ForeignDecoder foreign;
-  Codec* current = nullptr;          // the codec of the opened image; null when decode() has used it up
+  Codec* current = nullptr;          // the codec of the opened image; null after decode() has consumed it
   std::span<const std::byte> bytes;  // of the opened image
   ImageHeader header;
   Orientation orientation;     // of the opened image, whose header is that of the turned one

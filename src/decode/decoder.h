@@ -21,8 +21,8 @@ namespace feedline::decode {
 enum class ImageFormat : std::uint8_t { kJpeg, kPng, kWebp, kForeign };  // kForeign: feedline/foreign_images.h
 std::string_view name_of(ImageFormat format);
 
-// How a file stores the values of its pixels. All but the first lose values when they become 8 bits, as Pillow's
-// convert() does it: grey above 255 is cut off, floats below 0 become black, colours keep their upper 8 bits.
+// How a file stores pixel values. All but the first lose values when they become 8 bits, as in Pillow's convert(): grey
+// values above 255 become 255, floats below 0 become 0, colours lose their lower bits.
 enum class Depth : std::uint8_t { k8Bits, k16Bits, k32Bits, kFloat };
 std::string_view name_of(Depth depth);  // "8 bits", "16 bits", "32 bits", "floats"
 
@@ -51,7 +51,7 @@ class ImageDecoder {
   Result<ImageHeader> open(std::span<const std::byte> bytes, bool applies_exif = false);
   const ImageHeader& header() const;  // of the last open(). Requires: it succeeded
   std::string kind() const;           // likewise, in lower case: "jpeg", "png", "webp", or whatever another is called
-  // Likewise: EXIF's orientation, 1 to 8, of the stored image. Requires: no decode() came after it.
+  // Likewise: EXIF orientation, 1 to 8, of the stored image. Requires: no decode() since open().
   int orientation() const;
   // Pixels of `region` of the opened image into `out` (resized to the region's size; 3 channels for kRgb, 1 for
   // kL). kData when pixels are missing or damaged. Requires: open() succeeded and region lies inside the image.

@@ -153,7 +153,7 @@ int exif_orientation(ImageFormat format, Bytes file) {
     case ImageFormat::kWebp:
       return in_exif(exif_of_webp(file));
     case ImageFormat::kForeign:
-      break;  // ForeignDecoder::orientation() has it
+      break;  // see ForeignDecoder::orientation()
   }
   return kStored;
 }

@@ -24,7 +24,7 @@ struct Orientation {
 
 // Of what EXIF has, 1 to 8; anything else is as 1, as it is stored.
 Orientation orientation_of(int number);
-// The number of the orientation that turns such an image back.
+// The orientation that turns such an image back.
 int inverse_orientation(int number);
 // What the file's EXIF says: 1 to 8, or 0 for "not known"; 1 where it says nothing, or nothing that makes sense.
 int exif_orientation(ImageFormat format, std::span<const std::byte> file);
@@ -33,7 +33,7 @@ Orientation stored_orientation(ImageFormat format, std::span<const std::byte> fi
 
 // The region of the stored image that a region of the turned one comes from. stored: the size of all of it.
 Box stored_region(const Orientation& orientation, const Box& region, Size stored);
-// Requires: `out` has the turned size, and as many channels, 1 to 3.
+// Requires: `out` has the turned size and the same number of channels, 1 to 3.
 void turn(const Orientation& orientation, memory::PixelView stored, memory::PixelBuffer& out);
 
 }  // namespace feedline::decode

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Boxes and points of an image that EXIF turns: from the stored image to the turned one, and back.
+// Boxes and points of an image with an EXIF orientation: from the stored image to the turned one, and back.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,19 +13,19 @@
 
 namespace feedline::decode {
 
-// How boxes, points and labels made for `frame` become those of the other image of it.
+// How boxes, points and labels made for the stored image become those of the turned one, or the reverse.
 struct FrameTurn {
-  Orientation orientation;  // of the image that they are turned with
-  Size from;                // the size of the image that they were made for
+  Orientation orientation;  // the turn to apply
+  Size from;                // the size of the image for which they were made
 };
-// is_turned: the image of the sample is decoded as EXIF turns it. False: they fit it as they are.
+// is_turned: the sample's image is decoded with its EXIF orientation applied. False: they fit it unchanged.
 bool needs_turn(const memory::ImageFrame& frame, bool is_turned);
 // Requires: needs_turn().
 FrameTurn turn_of(const memory::ImageFrame& frame);
 Size size_after(const FrameTurn& turn);
 
-// Number: float or std::int64_t. Edges of boxes are turned about the image's edges, points about the middles of its
-// outer pixels, as torchvision's flips do it. Requires: four numbers a box, two a point.
+// Number: float or std::int64_t. Box edges are mirrored between the image's edges, points between the centres of its
+// outermost pixels, like torchvision's flips. Requires: four numbers per box, two per point.
 template <typename Number>
 void turn_boxes(const FrameTurn& turn, BoxFormat format, std::span<Number> numbers);
 template <typename Number>

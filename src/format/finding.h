@@ -32,7 +32,7 @@ struct Finding {
   std::string text;                     // one sentence: what, and what to do
 };
 
-// A note that a column of `source` is not read.
+// A note that a column of `source` was not opened.
 Finding to_finding(const UnopenedColumn& column, const std::string& source);
 // kData with the finding's place.
 Error to_error(const Finding& finding);

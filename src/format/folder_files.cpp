@@ -13,7 +13,7 @@
 namespace feedline::format {
 namespace {
 
-constexpr int kDeepest = 32;  // deeper than data is nested: a link to a parent folder
+constexpr int kDeepest = 32;  // deeper than any dataset: a link to a parent folder
 
 bool is_passed_over(std::string_view name) {
   return name.starts_with('.') || name.starts_with('_') || is_index_name(name);
@@ -24,9 +24,9 @@ std::string without_slash(std::string folder) {
   return folder;
 }
 
-// Some entries of a folder, which may have millions.
+// Some entries of a folder that may have millions.
 std::vector<storage::Entry> some_entries(const std::string& folder, const storage::Storage& storage) {
-  constexpr std::size_t kSome = 64;  // enough to meet a file of each kind that a folder holds
+  constexpr std::size_t kSome = 64;  // enough to find a file of each kind in the folder
   auto entries = storage.list_some(folder, kSome);
   if (!entries) return {};
   std::ranges::sort(*entries, {}, &storage::Entry::name);
@@ -38,7 +38,7 @@ class Look {
  public:
   Look(const storage::Storage& storage, const IsDataFile& is_data) : storage_(storage), is_data_(is_data) {}
 
-  // True: the look is over.
+  // True if the search has ended.
   bool at(const std::string& folder, const std::vector<storage::Entry>& entries, int depth) {
     for (const storage::Entry& entry : entries) {
       if (entry.is_directory || is_passed_over(entry.name)) continue;
@@ -49,7 +49,7 @@ class Look {
     if (depth == kLevels) return false;
     for (const storage::Entry& entry : entries) {
       if (!entry.is_directory || is_passed_over(entry.name)) continue;
-      constexpr int kMostFolders = 64;  // so that the look costs little of a tree of other files
+      constexpr int kMostFolders = 64;  // limits the time spent in a tree of other files
       if (++folders_ > kMostFolders) return true;
       const std::string below = storage_.below(folder, entry.name);
       if (at(below, some_entries(below, storage_), depth + 1)) return true;
@@ -65,7 +65,7 @@ class Look {
   int folders_ = 0;
 };
 
-// paths: relative to the folder, which `inner` is below; empty: it is the folder.
+// inner: the subfolder's path relative to the dataset's folder; empty for the folder itself. paths: likewise relative.
 Result<void> collect(const std::string& folder, const std::string& inner, const storage::Storage& storage,
                      const IsDataFile& is_data, int depth, std::vector<std::string>& paths) {
   if (depth > kDeepest)
@@ -90,7 +90,7 @@ Paths matching(const Paths& all, const std::string& pattern) {
   return found;
 }
 
-// A source that opens exactly these of all the data files of a folder: a folder, a pattern or a list.
+// A source that opens exactly these files among all data files of a folder: a folder, a pattern or a list.
 std::string source_of(const std::string& folder, const Paths& files, const Paths& all, std::string_view end,
                       const storage::Storage& storage) {
   std::string common = files.front();
@@ -112,7 +112,7 @@ std::string source_of(const std::string& folder, const Paths& files, const Paths
   return list;
 }
 
-// Where names say how many there are of a kind, are all there?
+// If names contain a number of files ("-of-00004"), do all these files exist?
 Result<void> check_complete(const std::string& folder, const Paths& files) {
   std::map<std::pair<std::string, std::size_t>, std::size_t> found;
   for (const std::string& file : files)
@@ -120,7 +120,7 @@ Result<void> check_complete(const std::string& folder, const Paths& files) {
   for (const auto& [part, count] : found)
     if (count < part.second)
       return data_error("'" + part.first + "' in '" + folder + "' has " + std::to_string(count) + " files of the " +
-                            std::to_string(part.second) + " that their names say: copy or download the others",
+                            std::to_string(part.second) + " in their names: copy or download the others",
                         "format");
   return {};
 }
@@ -149,7 +149,7 @@ Result<std::vector<std::string>> files_of_folder(const std::string& given, const
   if (splits.size() > 1) {
     std::string names, sources;
     for (const auto& [name, files] : splits) {
-      names += (names.empty() ? "" : ", ") + (name.empty() ? "files of no split" : name);
+      names += (names.empty() ? "" : ", ") + (name.empty() ? "files without a split" : name);
       sources += (sources.empty() ? "'" : " or '") + source_of(folder, files, paths, end, storage) + "'";
     }
     return config_error("the folder '" + folder + "' has several splits (" + names + "); open one of them: " + sources);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which files of a folder are a dataset, however deep they are in it.
+// The files of a folder and its subfolders that are a dataset.
 
 #include <functional>
 #include <optional>
@@ -16,15 +16,14 @@ namespace feedline::format {
 
 using IsDataFile = std::function<bool(std::string_view name)>;
 
-// The folder, or its folder "data" if only that holds such a file, or the first such file of a look at a few entries of
-// each folder below it; nullopt: none is found, or images are, which make a folder of images of it. Hidden files, and
-// those and folders whose names begin with "_", are not data: Spark, Hive and Delta Lake write "_SUCCESS", "_metadata"
-// and "_delta_log".
+// The first such file among a few entries of the folder and of each of its subfolders; nullopt if there is none, or if
+// an image comes first, since it is then a folder of images. Hidden files and names that begin with "_" are not data:
+// Spark, Hive and Delta Lake write "_SUCCESS", "_metadata" and "_delta_log".
 std::optional<std::string> first_data_file(const std::string& folder, const storage::Storage& storage,
                                            const IsDataFile& is_data);
 
-// All of them, of one split (split_names.h): whole paths, sorted as text. end: what patterns in messages end in,
-// ".parquet". kConfig: none, or several splits; the error has a source for each. kData: fewer files than "-of-" says.
+// All such files of the only split (split_names.h): whole paths, sorted as text. end: the end of patterns in messages,
+// ".parquet". kConfig: no file, or several splits; the error has a source for each. kData: files of "-of-" are missing.
 Result<std::vector<std::string>> files_of_folder(const std::string& folder, const storage::Storage& storage,
                                                  const IsDataFile& is_data, std::string_view end);
 

@@ -71,7 +71,7 @@ class Format {
   virtual const std::vector<std::string>& classes() const = 0;  // label -> name; empty where unknown
   // How many samples are worth a thread's while: it is given so many rows of a batch at a time.
   virtual std::uint64_t grain() const { return 1; }
-  // What the source has and no field is of, in its order, as far as opening has seen it.
+  // Columns of the source that no field reads, in its order, as far as they are known after opening.
   virtual std::vector<UnopenedColumn> unopened() const { return {}; }
   virtual std::vector<FieldRemark> remarks() const { return {}; }
   // What opening found that a user wants to know, in lines for explain(); empty: nothing.
@@ -151,7 +151,7 @@ class RowFormat : public Format {
   virtual std::uint64_t longest(std::size_t field) const;
 };
 
-// "caption (text), meta (map: of a type that this version does not read)", the first few.
+// The first few, as "caption (text), meta (map: of a type that this version does not read)".
 std::string names_of(const std::vector<UnopenedColumn>& columns);
 
 // The format as the kind that it is; nullptr: it is of the other one.

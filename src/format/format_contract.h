@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What every Format must do, as tests (the bodies are in format_contract_test.cpp). An implementation
-// registers how it stores a given list of samples:
+// Tests that every Format must pass; their bodies are in format_contract_test.cpp. An implementation registers a
+// function that stores a list of samples:
+//
 //   INSTANTIATE_TEST_SUITE_P(MyFormat, FormatContract, ::testing::Values(FormatUnderTest{...}), name_of_format);
 
 #include <gtest/gtest.h>
@@ -26,8 +27,8 @@ struct StoredSample {
 
 struct FormatUnderTest {
   std::string name;
-  std::string format;  // what Format::name() says
-  // Writes the samples and gives the source to open.
+  std::string format;  // Format::name()
+  // Writes the samples and returns the source to open.
   std::function<std::string(const storage::TemporaryFolder&, const std::vector<StoredSample>&)> store;
   std::function<std::shared_ptr<const storage::Storage>()> storage;
   std::vector<std::string> fields = {};  // to open it with

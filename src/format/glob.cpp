@@ -10,13 +10,14 @@ namespace feedline::format {
 namespace {
 
 constexpr std::string_view kAnyFolders = "**";
-constexpr int kDeepest = 64;  // deeper than data is nested: a link to a parent folder
+constexpr int kDeepest = 64;  // deeper than any dataset: a link to a parent folder
 
-// The end of a set of characters that begins at `at`, behind its "]"; npos: it is not closed, and "[" is itself.
+// The end of a set of characters that begins at `at`, after its "]"; npos: it is not closed, and "[" is a plain
+// character.
 std::size_t end_of_set(std::string_view pattern, std::size_t at) {
   std::size_t first = at + 1;
   if (first < pattern.size() && (pattern[first] == '!' || pattern[first] == '^')) ++first;
-  const std::size_t close = pattern.find(']', first + 1);  // a "]" that comes first is one of the set
+  const std::size_t close = pattern.find(']', first + 1);  // a "]" in first place is a member of the set
   return close == pattern.npos ? close : close + 1;
 }
 
@@ -87,12 +88,12 @@ bool matches_parts(Parts path, Parts pattern) {
   return false;
 }
 
-// Lists only folders that a pattern's part matches.
+// Lists only folders that match a part of the pattern.
 class Walk {
  public:
   Walk(const storage::Storage& storage, bool with_folders) : storage_(storage), with_folders_(with_folders) {}
 
-  // name: what a found path begins with; empty: nothing.
+  // name: the prefix of found paths; may be empty.
   Result<void> into(const std::string& folder, const std::string& name, Parts pattern, int depth) {
     if (depth > kDeepest)
       return config_error("'" + folder + "' is nested over " + std::to_string(kDeepest) + " folders deep");
@@ -100,7 +101,7 @@ class Walk {
     if (is_any && !is_last) FEEDLINE_CHECK_OK(into(folder, name, pattern.subspan(1), depth + 1));
     const auto entries = storage_.list(folder);
     if (!entries && depth == 0) return std::unexpected(entries.error());
-    if (!entries) return {};  // a file in the place of a folder, or one that may not be listed
+    if (!entries) return {};  // not a folder, or one that may not be listed
     for (const storage::Entry& entry : *entries) {
       if (entry.name.starts_with('.') && (is_any || !pattern.front().starts_with('.'))) continue;
       const std::string below = storage_.below(folder, entry.name);
@@ -132,7 +133,7 @@ class Walk {
   std::vector<std::string> found_;
 };
 
-// Where the part with the first wildcard begins.
+// The begin of the part with the first wildcard.
 std::size_t begin_of_wildcards(std::string_view pattern) {
   const std::size_t slash = pattern.substr(0, pattern.find_first_of("*?[")).rfind('/');
   return slash == pattern.npos ? 0 : slash + 1;

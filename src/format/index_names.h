@@ -7,8 +7,8 @@
 
 namespace feedline::format {
 
-// Is it one of the indexes that Feedline writes, or their folder? Patterns and lists of shards leave them out: earlier
-// versions wrote "SHARD.feedline-index" next to the shard, where patterns such as "train-*" match it.
+// Is it an index that Feedline writes, or the folder of these? Patterns and lists of shards leave them out: earlier
+// versions wrote "SHARD.feedline-index" next to the shard, which patterns such as "train-*" match.
 inline bool is_index_name(std::string_view path) {
   while (path.ends_with('/')) path.remove_suffix(1);
   return path.ends_with(cache::kIndexSuffix) || path.substr(path.rfind('/') + 1) == cache::kIndexFolder;

@@ -89,7 +89,7 @@ class JoinedFormat : public Kind {
   }
 
  private:
-  // Each once.
+  // Each column once.
   template <typename List>
   auto of_all(List&& list) const {
     auto all = list(*parts_.front());

@@ -2,8 +2,8 @@
 #pragma once
 
 // JSON read from front to back, without a tree of values: indexes of datasets are large, and most of what they say is
-// passed over. Strict as RFC 8259 but for numbers, of which only integers are looked into, and for a byte-order mark,
-// NaN and Infinity, which Python's json reads as well.
+// passed over. Strict by RFC 8259, except that only integers among numbers are checked, and that a byte-order mark, NaN
+// and Infinity are accepted, as in Python's json.
 
 #include <cstdint>
 #include <optional>

@@ -64,7 +64,7 @@ TEST(JsonReader, RealNumbersAndTextAreGivenAsTheyAreWritten) {
   }
   for (const std::string_view wrong : {"", "nan", "Inf", "\"1\"", "null", "-"})
     EXPECT_TRUE(JsonReader(wrong).real().value_or("-") == "-") << wrong;
-  EXPECT_TRUE(is_json("\xef\xbb\xbf[NaN, -Infinity]")) << "as Python's json reads it";
+  EXPECT_TRUE(is_json("\xef\xbb\xbf[NaN, -Infinity]")) << "like Python's json";
   for (const std::string_view wrong : {"Nan", "Infinit", "nan", "N", "I", "[\xef\xbb\xbf]"})
     EXPECT_FALSE(is_json(wrong)) << wrong;
   EXPECT_EQ(JsonReader(R"( "a\"b\\" )").raw_string(), R"(a\"b\\)");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where indexes of shards are stored: in a hidden folder next to the shard (cache/kept_tables.h), in the user's cache
-// folder if the shard's folder takes no files or other programs read it as a whole, or in a folder that the user chose.
+// The place of indexes of shards: a hidden folder next to the shard (cache/kept_tables.h); the user's cache folder if
+// the shard's folder is not writable or other programs read all of its files; or a folder that the user chose.
 
 #include <cstddef>
 #include <cstdint>

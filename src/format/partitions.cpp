@@ -28,7 +28,7 @@ std::string percent_decoded(std::string_view text) {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-// Of the folders in a path.
+// The partitions in a path's folders.
 Pairs pairs_in(std::string_view path) {
   Pairs pairs;
   for (std::size_t slash = path.find('/'); slash != path.npos; slash = path.find('/')) {
@@ -84,8 +84,8 @@ Result<std::vector<Partition>> partitions_of(const std::string& root, const std:
       partitions[i].values.push_back(value == "__HIVE_DEFAULT_PARTITION__" ? std::nullopt : std::optional(value));
     }
     if (!is_same)
-      return config_error("'" + file + "' is in other partitions than '" + files.front() +
-                          "': all files of a dataset must be in folders of the same names before '='");
+      return config_error("'" + file + "' has other partitions than '" + files.front() +
+                          "': the folders of all files must have the same names before '='");
   }
   for (Partition& partition : partitions) {
     const auto all = partition.distinct();

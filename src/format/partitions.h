@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Hive partitions: values of a column in the names of folders, "label=cat/part-0.parquet", which the files themselves
-// do not have.
+// Hive partitions: a column whose values are in the names of folders, "label=cat/part-0.parquet", and not in the files.
 
 #include <cstdint>
 #include <optional>
@@ -15,21 +14,20 @@ namespace feedline::format {
 
 struct Partition {
   std::string name;
-  bool are_integers = false;                       // all values; else they are text
+  bool are_integers = false;                       // are all values integers? Else they are text
   std::vector<std::optional<std::string>> values;  // of each file; nullopt: __HIVE_DEFAULT_PARTITION__
 
   std::vector<std::string> distinct() const;  // sorted
 };
 
-// The folder that partitions of these files are below: a source that is a folder, the part of a single pattern without
-// wildcards, or else the folder that all files are in.
+// The folder below which names of folders are partitions: the source if it is a folder, the part without wildcards of a
+// single pattern, or else the common folder of all files.
 std::string partition_root(const std::string& source, bool is_folder, const std::vector<std::string>& files);
 
-// In the order of the folders. Names and values are percent-decoded. kConfig: files with other partitions than the
-// first.
+// The partitions in the order of the folders, percent-decoded. kConfig: a file has other partitions than the first.
 Result<std::vector<Partition>> partitions_of(const std::string& root, const std::vector<std::string>& files);
 
-// Would a text column of this name be a label? Its values are class names.
+// Is it the usual name of a label? The values of such a text column are class names.
 bool is_label_name(std::string_view name);
 
 }  // namespace feedline::format

@@ -2,6 +2,7 @@
 #include "format/registry.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "format/annotations/coco/coco_entry.h"
@@ -10,6 +11,7 @@
 #include "format/annotations/yolo/yolo_entry.h"
 #include "format/arrow/arrow_entry.h"
 #include "format/folder/folder_entry.h"
+#include "format/folder/folder_listing.h"
 #include "format/glance.h"
 #include "format/index_store.h"
 #include "format/litdata/litdata_entry.h"
@@ -46,6 +48,14 @@ bool are_patterns(const OpenOptions& options) {
   return std::ranges::any_of(options.fields, [](const std::string& spec) { return spec.contains("{key}"); });
 }
 
+// The first image, if the source is an image, or a pattern or list of images: only folders of images are read.
+std::optional<std::string> image_in(const std::string& source, const storage::Storage& storage) {
+  if (storage.is_remote() || !is_any_image_name(source)) return {};
+  std::string first = first_of_list(source, storage);
+  if (!storage.stat(first) || storage.is_directory(first).value_or(true)) return {};
+  return first;
+}
+
 Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions& options) {
   if (const std::string_view name = name_in(options.format); !name.empty()) {
     const auto named = std::ranges::find(entries(), name, &FormatEntry::name);
@@ -65,11 +75,16 @@ Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions
     return &tar_entry();
   }
   if (is_indexed_shard(source, options)) return &tar_entry();
-  if (are_patterns(options)) {  // a folder of a million files is not listed to see what else it might be
+  if (are_patterns(options)) {  // without listing the folder, which may have millions of files
     FEEDLINE_TRY(const bool is_database, lmdb_entry().sniff(source, storage));
     if (is_database) return &lmdb_entry();
     if (storage.is_directory(source).value_or(false)) return &folder_entry();
   }
+  if (const auto image = image_in(source, storage))
+    return config_error("'" + *image +
+                        "' is an image, not a dataset: open the folder that contains the class folders or, for images "
+                        "without classes, their folder with fields=\"{key}" +
+                        image->substr(image->rfind('.')) + "\"");
   for (const FormatEntry* entry : entries()) {
     FEEDLINE_TRY(const bool is_one, entry->sniff(source, storage));
     if (is_one) return entry;

@@ -191,7 +191,7 @@ Result<std::vector<std::string>> names_of_list(const std::string& source, const 
   std::vector<std::string> all;
   for (const std::string& part : split_list(source)) {
     if (part.empty()) return config_error("the list of " + std::string(what) + "s has an empty name");
-    const auto is_pattern = [&](const std::string& name) {  // wildcards of a command are its shell's
+    const auto is_pattern = [&](const std::string& name) {  // wildcards in a command belong to its shell
       return !part.starts_with(storage::kPipe) && has_wildcard(name, storage.is_remote());
     };
     const bool has_braces = part.find_first_of("{}") != std::string::npos;

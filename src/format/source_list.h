@@ -20,18 +20,18 @@ Result<std::vector<std::string>> expand_braces(const std::string& text);
 // Does the text stand for several names?
 bool is_list(const std::string& text);
 
-// "a::b" is a, then b. Of several parts those that are indexes of Feedline's own are left out.
+// "a::b" is a, then b. If there are several parts, Feedline's indexes among them are left out.
 std::vector<std::string> split_list(const std::string& text);
 
-// Every part of a "::" list, its braces and then its wildcards (glob.h) expanded; a file whose own name has braces or
-// wildcards is that file. kConfig: an empty name, or a pattern that nothing matches. with_folders: see expand_glob().
+// Every part of a "::" list, with braces and then wildcards (glob.h) expanded, unless a file has the name as it is.
+// kConfig: an empty name, or a pattern that nothing matches. with_folders: see expand_glob().
 Result<std::vector<std::string>> names_of_list(const std::string& source, const storage::Storage& storage,
                                                std::string_view what, bool with_folders = false);
-// The same of files. what: "tar file". kConfig: a folder is among them.
+// The same for files. what: "tar file". kConfig: a folder is among them.
 Result<std::vector<std::string>> shards_of(const std::string& source, const storage::Storage& storage,
                                            std::string_view what);
-// The first of those names, to tell the format by; of a pattern that nothing matches, or on a remote storage, which is
-// not listed for it, the pattern.
+// The first of these names, to recognise the format; the pattern itself if nothing matches, or if the storage is
+// remote, since it is not listed for this.
 std::string first_of_list(const std::string& source, const storage::Storage& storage);
 
 // A source by what its one storage calls it.

@@ -40,7 +40,7 @@ void add_splits(std::string_view name, std::vector<std::string_view>& splits) {
     if (std::ranges::find(splits, one.split) == splits.end() && has_word(name, one.word)) splits.push_back(one.split);
 }
 
-// By the names of the folders that it is in; a partition "split=train" is one of them.
+// By the names of its folders, including a partition "split=train".
 std::vector<std::string_view> splits_of_folders(std::string_view path) {
   std::vector<std::string_view> splits;
   for (std::size_t slash = path.find('/'); slash != path.npos; slash = path.find('/')) {

@@ -48,10 +48,7 @@ Result<StoredSource> StoredSource::open(const std::string& source) {
     FEEDLINE_TRY(auto located, format::locate(source));
     auto impl = std::make_shared<Impl>();
     impl->storage = std::move(located.storage);
-    for (const std::string& part : format::split_list(located.source)) {
-      FEEDLINE_TRY(const auto names, format::expand_braces(part));
-      impl->names.insert(impl->names.end(), names.begin(), names.end());
-    }
+    FEEDLINE_TRY(impl->names, format::names_of_list(located.source, *impl->storage, "shard", true));
     return StoredSource(std::move(impl));
   });
 }

@@ -40,11 +40,11 @@ class ByteBuffer {
   std::size_t capacity_ = 0;
 };
 
-// The image that boxes, points and labels were made for, if EXIF turns the image of their sample.
+// The image for which boxes, points and labels were made, if their sample's image has an EXIF orientation.
 struct ImageFrame {
-  std::uint8_t orientation = 1;  // EXIF's, 1 to 8; 1: the stored and the turned image are the same
-  bool is_turned = false;        // they are of the image turned as EXIF says, else of the image as it is stored
-  int width = 0, height = 0;     // of the image as it is stored
+  std::uint8_t orientation = 1;  // EXIF, 1 to 8; 1: the stored and the turned image are the same
+  bool is_turned = false;        // were they made for the turned image? Else for the stored one
+  int width = 0, height = 0;     // of the stored image
 };
 
 // Filled by format, read by decode. A thread keeps one and reuses it.

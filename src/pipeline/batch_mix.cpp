@@ -22,8 +22,8 @@ constexpr std::uint32_t kStream = 0xFF000000u;
 constexpr std::uint64_t kMostRows = std::uint64_t{1} << 24;
 constexpr std::uint64_t kMostClasses = std::numeric_limits<std::int32_t>::max();
 
-// Of Beta(alpha, alpha). Below the first, every share is 0 or 1; above the second, 0.5 within 1e-5. Further out, the
-// methods that draw it (mixup.cpp) meet numbers that a double does not hold, and never accept one.
+// Bounds of alpha in Beta(alpha, alpha). Below the first, every share is 0 or 1; above the second, 0.5 within 1e-5.
+// Beyond them the rejection methods (mixup.cpp) leave the range of double and never accept a number.
 constexpr double kLeastAlpha = 1e-9, kMostAlpha = 1e9;
 
 std::string shown(double value) {

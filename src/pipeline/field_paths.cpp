@@ -42,7 +42,7 @@ bool is_stored(const Field& field) {
   return field.kind == FieldKind::kBytes || field.kind == FieldKind::kText || field.kind == FieldKind::kJson;
 }
 
-// Is the image that targets and masks of the sample belong to decoded as its EXIF turns it?
+// Is the image to which the sample's targets and masks belong decoded with its EXIF orientation applied?
 bool turns_image(const FieldStages& stages) {
   for (const Field& field : stages.records.fields()) {
     if (field.kind != FieldKind::kImage) continue;
@@ -53,7 +53,7 @@ bool turns_image(const FieldStages& stages) {
   return false;
 }
 
-// With the other way to batches, if rows of any size can be made.
+// Adds the alternative, collate("list"), to the error if rows of any size can be made.
 template <typename Compile>
 auto compiled(BatchForm form, Compile compile) -> decltype(compile(transform::Chain::OutputSize::kFixed)) {
   using OutputSize = transform::Chain::OutputSize;

@@ -24,7 +24,7 @@ namespace feedline::pipeline {
 // What a thread makes images with.
 struct ImageScratch {
   decode::ImageDecoder decoder;
-  decode::Depth deepest = decode::Depth::k8Bits;  // of the images opened since it was last reset
+  decode::Depth deepest = decode::Depth::k8Bits;  // of the images opened since the last reset
   memory::PixelBuffer pixels;
   memory::Planes planes;
   transform::Drawing drawing;
@@ -45,7 +45,7 @@ struct ViewScratch {
 struct LabelScratch {
   decode::LabelDecoder decoder;
   memory::PixelBuffer labels;
-  memory::PixelBuffer turned;  // labels of an image that EXIF turns
+  memory::PixelBuffer turned;  // labels of an image with an EXIF orientation
   transform::LabelDrawing drawing;
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For tests: batches of dense, padded and list fields, filled by as many threads as a test likes, as workers fill them.
+// For tests: batches of dense, padded and list fields, filled by any number of threads, like batches filled by worker
+// processes.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +23,8 @@
 
 namespace feedline::pipeline {
 
-// Of sample i: as many words and boxes as i says, no boxes where it is a multiple of seven, a picture of its own size.
+// Sample i has a number of words and boxes given by i, no boxes if i is a multiple of seven, and an image of its own
+// size.
 class LateSamples {
  public:
   std::set<std::uint64_t> bad;

@@ -80,7 +80,7 @@ Result<BatchForm> form_of(const GivenField& field, const std::vector<Collation>&
     if (!can && !collation.follows_map) continue;  // it was for what the function took
     if (!can)
       return config_error("collate: the rows of '" + field.name +
-                          "', which the function of map makes, cannot stand so");
+                          "', which the function of map returns, cannot have this form");
     form = collation.form;
   }
   return form;

@@ -22,7 +22,7 @@ class MaskPath final : public FieldPath {
     std::shared_ptr<const transform::LabelChain> preparation;
     std::shared_ptr<const transform::LabelChain> rest;
   };
-  // turns_image: the sample's image is decoded as its EXIF turns it.
+  // turns_image: the sample's image is decoded with its EXIF orientation applied.
   MaskPath(FieldSpec spec, std::shared_ptr<const transform::LabelChain> chain, Kept kept, bool turns_image)
       : FieldPath(std::move(spec)), chain_(std::move(chain)), kept_(std::move(kept)), turns_image_(turns_image) {}
 

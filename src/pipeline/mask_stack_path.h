@@ -15,7 +15,7 @@ namespace feedline::pipeline {
 class MaskStackPath final : public FieldPath {
  public:
   // belongs_to_boxes: the masks of boxes that are left out go with them.
-  // turns_image: the sample's image is decoded as its EXIF turns it.
+  // turns_image: the sample's image is decoded with its EXIF orientation applied.
   MaskStackPath(FieldSpec spec, std::shared_ptr<const transform::LabelChain> chain, bool belongs_to_boxes,
                 bool turns_image)
       : FieldPath(std::move(spec)),

@@ -21,7 +21,7 @@ namespace {
 
 // More threads than this are a mistake, not a wish.
 constexpr int kMaxThreads = 1024;
-// Nor are more samples than this a batch: positions of an epoch are counted in 64 bits, in multiples of a batch.
+// The most samples of a batch: positions in an epoch are 64-bit numbers of samples, counted in batches.
 constexpr std::uint64_t kMostOfAllRanks = std::uint64_t{1} << 48;
 
 Result<void> check_options(const LoaderOptions& options) {
@@ -61,7 +61,7 @@ Result<void> check_repeat(const plan::OrderConfig& order, const LoaderOptions& o
   return {};
 }
 
-// Samples that an epoch delivers, over all ranks; those that padding repeats are not counted.
+// The samples that an epoch delivers over all ranks, without those repeated by padding.
 std::uint64_t positions_of(const plan::OrderConfig& order) {
   return order.mixture ? order.mixture->samples : order.size;
 }
@@ -114,7 +114,7 @@ Result<std::shared_ptr<const batch::BatchLayout>> layout_of(Schema schema, std::
                                                     plan.finishing ? plan.finishing->extra_bytes(rows) : 0);
 }
 
-// Rows of a batch that is cut to `rows`, at most. The caller of a loader whose order is given may repeat samples.
+// The most rows of a batch of at most `rows`. If the caller gives the order, it may repeat samples.
 std::uint64_t most_rows_of(std::uint64_t rows, const PipelinePlan& plan) {
   if (plan.is_given) return rows;
   return std::min(rows, (positions_of(plan.order) + plan.world_size - 1) / plan.world_size);

@@ -27,8 +27,8 @@ struct PipelinePlan {
   // which samples
   plan::OrderConfig order;
   bool is_given = false;         // the caller gives the order, and `order` is nobody's
-  std::uint64_t batch_size = 1;  // rows by which the order is cut, on this rank; with buckets: of the largest batch
-  std::uint64_t most_rows = 1;   // of a batch on this rank: what memory is taken for. Fewer where an epoch has fewer
+  std::uint64_t batch_size = 1;  // rows by which this rank's order is divided; with buckets: rows of the largest batch
+  std::uint64_t most_rows = 1;   // most rows of a batch on this rank, for its memory: fewer if an epoch has fewer
   std::uint64_t rank = 0;
   std::uint64_t world_size = 1;
   bool drop_last = false;

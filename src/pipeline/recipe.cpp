@@ -310,7 +310,7 @@ Result<Collation> make_collation(BatchForm form, std::vector<std::string> names,
   const auto records = format::records_of(source.format());
   if (!records && map == nullptr)
     return config_error("collate: the samples of \"" + source.name() +
-                        "\" are arrays, which stand in a batch as they are, padded where their lengths differ");
+                        "\" are arrays, which are stacked, or padded if their lengths differ");
   const auto fields = fields_behind(source.format()->fields(), views);
   Collation collation{form, {}};
   collation.follows_map = map != nullptr;
@@ -324,12 +324,17 @@ Result<Collation> make_collation(BatchForm form, std::vector<std::string> names,
     if (field == fields.end()) return config_error("collate: there is no field '" + name + "'");
     if (!can_collate(*field, form))
       return config_error("collate: '" + name + "' is " + std::string(format::name_of(field->kind)) +
-                          ", whose rows cannot stand so; " + what_can(*field));
+                          ", which cannot have this form; " + what_can(*field));
     collation.fields.push_back(name);
   }
   for (const format::FieldDescription& field : fields)
     if (names.empty() && can_collate(field, form)) collation.fields.push_back(field.name);
-  if (collation.fields.empty() && !collation.is_for_all) return config_error("collate: no field's rows can stand so");
+  if (collation.fields.empty() && !collation.is_for_all)
+    return config_error(
+        form == BatchForm::kPadded
+            ? "collate: no field can be padded, as none is an array whose length differs; resize images "
+              "to one size, or use collate(\"list\")"
+            : "collate: no field can have this form");
   return collation;
 }
 

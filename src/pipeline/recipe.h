@@ -63,7 +63,7 @@ struct Collation {
   BatchForm form = BatchForm::kDense;
   std::vector<std::string> fields;
   bool follows_map = false;  // so that fields may be those that a function makes, which are known with a recipe
-  bool is_for_all = false;   // likewise: for all fields that can stand so
+  bool is_for_all = false;   // likewise: for all fields that can have the form
 };
 // map, views: the function and the views before it, or nullptr. kConfig: see Dataset::collate.
 Result<Collation> make_collation(BatchForm form, std::vector<std::string> fields, const Source& source,
@@ -114,7 +114,7 @@ bool decodes_there(const std::vector<Operation>& operations);
 // kConfig: the operations have it decode images, and it does not.
 Result<OnDevice> on_device(device::Device& device, const std::vector<Operation>& operations);
 
-// Rows of batches have one shape, unless they are lists. Single samples have each their own.
+// Rows of a batch have one shape, unless they are lists. Single samples each have their own.
 enum class RowsFor : std::uint8_t { kBatches, kSingleSamples };
 
 // Reads a sample where its arrays' dtype and shape are not known otherwise, and calls the function of map with one.

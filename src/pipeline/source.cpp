@@ -225,7 +225,7 @@ Result<Inspection> inspect_source(const std::string& source, const OpenOptions& 
 Error with_place(Error error, const format::Format& format, const std::string& dataset, std::uint64_t sample) {
   const Where place = format.where(sample);
   error.where.dataset = dataset;
-  error.where.record = place.record.value_or(sample);  // in the whole dataset, of which a subset has some samples
+  error.where.record = place.record.value_or(sample);  // in the opened dataset, of which this may be a subset
   if (error.where.shard.empty()) error.where.shard = place.shard;
   if (error.where.key.empty()) error.where.key = place.key;
   if (!error.where.offset) error.where.offset = place.offset;

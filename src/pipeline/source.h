@@ -26,11 +26,11 @@ struct Mixture;
 
 namespace feedline::pipeline {
 
-// The deepest image that any sample of a source had so far, and whether the user was warned of it. Thread-safe.
+// The deepest image of any sample of a source so far, and whether the user was warned. Thread-safe.
 class SeenDepth {
  public:
   void note(std::uint8_t depth);  // of decode::Depth
-  // The name of the depth once, after an image deeper than 8 bits was noted; else empty.
+  // Returns the depth's name once after an image deeper than 8 bits was noted; else an empty string.
   std::string take();
 
  private:

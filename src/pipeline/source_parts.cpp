@@ -2,14 +2,16 @@
 // Parts of a source: some of its samples, all of them cut in several, and the numbers that they are cut by.
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
+#include "base/check.h"
 #include "format/format.h"
 #include "format/subset_format.h"
+#include "memory/number.h"
 #include "memory/sample_limit.h"
 #include "pipeline/source.h"
 #include "plan/split.h"
@@ -19,30 +21,14 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-template <typename T>
-std::int64_t loaded(const std::byte* data) {
-  T value;
-  std::memcpy(&value, data, sizeof(T));
-  return value;
-}
-
+// Requires: dtype is that of an integer.
 std::int64_t integer_at(const std::byte* data, DType dtype) {
-  switch (dtype) {
-    case DType::kUint8:
-      return loaded<std::uint8_t>(data);
-    case DType::kInt8:
-      return loaded<std::int8_t>(data);
-    case DType::kUint16:
-      return loaded<std::uint16_t>(data);
-    case DType::kInt16:
-      return loaded<std::int16_t>(data);
-    case DType::kUint32:
-      return loaded<std::uint32_t>(data);
-    case DType::kInt32:
-      return loaded<std::int32_t>(data);
-    default:
-      return loaded<std::int64_t>(data);
-  }
+  return memory::with_number(dtype, {data, size_of(dtype)}, [](auto number) -> std::int64_t {
+    constexpr bool is_integer = std::is_integral_v<decltype(number)>;
+    FEEDLINE_CHECK(is_integer);
+    if constexpr (is_integer) return static_cast<std::int64_t>(number);
+    return {};
+  });
 }
 
 bool is_integer(const ArraySpec& array) {

@@ -32,7 +32,7 @@ class TargetPath final : public FieldPath {
     kBelongsToBoxes,  // its rows go with those
   };
   // refuses_unsound: boxes that no image can have are an error of their sample, as nothing leaves them out.
-  // turns_image: the sample's image is decoded as its EXIF turns it.
+  // turns_image: the sample's image is decoded with its EXIF orientation applied.
   TargetPath(FieldSpec spec, std::shared_ptr<const transform::TargetChain> chain, Kept kept, Part part,
              bool refuses_unsound, bool turns_image)
       : FieldPath(std::move(spec)),

@@ -84,7 +84,7 @@ class Storage {
   virtual Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
                                                           std::uint64_t most, const Version& version) const;
   virtual Result<std::vector<Entry>> list(const std::string& directory) const = 0;  // sorted by name, links followed
-  // At least `most` of its entries, or all: those that are found first, if finding all of them takes longer.
+  // At least `most` of its entries, or all of them; the first ones found if finding all takes longer.
   virtual Result<std::vector<Entry>> list_some(const std::string& directory, std::size_t /*most*/) const {
     return list(directory);
   }

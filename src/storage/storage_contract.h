@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What every Storage must do, as tests (the bodies are in storage_contract_test.cpp). An implementation
-// registers itself:
+// Tests that every Storage must pass; their bodies are in storage_contract_test.cpp. An implementation registers
+// itself:
+//
 //   INSTANTIATE_TEST_SUITE_P(MyStorage, StorageContract, ::testing::Values(StorageUnderTest{...}), name_of_storage);
 
 #include <gtest/gtest.h>

@@ -51,14 +51,14 @@ double linspace(double from, double to, int count, int i) {
   return std::fma(-step, static_cast<float>(count - 1 - i), high);
 }
 
-// In single precision and half to even, as torch rounds. v2 subtracts before it rounds, which gives the same.
+// Single precision and half to even, as in torch. v2 subtracts before it rounds, with the same result.
 double bits_at(const Magnitudes& magnitudes, const Bins& bins, int bin) {
   const float fewer =
       static_cast<float>(bin) / (static_cast<float>(bins.count - 1) / static_cast<float>(magnitudes.steps));
   return magnitudes.bits - static_cast<double>(std::nearbyint(fewer));
 }
 
-// v2's thresholds are shares of 255, and some are a millionth above v1's: one more value is below them.
+// v2's thresholds are fractions of 255. Some are a millionth above v1's, so one more value is below them.
 double threshold_at(const Bins& bins, int bin) {
   if (bins.version == TorchvisionVersion::kV2) return 255.0 * linspace(1, 0, bins.count, bin);
   return linspace(255, 0, bins.count, bin);

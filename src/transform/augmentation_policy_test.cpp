@@ -69,7 +69,7 @@ TEST(AugmentationLevel, BinsAreTorchvisions) {
 }
 
 TEST(AugmentationLevel, V2HasThresholdsOfItsOwn) {
-  // the first value that is turned over: ceil(255.0 * torch.linspace(1, 0, 31)[i]) and ceil(torch.linspace(255, 0,
+  // the first value that is inverted: ceil(255.0 * torch.linspace(1, 0, 31)[i]) and ceil(torch.linspace(255, 0,
   // 31)[i])
   constexpr int kOfV2[] = {255, 247, 239, 230, 222, 213, 205, 196, 188, 179, 170, 162, 153, 145, 136, 128,
                            120, 111, 103, 94,  86,  77,  69,  60,  52,  43,  35,  26,  18,  9,   0};

@@ -2,7 +2,7 @@
 """python -m api_fuzz [SEEDS | --seed N | --case JSON | --minutes M]: random use of the public API, for tools/check api.
 
 Exit status 0: every case ran or was refused by a ConfigError. 1: a crash, a hang, a foreign exception, or rows that are
-lost, repeated or other ones; the seed, and a script with the smallest case that fails the same way, are printed.
+lost, repeated or wrong; the seed and a script with the smallest case that fails in the same way are printed.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def _cases(given: argparse.Namespace) -> Iterator[cases.Case]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tools/check api", description=__doc__.partition(":")[2].partition(".")[0])
-    parser.add_argument("seeds", nargs="?", type=int, default=200, help="how many (200)")
-    parser.add_argument("--seed", type=int, help="this one alone")
-    parser.add_argument("--case", type=cases.from_text, help="this one alone, as a report writes it down")
-    parser.add_argument("--minutes", type=float, help="as many as fit")
+    parser.add_argument("seeds", nargs="?", type=int, default=200, help="number of seeds (200)")
+    parser.add_argument("--seed", type=int, help="only this seed")
+    parser.add_argument("--case", type=cases.from_text, help="only this case, as printed in a report")
+    parser.add_argument("--minutes", type=float, help="as many seeds as fit")
     parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
     parser.add_argument("--processes", type=int, default=PROCESSES)
     given = parser.parse_args()
@@ -69,7 +69,7 @@ def main() -> int:
             thread.start()
         for thread in threads:
             thread.join()
-        seconds = time.monotonic() - start  # without looking for smaller cases
+        seconds = time.monotonic() - start  # without the search for smaller cases
         for one, failure in failures[:10]:
             _report(one, failure, root)
     summary = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
@@ -81,7 +81,9 @@ def _report(one: cases.Case, failure: Failure, root: Path) -> None:
     print(f"\n== seed {one.seed}: {failure.verdict}: {failure.detail.strip()[-4000:]}")
     with Runner(root) as runner:
         least, again = smallest(one, failure, runner)
-    print("-- the smallest case that was found" if again else "-- it does not fail again by itself; the whole case")
+    print(
+        "-- the smallest case that was found" if again else "-- it does not fail again when run alone; the whole case"
+    )
     print(_SCRIPT.format(least.as_text()))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One case: drawn from a seed, written down as plain values, and run."""
+"""One case: drawn from a seed, serialised as plain values, and run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DROP_IN_SHARE = 0.25
 
 @dataclass
 class Case:
-    seed: int  # of what a way to consume draws itself
+    seed: int  # for the numbers that a way to consume draws itself
     door: str  # "loader", "DataLoader" or "odd values"
     way: str
     source: str = ""
@@ -32,7 +32,7 @@ class Case:
     options: dict[str, Any] = field(default_factory=dict)
 
     def as_text(self) -> str:
-        return json.dumps(asdict(self))  # Infinity is what Python's json reads too
+        return json.dumps(asdict(self))  # Python's json also reads Infinity
 
 
 def from_text(text: str) -> Case:
@@ -61,7 +61,7 @@ def drawn(seed: int) -> Case:
 
 
 def run(case: Case, root: Path) -> str:
-    """ "ran", or "refused": no such loader can be made, by a ConfigError. Raises what is wrong."""
+    """ "ran", or "refused" if a ConfigError refused the loader. Raises the failure."""
     rng = random.Random(case.seed + 1)
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as scratch:
         warnings.simplefilter("ignore")
@@ -74,7 +74,7 @@ def run(case: Case, root: Path) -> str:
 
 
 def _prepared(case: Case, rng: random.Random, root: Path, scratch: Path) -> Callable[[], None]:
-    """What remains to be done after a loader could be made: its errors are no refusals."""
+    """Runs the part after the loader was made, in which an error is not a refusal."""
     from . import consumers, drop_in, odd_values
 
     if case.door == "odd values":
@@ -87,6 +87,6 @@ def _prepared(case: Case, rng: random.Random, root: Path, scratch: Path) -> Call
     opened = source.open(root)
     dataset = operations.applied(opened, case.steps, scratch)
     dataset.loader(**case.options).close()
-    # without operations: which samples these are does not depend on any of them
+    # without operations, as the samples do not depend on them
     native = consumers.Setting(source, dataset, case.steps, case.options, rng, source.number(opened))
     return functools.partial(consumers.WAYS[case.way], native)

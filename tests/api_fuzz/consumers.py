@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways to use a native loader. Each raises Wrong where rows are lost, repeated or other ones than they must be."""
+"""Ways to use a native loader. Each raises Wrong if rows are lost, repeated or not those that they must be."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ from .sources import ROWS, STEP, Source, array, rows_of
 
 
 class Wrong(Exception):
-    """Rows that are lost, repeated, or other ones."""
+    """Rows are lost, repeated or wrong."""
 
 
 @dataclass
 class Setting:
-    """What a way to consume begins from."""
+    """The start of a way to consume."""
 
     source: Source
     dataset: feedline.Dataset
     steps: list[operations.Step]
     options: loaders.Options
     rng: random.Random
-    ids: list[int]  # of the dataset's samples, in their order
+    ids: list[int]  # of the dataset's samples, in order
 
     def loader(self, **changed: Any) -> feedline.Loader:
         return self.dataset.loader(**{**self.options, **changed})
 
     def ids_of(self, loader: feedline.Loader, batch: Any) -> list[int]:
-        """Of the rows of the batch that was delivered last."""
+        """The samples of the rows of the last batch."""
         samples = [self.ids[one] for one in loader.last_samples]
         if loaders.mixes(self.options):
-            return samples  # labels are shares of classes
+            return samples  # labels are fractions of classes
         ids = self.source.identify(batch)
         if ids != samples:
-            raise Wrong(f"rows of {ids}, and last_samples speaks of {samples}")
+            raise Wrong(f"rows of {ids}, but last_samples is {samples}")
         if self.source.images and self.options.get("layout") != "NHWC" and operations.keep_colour(self.steps):
             check_colours(batch, ids)
         return ids
@@ -78,7 +78,7 @@ def digest(batch: Any) -> str:
 
 
 def bounded(setting: Setting, iterator: Iterable[Any]) -> Iterator[Any]:
-    """What an endless loader gives is cut."""
+    """Limits the batches of an endless loader."""
     return itertools.islice(iterator, 3 * ROWS + 3)
 
 
@@ -86,7 +86,7 @@ Delivered = list[tuple[list[int], str]]  # rows and content of each batch
 
 
 def next_batch(setting: Setting, iterator: Iterator[Any]) -> Any:
-    """None at the end. A batch that a damaged sample ended is passed over, and ends what would be endless."""
+    """None at the end. A batch with a damaged sample is skipped, and ends a loader that would be endless."""
     for _ in range(2 * ROWS):
         try:
             return next(iterator, None)
@@ -155,7 +155,7 @@ def leave_early(setting: Setting) -> None:
 
 
 def resume(setting: Setting) -> None:
-    """A state from anywhere goes on in another loader with the batches of the run that was not interrupted."""
+    """From any state, another loader continues with the batches of the uninterrupted run."""
     loader = setting.loader()
     iterator = iter(loader)
     taken = rows(setting, loader, iterator, setting.rng.randrange(6))
@@ -181,7 +181,7 @@ def two_iterators(setting: Setting) -> None:
     second = iter(loader)
     with contextlib.suppress(feedline.Error, StopIteration):
         next(first)
-        raise Wrong("an iterator goes on after another one has begun")
+        raise Wrong("an iterator continues after another one has begun")
     rows(setting, loader, second)
     one_epoch(setting, loader)
 
@@ -220,7 +220,7 @@ def loaders_of_threads(setting: Setting) -> None:
 
 
 def shared_iterator(setting: Setting) -> None:
-    """Threads that share an iterator have each row once."""
+    """Threads that share an iterator get each row once."""
     if setting.options.get("epochs", 1) not in (None, 1) or loaders.mixes(setting.options):
         return
     loader = setting.loader()
@@ -239,7 +239,7 @@ def shared_iterator(setting: Setting) -> None:
 
 
 def fork(setting: Setting) -> None:
-    """The child may make a loader of its own, and gets an error from that of its parent."""
+    """The child can make its own loader, and gets an error from its parent's."""
     loader = setting.loader()
     iterator = iter(loader)
     taken = rows(setting, loader, iterator, setting.rng.randrange(3))
@@ -269,7 +269,7 @@ def fork(setting: Setting) -> None:
 
 
 def held_batches(setting: Setting) -> None:
-    """They stay as they are after the loader is gone."""
+    """They do not change after the loader is gone."""
     loader = setting.loader()
     held = [(batch, digest(batch)) for batch in sound_batches(setting, loader)]
     if setting.rng.random() < 0.5:
@@ -309,7 +309,7 @@ def close_meanwhile(setting: Setting) -> None:
 
 
 def questions(setting: Setting) -> None:
-    """Everything that may be asked at any time, while a thread asks too."""
+    """Everything that may be called at any time, concurrently from a thread."""
     loader = setting.loader()
     over = threading.Event()
 
@@ -330,7 +330,7 @@ def questions(setting: Setting) -> None:
 
 
 def samples(setting: Setting) -> None:
-    """Single samples, and what a dataset says of itself."""
+    """Single samples and properties of the dataset."""
     dataset = setting.dataset
     repr(dataset), dataset.schema, dataset.explain(), dataset.operations, dataset.fingerprint, dataset._repr_html_()
     for index in (0, -1, len(dataset) - 1, setting.rng.randrange(len(dataset))):
@@ -341,7 +341,7 @@ def samples(setting: Setting) -> None:
             dataset[index]
         except IndexError:
             continue
-        raise Wrong(f"ds[{index}] is no IndexError")
+        raise Wrong(f"ds[{index}] raised no IndexError")
     if not setting.source.damaged:
         in_threads([lambda: iterate(dataset)] * 2)
 
@@ -357,13 +357,13 @@ def pickled(setting: Setting) -> None:
         twin = pickle.loads(pickle.dumps(setting.dataset))
         twin = copy.deepcopy(twin)
     except feedline.Error:
-        return  # it says what to do
+        return  # its message says what to do
     with setting.loader() as loader, twin.loader(**setting.options) as other:
         must_equal(setting, one_epoch(setting, other), one_epoch(setting, loader), "pickled")
 
 
 def ranks(setting: Setting) -> None:
-    """The shares of all ranks together."""
+    """The rows of all ranks together."""
     world = setting.rng.choice((2, 3, 5, 30))
     found: list[list[int]] = []
     for rank in range(world):

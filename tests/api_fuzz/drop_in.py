@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""feedline.DataLoader over datasets of every kind, held against what torch's loader must give."""
+"""feedline.DataLoader over datasets of every kind, compared with the batches that torch's loader must give."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Items(Dataset):
 
 
 class Rows(Items):
-    """As Hugging Face's datasets are asked: for all of a batch at once."""
+    """Like Hugging Face's datasets: read a whole batch at once."""
 
     def __getitems__(self, indices: list[int]) -> list[tuple[int, torch.Tensor]]:
         return [self[index] for index in indices]
 
 
 class Stream(IterableDataset):
-    """Shares itself out over the workers."""
+    """Divides itself among the workers."""
 
     def __iter__(self) -> Iterator[int]:
         info = get_worker_info()
@@ -119,7 +119,7 @@ def draw(rng: random.Random) -> Options:
 
 @dataclass
 class Setting:
-    """What a way to consume begins from."""
+    """The start of a way to consume."""
 
     options: Options
     rng: random.Random
@@ -208,11 +208,11 @@ def resume(setting: Setting) -> None:
     rest = [setting.ids_of(batch) for batch in iterator]
     for again in (setting.loader(), setting.without_workers() if setting.in_order else setting.loader()):
         if setting.options["dataset"] in _STREAMS and again.num_workers != loader.num_workers:
-            continue  # a stream shares itself out over the workers
+            continue  # a stream divides itself among the workers
         again.load_state_dict(state)
         found = [setting.ids_of(batch) for batch in again]
         if not rest:
-            continue  # the state is of an epoch's end
+            continue  # the state is that of an epoch's end
         setting.check(taken + found)
         if setting.in_order and found != rest:
             raise Wrong(f"resumed after {taken}: {found} and not {rest}")
@@ -273,7 +273,7 @@ def held_batches(setting: Setting) -> None:
 
 
 def questions(setting: Setting) -> None:
-    """What may be asked while it runs."""
+    """Calls that are allowed while it runs."""
     loader = setting.loader()
     found = []
     for batch in loader:
@@ -285,7 +285,7 @@ def questions(setting: Setting) -> None:
 
 
 def torchs_loader(setting: Setting) -> None:
-    """torch's own, over the same dataset: a native dataset is one of torch's map style."""
+    """torch's own loader over the same dataset: a native dataset is a map-style dataset of torch."""
     if setting.options["dataset"] in _STREAMS:
         return
     dataset = DATASETS[setting.options["dataset"]](setting.root)

@@ -63,9 +63,9 @@ def mixes(options: Options) -> bool:
 
 
 def wrong_rows(source: Source, options: Options, ids: list[int], got: list[int]) -> str:
-    """What is wrong with the rows of one epoch on one rank of one; empty where nothing is.
+    """The fault in the rows of one epoch on a single rank; empty if there is none.
 
-    `ids`: of the dataset's samples, in their order.
+    `ids`: those of the dataset's samples, in order.
     """
     batch_size = options.get("batch_size")
     sound = [one for one in ids if not (source.damaged and one == DAMAGED)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of other kinds at every door: each is taken or refused by an error of Feedline's."""
+"""Arguments of wrong types for every public function: each is accepted, or refused by an error of Feedline's."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VALUES: list[Any] = [
     *(torch.tensor(2), torch.tensor([1.0, 2.0]), torch.float16, torch.device("cpu"), np.dtype("f4"), "float32"),
 ]
 
-# Methods that read or write a lot, and those of no arguments.
+# Methods that read or write a lot, and those without arguments.
 _NOT_CALLED = {"show", "measure_decode", "inspect", "explain", "loader"}
 
 
@@ -38,7 +38,7 @@ def methods() -> list[str]:
 
 
 def _some(rng: random.Random, function: Callable[..., Any]) -> dict[str, Any]:
-    """One to three arguments of the function's, each with any value."""
+    """One to three of the function's arguments, each with any value."""
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     names = [name for name, one in inspect.signature(function).parameters.items() if one.kind in kinds]
     names = [name for name in names if name not in ("self", "device", "allow_commands")]
@@ -46,7 +46,7 @@ def _some(rng: random.Random, function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _required(function: Callable[..., Any]) -> dict[str, Any]:
-    """Sound values of arguments that have no default."""
+    """Valid values for arguments without a default."""
     sound = {"size": 8, "fn": len, "form": "list", "window": 2, "kernel_size": 3, "sharpness_factor": 2.0}
     sound |= {"degrees": 5, "bits": 4, "threshold": 9, "padding": 1, "mean": (0.5,) * 3, "std": (0.5,) * 3, "index": 0}
     return {name: value for name, value in sound.items() if name in inspect.signature(function).parameters}
@@ -75,12 +75,12 @@ def _called(function: Callable[..., Any], given: dict[str, Any]) -> Any:
     try:
         inspect.signature(function).bind(**given)
     except TypeError:
-        return None  # an argument that has no default is missing
+        return None  # a required argument is missing
     try:
         return function(**given)
     except (IndexError, TypeError):
         if "index" in given:
-            return None  # of sample(), encoded() and key(): as lists have it
+            return None  # of sample(), encoded() and key(), as for lists
         raise
 
 
@@ -100,7 +100,7 @@ def _function(rng: random.Random, root: Path) -> None:
 
 
 def _drop_in(rng: random.Random) -> None:
-    """Arguments that torch has, too, may end as they end there."""
+    """Arguments that torch also has may end as in torch."""
     names = ("seed", "on_error", "error_budget", "memory_budget", "lower", "worker_method", "uneven", "stall_timeout")
     given = {name: rng.choice(VALUES) for name in rng.sample((*names, "central_batching", "prefetch_epochs"), 2)}
     _first_batch(feedline.DataLoader(list(range(9)), batch_size=2, **given))

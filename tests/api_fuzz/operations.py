@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains of operations, drawn: as names and arguments, so that a case can be written down."""
+"""Draws chains of operations as names and arguments, so that a case can be serialised."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults on purpose, one for each verdict: FEEDLINE_API_FUZZ_PLANT names it. They show that the fuzzer can fail."""
+"""Intentional faults, one for each verdict, chosen by FEEDLINE_API_FUZZ_PLANT. They show that the fuzzer can fail."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def plant(case: Case) -> None:
-    """Before the first case of a process."""
+    """Called before the first case of a process."""
     fault = os.environ.get("FEEDLINE_API_FUZZ_PLANT")
     original = feedline.Loader._next
     if fault is None or original.__name__ == "planted":
@@ -23,7 +23,7 @@ def plant(case: Case) -> None:
 
     def planted(loader: feedline.Loader, run: int) -> Any:
         batch = original(loader, run)
-        if loader.epoch == 0 and batch is not None:  # one that a smaller case has, too
+        if loader.epoch == 0 and batch is not None:  # smaller cases have it, too
             if fault == "crash":
                 os.kill(os.getpid(), signal.SIGSEGV)
             elif fault == "hang":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs cases in a process that is started again after a crash or a hang."""
+"""Runs cases in a process that is restarted after a crash or a hang."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from types import TracebackType
 
 from .case import Case
 
-# A case takes some 50 ms, two seconds at most on a free machine, and more where others use it.
+# A case takes about 50 ms, and two seconds at most on an idle machine.
 LIMIT_S = float(os.environ.get("FEEDLINE_API_FUZZ_LIMIT_S", "60"))
 _STACKS_S = 1.0  # for writing them
-_CASES = 100  # that a process runs before another takes its place: each end of a process is tried as well
+_CASES = 100  # that a process runs before it is replaced, so that its end is tested as well
 PROCESSES = 2  # a small machine's CPUs
 
 
@@ -62,11 +62,11 @@ class Runner:
         verdict, detail = json.loads(line)
         if verdict in ("ran", "refused"):
             return self._ended() or verdict if self._ran >= _CASES else verdict
-        self._kill()  # what it left behind is no part of the next case
+        self._kill()  # its remains must not affect the next case
         return Failure(verdict, detail)
 
     def ends(self) -> Failure | None:
-        """Whether the process, which has run its cases, ends as well."""
+        """Whether the process ends after its cases."""
         return self._ended()
 
     def _ready(self) -> subprocess.Popen[bytes]:
@@ -115,7 +115,7 @@ class Runner:
         return Failure(verdict, f"{detail}\n{self._errors.read().decode(errors='replace')[-6000:]}")
 
     def _kill(self) -> None:
-        """With all that it started."""
+        """Ends the process with all of its descendants."""
         if self._process is None:
             return
         with contextlib.suppress(OSError):

@@ -11,17 +11,17 @@ from dataclasses import replace
 from .case import Case
 from .runner import Failure, Runner
 
-_TRIES = 3  # of a case: what threads do differs from run to run
-_LIMIT_S = 120.0  # for all of it
+_TRIES = 3  # of a case: threads behave differently from run to run
+_LIMIT_S = 120.0  # for the whole reduction
 _NEEDED = {"batch_size", "dataset", "num_workers", "order", "seed"}  # of the drop-in's options: not left out
 
 
 def smallest(case: Case, failure: Failure, runner: Runner) -> tuple[Case, bool]:
-    """And whether it fails at all when it is run again, by itself."""
+    """The smallest case, and whether it fails again when it is run alone."""
     if not _fails(case, failure, runner):
         return case, False
     if failure.verdict == "hang":
-        return case, True  # each try takes the whole limit
+        return case, True  # each try would take the whole limit
     reduced, end = True, time.monotonic() + _LIMIT_S
     while reduced:
         reduced = False
@@ -43,7 +43,7 @@ def _fails(case: Case, failure: Failure, runner: Runner) -> bool:
 
 
 def _kind(failure: Failure) -> str:
-    """Which exception, without the names and numbers of this one."""
+    """The exception without names and numbers."""
     if failure.verdict != "exception":
         return ""
     line = failure.detail.partition("\n")[0].partition(" [dataset")[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets of every format whose samples carry their index, so that a lost, repeated or mixed-up row shows."""
+"""Datasets of every format whose samples contain their index, so that a lost, repeated or mixed-up row is detected."""
 
 from __future__ import annotations
 
@@ -34,16 +34,14 @@ class Source:
     images: bool = False
     in_shards: bool = False
     every: bool = True  # an epoch has every sample once
-    number: Callable[[feedline.Dataset], list[int]] = lambda dataset: list(
-        range(len(dataset))
-    )  # of each sample, its id
+    number: Callable[[feedline.Dataset], list[int]] = lambda dataset: list(range(len(dataset)))  # the id of each sample
     variable: str | None = None  # the field whose rows differ in length
-    lengths: bool = False  # samples that are sequences, which buckets take
+    lengths: bool = False  # samples are sequences, which buckets need
     damaged: bool = False
 
 
 def array(value: Any) -> np.ndarray:
-    """Any form of a batch's field as NumPy's."""
+    """A batch's field of any form as a NumPy array."""
     if isinstance(value, list):
         return np.asarray([np.asarray(one) for one in value])
     if isinstance(value, np.ndarray):
@@ -74,7 +72,7 @@ def first_number(name: str, per_row: int) -> Callable[[Any], list[int]]:
 
 
 def image_bytes(index: int) -> bytes:
-    """One grey level all over, which no resize, crop or flip changes."""
+    """A single grey level, which no resize, crop or flip changes."""
     pixels = np.full((16 + index % 5, 20 + index % 3, 3), STEP * index, np.uint8)
     return made_data.encoded(pixels, "PNG" if index % 2 else "JPEG")
 

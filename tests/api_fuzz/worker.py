@@ -18,11 +18,11 @@ from .consumers import Wrong
 
 
 def main(root: Path) -> None:
-    logging.getLogger("feedline").setLevel(logging.ERROR)  # samples that are skipped on purpose
+    logging.getLogger("feedline").setLevel(logging.ERROR)  # skipped samples are intended
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # nothing else may write among the answers
+    os.dup2(2, 1)  # stdout is only for answers
     for line in sys.stdin:
         one = cases.from_text(line)
         verdict, detail = "", ""

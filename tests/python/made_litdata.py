@@ -80,7 +80,7 @@ def row_chunk(samples: int, arrow: bytes) -> bytes:
 
 
 def rows(folder: Path, chunks: Sequence[tuple[int, bytes]], **config: Any) -> Path:
-    """Chunks of Arrow rows: for each the number of its samples and its Arrow file."""
+    """Chunks of Arrow rows, each given by its number of samples and its Arrow file."""
     folder.mkdir(parents=True, exist_ok=True)
     entries = []
     for number, (samples, arrow) in enumerate(chunks):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Program of each of four gloo processes that test_parallelism.py starts: `parallel_ranks.py RANK FOLDER PAGE`.
+"""The program of the four gloo processes that test_parallelism.py starts: `parallel_ranks.py RANK FOLDER PAGE`.
 
 It runs the page's Python, section by section, on the CPU, and writes FOLDER/RANK.json.
 """
@@ -39,7 +39,7 @@ def error_of(call: Any) -> str:
 
 
 def refused(shape: tuple[int, ...], names: tuple[str, ...] | None) -> dict[str, str]:
-    """Errors of a loader and a sampler while this process has such a mesh and is given none."""
+    """Errors of a loader and a sampler if this process has such a mesh and none is passed."""
     mesh = init_device_mesh("cpu", shape, mesh_dim_names=names)
     loader = train().loader(2)
     found = {
@@ -54,7 +54,7 @@ def refused(shape: tuple[int, ...], names: tuple[str, ...] | None) -> dict[str, 
 
 
 def meshes(state: dict[str, Any]) -> dict[str, Any]:
-    """A resumed loader's rows, other ways to name dimensions, and errors of wrong ones."""
+    """A resumed loader's rows, other ways to name dimensions, and errors for wrong ones."""
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
     found: dict[str, Any] = {}
     other = train().loader(2, shuffle=True, seed=1, mesh=mesh)

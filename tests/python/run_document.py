@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the Python of one document in this process, in the folder that holds its data: `run_document.py DOCUMENT`.
+"""Runs a document's Python in this process, in the folder of its data: `run_document.py DOCUMENT`.
 
-A process of its own for each document: its signal handlers, threads and imports end with it.
+Each document has its own process, which ends its signal handlers, threads and imports.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import feedline
 
 Names = dict[str, Any]
 
-# by document, and the beginning of a block: why it does not run here, and where it does
+# document and beginning of a block: the reason why it does not run here, and the test that runs it
 NOT_RUN = {
     ("device.md", "loader = train."): "a GPU; tests/python/test_gpu.py",
     ("device.md", "train = feedline.open("): "a GPU; tests/python/test_device_cache.py",
-    ("findings.md", "# SPDX"): "a file of its own; tests/python/findings/test_an_added_cause.py",
+    ("findings.md", "# SPDX"): "a separate file; tests/python/findings/test_an_added_cause.py",
     ("frameworks.md", "from feedline.integrations.meter"): "a tracker; tests/python/integrations/test_meter.py",
     ("frameworks.md", "import feedline.integrations"): "frameworks; tests/python/integrations",
     ("lowering.md", "data = wds."): "webdataset; tests/python/drop_in/test_lowering_webdataset_fields.py",
@@ -51,7 +51,7 @@ def guide_names() -> Names:
 
 
 def readme_holds(names: Names) -> None:
-    """The last batch that was drawn went through both of the loops."""
+    """The last batch went through both loops."""
     assert (names["image"].shape, names["image"].dtype) == ((256, 3, 224, 224), torch.float32)
     assert (names["label"].shape, names["label"].dtype) == ((256,), torch.int64)
     assert (len(names["train"]), len(names["valid"])) == (270, 30)
@@ -113,13 +113,13 @@ def views_hold(names: Names) -> None:
 
 
 def recipes_hold(names: Names) -> None:
-    """Views by hand are the preset's; the last blocks' batches stand."""
+    """Views written by hand equal the preset's; the batches of the last blocks remain."""
     assert names["by_hand"].operations == feedline.presets.dino("imagenet/train").dataset.operations
     assert names["batch"].boxes_npy[0].shape[1] == 4 and names["batch"].jpg[0].dtype == torch.float32
 
 
 def images_hold(names: Names) -> None:
-    """The tutorial's resumed loader goes on behind the last epoch; its last batch of evaluation is the rest."""
+    """The tutorial's resumed loader continues after the last epoch; the last evaluation batch is the remainder."""
     assert (len(names["train"]), len(names["valid"])) == (270, 30)
     assert names["again"].epoch == 2 and names["loader"].stats()["batches"] == 2 * (270 // 32)
     assert Path("augmented.png").stat().st_size > 1000
@@ -144,7 +144,7 @@ def detection_holds(names: Names) -> None:
 
 
 def cluster_holds(names: Names) -> None:
-    """What was saved last begins the next epoch."""
+    """The last saved state begins the next epoch."""
     assert names["loader"].epoch == 3 and torch.load("run.pt")["loader"]["epoch"] == 3
     assert not Path("run.unfinished").exists()
 
@@ -169,7 +169,7 @@ def drop_in_state_names() -> Names:
     return {"feedline": feedline, "dataset": dataset, "loader": feedline.DataLoader(dataset)}
 
 
-# the names that a document's blocks begin with, and what must hold behind them
+# the names with which a document's blocks begin, and a check after them
 def cache_holds(names: Names) -> None:
     next(iter(names["train"].center_crop(8).loader(8)))
     assert list(Path("nvme/feedline").rglob("*.object"))
@@ -203,7 +203,7 @@ def runnable(document: Path) -> list[str]:
 
 
 def run(document: Path) -> None:
-    assert document.name in RUN, "add an entry to RUN: the names that its blocks begin with, and what holds after them"
+    assert document.name in RUN, "add an entry to RUN: the names with which its blocks begin, and a check after them"
     before, after = RUN[document.name]
     names = before()
     for block in runnable(document):

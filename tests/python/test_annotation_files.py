@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of annotation tools: YAML, lists of images and kinds of images of YOLO sets, COCO values that are not known."""
+"""Files of annotation tools: YAML, image lists and image formats of YOLO sets, unknown values in COCO."""
 
 from __future__ import annotations
 
@@ -130,5 +130,5 @@ def test_npz_members_that_are_not_named(tmp_path: Path, save: Any, other: Any) -
     dataset = feedline.open(path, fields=("x", "also=z"))
     assert [int(sample.x) for sample in dataset] == list(range(5))
     assert dataset[4].also.tolist() == [8.0, 9.0]
-    with pytest.raises(feedline.ConfigError, match=r"no array 'w'; there are x, other, z"):
+    with pytest.raises(feedline.ConfigError, match=r"no array 'w'; the file has x, other, z"):
         feedline.open(path, fields=("x", "w"))

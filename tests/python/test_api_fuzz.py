@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fuzzer of the public API finds what is planted, one fault of each verdict, and nothing on a few sound seeds."""
+"""The fuzzer of the public API finds a planted fault of each verdict, and nothing with a few seeds without faults."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_seed_is_always_the_same_case(environment: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("fault", ["crash", "hang", "exception", "rows"])
 def test_a_planted_fault_is_found(fault: str, environment: dict[str, str], tmp_path: Path) -> None:
-    """With its seed, and a script of a case that fails in the same way and has no operation or option in vain."""
+    """It prints the seed and a script of a case that fails in the same way without needless operations or options."""
     variables = {"FEEDLINE_API_FUZZ_PLANT": fault, "FEEDLINE_API_FUZZ_LIMIT_S": "20"}
     done = run(environment, "--case", json.dumps(CASE), **variables)
     assert done.returncode == 1, done.stdout + done.stderr
@@ -60,4 +60,4 @@ def test_a_planted_fault_is_found(fault: str, environment: dict[str, str], tmp_p
     (tmp_path / "script.py").write_text(script)
     paths = {**environment, "PYTHONPATH": f"{TESTS}:{environment['PYTHONPATH']}"}
     alone = subprocess.run([sys.executable, str(tmp_path / "script.py")], env=paths, capture_output=True, text=True)
-    assert alone.stdout == "ran\n", "the script runs, and nothing is planted there: " + alone.stderr
+    assert alone.stdout == "ran\n", "the script runs, without a planted fault: " + alone.stderr

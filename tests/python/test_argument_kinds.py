@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of another kind than asked for end in Feedline's errors, at every public door."""
+"""Arguments of wrong types end in Feedline's errors in every public function."""
 
 from __future__ import annotations
 

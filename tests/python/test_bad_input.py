@@ -491,7 +491,7 @@ def test_errors_come_in_the_order_of_the_batches(tmp_path: Path) -> None:
 
 
 def test_endless_epochs_in_which_every_sample_is_bad_end_in_an_error(tmp_path: Path) -> None:
-    """next() would go from one epoch to the next without end."""
+    """Otherwise next() would go from epoch to epoch for ever."""
     (tmp_path / "a").mkdir()
     for name in ("0.jpg", "1.jpg", "2.jpg"):
         (tmp_path / "a" / name).write_bytes(b"not an image")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches whose fields have no elements arrive as arrays with the right extents."""
+"""Batches whose fields have no elements are arrays with the right extents."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def test_lists_of_a_table_that_are_all_empty(tmp_path, output, on_error):
     parquet.write_table(pa.table({"tokens": pa.array([[]] * 8, pa.list_(pa.int64()))}), tmp_path / "t.parquet")
     dataset = feedline.open(tmp_path / "t.parquet", fields=("tokens",))
     for batch in dataset.loader(4, output=output, on_error=on_error):
-        # whether rows of variable length are an array or a list, each has no element
+        # rows of variable length may be an array or a list; each row is empty
         assert [len(row) for row in batch.tokens] == [0] * 4
 
 

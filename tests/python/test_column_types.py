@@ -108,7 +108,7 @@ def test_tensors_of_fixed_shape(
     array = _tensors(shape, permutation)
     path = write(tmp_path / ("t.arrow" if write is _ipc else "t.parquet"), pa.table({"grid": array}))
     expected = np.arange(4 * np.prod(shape), dtype=np.uint8).reshape(4, *shape)
-    if permutation is not None:  # as Arrow's format says it; pyarrow 26 has other strides for more than two dimensions
+    if permutation is not None:  # by Arrow's specification; pyarrow 26 has other strides for more than two dimensions
         expected = expected.transpose(0, *(1 + one for one in permutation))
     if len(shape) == 2 or permutation is None:
         np.testing.assert_array_equal(array.to_numpy_ndarray(), expected)

@@ -170,7 +170,7 @@ def test_what_cannot_be_decided_or_compared(folders: Path, capsys: pytest.Captur
 
 
 def test_a_likely_regression_is_not_called_undecided(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The 95 % interval is above the limit, and an alarm needs 99.9 %."""
+    """The 95 % interval is above the limit, but an alarm needs 99.9 %."""
     pytest.importorskip("click", reason="the command line is not installed")
     from feedline.cli.root import run
 

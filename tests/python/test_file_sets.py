@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -18,6 +19,8 @@ import numpy as np
 import pytest
 
 import feedline
+from feedline import packing, verifying
+from feedline.packing import foreign_indexes
 
 
 def write_tar(path: Path, members: list[tuple[str, bytes | tarfile.TarInfo]], **options: Any) -> Path:
@@ -83,7 +86,39 @@ def test_a_pattern_without_matches_names_what_the_folder_holds(tmp_path: Path, p
         feedline.open(f"{tmp_path}/none/{pattern}")
 
 
-# ---- indexes of Feedline's own
+def test_patterns_in_verify_and_lists_of_shards(tmp_path: Path) -> None:
+    tars(tmp_path, ["a-0.tar", "a-1.tar", "b-0.tar"])
+    verified = verifying.verify(f"{tmp_path}/a-*.tar", fields=("txt",))
+    assert verified.sound and verified.samples == 2 and verified.shards == 2
+    written = foreign_indexes.write(f"{tmp_path}/a-?.tar", "wids", output=str(tmp_path / "index.json"))
+    assert written.samples == 2
+    assert texts(tmp_path / "index.json") == ["0", "1"]
+    for source in (tmp_path / "c-*.tar", tmp_path / "none" / "*.tar"):
+        with pytest.raises(feedline.ConfigError, match="no file matches"):
+            verifying.verify(source, fields=("txt",))
+
+
+def test_a_pattern_of_packed_shards_is_verified_by_its_manifest(folder: Path, tmp_path: Path) -> None:
+    packing.pack(folder, tmp_path / "packed", samples_per_shard=10)
+    assert len(feedline.open(f"{tmp_path}/packed/*.tar", verify="manifest")) == 21
+
+
+def test_images_are_not_a_source(folder: Path) -> None:
+    files = sorted(folder.glob("*/*.jpg"))
+    for source in (files[0], files, f"{folder}/*/*.jpg", f"{files[0].parent}/{{{files[0].stem},{files[1].stem}}}.jpg"):
+        with pytest.raises(feedline.ConfigError, match=r'is an image, not a dataset.*fields="\{key\}\.jpg"'):
+            feedline.open(source)
+
+
+def test_a_folder_of_annotations_among_class_folders_names_its_json(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "coco")
+    (tmp_path / "coco" / "annotations").mkdir()
+    (tmp_path / "coco" / "annotations" / "instances.json").write_text("{}")
+    with pytest.raises(feedline.ConfigError, match=r"'annotations' holds no image.* COCO .*\.json"):
+        feedline.open(tmp_path / "coco")
+
+
+# ---- Feedline's own indexes
 
 
 @pytest.mark.parametrize("pattern", ["train-*", "*", "*.tar*"])
@@ -209,7 +244,7 @@ def test_splits_are_those_of_datasets(tmp_path: Path) -> None:
         try:
             assert (len(xs(folder)) == 40) and not is_split, name
         except feedline.ConfigError as error:
-            assert is_split and "files of no split" in str(error), name
+            assert is_split and "files without a split" in str(error), name
 
 
 # ---- partitions
@@ -244,7 +279,7 @@ def test_columns_in_the_names_of_folders(tmp_path: Path, end: str) -> None:
 def test_files_in_other_partitions_are_refused_by_name(tmp_path: Path) -> None:
     parquet(tmp_path / "a=1" / "x.parquet", 0)
     parquet(tmp_path / "b=1" / "x.parquet", 0)
-    with pytest.raises(feedline.ConfigError, match="is in other partitions than"):
+    with pytest.raises(feedline.ConfigError, match="has other partitions than"):
         feedline.open(tmp_path)
 
 
@@ -450,7 +485,7 @@ def test_a_bad_row_of_a_part_names_its_file_and_line(tmp_path: Path) -> None:
     (tmp_path / "csv").mkdir()
     (tmp_path / "csv" / "0.csv").write_text("a,b\n1,2\n")
     (tmp_path / "csv" / "1.csv").write_text("a,c\n1,2\n")
-    with pytest.raises(feedline.DataError, match=r"has the columns a, c, and '.*0\.csv' has a, b"):
+    with pytest.raises(feedline.DataError, match=r"has the columns a, c, but '.*0\.csv' has a, b"):
         feedline.open(tmp_path / "csv", fields=("a",))
 
 

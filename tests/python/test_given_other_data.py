@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A torch tensor that is given other data after `feedline.arrays` has it: the rows stay those that it had."""
+"""A torch tensor that gets other data after `feedline.arrays()`: the rows do not change."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A batch size far above the number of samples takes the memory of the samples."""
+"""A batch size far above the number of samples needs only the memory of these samples."""
 
 import resource
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 
 import feedline
 
-LIMIT_MIB = 4096  # of address space: much more than samples and libraries take, much less than a row each of 10**9
+LIMIT_MIB = 4096  # of address space: much more than samples and libraries need, much less than 10**9 rows
 READ = """
 import resource, sys, feedline, numpy as np
 limit = int(sys.argv[2]) << 20

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images of more than 8 bits a value: one warning per dataset, in explain() and inspect as well."""
+"""Images with more than 8 bits per channel: one warning per dataset, and lines in explain() and inspect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GREY = np.linspace(0, 65535, 24 * 32).astype(np.uint16).reshape(24, 32)
 
 
 def deep_files() -> dict[str, tuple[str, Any]]:
-    """Name to (what a warning says, image or bytes)."""
+    """Name to (depth in the warning, image or bytes)."""
     plain = Image.fromarray
     header = b"P6\n32 24\n65535\n"
     return {

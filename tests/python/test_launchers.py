@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rank by each launcher's environment variables, and by the state of libraries that are imported."""
+"""The rank by each launcher's environment variables, and by the state of imported libraries."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_variables_of_a_parent_do_not_contradict_the_group(monkeypatch: pytest.M
     assert ranks.resolve(None, None) == (5, 8), "mp.spawn in a task of srun"
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(feedline.ConfigError, match="rank 5 of 8, the launcher's variables say rank 0 of 2"):
+    with pytest.raises(feedline.ConfigError, match="rank 5 of 8, but the launcher's variables have rank 0 of 2"):
         ranks.resolve(None, None)
     monkeypatch.setattr(multiprocessing.process, "parent_process", lambda: object())
     assert ranks.resolve(None, None) == (5, 8), "mp.spawn in a pod whose RANK counts pods"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LitData's chunks of Arrow rows: the values that LitData reads, and damage that is named."""
+"""LitData's chunks of Arrow rows have the values that LitData reads, and damage is reported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pa = pytest.importorskip("pyarrow")
 
 
 def arrow_file(rows: list[dict[str, Any]], compression: str | None = None, batch: int = 256) -> tuple[int, bytes]:
-    """As LitData writes it: a table of the rows, in batches."""
+    """An Arrow file like LitData's: a table of the rows, in batches."""
     table, out = pa.Table.from_pylist(rows), io.BytesIO()
     with pa.ipc.new_file(out, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
         writer.write_table(table, max_chunksize=batch)
@@ -119,15 +119,15 @@ def test_values_without_a_field_are_refused_by_name(tmp_path: Path) -> None:
 def test_chunks_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
     ints, texts = arrow_file([{"a": 1}]), arrow_file([{"a": "x"}])
     source = made_litdata.rows(tmp_path / "x", [ints, texts])
-    with pytest.raises(feedline.ConfigError, match="the column 'a' holds text in this file, and int64 in others"):
+    with pytest.raises(feedline.ConfigError, match="the column 'a' holds text in this file, but int64 in others"):
         feedline.open(source)
     values = made_litdata.chunk([made_litdata.sample({"a": "int"}, {"a": 5})])
     (source / "chunk-0-1.bin").write_bytes(values)
-    with pytest.raises(feedline.ConfigError, match="has no Arrow rows, and the first chunk of the dataset has"):
+    with pytest.raises(feedline.ConfigError, match="has no Arrow rows, but the first chunk of the dataset has"):
         feedline.open(source)
     stored = made_litdata.write(tmp_path / "y", {"a": "int"}, [{"a": 1}])
     rows = made_litdata.rows(tmp_path / "z", [ints])
-    with pytest.raises(feedline.ConfigError, match=r"stores its samples as Arrow rows, and '.*y' does not"):
+    with pytest.raises(feedline.ConfigError, match=r"stores its samples as Arrow rows, but '.*y' does not"):
         feedline.open([stored, rows], format="litdata")
     both = feedline.open([rows, rows], format="litdata")
     assert [int(one.a) for one in both] == [1, 1]
@@ -145,7 +145,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
         (content[:-8] + b"LDARW02\0", "does not end with"),
         (content[:-12] + struct.pack("<I", 1 << 31) + content[-8:], "do not fit into its"),
         (content[:-12] + struct.pack("<I", 5) + content[-8:], "damaged"),
-        (struct.pack("<I", 3) + content[4:], "the number of its samples, 3, and the index has 4"),
+        (struct.pack("<I", 3) + content[4:], "its header has 3 samples, and the index has 4"),
         (content[:6], "too few for its end"),
         (made_litdata.row_chunk(4, arrow_file([{"image": b"1", "n": 1}] * 3)[1]), "3 Arrow rows for 4 samples"),
         (changed, "does not fit into its bytes"),

@@ -74,7 +74,7 @@ def test_a_warning_of_no_batches_names_the_line_that_made_the_loader(train: feed
 
 
 def test_no_batches_in_endless_epochs_are_refused(train: feedline.Dataset) -> None:
-    """next() would go from one epoch to the next without end."""
+    """Otherwise next() would go from epoch to epoch for ever."""
     with pytest.raises(feedline.ConfigError, match=r"21 samples .* batch_size=22.*epochs=math"):
         train.loader(22, drop_last=True, epochs=math.inf, output="numpy")
     with pytest.raises(feedline.ConfigError, match="over 3 ranks"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names whose bytes are not UTF-8 are those of os.fsdecode(); text that must be UTF-8 is an error with its file."""
+"""Names that are not UTF-8 are read as by os.fsdecode(); text that must be UTF-8 is an error that names its file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     try:
         write_photo(os.fsencode(root) + b"/caf\xe9/\xc4.png")
     except OSError:
-        pytest.skip("the file system takes UTF-8 only")
+        pytest.skip("the file system accepts only UTF-8")
     return root
 
 

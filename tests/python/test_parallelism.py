@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Four gloo processes with meshes: peers get the same rows, others get theirs, and unstated parallelism is refused."""
+"""Four gloo processes with meshes: peers get the same rows, other ranks others; a missing argument is refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from parallel_ranks import ROWS, WORLD
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "parallelism.md"
-# section of the page: data-parallel coordinate of each of the four ranks
+# section of the page: data-parallel coordinates of the four ranks
 SECTIONS = {
     "FSDP2": (0, 1, 2, 3),
     "HSDP": (0, 1, 2, 3),

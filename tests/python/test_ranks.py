@@ -108,7 +108,7 @@ def test_torch_distributed_comes_first_and_must_agree(monkeypatch: pytest.Monkey
     monkeypatch.setenv("WORLD_SIZE", "6")
     assert ranks.resolve(None, None) == (5, 6)
     monkeypatch.setenv("RANK", "4")
-    with pytest.raises(feedline.ConfigError, match="says rank 5 of 6, the launcher's variables say rank 4 of 6"):
+    with pytest.raises(feedline.ConfigError, match="has rank 5 of 6, but the launcher's variables have rank 4 of 6"):
         ranks.resolve(None, None)
     assert ranks.resolve(1, 3) == (1, 3)
     fake.is_initialized = lambda: False  # type: ignore[attr-defined]

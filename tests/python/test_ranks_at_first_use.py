@@ -32,7 +32,7 @@ def rows(batches: Any) -> list[int]:
 
 
 class Group:
-    """torch.distributed's answers, which a test changes."""
+    """A stand-in for torch.distributed whose rank and world size a test changes."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._monkeypatch = monkeypatch
@@ -93,8 +93,8 @@ def test_ranks_that_change_between_epochs_are_an_error(group: Group) -> None:
     assert rows(ours) == list(range(ROWS))
     group.begin(1, 2)
     words = (
-        "loader was resolved as rank 0 of 1 from no launcher and no torch.distributed group; torch.distributed says "
-        "rank 1 of 2; make the loader after init_process_group, or pass rank= and world_size="
+        "loader was resolved as rank 0 of 1 from no launcher and no torch.distributed group, but torch.distributed "
+        "now has rank 1 of 2; make the loader after init_process_group, or pass rank= and world_size="
     )
     for _ in range(2):
         with pytest.raises(feedline.ConfigError, match=re.escape(words)):
@@ -104,10 +104,10 @@ def test_ranks_that_change_between_epochs_are_an_error(group: Group) -> None:
     made.load_state_dict(ours.state_dict())
     assert made.epoch == 1 and len(rows(made)) == 32
     group.begin(1, 4)
-    with pytest.raises(feedline.ConfigError, match=r"as rank 1 of 2 from torch.distributed; .* says rank 1 of 4"):
+    with pytest.raises(feedline.ConfigError, match=r"as rank 1 of 2 from torch.distributed, but .* has rank 1 of 4"):
         iter(made)
     group.end()
-    assert len(rows(made)) == 32, "nothing contradicts it"
+    assert len(rows(made)) == 32, "no group contradicts it"
 
 
 def test_what_is_given_is_not_compared(group: Group) -> None:
@@ -137,7 +137,7 @@ def test_samplers_follow_the_group(group: Group) -> None:
     assert list(sampler) == [1, 3, 5, 7]
     group.begin(1, 4)
     for one in (buckets, sampler):
-        with pytest.raises(feedline.ConfigError, match="says rank 1 of 4"):
+        with pytest.raises(feedline.ConfigError, match="now has rank 1 of 4"):
             list(one)
 
 
@@ -178,7 +178,7 @@ def test_a_loader_at_module_level_under_mp_spawn(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("variables", [False, True])
 def test_a_loader_of_the_parent_in_forked_children(tmp_path: Path, variables: bool) -> None:
-    """As notebook_launcher and Lightning's notebook strategy start them; len() was called before."""
+    """Like processes of notebook_launcher and Lightning's notebook strategy; len() was called before."""
     ours = loader(shuffle=True)
     assert len(ours) == 16
     started("fork", of_rank, (2, str(tmp_path), ours, variables))

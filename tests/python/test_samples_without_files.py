@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples that need no file are read in every way that a loader has."""
+"""Samples that need no file are read with all kinds of loader options."""
 
 import json
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ds[i], ds.schema and iteration need no common size; a loader names the ways to batches."""
+"""ds[i], ds.schema and iteration need no common size; the error of a loader lists the ways to get batches."""
 
 from __future__ import annotations
 

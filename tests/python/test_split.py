@@ -191,11 +191,11 @@ def test_a_bad_sample_of_a_part_is_named(tmp_path: Path) -> None:
         with part.loader(4, on_error="skip", epochs=1, output="numpy") as loader:
             assert sum(len(batch.label) for batch in loader) == len(part) - len(loader.errors)
             bad += loader.errors
-    assert [(error.key, error.record) for error in bad] == [("birch/003.jpg", 10)], "its place in the whole"
+    assert [(error.key, error.record) for error in bad] == [("birch/003.jpg", 10)], "its index in the whole dataset"
 
 
 def test_a_record_counts_in_what_was_opened(tmp_path: Path) -> None:
-    """In subsets of subsets and mixtures of them too; a loader that raises names the way on."""
+    """Also in subsets of subsets and in mixtures of them; the error of a loader says how to continue."""
     root = made_data.make_folder(tmp_path / "bad")
     (root / "birch" / "003.jpg").write_bytes(b"not an image")
     whole = feedline.open(root)

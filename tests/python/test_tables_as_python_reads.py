@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and JSON that Python's own readers take: compressed, with a byte-order mark, with NaN, with other columns."""
+"""Tables and JSON that Python's readers accept: compressed, with a byte-order mark, with NaN, with other columns."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_compressed_tables_that_are_cut(tmp_path: pathlib.Path, cut: int) -> Non
 def test_other_compressed_files_are_not_called_tars(tmp_path: pathlib.Path, plain: bytes) -> None:
     path = tmp_path / "t10k-labels-idx1-ubyte.gz"
     path.write_bytes(gzip.compress(plain))
-    with pytest.raises(feedline.ConfigError, match="compressed by gzip, and holds no tar"):
+    with pytest.raises(feedline.ConfigError, match="compressed by gzip, and is not a tar"):
         feedline.open(path)
 
 

@@ -197,7 +197,7 @@ def test_indexes_of_others_are_used_and_never_trusted(tmp_path: Path, end: str) 
     index.write_text(made_tfrecords.index_of(path))
     wanted = [(i, f"text {i}") for i in range(6)]
     assert values(path) == wanted
-    assert not list(tmp_path.rglob("*.feedline-index")), "none of our own was needed"
+    assert not list(tmp_path.rglob("*.feedline-index")), "our own index was not needed"
     other = small(tmp_path / "other.records", 7)
     index.write_text(made_tfrecords.index_of(other))
     dataset = feedline.open(path, fields=("n", "text"))
@@ -227,7 +227,7 @@ def test_errors_of_choosing_fields_come_before_any_sample(tmp_path: Path) -> Non
     path = write(tmp_path / "x.tfrecord", [example({"n": [1, 2], "x": 1.5})])
     for fields, says in (
         ("y", r"no sample has the field 'y' .* there are: n \(int64\), x \(float\)"),
-        ("n:image", "'n' cannot be made as image"),
+        ("n:image", "'n' cannot be of kind image"),
         (None, "no feature is known to be the image"),
     ):
         with pytest.raises(feedline.ConfigError, match=says):

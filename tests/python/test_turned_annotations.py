@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Annotations of photos that EXIF turns cover the same pixels, however the photo is decoded."""
+"""Annotations of photos with an EXIF orientation cover the same pixels with and without applying it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ SWAPS = (5, 6, 7, 8)
 
 
 def write_photo(path: Path, orientation: int) -> None:
-    """Stored so that EXIF's orientation makes the rectangle stand in its place."""
+    """Writes a photo whose rectangle is in the right place after its EXIF orientation is applied."""
     shown = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
     shown[TOP:BOTTOM, LEFT:RIGHT] = 255
-    # turning a photo back is turning it by the inverse
+    # the inverse orientation turns the photo back
     inverse = {6: 8, 8: 6}.get(orientation, orientation)
     exif = Image.Exif()
     exif[0x0112] = inverse
@@ -52,7 +52,7 @@ def write_yolo(root: Path, orientation: int, labels: str, more: str = "", name: 
 
 
 def check(sample: Any, *, kinds: tuple[str, ...]) -> None:
-    """What is marked is exactly what is white in the decoded image."""
+    """Annotations cover exactly the white pixels of the decoded image."""
     white = np.asarray(sample.image)[0] > 127
     rows, columns = np.nonzero(white)
     if "boxes" in kinds:
@@ -107,7 +107,7 @@ class TestEveryOrientation:
     def test_coco(self, tmp_path: Path, orientation: int, applies: bool, frame: str) -> None:
         write_photo(tmp_path / "photo.png", orientation)
         if orientation not in SWAPS and orientation != 1:
-            applies = frame == "shown"  # equal sides do not tell: annotations are of the image as it is decoded
+            applies = frame == "shown"  # equal sides do not decide: annotations fit the decoded image
         rectangle, size = rectangle_in(tmp_path / "photo.png", frame)
         left, top, right, bottom = rectangle
         image = {"id": 1, "file_name": "photo.png", "width": size[0], "height": size[1]}
@@ -165,7 +165,7 @@ def write_yolo_lossy(root: Path, orientation: int, name: str) -> str:
 
 
 def rectangle_in(photo: Path, frame: str) -> tuple[list[int], tuple[int, int]]:
-    """The white rectangle's edges, and the size, of the photo as it is stored or shown."""
+    """The white rectangle's edges, and the size, of the stored or the turned photo."""
     image = Image.open(photo)
     pixels = np.asarray((ImageOps.exif_transpose(image) if frame == "shown" else image).convert("L")) > 127
     rows, columns = np.nonzero(pixels)

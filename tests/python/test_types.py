@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package's types, as mypy --strict applies them to a user's script."""
+"""The package's types, checked by mypy --strict in a user's script."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progressive JPEGs that end, with an end marker, before their last scans: Pillow's pixels for every sampling."""
+"""Progressive JPEGs that end, with an end marker, before their last scans have Pillow's pixels with every sampling."""
 
 from __future__ import annotations
 

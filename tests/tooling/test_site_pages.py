@@ -74,7 +74,7 @@ def test_no_page_of_the_checkout_has_a_dead_link() -> None:
 
 
 def test_the_help_needs_no_compiled_engine(tmp_path: Path) -> None:
-    """As in a fresh clone."""
+    """Like in a fresh clone."""
     sources = tmp_path / "python"
     shutil.copytree(TOOLS.parent / "python", sources, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     code = f"import sys; sys.path.insert(0, {str(TOOLS)!r}); import site_pages; print(site_pages.help_of_verbs())"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests/conftest.py does for every test: a limit ends any hang, and signal handlers are restored."""
+"""tests/conftest.py ends the hang of any test by a limit, and restores signal handlers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HANGS = {
 
 
 def run(folder: Path, body: str, *options: str) -> subprocess.CompletedProcess[str]:
-    """pytest with the plugin under test, on a file of its own."""
+    """Runs pytest with the plugin under test on a separate file."""
     file = folder / "test_it.py"
     imports = "import ctypes, os, signal, threading, time\nfrom pathlib import Path\nimport pytest\n\n"
     file.write_text(imports + textwrap.dedent(body))
@@ -46,7 +46,7 @@ def is_alive(process: int) -> bool:
 @pytest.mark.parametrize("processes", ["0", "2"])
 @pytest.mark.parametrize("hang", HANGS)
 def test_a_hanging_test_ends_the_run_and_shows_its_stacks(hang: str, processes: str, tmp_path: Path) -> None:
-    """And the child that it forked, which holds the pipes of the run and ignores SIGTERM."""
+    """The forked child, which holds the pipes of the run and ignores SIGTERM, ends, too."""
     pytest.importorskip("xdist")
     done = run(
         tmp_path,

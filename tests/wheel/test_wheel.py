@@ -45,7 +45,7 @@ WEBP = (
     "UklGRkoAAABXRUJQVlA4ID4AAABQAwCdASowACAAPjEYikOiIaEStAAgAwSzgDsAfgAAK/fDcAD++U8///5xF+cRfnEX/nEX//zBK/IN1yAAAA=="
 )
 
-BUNDLED = ("libdeflate", "libjpeg", "libspng", "liburing", "libwebp")
+BUNDLED = ("libdeflate", "libjpeg", "liblz4", "libsnappy", "libspng", "liburing", "libwebp", "libyaml", "libzstd")
 # What the manylinux policies let a wheel expect of the system: the C and C++ run-times, and zlib, which CPython needs.
 PLATFORM = re.compile(
     r"(ld-linux[-\w]*|libc|libm|libmvec|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libz)\.so(\.[\d.]+)?"

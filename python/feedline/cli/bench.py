@@ -222,7 +222,7 @@ def _print(result: dict[str, Any]) -> None:
 
 def _share_of_limit(share: float) -> str:
     of = f"this machine's decode limit with {counted(limits.usable_cpus(), 'CPU')}"
-    if share > 1:  # the limit is measured after the loader, when other programs may take more
+    if share > 1:  # the limit is measured after the loader, when other programs may use more CPU
         return f"at {of}: the two measurements differ by {share - 1:.0%}"
     return f"{share:.0%} of {of}"
 

@@ -123,6 +123,6 @@ def _undecided(one: gate.Judged) -> str:
         )
     if one.low is None:
         return (
-            f"it is worse by more than {one.limit:.0%}, but the records do not tell how much runs differ by themselves"
+            f"it is worse by more than {one.limit:.0%}, but the records do not show how much runs vary without a change"
         )
     return f"a regression of more than {one.limit:.0%} is neither shown nor excluded"

@@ -18,7 +18,7 @@ from rich.table import Table
 OUT = Console(highlight=False, soft_wrap=True)
 ERR = Console(stderr=True, highlight=False, soft_wrap=True)
 _NARROWEST = 40
-_NUMBER = re.compile(r"(\[[a-z ]+\])?([-+~<>]?\d|-?$)")  # how a cell with a number, or with none, begins
+_NUMBER = re.compile(r"(\[[a-z ]+\])?([-+~<>]?\d|-?$)")  # the beginning of a cell that holds a number or "-"
 
 
 def bytes_text(count: float) -> str:
@@ -41,7 +41,7 @@ def print_json(value: Any) -> None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None) -> None:
-    """Prints a table: columns of numbers right, the first one and those with words left."""
+    """Prints a table: columns of numbers are right-aligned, the first column and those with words left-aligned."""
     shown = Table(title=title, title_justify="left", title_style="bold")
     rows = list(rows)
     for i, column in enumerate(columns):

@@ -110,7 +110,7 @@ def diff(first: str, second: str, as_json: bool) -> int:
     from feedline.environment.given import listing_at
 
     one, other = listing_at(first), listing_at(second)
-    if python := exact_python(one, other):  # by which markers hold or not
+    if python := exact_python(one, other):  # the Python for which markers are evaluated
         one, other = listing_at(first, python), listing_at(second, python)
     found = compare(one, other)
     if as_json:

@@ -37,7 +37,7 @@ _DAY_S = 86_400
 @click.option(
     "--find-links", "folders", multiple=True, type=_FOLDER, metavar="FOLDER", help="Look hashes up here first."
 )
-@click.option("--no-index", is_flag=True, help="Look hashes up at no index.")
+@click.option("--no-index", is_flag=True, help="Do not look up hashes at an index.")
 @click.option("--export-file", type=parameters.OUTPUT_FILE, help="Write it there instead of printing it.")
 def export(
     form: str,
@@ -113,7 +113,7 @@ def create(
 
     listing = listing_at(source)
     if python := python_for(listing, policy):
-        listing = listing_at(source, python)  # by whose version its markers hold or not
+        listing = listing_at(source, python)  # the Python for which markers are evaluated
     plan = plan_of(listing, policy, channels)
     wheels = From(indexes, tuple(str(folder.absolute()) for folder in folders), no_index)
     with ERR.status("making it") as status:

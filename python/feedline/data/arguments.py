@@ -46,7 +46,7 @@ def integer(where: str, name: str, value: Any, low: int = -_INT_MAX, high: int =
 
 
 def worker_count(where: str, value: Any, low: int = 0) -> int:
-    """``num_workers`` as an int, with the engine's bound (kMaxThreads) and its words."""
+    """``num_workers`` as an int, with the engine's bound (kMaxThreads) and its error message."""
     try:
         count = operator.index(value)
     except TypeError:
@@ -88,7 +88,7 @@ def is_sequence(value: Any) -> bool:
 
 
 def is_iterable(value: Any) -> TypeGuard[Iterable[Any]]:
-    """What iter() takes; an array without extents has __iter__, and iter() refuses it."""
+    """Whether iter() accepts it: an array without dimensions has __iter__, but iter() raises."""
     return isinstance(value, Iterable) and getattr(value, "ndim", 1) > 0
 
 
@@ -143,7 +143,7 @@ def interpolation(where: str, value: Any) -> str:
     elif not isinstance(value, str):
         word = getattr(value, "value", value)
     word = word.lower() if isinstance(word, str) else word
-    if isinstance(word, str) and word == "nearest-exact":  # on PIL images torchvision does the same for both
+    if isinstance(word, str) and word == "nearest-exact":  # torchvision does the same for both on PIL images
         word = "nearest"
     if not isinstance(word, str) or word not in _INTERPOLATIONS:
         raise ConfigError(f"{where}: interpolation must be one of {', '.join(_INTERPOLATIONS)}, not {value!r}")

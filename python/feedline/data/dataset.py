@@ -57,7 +57,7 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         self._engine = engine
         self._origin = origin
         self._chain = chain  # of map()
-        self._held: tuple[HeldTensor, ...] = ()  # of arrays()
+        self._held: tuple[HeldTensor, ...] = ()  # tensors given to arrays()
         self._same_draws = 0  # samples that ds[i] gave as of epoch 0
 
     def _with(self, engine: _engine.Dataset) -> Dataset:
@@ -111,17 +111,18 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         return self._with(self._engine.cache(place, limit))
 
     def collate(self, form: words.Collation, *, fields: Fields = None) -> Dataset:
-        """How the rows of some fields stand in a batch.
+        """Sets the form of some fields in a batch.
 
-        Images, masks, numbers and arrays are stacked, and text, bytes and JSON are lists, where nothing else is said.
+        By default, images, masks, numbers and arrays of fixed shape are stacked; text, bytes, JSON and fields of
+        variable length are lists.
 
         Args:
             form: ``"stack"``: rows of one shape. ``"pad"``: arrays whose first extents differ, padded with zeros to the
-                longest of the batch, and a field ``NAME_length`` (int64) behind them. ``"list"``: rows of any shape.
-            fields: names; by default all fields that can stand so. The last word on a field counts.
+                longest of the batch, followed by a field ``NAME_length`` (int64). ``"list"``: rows of any shape.
+            fields: names; by default all fields that can have this form. The last call for a field counts.
 
         Raises:
-            ConfigError: no such field, one whose rows cannot stand so, or samples that are arrays themselves.
+            ConfigError: no such field, one that cannot have this form, or samples that are arrays themselves.
         """
         word = arguments.choice("collate", "form", form, ("stack", "pad", "list"))
         return self._with(self._engine.collate(word, arguments.field_names("collate", fields)))
@@ -279,9 +280,9 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
 
     @functools.cached_property
     def unopened(self) -> tuple[UnopenedColumn, ...]:
-        """Columns, members or features that the source has and that no field is of, in the source's order.
+        """Columns, members or features of the source that no field reads, in the source's order.
 
-        ``fields=`` of :func:`open` opens them, by their ``spec``.
+        Their ``spec`` opens them in ``fields=`` of :func:`open`.
         """
         return columns_of(self._engine)
 
@@ -393,7 +394,7 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         return batches.named(names, values, self.unopened)
 
     def _with_own_dtypes(self, names: list[str], values: list[Any]) -> list[Any]:
-        """Tensors of bfloat16, which came as NumPy's float32, in their own dtype. Only arrays() has fields of it."""
+        """Converts fields of bfloat16, which arrive as NumPy's float32, to bfloat16. Only arrays() has such fields."""
         if not any(held.is_bfloat16 for held in self._held):
             return values
         import torch

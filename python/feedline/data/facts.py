@@ -37,9 +37,9 @@ class FieldSpec(_ShapeAndDtype):
         return spec
 
     def __repr__(self) -> str:
-        beside = "" if self.form == "stack" else f", form={self.form!r}, kind={self.kind!r}"
-        beside += f", unit={self.unit!r}" if self.unit else ""
-        return f"FieldSpec(shape={self.shape!r}, dtype={self.dtype!r}{beside})"
+        more = "" if self.form == "stack" else f", form={self.form!r}, kind={self.kind!r}"
+        more += f", unit={self.unit!r}" if self.unit else ""
+        return f"FieldSpec(shape={self.shape!r}, dtype={self.dtype!r}{more})"
 
 
 class _Decision(NamedTuple):

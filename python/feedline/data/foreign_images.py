@@ -49,7 +49,7 @@ def opened(data: bytes, applies_exif: bool) -> Opened | str:
     try:
         image = pillow.open(io.BytesIO(data))
         kind = image.format or "other"
-        # Pillow always turns TIFF images as their EXIF says
+        # Pillow always turns TIFF images by their EXIF orientation
         orientation = 1 if kind == "TIFF" else image.getexif().get(_ORIENTATION, 1)
         orientation = orientation if isinstance(orientation, int) and 1 <= orientation <= 8 else 1
         depth = image_depth.of(image, data)

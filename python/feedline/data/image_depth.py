@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images with more than 8 bits a value: what Pillow says of a file, and the one warning per dataset."""
+"""Images with more than 8 bits per channel: their depth by Pillow, and the warning, once per dataset."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from .. import _engine
 from ..errors import Error
 
-_BITS_PER_SAMPLE, _SAMPLE_FORMAT = 258, 339  # of TIFF's tags
-_FLOATS = 3  # a sample format
-_SIZ = b"\xff\x4f\xff\x51"  # JPEG 2000: start of the codestream, and of its first segment
-_SIZ_PRECISION = 42  # bytes from there to the first component's bits less 1
+_BITS_PER_SAMPLE, _SAMPLE_FORMAT = 258, 339  # tags of TIFF
+_FLOATS = 3  # value of _SAMPLE_FORMAT
+_SIZ = b"\xff\x4f\xff\x51"  # JPEG 2000: start of the codestream and of its first segment
+_SIZ_PRECISION = 42  # offset from there of the first component's bits - 1
 
 
 def of(image: Any, data: bytes) -> str:
-    """``"16 bits"``, ``"32 bits"`` or ``"floats"`` a value as the engine names them; ``""`` for 8 bits and fewer."""
+    """``"16 bits"``, ``"32 bits"`` or ``"floats"``, the engine's names; ``""`` for 8 bits or fewer."""
     if image.mode == "F":
         return "floats"
     if image.format == "TIFF":
@@ -46,7 +46,7 @@ def _numbers(value: Any) -> tuple[int, ...]:
 
 
 def warn(dataset: _engine.Dataset) -> None:
-    """Warns once for each opened source, after a sample had such an image."""
+    """Warns once per opened source, after a sample had such an image."""
     depth = dataset.take_image_depth()
     if depth:
         warnings.warn(f"{dataset.source}: {_text(depth)}", stacklevel=4)
@@ -65,9 +65,9 @@ def explained(text: str, dataset: _engine.Dataset) -> str:
 
 
 def _text(depth: str) -> str:
-    a_value = depth if depth == "floats" else f"{depth} a value"
+    values = depth if depth == "floats" else f"{depth} per channel"
     return (
-        f"the images hold {a_value}, and are read as 8 bits, as Pillow's convert() does it: values of grey images "
-        "outside 0 to 255 become 0 or 255, colours keep their upper 8 bits; convert the files, or store the values "
-        "as .npy arrays, if they matter"
+        f"the images have {values} and are read as 8 bits, as by Pillow's convert(): grey values outside 0 to 255 "
+        "become 0 or 255, colours lose their lower bits; if that matters, convert the files or store the values as "
+        ".npy arrays"
     )

@@ -90,9 +90,9 @@ _PAGES = (
     ),
     (
         "column_has_meaning",
-        "a column stands for more than its plain values",
-        "The schema gives its integers a unit, or its values an extension type or a mode, which samples do not have.",
-        "Read it in that unit (the schema of the dataset has it), or convert it.",
+        "a column has a unit, an extension type or a mode",
+        "Its schema has a unit, an extension type or a mode that is not applied: samples have the stored values.",
+        "Interpret the values by it (for times, `dataset.schema` has the unit), or convert them.",
     ),
     (
         "count_differs",
@@ -298,14 +298,14 @@ _PAGES = (
     (
         "not_regular",
         "a member is a symbolic link or a device, not a file",
-        "It has no bytes of its own, and is skipped. Hard links are read: they have the bytes of their member.",
+        "It has no data, and is skipped. Hard links are read: they have the data of the member that they link to.",
         "Write the archive with `--dereference`.",
     ),
     (
         "link_without_target",
         "a hard link's member is not in the archive",
-        "The link stands for a member that the archive does not hold, so that its sample has no bytes for it.",
-        "Write the archive again, with the files that its links stand for.",
+        "The archive does not contain the member that the link refers to, so the sample has no data for it.",
+        "Write the archive again with the files that its links refer to.",
     ),
     (
         "not_tar",

@@ -19,7 +19,7 @@ from . import arguments, image_depth
 
 _WHERE = "loader"
 _BIG = 2**63 - 1
-_LONGEST_S = 10.0**9  # of a timeout, which is years
+_LONGEST_S = 10.0**9  # the longest timeout: 30 years
 
 
 class LoaderOptions(NamedTuple):
@@ -67,7 +67,7 @@ class LoaderOptions(NamedTuple):
         share = ranks.Share(_WHERE, self.rank, self.world_size, self.mesh, self.dp)
         try:
             place = share.place()
-        except ConfigError:  # raised again by the first use, unless a process group settles it before
+        except ConfigError:  # raised again at the first use, unless a process group is initialised before
             place = ranks.Place(0, 1, "")
 
         def make_engine(place: ranks.Place) -> _engine.Loader:
@@ -148,7 +148,7 @@ class LoaderOptions(NamedTuple):
         )
 
     def _report_no_batch(self, samples: int, world_size: int) -> None:
-        """A warning; ConfigError if next() would look for a batch in one epoch after the other without end."""
+        """Warns if an epoch has no batch; ConfigError if next() would search endless epochs for one."""
         over = f" over {world_size} ranks" if world_size > 1 else ""
         size = "" if self.batch_size is None else f" of batch_size={self.batch_size}{over}"
         advice = "leave drop_last out" if self.drop_last else "change uneven"

@@ -249,7 +249,7 @@ def _answer(connection: Connection, steps: Sequence[Step], fields: Fields, draw:
 def _settle(parent: int, is_main: bool) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())  # threads of the engine block all, and start processes too
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's to report
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a main process that ignores it must not make us ignore it too
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # SIG_IGN of the main process is inherited
     if is_main:
         # the signal comes when the thread that started us ends, which for the main thread is the process's end
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

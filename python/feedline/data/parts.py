@@ -66,7 +66,7 @@ class Parts:
         number = arguments.integer("split", "seed", seed, low=0, high=2**64 - 1)
         classes = _classes(self._engine, by_class)
         made = tuple(self._with(part) for part in _engine.split(self._engine, counts, number, classes))
-        for i, part in enumerate(made):  # with the classes, which need not be read again
+        for i, part in enumerate(made):  # with the classes, so that they are not read again
             part._calls = (
                 *self._calls,
                 Call("split", tuple(counts), {"seed": number, "by_class": classes or False}, i),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The calls that made a dataset or a chain. Pickle stores them, and unpickling repeats them.
 
-An engine's dataset holds threads, open files and addresses, so it cannot go to another process. What made it can: a
-call of a function of this package, such as ``feedline.open``, and calls of methods. A pickle therefore holds what the
-calls were given, passwords and signatures in URLs among it: it must be kept as secret as these.
+An engine's dataset holds threads, open files and addresses, so it cannot be sent to another process. The calls that
+made it can: one of a function of this package, such as ``feedline.open``, then calls of methods. A pickle therefore
+contains their arguments, including passwords and signatures in URLs, and must be as secret as these.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _RETURNS = ("Self", "Dataset", "Chain", "tuple[Self, ...]")  # annotations of me
 
 
 class Call(NamedTuple):
-    """A call. Of a method that gives several results (``split``), ``part`` is the number of this one."""
+    """A call. If the method returns several results (``split``), ``part`` is the index of this one."""
 
     name: str
     arguments: tuple[Any, ...]
@@ -28,9 +28,9 @@ class Call(NamedTuple):
 
 
 class Recorded:
-    """A mixin of classes whose instances pickle and copy by the calls that made them.
+    """A mixin for classes whose instances are pickled and copied as the calls that made them.
 
-    ``_calls`` is the function's call, named ``MODULE:FUNCTION``, and those of methods after it.
+    ``_calls`` is the function's call, named ``MODULE:FUNCTION``, followed by calls of methods.
     """
 
     _calls: tuple[Call, ...] = ()
@@ -52,15 +52,15 @@ class Recorded:
         return self
 
     def _proof(self) -> str | None:
-        """What must be equal after the calls were repeated, if anything."""
+        """A value that must be equal after the calls are repeated; None if there is none."""
         return None
 
 
 def made_by(
     result: Any, function: str, arguments: tuple[Any, ...] = (), options: Mapping[str, Any] | None = None
 ) -> Any:
-    """`result`, which remembers that ``MODULE:FUNCTION`` of this package made it."""
-    result._calls = (Call(function, _kept(arguments), _kept(options or {})),)
+    """Records in `result` that ``MODULE:FUNCTION`` of this package made it, and returns it."""
+    result._calls = (Call(function, _copied(arguments), _copied(options or {})),)
     return result
 
 
@@ -71,21 +71,21 @@ def _recording(method: Any) -> Any:
         made, parts = ([result], False) if isinstance(result, Recorded) else (result, True)
         for number, one in enumerate(made):
             if one is not self and not one._calls:  # else the method itself has recorded it
-                step = Call(method.__name__, _kept(arguments), _kept(options), number if parts else None)
+                step = Call(method.__name__, _copied(arguments), _copied(options), number if parts else None)
                 one._calls = (*self._calls, step)
         return result
 
     return call
 
 
-def _kept(value: Any) -> Any:
-    """Lists, dicts and iterators as they are now: the caller may change or use them up."""
+def _copied(value: Any) -> Any:
+    """Copies lists and dicts, which the caller may change later."""
     if isinstance(value, tuple) and type(value) is tuple:
-        return tuple(map(_kept, value))
+        return tuple(map(_copied, value))
     if type(value) is list:
-        return list(map(_kept, value))
+        return list(map(_copied, value))
     if type(value) is dict:
-        return {key: _kept(one) for key, one in value.items()}
+        return {key: _copied(one) for key, one in value.items()}
     return value
 
 
@@ -100,6 +100,6 @@ def _repeat(calls: tuple[Call, ...], proof: str | None) -> Any:
     if proof is not None and made._proof() != proof:
         raise DataError(
             f"unpickling {made!r}: its samples are not those of the dataset that was pickled (fingerprint "
-            f"{made._proof()}, was {proof}): the source has changed, or is another one in this process"
+            f"{made._proof()}, was {proof}): the source has changed, or its path leads to another source here"
         )
     return made

@@ -26,8 +26,8 @@ def of_field(name: str, field: Any, kind: str) -> _Row:
 class HeldTensor:
     """A torch tensor whose memory the engine reads.
 
-    ``data`` is an alias with a storage that its owner's ``.data =``, ``.half()`` and ``.set_()`` do not change. Its
-    storage is not resizable, because NumPy has a view of it. ``share_memory_()`` still moves it: :meth:`check`.
+    ``data`` is an alias, so ``.data =``, ``.half()`` and ``.set_()`` of the user's tensor do not change its storage.
+    NumPy's view of it makes the storage not resizable. :meth:`check` detects that ``share_memory_()`` has moved it.
     """
 
     def __init__(self, name: str, tensor: Any) -> None:
@@ -41,11 +41,11 @@ class HeldTensor:
         return str(self.data.dtype) == "torch.bfloat16"
 
     def check(self) -> None:
-        """ConfigError if the tensor's memory has moved since."""
+        """ConfigError if the tensor's memory was moved."""
         if self.data.data_ptr() != self.address:
             raise ConfigError(
                 f"arrays: the tensor {self.name!r} was moved to other memory after feedline.arrays() (share_memory_() "
-                "and sending it to another process do that); call feedline.arrays() again, after that"
+                "and sending it to another process do that); call feedline.arrays() after that"
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -54,7 +54,7 @@ class HeldTensor:
 
 
 def _numpy_view(tensor: Any) -> Any:
-    """Its bytes or numbers as a NumPy array over the same memory."""
+    """A NumPy view of the same memory; dtypes that NumPy does not have become integers of their size."""
     import torch
 
     integers = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -68,12 +68,12 @@ def _tensor_of(view: Any, dtype: str, shape: tuple[int, ...]) -> Any:
 
 
 def held_in(described: Iterable[_Row]) -> tuple[HeldTensor, ...]:
-    """The tensors among the owners of described arrays."""
+    """The tensors that own memory of described arrays."""
     return tuple(row[1] for row in described if isinstance(row[1], HeldTensor))
 
 
 def by_value(value: Any, described: _Row) -> Any:
-    """An argument of ``arrays()`` as pickle is to store it: tensors by their values."""
+    """An argument of ``arrays()`` in the form in which it is pickled: tensors by their values."""
     owner = described[1]
     if not isinstance(owner, HeldTensor):
         return value

@@ -45,81 +45,85 @@ def open(
     crowd: words.Crowd | None = None,
     **storage: Any,
 ) -> Dataset:
-    """Opens a dataset of images and labels.
+    """Opens a dataset.
 
     Args:
-        source: a folder of class folders; a ``.tar`` or ``.tar.gz`` in WebDataset's layout; several of them as a
-            brace list (``"shards/{000..146}.tar"``), joined by ``::``, or as a list, in this order; TFRecord files
-            (``"train-{00000..01023}-of-01024"``), Arrow and Parquet files (``"data/train-*.parquet"``) likewise; a
-            folder of a split's Parquet files, or one that ``datasets`` saved; a folder of MDS or LitData; LMDB
-            databases, a folder with data.mdb or a file; ``.npy`` and ``.npz`` files; a table (``.csv``, ``.tsv``,
-            ``.jsonl``) that names files, or a folder of images with ``metadata.csv`` or ``metadata.jsonl``; the JSON of
-            a COCO set, the folder of a Pascal VOC set, the YAML file of a YOLO set (docs/annotations.md); a list of
-            shards that wids, timm or OpenCLIP has written (docs/formats.md); or a file that :meth:`Dataset.cache` has
-            finished. Each a path, or a URL: ``"s3://bucket/train/{000..146}.tar"``, ``"https://..."``,
-            ``"gs://..."``, ``"az://..."`` (docs/remote.md), or ``"file:///data/train"``, in which ``%`` stands before
-            two hexadecimal digits. A URL of a folder ends in a slash. ``"pipe:COMMAND"``, where `allow_commands` says
-            so: a tar that a command writes.
+        source: a path or a URL, several of them joined by ``::``, or a list, read in this order:
+
+            - a folder of class folders with images, or of images next to a ``metadata.csv``, ``.jsonl`` or ``.parquet``
+            - shards: tars in WebDataset's layout, TFRecord, Parquet or Arrow files; their folder, which is one dataset
+              with its subfolders if it has only one split
+            - folders of MDS or LitData, a folder saved by ``datasets``, LMDB databases, ``.npy`` and ``.npz`` files
+            - tables (``.csv``, ``.tsv``, ``.jsonl``, also compressed), which may contain paths of files
+            - the JSON of a COCO set, the folder of a Pascal VOC set, the YAML of a YOLO set (docs/annotations.md)
+            - a list of shards by wids, timm or OpenCLIP, or a file that :meth:`Dataset.cache` has finished
+
+            Names expand ``{000..146}`` and ``{a,b}``, and where files can be listed also ``*``, ``[a-c]``, ``**`` and
+            (local files only) ``?``: ``"data/train-*.parquet"``, ``"s3://bucket/train/{000..146}.tar"``. See
+            docs/formats.md for the files of a folder and for Hive partitions (``label=cat/``), docs/remote.md for URLs
+            (``https``, ``s3``, ``gs``, ``az``, ``file``); the URL of a folder ends in a slash. With `allow_commands`,
+            ``"pipe:COMMAND"`` reads a tar from a command.
         format: ``"folder"``, ``"tar"``, ``"tfrecord"``, ``"arrow"``, ``"parquet"``, ``"mds"``, ``"litdata"``,
-            ``"lmdb"``, ``"numpy"``, ``"table"``, ``"coco"``, ``"voc"``, ``"yolo"`` or ``"pixels"``; by default what the
-            source is.
-        fields: one spec per field; by default an image and a label. Of tars an extension, or alternatives split by
-            ``;``: ``("jpg;png", "mask.png", "boxes.npy", "json", "txt", "cls")``. Of a folder a pattern with ``{key}``
-            for the sample's name, which may have slashes: ``("images/{key}.jpg", "masks/{key}.png")``; such a field is
-            called like the folder before ``{key}``, or as ``NAME=`` before the pattern says. What a field is follows
-            from its extension: jpg, jpeg, png, webp are images, and masks (labels) where the field's name begins with
-            "mask" or "seg"; cls, cls2, index, inx, id are integers; npy is an array; json, jsn are JSON; txt, text,
-            caption, transcript are text; all else is bytes. Of TFRecord files a feature, or alternatives:
-            ``("image=image/encoded", "image/class/label", "caption;title:text")``; what it is follows from its values
-            (docs/formats.md). Of LMDB databases a pattern of keys, with ``{key}`` or a number as Python writes it:
-            ``("image-{:09d}", "text=label-{:09d}")``, or ``"image"`` and ``"label"`` of Caffe's Datums. Of
-            ``.npz`` files an array, ``("image=x:image", "y")``. Of tables a column, ``("image=path", "label=class")``.
-            Of Arrow and Parquet files, MDS and LitData a column, or alternatives:
-            ``("image", "objects.bbox:boxes")``. Of annotated images words: ``("image", "boxes", "labels", "masks")``
-            (docs/annotations.md). ``:image``, ``:mask``, ``:value``, ``:array``, ``:bytes``, ``:text`` or ``:json`` at
-            the end of a spec says it otherwise; ``:boxes`` (N, 4) and ``:keypoints`` (N, 2)
-            or (N, K, 2), pixels, say of an array, or of lists in JSON, that it moves as the sample's images do.
-        missing: what a sample is that lacks a field. ``"error"``: reading it is a :class:`DataError`, which
-            ``on_error`` is about. ``"skip"``: it is left out; :meth:`Dataset.explain` says how many are. ``"none"``:
-            the field is None there, which only fields that are lists can be.
-        index: folder to keep indexes in. By default that of a tar, a TFRecord file or a database is beside it, else in
-            the user's cache folder; a folder's is there if it has 10,000 samples or more.
-        cache: folder of this machine for copies of what is read: whole shards or files, each fetched once for all
-            processes that use the folder, and used by later runs; see docs/cache.md. Made where it is not there.
-        cache_limit: how much the folder may take, of all processes together: bytes, ``"500 GiB"``, or a share of what
-            its disk would have free without it. By default ``"50%"``.
-        verify: with what is compared that is read as a whole, or copied into ``cache``: ``"manifest"``, the SHA-256 and
-            the length of each shard in the ``feedline-pack.json`` that :func:`pack` left beside it; ``"headers"``, the
-            checksums that S3 and Google Cloud Storage keep of their objects. What differs is read once more, and is a
-            :class:`StorageError` then. Samples that are read by ranges of a shard are not compared: see docs/remote.md.
-            By default nothing is.
-        hedge: with a second request for one that is slower to be answered than 99 of 100 of its host, whichever is
-            quicker; at most 3 in 100. Of URLs alone; see docs/remote.md.
-        listing_age: of folders behind a network, which have no time that tells whether they have changed: how many
-            seconds a listing that is kept of one is trusted. 0 lists anew. A sample that is gone or another one by
-            then is an error, and the next opening lists anew. Of shards behind a network: 0 asks for the version of
-            each; otherwise one whose index is kept is asked about while the first epoch runs, and one that changed is
-            an error then (docs/remote.md).
-        allow_commands: whether `source` may be ``"pipe:"`` and a command. It is given to ``/bin/sh -c`` as it stands,
-            braces expanded before, once for a dataset; its standard output has to be a whole tar, and its exit status
-            0. Never let such a source come from somebody whom you would not let use your shell.
-        images: of COCO files, the folder that their file names are relative to. By default the first that has the first
-            image of ``../SPLIT``, ``SPLIT``, ``../images/SPLIT``, ``images/SPLIT``, ``../images``, ``images``, the
-            JSON's own folder and the one above it; SPLIT is ``train2017`` of ``instances_train2017.json``.
-        split: of VOC sets a list of ``ImageSets``, of YOLO sets a key of the YAML file: ``"train"`` by default.
-        crowd: of COCO files: ``"skip"`` leaves out annotations of crowds, as torchvision's detection recipe does, and
-            is the default; ``"keep"`` takes them as all others. The field ``crowd_mask`` has them in both cases.
+            ``"lmdb"``, ``"numpy"``, ``"table"``, ``"coco"``, ``"voc"``, ``"yolo"`` or ``"pixels"``; by default
+            recognised by name and content.
+        fields: one spec per field; by default an image and a label. By format:
+
+            - tars: an extension, or alternatives joined by ``;``: ``("jpg;png", "mask.png", "boxes.npy", "cls")``
+            - folders: a pattern with ``{key}``, the sample's name, which may contain slashes:
+              ``("images/{key}.jpg", "masks/{key}.png")``. The field has the name of the folder before ``{key}``, or
+              ``NAME`` if the spec begins with ``NAME=``
+            - TFRecord: a feature, or alternatives: ``("image=image/encoded", "image/class/label", "text;title:text")``
+            - LMDB: a pattern of keys, with ``{key}`` or a number in Python's format:
+              ``("image-{:09d}", "text=label-{:09d}")``; ``"image"`` and ``"label"`` for Caffe's Datums
+            - ``.npz``: an array, ``("image=x:image", "y")``
+            - tables, Arrow, Parquet, MDS, LitData: a column, or alternatives: ``("image=path", "objects.bbox:boxes")``
+            - annotated images: ``("image", "boxes", "labels", "masks")`` (docs/annotations.md)
+
+            The kind of a field follows from its extension (docs/fields.md) or its type (docs/formats.md). The end of a
+            spec overrides it: ``:image``, ``:mask``, ``:value``, ``:array``, ``:bytes``, ``:text``, ``:json``, or, for
+            arrays and lists of pixel coordinates that follow the image, ``:boxes`` (N, 4) and ``:keypoints`` (N, 2) or
+            (N, K, 2).
+        missing: how samples that lack a field are handled. ``"error"``: reading one is a :class:`DataError`, see
+            ``on_error``. ``"skip"``: they are left out; :meth:`Dataset.explain` has their number. ``"none"``: the field
+            is None, which only fields that are lists can be.
+        index: folder for indexes. By default, the index of a shard, a database or a COCO JSON is stored in the hidden
+            folder ``.feedline`` next to it, or in the user's cache folder if that is not writable; the listing of a
+            folder with 10,000 or more samples is stored in the cache folder.
+        cache: local folder for copies of what is read: complete shards or files, each fetched once for all processes
+            that use the folder, and used by later runs; see docs/cache.md. It is created if necessary.
+        cache_limit: the size of this folder for all processes together: bytes, ``"500 GiB"``, or a share of the space
+            that would be free on its disk without it. By default ``"50%"``.
+        verify: checks data that is read completely or copied into ``cache``: ``"manifest"`` compares the SHA-256 and
+            length of each shard with the ``feedline-pack.json`` that ``feedline pack`` wrote next to it; ``"headers"``
+            compares the checksums that S3 and Google Cloud Storage have of their objects. Data that differs is read
+            once more, and is then a :class:`StorageError`. Samples that are read by ranges of a shard are not compared:
+            see docs/remote.md. By default nothing is compared.
+        hedge: sends a second request if one is slower than 99 of 100 of its host, and uses the faster response; at most
+            3 in 100. Only for URLs; see docs/remote.md.
+        listing_age: seconds for which a stored listing of a remote folder is used, as remote folders have no
+            modification time; 0 lists it again. A sample that was removed or changed since is an error, and the next
+            opening lists again. For remote shards, 0 requests the version of each; else shards with a stored index are
+            checked during the first epoch, and one that changed is an error (docs/remote.md).
+        allow_commands: whether `source` may be ``"pipe:"`` and a command. After braces are expanded, it is passed to
+            ``/bin/sh -c``, once per dataset; its standard output must be a complete tar, and its exit status 0. Never
+            accept such a source from anyone whom you would not let use your shell.
+        images: for COCO files, the folder to which file names are relative. By default the first of ``../SPLIT``,
+            ``SPLIT``, ``../images/SPLIT``, ``images/SPLIT``, ``../images``, ``images``, the JSON's own folder and its
+            parent that has the first image; SPLIT is ``train2017`` for ``instances_train2017.json``.
+        split: for VOC sets a list of ``ImageSets``, for YOLO sets a key of the YAML file: by default ``"train"``.
+        crowd: for COCO files, ``"skip"``, the default, leaves out crowd annotations, like torchvision's detection
+            recipe; ``"keep"`` treats them like all others. The field ``crowd_mask`` has them in both cases.
         dtype, window, storage: not in this version.
 
     Raises:
-        ConfigError: no such format or field, the source is empty, a URL that this version has no reader for or that
-            names another machine, an argument that this version does not have, a cache in a folder that holds something
-            else, ``verify="manifest"`` of shards that no manifest beside them names.
-        StorageError: the source cannot be listed or opened, or is not what `verify` compares it with; a command fails.
+        ConfigError: no such format or field, an empty source, a URL that cannot be read or that names another machine,
+            an argument that is not in this version, a cache folder that contains other files, or ``verify="manifest"``
+            for shards without a manifest.
+        StorageError: the source cannot be listed or opened, differs from what `verify` compares, or a command fails.
         DataError: a shard is damaged.
 
     Warns:
-        UserWarning: a class of the folder is made of folders, as where the parent of ``train`` was opened.
+        UserWarning: a class folder contains only folders, as when the parent of ``train`` was opened.
     """
     given = {name: value for name, value in locals().items() if name != "storage"} | storage
     _refuse_later_arguments(dtype=dtype, window=window, **storage)
@@ -140,11 +144,11 @@ def open(
 
 
 def _log_columns(engine: _engine.Dataset) -> None:
-    """Columns that are not opened, and those that stand for more than their values, at INFO."""
+    """Logs columns that are not opened, and units, extension types and modes that are not applied, at INFO."""
     left, remarks = columns_of(engine), engine.remarks
     if not left and not remarks:
         return
-    import logging  # with what most datasets do not need
+    import logging  # most datasets do not need it
 
     log = logging.getLogger("feedline")
     if left:
@@ -265,7 +269,7 @@ def _named_by(source: str) -> list[str]:
 def _listed_in(source: str) -> list[shard_lists.Listed] | None:
     if ".json" not in source.lower():
         return None
-    from . import shard_lists  # which most sources do not need
+    from . import shard_lists  # most sources do not need it
 
     return shard_lists.of(source)
 

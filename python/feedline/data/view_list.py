@@ -26,7 +26,7 @@ class Views:
 
     @property
     def rows(self) -> list[Row]:
-        """As the engine takes them."""
+        """In the form that the engine reads."""
         return [(name, chain._engine, count, drawn_as) for name, chain, count, drawn_as in self._views]
 
     def __repr__(self) -> str:

@@ -24,10 +24,10 @@ from feedline.watching.summary.figures import Summary
 
 SCHEMA = "feedline.diagnosis/1"
 _BAR = 40
-_UNTRIED = "other settings were not tried: without --quick they are measured, in turn with those of the script"
+_UNTRIED = "other settings were not tried: without --quick they are measured, alternating with the script's own"
 _UNTRIED_DROP_IN = (
-    "not tried: `from feedline import DataLoader` in the place of torch's, and other settings; without --quick they "
-    "are measured, in turn with those of the script"
+    "not tried: `from feedline import DataLoader` instead of torch's, and other settings; without --quick they are "
+    "measured, alternating with the script's own"
 )
 
 
@@ -174,20 +174,20 @@ def _changes(summary: Summary) -> list[str]:
 
 
 def _loaders(recording: Recording) -> int:
-    """How many loaders the process with the longest loop took batches from."""
+    """The number of loaders from which the process with the longest loop took batches."""
     longest = next(iter(timeline.loops_of(recording.processes)), None)
     waits = longest.process.events if longest is not None else ()
     return len({event.a for event in waits if event.kind == events.WAIT})
 
 
 def _of_loader(summary: Summary, loaders: int) -> list[str]:
-    """Which of several loaders all that follows is about."""
+    """The loader to which the report applies, if there are several."""
     if loaders < 2:
         return []
     dataset, batch = summary.loader.get("dataset"), summary.loader.get("batch_size")
     parts = [f"over {dataset}" if dataset else "", f"of batches of {batch}" if batch else ""]
     which = " ".join(part for part in parts if part)
-    return [f"  about the loader {which}: of {loaders} loaders, the one whose loops took longest"]
+    return [f"  about the loader {which}: the one of {loaders} loaders whose loops took longest"]
 
 
 def _measured(summary: Summary, loaders: int) -> list[str]:

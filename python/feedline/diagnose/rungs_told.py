@@ -53,7 +53,7 @@ def of_drop_in(summary: Summary) -> str | None:
     if low > 1 and ratio > GAIN:
         in_loop = next((one.gain for one in what_if.what_if(summary) if one.change.startswith(DROP_IN)), None)
         loop = "" if in_loop is None else f"; the loop: {in_loop[0]:+.0%} to {in_loop[1]:+.0%} batches/s, predicted"
-        return f"`from feedline import DataLoader` in the place of torch's: measured, the loader alone: {figures}{loop}"
+        return f"`from feedline import DataLoader` instead of torch's: measured, the loader alone: {figures}{loop}"
     return None
 
 

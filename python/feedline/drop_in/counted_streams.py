@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of others that go on by a number of samples, which only a loader can count: MosaicML's and LitData's.
+"""MosaicML's and LitData's streams, which resume after a number of samples that only a loader can count.
 
-Their `state_dict` wants what was delivered, and their `load_state_dict`, called in the main process before the workers
-begin, has each of these pass over its part without reading it. They are known by what these methods take, so no package
-is imported, and subclasses are known as well.
+Their `state_dict` needs the number of delivered samples. Their `load_state_dict`, called in the main process before the
+workers start, makes each worker skip its part without reading it. They are recognised by the parameters of these
+methods, so no package is imported, and subclasses are recognised as well.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .settings import Settings
 class CountedStream:
     """One epoch of such a dataset. Used in the main process, by the thread that iterates."""
 
-    begins_anew = False  # the first batch after a state comes from the first worker, wherever the epoch was
+    restarts_at_first_worker = False  # after a state, the first batch comes from the first worker at any position
 
     def __init__(self, settings: Settings, before: CountedStream | None) -> None:
         """`before`: the loader's previous epoch of the same dataset, if any."""
@@ -31,7 +31,7 @@ class CountedStream:
         self._samples = self._batches = 0  # delivered before this loader's first batch of the epoch
 
     def begin(self, epoch: int, pending: Mapping[str, Any] | None) -> None:
-        """Before the workers of `epoch` do; `pending` is the loader's state that it goes on from, if any."""
+        """Called before the workers of `epoch` start. `pending`: the state from which the loader continues, if any."""
         counted = None if pending is None else pending.get("counted")
         if counted is None:
             self._begin()
@@ -42,11 +42,11 @@ class CountedStream:
         self._load(copy.deepcopy(counted["dataset"]), self._samples)
 
     def first_worker(self) -> int:
-        """The worker whose batch comes first, where this loader has delivered none of the epoch."""
+        """The worker whose batch comes first if this loader has delivered none of the epoch."""
         return 0
 
     def state(self, delivered: int, next_epoch: bool) -> dict[str, Any]:
-        """Of a loader that has delivered so many batches of this epoch, or is in front of the next one."""
+        """The state after so many batches of this epoch, or before the next epoch."""
         if next_epoch:
             delivered = samples = 0
         else:
@@ -55,7 +55,7 @@ class CountedStream:
         return {"delivered": delivered, "samples": samples, "per_batch": self._per_batch(), "dataset": told}
 
     def epoch_to_tell(self) -> int | None:
-        """The epoch's number in persistent workers; None if they find it out themselves."""
+        """The epoch's number for persistent workers; None if they count epochs themselves."""
         return None
 
     def needs_fresh_workers(self) -> bool:
@@ -63,11 +63,11 @@ class CountedStream:
         return False
 
     def _per_batch(self) -> int:
-        """By how many samples a batch is counted."""
+        """The number of samples that count as a batch."""
         return self._batch
 
     def _begin(self) -> None:
-        """The loader has no state: the dataset continues as its user told it, else begins its next epoch."""
+        """Without a state of the loader: starts at the position set on the dataset, else the next epoch."""
         raise NotImplementedError
 
     def _load(self, state: dict[str, Any], samples: int) -> None:
@@ -81,11 +81,11 @@ class _Mosaic(CountedStream):
     """`state_dict(num_samples, from_beginning)`: of all ranks, and the epoch is a number in shared memory."""
 
     takes = ("num_samples", "from_beginning")
-    begins_anew = True
+    restarts_at_first_worker = True
 
     def _begin(self) -> None:
-        epoch = int(self.dataset.next_epoch)  # now: workers increment it when they begin
-        told = self.dataset.state_dict(0, False)  # of its load_state_dict(), if that was called
+        epoch = int(self.dataset.next_epoch)  # read now: workers increment it when they start
+        told = self.dataset.state_dict(0, False)  # as set by its load_state_dict(), if that was called
         self._epoch = max(epoch, told["epoch"])
         if told["epoch"] >= epoch:
             self._samples = told["sample_in_epoch"]
@@ -107,8 +107,8 @@ class _Lit(CountedStream):
 
     takes = ("num_samples_yielded", "num_workers", "batch_size")
     _epoch: int
-    _used: Any = None  # the state that the dataset has and that an epoch has begun from
-    _splits_as_before = True  # the state's samples were shared among as many workers by batches of the same size
+    _used: Any = None  # the dataset's state, once an epoch has started from it
+    _splits_as_before = True  # the state has the same number of workers and batch size
 
     def _begin(self) -> None:
         self._prepare()
@@ -116,11 +116,11 @@ class _Lit(CountedStream):
         told = getattr(self.dataset, "_state_dict", None)
         if told is not None and (before is None or told is not before._used):
             self._samples = told["num_samples_yielded"]
-            self._use(copy.deepcopy(told))  # LitData writes into the dictionary that it was given
+            self._use(copy.deepcopy(told))  # LitData writes into this dictionary
             return
         self.dataset.reset_state_dict()
         epoch = self.dataset.current_epoch
-        # Without workers, the dataset has incremented it at its end. Any other number is the user's.
+        # Without workers, the dataset increments it at the end of an epoch. Any other number was set by the user.
         is_ours = before is not None and epoch in (before._epoch, before._epoch + 1)
         self._epoch = before._epoch + 1 if before is not None and is_ours else epoch
         self.dataset.set_epoch(self._epoch)
@@ -138,18 +138,20 @@ class _Lit(CountedStream):
     def _use(self, state: dict[str, Any]) -> None:
         self._used = state
         self.dataset.load_state_dict(self._used)
-        self._epoch = self.dataset.current_epoch = state["current_epoch"]  # set_epoch() ignores it if there is a state
+        self._epoch = self.dataset.current_epoch = state[
+            "current_epoch"
+        ]  # set_epoch() does nothing if there is a state
         then = (state.get("num_workers", self._workers or 1), state.get("batch_size", self._batch))
         self._splits_as_before = then == (self._workers or 1, self._batch)
 
     def first_worker(self) -> int:
-        """As LitData counts: batches come from the workers in turn."""
+        """By LitData's order: batches come from the workers in turn."""
         if not self._samples or not self._workers or not self._splits_as_before:
             return 0
         return self._samples // self._batch % self._workers
 
     def _prepare(self) -> None:
-        """As LitData's own loader does: samples are shared among workers by the batch."""
+        """Sets what LitData's own loader sets: samples are assigned to workers batch by batch."""
         self.dataset.set_batch_size(self._batch)
         self.dataset.set_num_workers(self._workers)
 
@@ -161,12 +163,12 @@ class _Lit(CountedStream):
         return self._epoch
 
     def needs_fresh_workers(self) -> bool:
-        """Copies have the state that the dataset had when their workers started, and keep it until their epoch ends."""
+        """Workers' copies keep the state that the dataset had when the workers started until their epoch ends."""
         return self._used is not None or (isinstance(self.before, _Lit) and self.before._used is not None)
 
 
 def counted_stream(settings: Settings, before: CountedStream | None = None) -> CountedStream | None:
-    """None: the dataset is none of these, or has states without counting. `before`: of the loader's last epoch."""
+    """None if the dataset is not such a stream. `before`: that of the loader's previous epoch."""
     method = getattr(settings.dataset, "state_dict", None) if settings.iterable else None
     if not callable(method) or not callable(getattr(settings.dataset, "load_state_dict", None)):
         return None
@@ -175,7 +177,7 @@ def counted_stream(settings: Settings, before: CountedStream | None = None) -> C
     except (TypeError, ValueError):
         return None
     if before is not None:
-        before.before = None  # one epoch back suffices
+        before.before = None  # only one epoch back is needed
         before = before if before.dataset is settings.dataset else None
     kinds: tuple[tuple[type[_Mosaic | _Lit], str], ...] = (_Mosaic, "next_epoch"), (_Lit, "set_num_workers")
     found = (kind for kind, has in kinds if takes == kind.takes and hasattr(settings.dataset, has))

@@ -247,7 +247,7 @@ def _fitting(resume: dict[str, Any], settings: Settings) -> list[dict[str, Any]]
     """What the state says of the dataset in each worker, where this loader has as many."""
     entries: list[dict[str, Any]] = resume.get("workers") or []
     if entries and settings.iterable and loses_its_buffer(settings.dataset):
-        # Earlier versions saved the dataset's states, which leave samples out. Their counts of batches are exact.
+        # Earlier versions saved the dataset's states, which omit samples. Their batch counts are exact.
         within = not entries[0].get("ended")
         entries = [{**entry, "state": None, "since": 0} for entry in entries] if within else []
     if not entries or resume["num_workers"] == settings.num_workers:

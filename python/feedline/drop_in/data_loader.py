@@ -208,7 +208,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         before = course.cursor
         if foreign_patches.replaces_iter():
             course.begin(settings)
-            iterator = super().__iter__()  # which calls _get_iterator()
+            iterator = super().__iter__()  # calls _get_iterator()
         else:
             iterator = self._start_epoch(settings)
         if isinstance(iterator, Position):
@@ -216,7 +216,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         elif course.cursor is before:  # nor is there one of ours within it
             course.pass_unseen(settings)
         if seen:
-            iterator._num_yielded = seen  # which SpeechBrain saves
+            iterator._num_yielded = seen  # SpeechBrain saves it
         return iterator
 
     def _show(self, iterator: Position) -> None:
@@ -374,7 +374,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
             lines.append(f"  workers    in the processes of a pool, with those of others: {settings.pool!r}")
         patches = foreign_patches.replaced(isinstance(plan, (ImagePlan, ArrayPlan)))
         if patches:
-            lines.append(f"  iterators  torch's, and none of this: {', '.join(patches)} was replaced")
+            lines.append(f"  iterators  torch's, not Feedline's, because {', '.join(patches)} was replaced")
         if type(self)._get_iterator is not DataLoader._get_iterator:
             lines.append(f"  iterators  {type(self).__qualname__}: yours; where it makes torch's, none of this is so")
         if self.pin_memory:

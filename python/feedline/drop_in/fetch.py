@@ -40,7 +40,7 @@ class Recipe:
     on_error: str = "raise"
     seed: int | None = None
     leaves_short: bool = False  # of a stream: a batch that is not full is left as a list of samples
-    seeds_transforms: bool = False  # `seed` is also for generators of transforms, which no other thread uses
+    seeds_transforms: bool = False  # also seed the transforms' own generators, which no other thread uses
 
 
 class BadSamplesError(Exception):
@@ -343,10 +343,10 @@ def seed_of(*key: Any) -> int:
 
 
 def seed_everything(*key: Any) -> int:
-    """Seeds `random`, NumPy and torch from `key` alone: the same numbers in any worker, thread or process.
+    """Seeds `random`, NumPy and torch only from `key`: the same numbers in any worker, thread or process.
 
     Returns:
-        The 63 bits that they were seeded with.
+        The 63-bit seed.
     """
     seed = seed_of(*key)
     random.seed(seed)

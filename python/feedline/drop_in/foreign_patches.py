@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other programs' replacements of torch's iterators, which Feedline's iterators would not run.
+"""Methods of torch's iterators that other programs replaced and that Feedline's iterators would not call.
 
 SpeechBrain replaces ``_BaseDataLoaderIter.__init__`` so that an epoch recovered from a checkpoint skips the batches
-that were seen; that has an adapter here. InfoBatch and tracers replace ``__next__``, which Feedline's iterators with
-workers and without inherit, and others ``DataLoader.__iter__``. A loader with a replacement that its own iterators do
-not run has torch's.
+that were seen; this module has an adapter for it. InfoBatch and tracers replace ``__next__``, which Feedline's
+iterators inherit, and others ``DataLoader.__iter__``. If Feedline's iterators would not call a replacement, the loader
+uses torch's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from torch.utils.data import dataloader as torch_dataloader
 _log = logging.getLogger("feedline")
 _SPEECHBRAIN = "_speechbrain_recovery_skip_to"
 _BASE = torch_dataloader._BaseDataLoaderIter
-# Of each class what batches come through, and whether Feedline's iterators with workers and without run it.
+# The methods of each class that batches pass through, and whether Feedline's iterators (with and without workers) call
+# them.
 _METHODS: tuple[tuple[type, str, bool], ...] = (
     (torch_dataloader.DataLoader, "__iter__", False),
     (torch_dataloader.DataLoader, "_get_iterator", False),
@@ -40,10 +41,10 @@ _OURS = ("torch", "feedline")
 
 
 def replaced(is_native: bool) -> list[str]:
-    """Replacements that a loader's own iterators would not run: ``["_BaseDataLoaderIter.__init__ (by infobatch)"]``.
+    """Replacements that Feedline's iterators would not call: ``["_BaseDataLoaderIter.__init__ (by infobatch)"]``.
 
     Args:
-        is_native: these are the iterators of loaders that run natively as a whole.
+        is_native: whether the loader runs natively as a whole.
     """
     found = []
     for owner, name, is_inherited in _METHODS:
@@ -58,7 +59,7 @@ def replaces_iter() -> bool:
 
 
 def _replaced_by(function: Any) -> str:
-    """The module that a function is of; empty if that is torch's, ours or SpeechBrain's."""
+    """The module of a function; empty if it is torch's, ours or SpeechBrain's."""
     while isinstance(function, (staticmethod, classmethod)):
         function = function.__func__
     if function is None:
@@ -70,14 +71,14 @@ def _replaced_by(function: Any) -> str:
 
 def warn_of(names: list[str]) -> None:
     _log.warning(
-        "DataLoader: %s was replaced, so this loader has torch's iterators: nothing runs natively, and Feedline's own "
-        "arguments, such as seed and on_error, have no effect",
+        "DataLoader: another program replaced %s, so this loader uses torch's iterators: nothing runs natively, and "
+        "Feedline's own arguments, such as seed and on_error, have no effect",
         ", ".join(names),
     )
 
 
 def take_speechbrain_position(loader: Any) -> int:
-    """How many batches of the next epoch SpeechBrain's checkpoint has seen, once."""
+    """The number of batches to skip by SpeechBrain's checkpoint; 0 from the second call on."""
     batches = getattr(loader, _SPEECHBRAIN, None)
     if batches is None:
         return 0

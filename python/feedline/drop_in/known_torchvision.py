@@ -259,7 +259,7 @@ def _trivial_augment_wide(chain: Chain, t: Any) -> Any:
 
 
 def _version(t: Any, bins: int) -> Literal["v1", "v2"]:
-    """Whose magnitudes the engine is to take. v2's solarize and posterize are compared with what the engine has."""
+    """The version whose magnitudes apply. v2's solarize and posterize are compared with the engine's."""
     if is_v1(t) or bins < 2:
         return "v1"
     space = type(t)._AUGMENTATION_SPACE
@@ -267,7 +267,7 @@ def _version(t: Any, bins: int) -> Literal["v1", "v2"]:
     fewest = 2 if type(t).__name__ == "TrivialAugmentWide" else 4
     bits = 8 - (torch.arange(bins) / ((bins - 1) / (8 - fewest))).round().int()
     if not torch.equal(solarize, torch.linspace(1.0, 0.0, bins)) or not torch.equal(posterize, bits):
-        raise ConfigError(f"v2.{type(t).__name__} of this torchvision has magnitudes that the engine does not have")
+        raise ConfigError(f"v2.{type(t).__name__} of this torchvision has magnitudes that the engine does not know")
     return "v2"
 
 

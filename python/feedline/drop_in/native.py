@@ -104,7 +104,7 @@ class NativeIterator(SingleIterator):
             self._drawn_batches += 1
 
     def __next__(self) -> Any:
-        if self._is_inherited():  # a thread that is not in this process may have held the lock
+        if self._is_inherited():  # fork() may have copied a held lock
             return self._next()
         with self._taking:
             if self._is_alone:

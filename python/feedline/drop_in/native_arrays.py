@@ -104,14 +104,14 @@ class _Array:
         size = self._row_bytes * count
         if not 0 < size <= _LONG_FOR_ONE_THREAD or rows.dtype is not torch.int64 or not rows.is_contiguous():
             return array.index_select(0, rows)
-        # somebody has resized it, or given it other data
+        # it was resized or assigned other data
         if array.shape != self._shape or array.dtype is not self._dtype or not array.is_contiguous():
             return array.index_select(0, rows)
         out = array.new_empty((count, *self._row))
         # waiting for a disk, or copying for long, other Python threads may run
         release_gil = self._mapped or size > _SHORT_WITH_THE_GIL
         if release_gil:
-            array = array.detach()  # another thread may give the tensor other data meanwhile
+            array = array.detach()  # another thread may assign other data to the tensor
         if not _engine.gather_rows(
             array.data_ptr(), self._held, self._row_bytes, rows.data_ptr(), count, out.data_ptr(), release_gil
         ):

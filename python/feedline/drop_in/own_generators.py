@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random generators of a dataset's transforms: which ones `seed=` reaches, and which it does not.
 
-Libraries that draw from generators of their own document a method that sets them: Albumentations
+Libraries with their own generators document a method that seeds them: Albumentations
 (`set_random_state(random_generator, py_random)`), MONAI (`set_random_state(seed)`), imgaug (`seed_(seed)`), and others
-with a `set_random_seed(seed)`. Those of torchvision, Kornia, TorchIO and timm draw from torch's, NumPy's and Python's
-own generators.
+with a `set_random_seed(seed)`. Transforms of torchvision, Kornia, TorchIO and timm draw from the global generators of
+torch, NumPy and Python.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 _log = logging.getLogger("feedline")
-_MOST_OBJECTS = 2_000  # looked at in a dataset: transforms are few, and lists of samples may be long
+_MOST_OBJECTS = 2_000  # examined in a dataset: transforms are few, and lists of samples may be long
 _MOST_ELEMENTS = 64  # of one list or dictionary
 _DEEPEST = 8
 _STEP = 0x9E3779B97F4A7C15  # 2**64 by the golden ratio: multiples of it are spread evenly
 _READS = ("__getitem__", "__getitems__", "__iter__", "__next__", "__call__")  # methods that may use globals
-# What holds no transform, and may be large or lazy.
+# Objects that hold no transform and may be large or lazy.
 _SKIPPED = ("numpy", "torch._C", "torch.storage", "pyarrow", "PIL", "pandas", "builtins", "threading", "_io", "logging")
 _RAW = (np.random.Generator, np.random.RandomState, random.Random, torch.Generator)
 
@@ -40,7 +40,7 @@ Seed = Callable[[int], None]
 
 @dataclass(frozen=True)
 class OwnGenerators:
-    """Found in one dataset: what to call with a seed, and the names of what is reached and what is not."""
+    """The generators found in one dataset: functions that seed them, and the names of those reached and not reached."""
 
     seeds: tuple[Seed, ...]
     reached: tuple[str, ...]
@@ -48,14 +48,14 @@ class OwnGenerators:
 
     def put(self, seed: int) -> None:
         for at, one in enumerate(self.seeds):
-            one((seed + at * _STEP) % (1 << 63))  # so that two transforms do not draw the same
+            one((seed + at * _STEP) % (1 << 63))  # so that two transforms draw different numbers
 
 
 NONE = OwnGenerators((), (), ())
 
 
 def of_loader(settings: Settings) -> OwnGenerators:
-    """Those that a loader's `seed=` is for. Threads share theirs, so none is reached."""
+    """The generators that a loader's `seed=` reaches. Threads share them, so with threads it reaches none."""
     if settings.seed is None:
         return NONE
     found = own_generators(settings.dataset, settings.collate_fn)
@@ -69,7 +69,7 @@ def seeds_transforms(settings: Settings) -> bool:
 
 
 def lines_of(found: OwnGenerators, seed: int) -> list[str]:
-    """Of `explain()`."""
+    """Lines of `explain()`."""
     lines = [f"  random     per sample, from seed {seed}, the epoch and the index"]
     if found.reached:
         lines.append(f"  random     also the generators of {', '.join(found.reached)}")
@@ -89,7 +89,7 @@ def warn_of(found: OwnGenerators) -> None:
 
 
 def own_generators(*roots: Any) -> OwnGenerators:
-    """Those in datasets and functions, by attributes, elements, closures and globals that their methods use."""
+    """Searches datasets and functions: attributes, elements, closures, and globals that their methods use."""
     seeds: list[Seed] = []
     reached: list[str] = []
     unreached: list[str] = []
@@ -128,7 +128,7 @@ def _seed_of(thing: Any) -> Seed | None:
     if {"random_generator", "py_random"} <= takes:
         return lambda seed: thing.set_random_state(np.random.default_rng(seed), random.Random(seed))
     if "seed" in takes:
-        return lambda seed: thing.set_random_state(seed=seed % (1 << 32))  # of np.random.RandomState
+        return lambda seed: thing.set_random_state(seed=seed % (1 << 32))  # the range of np.random.RandomState
     if callable(getattr(type(thing), "set_random_seed", None)):
         return lambda seed: thing.set_random_seed(seed % (1 << 32))
     if type(thing).__module__.partition(".")[0] == "imgaug" and callable(getattr(type(thing), "seed_", None)):
@@ -146,7 +146,7 @@ def _parameters_of(method: Any) -> set[str]:
 
 
 def _parts_of(thing: Any) -> Iterable[tuple[str, Any]]:
-    """What may be or hold a transform, with its name behind `thing`'s."""
+    """Parts that may be or hold a transform, each with the suffix of its name."""
     if isinstance(thing, (list, tuple)):
         return ((f"[{at}]", value) for at, value in enumerate(thing[:_MOST_ELEMENTS]) if _may_hold(value))
     if isinstance(thing, dict):

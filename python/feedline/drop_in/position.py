@@ -60,12 +60,12 @@ class Position:
 
     def __new__(cls, *arguments: Any, **options: Any) -> Position:
         iterator = super().__new__(cls)
-        iterator._taking = threading.RLock()  # again by a dataset that asks its own iterator
+        iterator._taking = threading.RLock()  # reentrant: a dataset may call its own iterator
         return iterator
 
     def __next__(self) -> Any:
-        """The next batch. Several threads may ask: each batch goes to one of them, and all get StopIteration."""
-        if self._is_inherited():  # a thread that is not in this process may have held the lock
+        """The next batch. If several threads call it, each batch goes to one of them, and all get StopIteration."""
+        if self._is_inherited():  # fork() may have copied a held lock
             return super().__next__()  # type: ignore[misc]
         with self._taking:
             return super().__next__()  # type: ignore[misc]

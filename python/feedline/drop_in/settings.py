@@ -190,7 +190,7 @@ def _resolve_workers(stock: dict[str, Any], is_chosen: bool) -> None:
 
 
 def check_worker_count(workers: Any) -> None:
-    """With the bound of all loaders. What else is wrong with a number is torch's to report."""
+    """Checks the upper bound that all loaders have. torch reports other wrong values."""
     if isinstance(workers, int) and workers > MOST_WORKERS:
         worker_count("loader", workers)
 

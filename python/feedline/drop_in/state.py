@@ -197,7 +197,7 @@ def take_samplers(order: Order) -> tuple[list[Any], list[int | None]]:
 
 
 def _epoch_of(sampler: Any) -> int | None:
-    """The epoch that a sampler was set to; None if its order does not depend on one."""
+    """The epoch to which a sampler was set; None if its order does not depend on one."""
     epoch = getattr(sampler, "epoch", None)
     return epoch if isinstance(epoch, int) and callable(getattr(sampler, "set_epoch", None)) else None
 
@@ -358,7 +358,7 @@ def check(state: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
 
 
 def _is_plain(state: Mapping[str, Any]) -> bool:
-    """Whether the parts that every state has are of their types."""
+    """Whether the entries that every state has are of the right types."""
     version, delivered = state.get("version"), state["delivered"]
     return (
         isinstance(version, int)
@@ -370,13 +370,13 @@ def _is_plain(state: Mapping[str, Any]) -> bool:
 
 
 def _check_samplers(state: Mapping[str, Any], order: Order) -> None:
-    """ConfigError if the state was taken with samplers of another kind: it would give another order."""
+    """ConfigError if the state was taken with samplers of another kind, whose order differs."""
     samplers, states, epochs = samplers_of(order), state["samplers"], state["sampler_epochs"]
     names = ", ".join(type(sampler).__name__ for sampler in samplers) or "none"
     if not len(samplers) == len(states) == len(epochs):
         raise ConfigError(
-            f"load_state_dict: the state is of a loader with {len(states)} sampler(s), this loader has {len(samplers)} "
-            f"({names}). Resume with the kind of sampler that the state was taken with"
+            f"load_state_dict: the state was taken from a loader with {len(states)} sampler(s), this loader has "
+            f"{len(samplers)} ({names}). Resume with the same kind of sampler"
         )
     for sampler, taken, epoch in zip(samplers, states, epochs, strict=True):
         for had, has, methods in (
@@ -386,8 +386,8 @@ def _check_samplers(state: Mapping[str, Any], order: Order) -> None:
             if had != has:
                 raise ConfigError(
                     f"load_state_dict: the state was taken with a sampler that has {'' if had else 'no '}{methods}, "
-                    f"this loader's {type(sampler).__name__} has {'them' if has else 'none'}. Resume with the kind of "
-                    "sampler that the state was taken with"
+                    f"this loader's {type(sampler).__name__} has {'them' if has else 'none'}. Resume with the same "
+                    "kind of sampler"
                 )
 
 

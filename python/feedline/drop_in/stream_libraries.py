@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams whose order comes from a library: its version is in the loader's state, as another one may order otherwise.
+"""Streams ordered by a library. The loader's state has the library's version, since others may order differently.
 
-Libraries are known by their modules, so none is imported.
+Libraries are recognised by the names of modules, so none is imported.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 from ..errors import ConfigError
 
 _log = logging.getLogger("feedline")
-# The library of a module. The states of the first ones count samples, so that they mean nothing in another order.
+# The library of a module. The states of the first ones count samples, so they are useless in another order.
 _COUNTING = {"litdata": "litdata", "streaming": "mosaicml-streaming"}
 _LIBRARIES = {**_COUNTING, "datasets": "datasets", "webdataset": "webdataset"}
 
 
 def library_of(dataset: Any) -> dict[str, str]:
-    """``{"library": "litdata", "library_version": "0.2.76"}``; empty if no library gives the order."""
+    """``{"library": "litdata", "library_version": "0.2.76"}``; empty if no library determines the order."""
     for base in type(dataset).__mro__:
         module = base.__module__.partition(".")[0]
         version = getattr(sys.modules.get(module), "__version__", None) if module in _LIBRARIES else None
@@ -42,8 +42,8 @@ def check_version(state: Mapping[str, Any], dataset: Any) -> None:
     if saved is None:
         if name in _COUNTING.values():
             _log.warning(
-                "load_state_dict: the state does not contain the version of %s that it was saved under. If that was "
-                "not %s, the order may be another one, and samples may be repeated or lost",
+                "load_state_dict: the state does not contain the version of %s under which it was saved. If that "
+                "was not %s, the order may differ, and samples may be repeated or lost",
                 name,
                 version,
             )
@@ -54,9 +54,9 @@ def check_version(state: Mapping[str, Any], dataset: Any) -> None:
     if name in _COUNTING.values() or saved != name or loses_its_buffer(dataset):
         raise ConfigError(
             f"load_state_dict: the state was saved under {saved} {then}, and {name} {version} is installed. Their "
-            f"orders may differ, so that samples would be repeated or lost. Install {saved} {then} to finish this "
-            "epoch, or load a state that was saved between two epochs. If you know that both versions have the same "
-            "order, remove 'library' from the state"
+            f"orders may differ, so samples could be repeated or lost. Install {saved} {then} to finish this epoch, or "
+            "load a state that was saved between two epochs. If both versions have the same order, remove 'library' "
+            "from the state"
         )
     _log.warning("load_state_dict: the state was saved under %s %s, and %s is installed", name, then, version)
 
@@ -73,10 +73,10 @@ def is_of_datasets(dataset: Any) -> bool:
 
 
 def loses_its_buffer(dataset: Any) -> bool:
-    """Whether it is a stream of datasets whose states leave out samples that it has read: those of a shuffle buffer.
+    """Whether it is a stream of `datasets` whose states omit samples that it has read, such as a shuffle buffer.
 
-    ``datasets`` 5.2 documents two such cases in ``IterableDataset.state_dict``. The other one is a batched ``map`` of
-    Arrow tables.
+    ``datasets`` 5.2 documents two such cases in ``IterableDataset.state_dict``. The other is a batched ``map`` of Arrow
+    tables.
     """
     first = getattr(dataset, "_ex_iterable", None)
     if first is None or not is_of_datasets(dataset):
@@ -103,10 +103,10 @@ def _steps(step: Any) -> Iterator[Any]:
 
 
 def forget_loaded(dataset: Any) -> None:
-    """Of a stream that a state was loaded into: the epoch that begins next is a whole one.
+    """Makes the next epoch of a stream into which a state was loaded a complete one.
 
-    ``datasets.IterableDataset`` begins every epoch from the state that it was given last (datasets 5.2,
-    ``_prepare_ex_iterable_for_iteration``), until that is an empty one.
+    ``datasets.IterableDataset`` begins every epoch from the state that was loaded last (datasets 5.2,
+    ``_prepare_ex_iterable_for_iteration``), until an empty one is loaded.
     """
     if is_of_datasets(dataset):
         dataset.load_state_dict({})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets that the engine does not know: why, and which ones it would read instead."""
+"""Datasets that the engine does not know: the reason, and datasets that it would read instead."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .plans import Plan, Reason
 from .sources import leaves
 
 UNKNOWN = "is not a dataset that the engine knows"
-STREAM = "an IterableDataset gives its samples itself"
+STREAM = "an IterableDataset produces its samples itself"
 _PACKAGES = ("torch", "torchvision", "datasets", "timm", "webdataset", "feedline")
 _NO_METHODS = ("Dataset", "IterableDataset", "Generic", "VisionDataset", "object")
 # Names in a function that reads an image file.
@@ -33,7 +33,7 @@ def why_unknown(dataset: Any) -> str:
 
 
 def next_step(dataset: Any, plan: Plan) -> str:
-    """What would run natively in the place of `dataset`; empty if it is known, or was not to run natively."""
+    """What would run natively instead of `dataset`; empty if the dataset is known or must not run natively."""
     whys = [stage.why for stage in plan.stages] if isinstance(plan, Reason) else []
     if any(why == STREAM for why in whys):
         return f'feedline.open("SHARDS").loader() reads tar, Parquet, Arrow, MDS, LitData and other shards; {_PAGE}'
@@ -43,7 +43,7 @@ def next_step(dataset: Any, plan: Plan) -> str:
     base = _known_base(kind)
     if base is not None:
         with_code = ", with your code in its transform" if base.__module__.startswith("torchvision.") else ""
-        return f"give the loader {base.__name__} itself{with_code}; {_PAGE}"
+        return f"pass {base.__name__} itself to the loader{with_code}; {_PAGE}"
     if _reads_images(kind):
         return f'images in files: torchvision.datasets.ImageFolder, or feedline.open("FOLDER").loader(); {_PAGE}'
     return (

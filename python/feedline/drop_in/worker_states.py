@@ -136,6 +136,6 @@ class WorkerStates(Position):
         """Of a stream that is gone on with: whose batch comes first."""
         resume, counted = self._resume, self._course.counted
         assert resume is not None  # or nothing of this epoch was delivered
-        if counted is not None and (counted.begins_anew or resume["num_workers"] != self._num_workers):
+        if counted is not None and (counted.restarts_at_first_worker or resume["num_workers"] != self._num_workers):
             return 0
         return int(resume["last_worker"] + 1) % self._num_workers

@@ -28,7 +28,7 @@ _JSON = "application/vnd.pypi.simple.v1+json"
 
 @dataclass(frozen=True)
 class Archive:
-    """A wheel or a source archive. `url`: of a folder's, ``file://...``; `index`: the URL of its index, or ""."""
+    """A wheel or a source archive. `url`: ``file://...`` if it is in a folder; `index`: the URL of its index, or ""."""
 
     name: str
     url: str
@@ -76,7 +76,7 @@ class Archives:
             if torchs and torchs not in self.unreachable:
                 try:
                     found += _in_index(torchs, pin.name)
-                except ConfigError as error:  # the user did not name it: only the hash is missing
+                except ConfigError as error:  # a default index: only the hash is missing
                     self.unreachable[torchs] = str(error)
             self._known[pin.name, torchs] = found
         return self._known[pin.name, torchs]
@@ -119,7 +119,7 @@ def _headers(url: str) -> dict[str, str]:
 
 
 def without_login(url: str) -> str:
-    """A URL without the user and password that it may hold."""
+    """A URL without user and password."""
     parts = urllib.parse.urlsplit(url)
     return urllib.parse.urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 

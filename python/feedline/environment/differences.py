@@ -79,7 +79,7 @@ def _packages(first: Listing, second: Listing) -> Iterator[Difference]:
 
 
 def _with_python(listing: Listing) -> tuple[Pin, ...]:
-    """The packages of a listing, and its Python as conda has it, which a virtual environment has by another way."""
+    """The packages of a listing, with its Python as a package, as conda lists it; virtual environments do not."""
     listed = any(pin.name == "python" for pin in listing.pins)
     exact = bool(listing.python) and _is_version(listing.python)
     return listing.pins if listed or not exact else (*listing.pins, Pin("python", "conda", listing.python))
@@ -148,7 +148,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def _one_python(first: str, second: str) -> bool:
-    """Whether two listings can be for one Python: ``3.11`` is any ``3.11.x``; two ranges are not compared."""
+    """Whether two listings may have the same Python: ``3.11`` is any ``3.11.x``; two ranges are not compared."""
     exact = [_is_version(one) for one in (first, second)]
     if all(exact):
         return first == second or first.startswith(f"{second}.") or second.startswith(f"{first}.")
@@ -163,7 +163,7 @@ def _is_version(python: str) -> bool:
 
 
 def exact_python(*listings: Listing) -> str:
-    """The version of Python, as ``3.11.2``, that the first of these has which has one; "" if none has."""
+    """The exact version of Python, as ``3.11.2``, of the first listing that has one; "" if none has."""
     return next((one.python for one in listings if one.python and _is_version(one.python)), "")
 
 

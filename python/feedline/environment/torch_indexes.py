@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's own indexes: PyPI has no builds whose version has a label, such as ``2.13.0+cpu``."""
+"""PyTorch's indexes: PyPI has no builds with a version label, such as ``2.13.0+cpu``."""
 
 from __future__ import annotations
 

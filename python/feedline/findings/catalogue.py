@@ -42,7 +42,7 @@ class Entry:
         means: what is the matter, in a few sentences.
         recognised: what decides.
         to_do: what to change.
-        abstains: when nothing is said although it may be so; "": there is no such case.
+        abstains: when it is not reported although it may be so; "": there is no such case.
         example: a case, with what the verb says of it.
         thresholds: the numbers that its rule compares with.
         contradicted: measured figures that keep it from being certain, in half a sentence each.

@@ -114,7 +114,7 @@ def entry_lines(entry: Entry) -> list[str]:
     for title, text in _parts(entry):
         lines += ["", title, *_wrapped(plain(text), "  ")]
     if entry.contradicted:
-        lines += ["", "Never certain where", *(f"  {one}" for one in entry.contradicted)]
+        lines += ["", "Never certain if", *(f"  {one}" for one in entry.contradicted)]
     if entry.thresholds:
         width = max(len(one.name) for one in entry.thresholds)
         rows = (f"{one.name:<{width}} {one.value:>9.6g}  {plain(one.reason)}" for one in entry.thresholds)
@@ -128,7 +128,7 @@ def entry_markdown(entry: Entry) -> list[str]:
     for title, text in _parts(entry):
         lines += [f"**{title}.** {text}", ""]
     if entry.contradicted:
-        lines += [f"**Never certain where** {'; '.join(entry.contradicted)}.", ""]
+        lines += [f"**Never certain if** {'; '.join(entry.contradicted)}.", ""]
     if entry.thresholds:
         lines += ["| number | is | reason |", "|---|---|---|"]
         lines += [f"| {one.name} | {one.value:.6g} | {one.reason} |" for one in entry.thresholds]
@@ -152,7 +152,7 @@ def _parts(entry: Entry) -> list[tuple[str, str]]:
         ("What it means", entry.means),
         ("How it is recognised", entry.recognised),
         ("What to do", entry.to_do),
-        ("When nothing is said", entry.abstains),
+        ("When it is not reported", entry.abstains),
         ("An example", entry.example),
     ]
     return [(title, text) for title, text in parts if text]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
 
     class Batch(tuple[Any, ...]):
-        """A batch or a sample, for type checkers: the fields are known only at run time."""
+        """A batch or a sample, for type checkers; its fields are known only at run time."""
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -37,10 +37,10 @@ def attribute_names(fields: Iterable[str]) -> tuple[str, ...]:
 
 @functools.cache
 def tuple_type(names: tuple[str, ...], unopened: tuple[UnopenedColumn, ...] = ()) -> Callable[..., Batch]:
-    """The named tuple type of these fields, one per schema, whose instances pickle.
+    """The named tuple type of these fields, one per schema, whose instances can be pickled.
 
     Args:
-        unopened: columns of the source that an AttributeError of their name explains.
+        unopened: columns of the source; an AttributeError for one of them gives the reason.
     """
     columns = dict(zip(attribute_names(column.name for column in unopened), unopened, strict=True))
 

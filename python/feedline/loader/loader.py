@@ -98,7 +98,7 @@ class Loader:
         `notice`: called after each batch, for warnings about the dataset.
         `unopened`: columns of the source that batches do not have.
         """
-        # Before a thread of the engine calls Python: Python takes the thread that imports it first for the main thread.
+        # Imported before an engine thread calls Python: `threading` takes the thread that imports it for the main one.
         importlib.import_module("threading")
         if output in (Output.TORCH, Output.TV_TENSORS):
             _require_torch()
@@ -111,15 +111,15 @@ class Loader:
         self._make_engine = make_engine
         self._announced = False
         self._batch_size = batch_size
-        self._loaded: Mapping[str, Any] | None = None  # a state that no epoch has continued yet
-        self._length_given: int | None = None  # by len()
+        self._loaded: Mapping[str, Any] | None = None  # a state from which no epoch has started yet
+        self._length_given: int | None = None  # returned by len()
         self._resumed_at = 0  # samples of the next epoch that a loaded state has delivered
         self._remake = remake
         self._explained = explained
         self._on_gpu = on_gpu
         self._notice = notice
         self._batch_type = batches.tuple_type(batches.attribute_names(engine.field_names), unopened)
-        self._held: tuple[Any, ...] = ()  # tensors whose memory is read
+        self._held: tuple[Any, ...] = ()  # tensors whose memory the engine reads
         self._closed = False
         self._changes = changes.Log()
         self._iterator: weakref.ref[LoaderIterator] | None = None
@@ -136,12 +136,12 @@ class Loader:
         self._settle()
         count = self._engine.batches * int(self._epochs or 1)
         if count > sys.maxsize:
-            raise ConfigError(f"loader: epochs={self._epochs} is more batches than len() can give; use math.inf")
+            raise ConfigError(f"loader: epochs={self._epochs} is more batches than len() can return; use math.inf")
         self._length_given = count
         return count
 
     def _settle(self, place: Place | None = None) -> None:
-        """Makes the engine's loader that of this process's rank, which may have changed until the first epoch."""
+        """Makes a new engine loader if this process's rank has changed before the first epoch."""
         place = place or self._share.place()
         if self._closed or place[:2] == self._place[:2]:
             return
@@ -373,16 +373,16 @@ class Loader:
 
 
 class LoaderIterator(Iterator[Batch]):
-    """One pass over a loader. After ``next()`` raised a :class:`DataError`, it continues with the next batch.
+    """One pass over a loader. After a :class:`DataError` from ``next()``, it continues with the next batch.
 
-    Several threads may take batches from it: each batch goes to one of them, and all of them get StopIteration.
+    Several threads may use it: each batch goes to one of them, and all of them get StopIteration.
     """
 
     def __init__(self, loader: Loader, epochs: float | None) -> None:
         self._loader = loader
         self._epochs_left = epochs or 1  # that are not begun
         self._open_end = epochs is None  # another iter() will follow, in all likelihood
-        self._run = 0  # the engine's number of the epoch that this iterator is in
+        self._run = 0  # the engine's number of this iterator's epoch
         self._starting = importlib.import_module("threading").Lock()  # one thread starts an epoch
         self._without_batch = 0  # epochs that ended since the last batch
         self._ended: str | None = None
@@ -401,7 +401,7 @@ class LoaderIterator(Iterator[Batch]):
         raise StopIteration
 
     def _follow(self, run: int) -> None:
-        """Starts the epoch that follows ``run``, if there is one and no other thread has."""
+        """Starts the epoch after ``run``, if there is one and no other thread has started it."""
         with self._starting:
             if self._run != run or self._exhausted:
                 return
@@ -409,7 +409,9 @@ class LoaderIterator(Iterator[Batch]):
                 raise Error(self._ended or "iter() or load_state_dict() in another thread has ended this iterator")
             self._exhausted = self._epochs_left == 0
             self._without_batch += 1
-            if self._without_batch > 1 and self._epochs_left == math.inf:  # the first may be the rest after a state
+            if (
+                self._without_batch > 1 and self._epochs_left == math.inf
+            ):  # the first epoch may be the rest of a resumed one
                 raise Error("a whole epoch had no batch, and epochs=math.inf has no end: see the loader's errors")
             if not self._exhausted:
                 self._start_epoch()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns that a source has and that no field is of."""
+"""Columns of a source that no field reads."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _SHOWN = 8  # columns that a line names
 
 
 class UnopenedColumn(NamedTuple):
-    """A column, member, feature or key of a source that no field is of.
+    """A column, member, feature or key of a source that no field reads.
 
     Attributes:
-        name: as the source has it.
+        name: its name in the source.
         holds: its type, such as ``"text"`` or ``"list of float32"``; ``""`` if it is not known.
         reason: why it was not opened.
-        spec: what opens it in ``fields=``; ``""`` if nothing does.
+        spec: the value in ``fields=`` that opens it; ``""`` if it cannot be opened.
     """
 
     name: str
@@ -27,19 +27,19 @@ class UnopenedColumn(NamedTuple):
 
 
 def columns_of(engine: _engine.Dataset) -> tuple[UnopenedColumn, ...]:
-    """Those of a dataset, in the source's order."""
+    """The unopened columns of a dataset, in the source's order."""
     return tuple(UnopenedColumn(*row) for row in engine.unopened)
 
 
 def listed(columns: tuple[UnopenedColumn, ...]) -> str:
-    """``"caption (text), meta (map)"``, the first few."""
+    """The first few, as ``"caption (text), meta (map)"``."""
     shown = [f"{one.name} ({one.holds})" if one.holds else one.name for one in columns[:_SHOWN]]
     more = len(columns) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def explained(column: UnopenedColumn) -> str:
-    """Why a batch does not have the column, and how to open it."""
+    """The reason why a batch does not have the column, and how to open it."""
     holds = f" ({column.holds})" if column.holds else ""
     text = f"the column {column.name!r}{holds} exists but was not opened: {column.reason}"
     return f'{text}. Open it with fields=(..., "{column.spec}")' if column.spec else text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank and world size from environment variables of launchers; docs/parallelism.md has their order as a table."""
+"""Rank and world size from environment variables of launchers; the table in docs/parallelism.md has their order."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ..errors import ConfigError
 
 
 class Place(NamedTuple):
-    """One of `world_size` processes that share the data, and the source of these two numbers."""
+    """Rank of a process among `world_size` that share the data, and the source of both numbers."""
 
     rank: int
     world_size: int
     source: str
 
 
-# MPI's and other launchers that set both variables for each process: rank, world size.
+# Launchers (MPI and others) that set both variables for each process: rank, world size.
 _PAIRS = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),  # Open MPI
     ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),  # MVAPICH
@@ -26,20 +26,20 @@ _PAIRS = (
     ("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"),  # jsrun of LSF
     ("FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
 )
-# Slurm's numbers of steps that are not started by srun for tasks: slurm.h, SLURM_INTERACTIVE_STEP and the ones above.
+# Slurm's ids of steps that run no tasks of srun: SLURM_INTERACTIVE_STEP and the values above it in slurm.h.
 _SPECIAL_STEPS = range(0xFFFFFFFA, 0x100000000)
-_INTERACTIVE_JOBS = ("bash", "interactive")  # names that srun --pty bash and salloc give a job; Lightning's rule, too
+_INTERACTIVE_JOBS = ("bash", "interactive")  # names of jobs of srun --pty bash and salloc; Lightning has the same rule
 _SHELLS = ("bash", "sh", "zsh", "ksh", "tcsh", "csh", "dash", "fish")
 
 
 def from_environment(environment: Mapping[str, str]) -> Place | None:
-    """The place that the launcher of this process states; None if no launcher is seen.
+    """Rank and world size by the launcher of this process; None if there is no launcher.
 
-    Launchers nest, as torchrun within Slurm. The first one that is found started this process; later ones may count
-    other things, such as machines.
+    Launchers may be nested, such as torchrun within Slurm. The first one found started this process; variables of later
+    ones may count something else, such as machines.
 
     Raises:
-        ConfigError: variables that are not such numbers, or a world size from which no rank follows.
+        ConfigError: variables that are not valid numbers, or a world size without a rank.
     """
     if "WORLD_SIZE" in environment:
         return _from_torch_variables(environment)
@@ -56,7 +56,7 @@ def _from_torch_variables(environment: Mapping[str, str]) -> Place:
     size = _number(environment, "WORLD_SIZE")
     if size == 1:
         return Place(0, 1, "WORLD_SIZE")
-    for rank_name, size_name in _PAIRS:  # mpirun with a script that sets WORLD_SIZE alone
+    for rank_name, size_name in _PAIRS:  # mpirun with a script that sets only WORLD_SIZE
         if rank_name in environment and _number(environment, size_name, default=0) == size:
             return _pair(environment, rank_name, size_name)
     slurm = _from_slurm(environment)
@@ -79,7 +79,7 @@ def _from_torch_variables(environment: Mapping[str, str]) -> Place:
 
 
 def _from_slurm(environment: Mapping[str, str]) -> Place | None:
-    """srun's tasks. A batch script and an interactive shell have Slurm's variables and are one process each."""
+    """Tasks of srun. A batch script and an interactive shell have Slurm's variables, too, but are one process each."""
     size_name = next((n for n in ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS") if n in environment), None)
     if size_name is None or "SLURM_PROCID" not in environment or "SLURM_STEP_ID" not in environment:
         return None
@@ -91,7 +91,7 @@ def _from_slurm(environment: Mapping[str, str]) -> Place | None:
 
 
 def _is_interactive_shell(environment: Mapping[str, str]) -> bool:
-    """Whether srun's task is a shell at a terminal, in which a user starts single processes."""
+    """Whether srun's task is an interactive shell, in which a user starts single processes."""
     named = environment.get("SLURM_JOB_NAME") in _INTERACTIVE_JOBS
     task = environment.get("SLURM_TASK_PID")
     if task is None or not task.isdigit():
@@ -99,7 +99,7 @@ def _is_interactive_shell(environment: Mapping[str, str]) -> bool:
     try:
         with open(f"/proc/{task}/cmdline", "rb") as file:
             program, *arguments = file.read().decode(errors="replace").rstrip("\0").split("\0")
-    except OSError:  # in a container with its own process numbers
+    except OSError:  # in a container with its own process ids
         return named and "SLURM_PTY_PORT" in environment
     is_shell = program.rpartition("/")[2].removeprefix("-") in _SHELLS
     return is_shell and all(argument.startswith("-") and "c" not in argument[1:] for argument in arguments)
@@ -117,7 +117,7 @@ def _number(environment: Mapping[str, str], name: str, default: int | None = Non
         return int(text or "")
     except ValueError:
         raise ConfigError(
-            f"loader: the environment variable {name}={text!r} must be an integer; set it right or pass rank= and "
+            f"loader: the environment variable {name}={text!r} must be an integer; correct it or pass rank= and "
             "world_size="
         ) from None
 
@@ -125,7 +125,7 @@ def _number(environment: Mapping[str, str], name: str, default: int | None = Non
 def _checked(rank: int, world_size: int, source: str) -> Place:
     if not 0 <= rank < world_size:
         raise ConfigError(
-            f"loader: {source} must be integers with 0 <= rank < world_size, not {rank} and {world_size}; set them "
-            "right or pass rank= and world_size="
+            f"loader: {source} must be integers with 0 <= rank < world_size, not {rank} and {world_size}; correct "
+            "them or pass rank= and world_size="
         )
     return Place(rank, world_size, source)

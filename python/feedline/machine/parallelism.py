@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data-parallel part of a DeviceMesh, and parallelism that other libraries have set up in this process.
 
-Tensor, context and pipeline parallel peers of one data-parallel rank need the same rows. Nothing is imported here.
+Tensor, context and pipeline parallel peers of one data-parallel rank need the same rows. This imports no library.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import ConfigError
 
-# Names of dimensions of a DeviceMesh, as torchtitan, Accelerate, DeepSpeed and torch's tutorials use them.
+# Names of a DeviceMesh's dimensions in torchtitan, Accelerate, DeepSpeed and torch's tutorials.
 _DATA = frozenset(
     ("dp", "data", "data_parallel", "ddp", "fsdp", "hsdp", "batch", "dp_replicate", "dp_shard", "replicate", "shard")
 )
@@ -30,10 +30,10 @@ def coordinate(where: str, mesh: Any, dp: Any = None) -> tuple[int, int]:
     Args:
         where: the caller's name, for errors.
         mesh: a ``torch.distributed.device_mesh.DeviceMesh`` that this process is part of.
-        dp: name or number of a dimension, or several; None: the dimensions whose names are those of data parallelism.
+        dp: name or number of a dimension, or several; None: the dimensions with usual names of data parallelism.
 
     Raises:
-        ConfigError: not a mesh, no such dimension, or no dimension that is data parallel beyond doubt.
+        ConfigError: not a mesh, no such dimension, or it is not clear which dimensions are data parallel.
     """
     kind = _mesh_type()
     if kind is None or not isinstance(mesh, kind):
@@ -55,7 +55,7 @@ def coordinate(where: str, mesh: Any, dp: Any = None) -> tuple[int, int]:
 
 
 def unstated() -> str | None:
-    """Parallelism in this process besides data parallelism, and the argument that states it; None if none is seen."""
+    """Parallelism in this process other than data parallelism, and the argument to pass; None if there is none."""
     return _accelerate() or _megatron() or _deepspeed() or _meshes()
 
 
@@ -70,7 +70,7 @@ def _shown(mesh: Any) -> str:
 
 def _flattened(where: str, mesh: Any, name: str) -> Any:
     try:
-        return mesh[name]  # one that _flatten() has made
+        return mesh[name]  # made by _flatten()
     except (KeyError, RuntimeError, ValueError):
         raise ConfigError(f"{where}: dp={name!r} is not a dimension of the mesh {_shown(mesh)}") from None
 
@@ -87,7 +87,7 @@ def _default_dimensions(where: str, mesh: Any, names: Sequence[str]) -> list[int
 
 
 def _dimensions(where: str, mesh: Any, names: Sequence[str], dp: Any) -> list[int]:
-    """In the mesh's order, whatever the order of `dp`."""
+    """The dimensions in the mesh's order, independent of the order in `dp`."""
     wanted = [dp] if isinstance(dp, (str, int)) else list(dp) if isinstance(dp, (tuple, list)) else []
     found = set()
     for one in wanted:
@@ -160,14 +160,14 @@ def _along(mesh: Any, name: str) -> int:
 
 
 def _meshes() -> str | None:
-    """A DeviceMesh that lives in this process. torch has no list of them, so the garbage collector's is searched."""
+    """A DeviceMesh in this process. torch has no list of them, so the garbage collector's objects are searched."""
     if _world_size() in (None, 1):
         return None
     for mesh in _all_meshes():
         names = tuple(mesh.mesh_dim_names or ())
         lengths = [mesh.size(i) for i in range(mesh.ndim)]
         others = [i for i, n in enumerate(lengths) if n > 1 and (not names or names[i] not in _DATA)]
-        if mesh.ndim == 1:  # of another name: a part of a mesh that was flattened, which is seen itself
+        if mesh.ndim == 1:  # another name: a flattened part of a mesh, which is itself among the objects
             others = [i for i in others if names and names[i] in _MODEL]
         elif not names and len(others) < 2:
             others = []

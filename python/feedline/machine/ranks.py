@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rank of how many this process is, and when that is decided."""
+"""Rank and world size of this process, and when they are decided."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _SINGLE = "no launcher and no torch.distributed group"
 
 
 def resolve(rank: int | None, world_size: int | None) -> tuple[int, int]:
-    """The pair as given; else torch.distributed's if it is initialised, Ray Train's, the launcher's, or (0, 1).
+    """The given pair; else torch.distributed's if it is initialised, Ray Train's, the launcher's, or (0, 1).
 
     Raises:
-        ConfigError: not such a pair, torch.distributed and the launcher disagree, or there is parallelism besides
-            data parallelism.
+        ConfigError: the pair is not valid, torch.distributed and the launcher disagree, or there is parallelism other
+            than data parallelism.
     """
     return Share("loader", rank, world_size).place()[:2]
 
 
 def from_torch() -> Place | None:
-    """torch.distributed's place; never imports torch."""
+    """Rank and world size of torch.distributed; never imports torch."""
     distributed = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return None
@@ -37,9 +37,8 @@ def from_torch() -> Place | None:
 class Share:
     """The part of the data that this process reads: given, or decided when it is first needed.
 
-    Before the first epoch begins, the place follows the process: `init_process_group` may come after the loader was
-    made. From then on it is fixed, and an epoch that begins in a torch.distributed group with other numbers is an
-    error.
+    Before the first epoch begins, rank and world size may change: `init_process_group` may be called after the loader
+    is made. From then on they are fixed; an epoch that begins while torch.distributed has other numbers is an error.
     """
 
     def __init__(
@@ -48,11 +47,11 @@ class Share:
         """`where` is the caller's name in errors; the others are the arguments of `Dataset.loader`.
 
         Raises:
-            ConfigError: arguments that contradict each other, or are not a place.
+            ConfigError: arguments contradict each other or are not valid.
         """
         self._where = where
         self._given: Place | None = None
-        self._group: tuple[int, int] | None = None  # that the mesh is a part of
+        self._group: tuple[int, int] | None = None  # the group that contains the mesh
         self._begun: Place | None = None
         if mesh is None and dp is not None:
             raise ConfigError(f"{where}: dp= names dimensions of a mesh; pass mesh=, too")
@@ -68,11 +67,11 @@ class Share:
             self._given = _checked(where, rank, world_size)
 
     def place(self) -> Place:
-        """The place as it is now, if no epoch has begun; else that of the first epoch."""
+        """Rank and world size: the current ones if no epoch has begun, else those of the first epoch."""
         return self._given or self._begun or _found(self._where)
 
     def begin(self) -> Place:
-        """The place of an epoch that begins.
+        """Rank and world size of an epoch that begins.
 
         Raises:
             ConfigError: torch.distributed has other numbers than at the first epoch.
@@ -94,8 +93,8 @@ class Share:
     def _changed(self, before: Place, group: Place) -> ConfigError:
         return ConfigError(
             f"{self._where}: this loader was resolved as rank {before.rank} of {before.world_size} from "
-            f"{before.source}; torch.distributed says rank {group.rank} of {group.world_size}; make the loader after "
-            "init_process_group, or pass rank= and world_size="
+            f"{before.source}, but torch.distributed now has rank {group.rank} of {group.world_size}; make the loader "
+            "after init_process_group, or pass rank= and world_size="
         )
 
 
@@ -104,21 +103,21 @@ def _found(where: str) -> Place:
     if group is None:
         _check_parallelism(where)
         return _from_ray() or from_environment(os.environ) or Place(0, 1, _SINGLE)
-    # Variables of the process that started this one are no contradiction: mpi's and Slurm's may count machines, and
-    # children of multiprocessing inherit those of their parent.
+    # Some variables do not describe this process: those of MPI and Slurm may count machines, and children of
+    # multiprocessing inherit those of their parent.
     if "RANK" in os.environ and "WORLD_SIZE" in os.environ and not _is_child():
         launcher = launchers.from_environment(os.environ)
         if launcher is not None and launcher[:2] != group[:2]:
             raise ConfigError(
-                f"{where}: torch.distributed says rank {group.rank} of {group.world_size}, the launcher's variables "
-                f"say rank {launcher.rank} of {launcher.world_size}; give rank and world_size yourself"
+                f"{where}: torch.distributed has rank {group.rank} of {group.world_size}, but the launcher's variables "
+                f"have rank {launcher.rank} of {launcher.world_size}; pass rank= and world_size="
             )
     _check_parallelism(where)
     return group
 
 
 def _is_child() -> bool:
-    """Whether multiprocessing has started this process; it is imported in each such process."""
+    """Whether multiprocessing started this process; every such process imports it."""
     process = sys.modules.get("multiprocessing.process")
     return process is not None and process.parent_process() is not None
 
@@ -130,7 +129,7 @@ def _check_parallelism(where: str) -> None:
 
 
 def _from_ray() -> Place | None:
-    """Ray Train's, in a function that it runs; other processes have no session there."""
+    """Ray Train's, in a function that it runs; None in other processes."""
     train = sys.modules.get("ray.train")
     if train is None:
         return None
@@ -144,7 +143,7 @@ def _from_ray() -> Place | None:
 
 def _checked(where: str, rank: int, world_size: int) -> Place:
     is_int = all(isinstance(value, int) and not isinstance(value, bool) for value in (rank, world_size))
-    if not is_int or not 0 <= rank < world_size < 2**63:  # the engine counts no further
+    if not is_int or not 0 <= rank < world_size < 2**63:  # the engine's integers
         raise ConfigError(
             f"{where}: rank and world_size must be integers with 0 <= rank < world_size, not {rank!r} and "
             f"{world_size!r}"

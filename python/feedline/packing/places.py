@@ -58,7 +58,7 @@ class Place(Protocol):
     def remove(self, name: str) -> None: ...
 
     def keep(self, shard: Path) -> Future[str]:
-        """Takes a finished shard; the result, its mark, is set when the shard is in its final place."""
+        """Moves a finished shard to its final place; the result, its mark, is then set."""
 
     def verify(self, shards: Iterable[Stored], marks: dict[str, str]) -> None:
         """Raises DataError unless each is what was written; marks: what keep() gave."""
@@ -203,7 +203,7 @@ class Bucket:
             error = sent.exception() if not sent.cancelled() else StorageError("the upload was cancelled")
             kept.set_exception(error) if error else kept.set_result(sent.result()[0])
 
-        # without its index, which is valid only for the modification time of this file
+        # without its index, which is valid only for this file's modification time
         self._uploads.begin([(shard, shard.name)]).add_done_callback(finish)
         return kept
 

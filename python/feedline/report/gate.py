@@ -48,7 +48,7 @@ class Judged:
 
     @property
     def is_likely(self) -> bool:
-        """A regression by 95 %, which is too little for an alarm."""
+        """Whether it is a regression with a certainty of 95 %, which is too low for an alarm."""
         return self.outcome == UNDECIDED and self.low is not None and self.low > self.limit
 
 

@@ -16,7 +16,7 @@ from ..errors import ConfigError
 from ..machine import ranks
 
 _BUCKETS = 8
-_MOST_BUCKETS = 2**20  # more are a mistake: a batch has samples of one bucket
+_MOST_BUCKETS = 2**20  # more must be a mistake: all samples of a batch are of one bucket
 _Indices = npt.NDArray[np.int64]
 
 
@@ -43,8 +43,8 @@ class BucketBatchSampler(Sampler[list[int]]):
         drop_last: leave out what is left of the longest bucket.
         uneven: what is left of it over ranks: ``"pad"`` repeats some, so that all ranks have as many rows; ``"exact"``
             repeats nothing, and ranks may have a row less or no such batch.
-        num_replicas, rank: None: torch.distributed's, else the launcher's, else one rank; decided at the first use.
-        mesh, dp: a ``DeviceMesh`` and its data-parallel dimensions, instead of the two, as for `Dataset.loader`.
+        num_replicas, rank: by default torch.distributed's, the launcher's, or one rank; decided at the first use.
+        mesh, dp: instead of these, a ``DeviceMesh`` and its data-parallel dimensions, as for `Dataset.loader`.
 
     Attributes:
         bounds: the buckets' upper bounds, ascending.
@@ -88,16 +88,16 @@ class BucketBatchSampler(Sampler[list[int]]):
         self.rows = [_rows(bound, batch_size, max_tokens) for bound in self.bounds]
         of_bucket = np.searchsorted(np.array(self.bounds), of_samples)
         self._members = [np.flatnonzero(of_bucket == bucket) for bucket in range(len(self.bounds))]
-        self._counted: tuple[int, int, int] | None = None  # rank, num_replicas, their number of batches
+        self._counted: tuple[int, int, int] | None = None  # rank, num_replicas, number of batches
 
     @property
     def rank(self) -> int:
-        """Of this process, as it is now; fixed once an epoch has begun."""
+        """The current rank of this process; fixed after the first epoch has begun."""
         return self._share.place().rank
 
     @property
     def num_replicas(self) -> int:
-        """Ranks that share the samples."""
+        """The number of ranks that share the samples."""
         return self._share.place().world_size
 
     def set_epoch(self, epoch: int) -> None:

@@ -49,7 +49,7 @@ class DistributedSampler(_TorchDistributedSampler[Any]):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
                 raise ConfigError(f"DistributedSampler: {name} must be an integer or None, not {value!r}")
         if not hasattr(dataset, "__len__") or getattr(dataset, "ndim", 1) == 0:
-            raise ConfigError(f"DistributedSampler: dataset must have a length, which {type(dataset).__name__} has not")
+            raise ConfigError(f"DistributedSampler: dataset must have a length, but {type(dataset).__name__} has none")
         if not isinstance(drop_last, bool):
             raise ConfigError(f"DistributedSampler: drop_last must be True or False, not {drop_last!r}")
         self._share: ranks.Share | None = None

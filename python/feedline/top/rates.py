@@ -70,8 +70,8 @@ def between(earlier: Loader, later: Loader, over_s: float) -> LoaderRates | None
 
 
 def _across_epochs(earlier: Loader, later: Loader, over_s: float) -> LoaderRates | None:
-    """A drop-in makes an iterator for each epoch, which counts batches and waiting from 0 on: batches are counted by
-    epochs, and waiting is that of the later iterator's batches. Its stages continue to count. None: no batch yet."""
+    """Rates of a drop-in, which makes an iterator for each epoch that counts batches and waiting from 0. Batches are
+    counted by epochs, waiting is that of the later iterator's batches. None if there is no batch yet."""
     batches = later.batches
     if later.epoch is not None and earlier.epoch is not None and later.batches_per_epoch is not None:
         batches += max((later.epoch - earlier.epoch) * later.batches_per_epoch - earlier.batches, 0.0)

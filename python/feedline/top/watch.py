@@ -25,7 +25,7 @@ from .spending import Spending
 
 _HISTORY = 60
 _ANSWER_S = 0.5
-_NEXT_EPOCH_S = 60.0  # that a loader may be away between two epochs, as for a validation
+_NEXT_EPOCH_S = 60.0  # how long a loader may be absent between two epochs, as during a validation
 Find = Callable[[int, float], published.Found]
 
 
@@ -89,7 +89,7 @@ class Watch:
         self._alarms = Alarms(looks)
         self._spending, self._looked_s = Spending(price), 0.0
         self._loaders: dict[tuple[int, int], _Followed] = {}
-        self._answered_s: dict[int, float] = {}  # when each process answered last
+        self._answered_s: dict[int, float] = {}  # time of each process's last answer
         self._view: View | None = None
         self._latest: tuple[LoaderView, ...] = ()  # when there were any
 
@@ -130,7 +130,7 @@ class Watch:
         return self._view
 
     def _of_the_epoch_before(self, pid: int, loader: published.Loader, here: set[int]) -> _Followed | None:
-        """The loader of which this is the next epoch's iterator: one like it that is gone."""
+        """The loader whose next epoch's iterator this is: a similar one that has disappeared."""
         for (other_pid, number), followed in self._loaders.items():
             if other_pid == pid and number not in here and followed.is_like(loader):
                 return self._loaders.pop((other_pid, number))
@@ -167,7 +167,7 @@ class Watch:
 
 
 class _Followed:
-    """A loader, and the iterators that it makes for its epochs, over the looks."""
+    """A loader and the iterators of its epochs, over several looks."""
 
     def __init__(self, now: float) -> None:
         self.seen_s = self.moved_s = now

@@ -273,15 +273,15 @@ class _Climber:
         self._keep_the_better_known(gains)
 
     def _keep_the_better_known(self, gains: list[Rung]) -> None:
-        """A last comparison that time cut short is no better proof than the only step's own, if it agrees with it."""
+        """Uses the only step's own comparison if the last one agrees with it but had too little time."""
         proof, step = self._climb.proof, gains[0].comparison
         if len(gains) > 1 or proof is None or step is None or step.verdict != "faster":
             return
         if proof.verdict == "unclear" and proof.pairs < FEW_PAIRS and proof.ratio > 1 and proof.low < step.ratio:
             self._climb.proof = step
             self._climb.notes.append(
-                f"there was time to compare the best settings with those as they are only "
-                f"{'once' if proof.pairs == 1 else f'{proof.pairs} times'} more: {proof.ratio - 1:+.0%}"
+                f"there was time for only {proof.pairs} more comparison{'' if proof.pairs == 1 else 's'} of the best "
+                f"settings with the present ones: {proof.ratio - 1:+.0%}"
             )
 
     def _left(self) -> float:

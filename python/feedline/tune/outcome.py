@@ -46,8 +46,8 @@ def sentence(climb: Climb) -> str:
             found = f"{_change(climb)} looks faster, but how much all together gain was not measured"
         elif proof.pairs < FEW_PAIRS and proof.ratio > 1:
             found = (
-                f"{_change(climb)} gained step by step, but {proof.pairs} pairs were too few to measure all together: "
-                f"{_gain_words(climb)}"
+                f"{_change(climb)} gained step by step, but {proof.pairs} pairs were too few to measure the combined "
+                f"gain: {_gain_words(climb)}"
             )
         else:
             found = f"{_change(climb)} looked faster, but all together gave {_gain_words(climb)}: no gain was shown"

@@ -31,8 +31,8 @@ _PAGES = (
     (
         "index_differs",
         "a stored index does not match its shard",
-        "The shard was replaced by another of the same size and time, so its index looked valid.",
-        "The stored index and one made from the shard now are not the same.",
+        "The shard was replaced by another of the same size and modification time, so its index looked valid.",
+        "The stored index is compared with a new one, made from the shard.",
         "Remove the index (`.feedline/SHARD.feedline-index` next to the shard, or the folder of index=), and open the "
         "source again.",
     ),

@@ -20,7 +20,7 @@ from ..packing.sums import Sum, sha256_of_stored
 from .report import finding_as_dict, finding_of, found, found_error
 from .samples import DIGEST_BYTES, Seen, read_all
 
-INDEX_FOLDER, INDEX_SUFFIX = ".feedline", ".feedline-index"  # of an index next to its shard
+INDEX_FOLDER, INDEX_SUFFIX = ".feedline", ".feedline-index"  # names of an index next to its shard
 
 
 @dataclass

@@ -54,7 +54,7 @@ def start(command: Sequence[str], environment: dict[str, str], **options: Any) -
 
 
 def other_interpreter(command: Sequence[str]) -> str:
-    """A sentence if the command begins with a Python of another environment than this one; "" otherwise."""
+    """A warning if the command begins with a Python of another environment; else ""."""
     found = shutil.which(command[0]) if command else None
     if found is None or not os.path.basename(found).startswith("python"):
         return ""
@@ -62,8 +62,8 @@ def other_interpreter(command: Sequence[str]) -> str:
     if own == theirs:
         return ""
     return (
-        f"`{command[0]}` is {found}, which has other packages than {sys.executable}, whose Feedline this is: activate "
-        "that environment, or begin the command with its path"
+        f"`{command[0]}` is {found}, which has other packages than {sys.executable}, where this Feedline is installed: "
+        "activate that environment, or begin the command with its path"
     )
 
 

@@ -19,7 +19,7 @@ class ForeignDecoder final : public Codec {
   // Of what is opened from now on: turned as its EXIF orientation says.
   void apply_exif(bool applies) { applies_exif_ = applies; }
   std::string kind() const;                                // of the image that is open, in lower case
-  int orientation() const { return opened_.orientation; }  // likewise: EXIF's, 1 to 8
+  int orientation() const { return opened_.orientation; }  // likewise: EXIF, 1 to 8
   Result<ImageHeader> open(std::span<const std::byte> bytes) override;
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) override;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/jpeg/block_smoothing.h"
 
-// An estimate of a coefficient is a weighted sum of 25 DC coefficients: those of the block and of the two rings around
-// it, where blocks outside the image repeat those at its edge. It replaces a coefficient that is zero and not known to
-// its last bit. If no scan has brought any of the first nine AC coefficients, all nine are estimated by one set of
-// weights and the DC coefficient is smoothed too; else the first five are, by another set.
+// The estimate of a coefficient is a weighted sum of 25 DC coefficients: those of the block and of the two rings around
+// it; blocks outside the image repeat those at its edge. It replaces a coefficient that is zero and not known to its
+// last bit. If no scan contained any of the first nine AC coefficients, all nine are estimated by one set of weights
+// and the DC coefficient is smoothed, too; else the first five are estimated by another set.
 //
-// The estimates must come from DC coefficients as they are in the file, so these are copied first.
+// The estimates must be made from the DC coefficients in the file, so these are copied first.
 
 #include <algorithm>
 #include <array>
@@ -21,7 +21,7 @@ namespace {
 constexpr int kReach = 2;  // blocks on each side
 constexpr int kSide = 2 * kReach + 1;
 constexpr int kEstimated = 10;  // coefficients 0 to 9 in zigzag order
-// Where these are in a block, row by row.
+// Their positions in a block, row by row.
 constexpr std::array<int, kEstimated> kNatural{0, 1, 8, 16, 9, 2, 3, 10, 17, 24};
 // Weights are in 256ths of the estimate.
 constexpr int kScaleBits = 8;
@@ -72,7 +72,7 @@ constexpr std::array<Estimate, 5> kWithPartialAc{{{1, kFirstPartial},
                                                   {4, kDiagonalPartial},
                                                   {5, kSecondPartial}}};
 
-// The DC coefficients of five rows, from above to below; each has `across` of them.
+// The DC coefficients of five rows, from top to bottom.
 using Rows = std::array<const std::int16_t*, kSide>;
 
 long weighted_sum(const Rows& rows, const std::array<int, kSide>& columns, const Weights& weights) {
@@ -82,8 +82,8 @@ long weighted_sum(const Rows& rows, const std::array<int, kSide>& columns, const
   return sum;
 }
 
-// Divided by the coefficient's quantisation step and rounded; as large as the bits still to come allow. bits_left: -1
-// if none has come.
+// Divides by the coefficient's quantisation step and rounds; limited to what the missing bits can represent. bits_left:
+// -1 if no bit is known.
 int quantised(long sum, long step, int bits_left) {
   long magnitude = ((step << (kScaleBits - 1)) + std::labs(sum)) / (step << kScaleBits);
   if (bits_left > 0) magnitude = std::min(magnitude, (1L << bits_left) - 1);
@@ -95,8 +95,8 @@ int padded_rows(const jpeg_component_info& component) {
   return (rows + factor - 1) / factor * factor;
 }
 
-// Of block row `row` the five whose coefficients count. libjpeg-turbo numbers rows as if each row of MCUs had as many
-// block rows as this one; the last row of MCUs may have fewer.
+// The five block rows whose coefficients count for row `row`. libjpeg-turbo numbers rows as if each row of MCUs had as
+// many block rows as this one; the last row of MCUs may have fewer.
 std::array<int, kSide> rows_around(const jpeg_decompress_struct& jpeg, const jpeg_component_info& component, int row) {
   const int factor = component.v_samp_factor, mcu_rows = static_cast<int>(jpeg.total_iMCU_rows);
   const int mcu_row = row / factor;

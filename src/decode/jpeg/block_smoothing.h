@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Interblock smoothing of progressive JPEGs that end before their last scans: low frequencies that no scan has brought
-// are estimated from the mean values of the blocks around. The arithmetic is that of libjpeg-turbo 3.0 and newer
+// Interblock smoothing of progressive JPEGs that end before their last scans: low frequencies that no scan contained
+// are estimated from the mean values of the surrounding blocks. The arithmetic is that of libjpeg-turbo 3.0.1 and later
 // (decompress_smooth_data), which differs from 2.1's next to edges, in images two blocks wide and in components that
-// are sampled more than once vertically. Doing it here gives the same pixels whichever version is linked.
+// are sampled more than once vertically. Doing it here gives the same pixels with any linked version.
 
 #include <cstdint>
 #include <cstdio>

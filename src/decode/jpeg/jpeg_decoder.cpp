@@ -160,7 +160,7 @@ void JpegDecoder::Session::start(ColorMode mode) {
   else
     jpeg.out_color_space = jpeg.num_components == 3 ? JCS_RGB : JCS_CMYK;
   jpeg.dct_method = JDCT_ISLOW;
-  jpeg.do_block_smoothing = FALSE;  // BlockSmoothing does it
+  jpeg.do_block_smoothing = FALSE;  // done by BlockSmoothing
   jpeg.do_fancy_upsampling = TRUE;  // which also keeps libjpeg from merging upsampling with colour conversion
   jpeg.progress = multi_scan() ? &progress : nullptr;
   jpeg.input_iMCU_row = 0;  // for damage(): starting can fail before libjpeg clears the last image's

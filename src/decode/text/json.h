@@ -9,11 +9,11 @@
 
 namespace feedline::decode {
 
-// Python's json.loads of bytes passes over this mark of UTF-8, and refuses it in a str.
+// The byte-order mark of UTF-8. Python's json.loads skips it in bytes, and refuses it in a str.
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-// Is it JSON in UTF-8, as Python's json.loads reads its bytes? kData: no; says what is wrong, and at which byte. The
-// README has the two things in which it is stricter.
+// Is it JSON in UTF-8, by the rules of Python's json.loads for bytes? kData: no, with the fault and its byte. The
+// README lists two stricter rules.
 Result<void> check_json(std::span<const std::byte> text);
 
 }  // namespace feedline::decode

@@ -58,7 +58,7 @@ Result<SampleFiles> files_of(std::span<const PartField> fields, std::string_view
       const std::string text = std::to_string(field.value);
       add(to_lower(description.name) + ".cls", std::as_bytes(std::span(text)));
     } else if (field.array && decode::needs_turn(field.frame, false)) {
-      // what reads the file does not know the frame: it gets numbers that fit the image as it is stored
+      // readers of the file do not know the frame: they get numbers that fit the stored image
       std::vector<float> numbers(field.bytes.size() / sizeof(float));
       if (!numbers.empty()) std::memcpy(numbers.data(), field.bytes.data(), field.bytes.size());
       const decode::FrameTurn turn = decode::turn_of(field.frame);

@@ -94,7 +94,7 @@ std::optional<ImageSize> size_of_any(const Bytes& file) {
 
 namespace {
 
-// Of the kinds that have no header parser above. A thread reads many images.
+// For the kinds that have no header parser above. One per thread, reused for many images.
 Result<memory::ImageFrame> read_by_decoder(std::span<const std::byte> file) {
   thread_local decode::ImageDecoder decoder;
   auto header = decoder.open(file);
@@ -128,7 +128,7 @@ ImageSize turned_size(const memory::ImageFrame& frame) {
 
 memory::ImageFrame frame_by_size(std::span<const std::byte> file, const ImageSize& stated) {
   if (!decode::orientation_of(orientation_of_file(file)).transposes) return {};
-  const auto frame = read_frame(file);  // what is wrong with the image shows when it is decoded
+  const auto frame = read_frame(file);  // faults of the image are reported when it is decoded
   if (!frame || frame->width == frame->height) return {};
   const auto fits = [&stated](int width, int height) { return stated.width == width && stated.height == height; };
   memory::ImageFrame known = *frame;

@@ -14,16 +14,16 @@ struct ImageSize {
   int width = 0, height = 0;
 };
 
-// The size of an image as it is stored, and its EXIF orientation, from its header. Whether the rest is sound shows when
-// it is decoded. kData: no image that Feedline decodes, or truncated before its size.
+// The stored size of an image and its EXIF orientation, from its header. The rest is checked when it is decoded. kData:
+// not an image that Feedline decodes, or truncated before its size.
 Result<memory::ImageFrame> read_frame(std::span<const std::byte> file);
-// The size of the image turned as EXIF says.
+// The size of the image after its EXIF orientation is applied.
 ImageSize turned_size(const memory::ImageFrame& frame);
 // The frame of annotations that state the size of their image: if EXIF swaps its sides, the size decides whether they
 // are of the stored or of the turned image. Otherwise the default: they fit the image as it is decoded.
 memory::ImageFrame frame_by_size(std::span<const std::byte> file, const ImageSize& stated);
 
-// Of the fields that move with the image. Does nothing if the image is not among the fields.
+// Sets the frame of fields that move with the image. Does nothing if the image is not among the fields.
 void set_frame(std::span<const PartField> fields, const memory::ImageFrame& frame, memory::Record& record);
 
 }  // namespace feedline::format

@@ -55,7 +55,7 @@ struct ArrowChunk::Loader {
     return made;
   }
 
-  // Of the rows, or of the elements of the lists around them.
+  // The validity of the rows, or of the elements of the lists around them.
   Result<void> add_mask(const ArrowArray& array) {
     FEEDLINE_TRY(Mask made, mask(array));
     if (!made.empty()) (chunk.levels_.empty() ? chunk.masks_ : chunk.levels_.back().inner).push_back(std::move(made));
@@ -252,7 +252,7 @@ Result<ArrowChunk::Range> ArrowChunk::range_of(const Level& level, std::uint64_t
     const std::uint64_t begin = number(level.offsets, list, level.offset_bytes);
     const std::uint64_t size = number(level.sizes, list, level.offset_bytes);
     if (begin > level.inner_length || size > level.inner_length - begin)
-      return damaged("a list is outside of its elements: the file is damaged there");
+      return damaged("a list extends beyond its elements: the file is damaged there");
     return Range{begin, begin + size};
   }
   const Range range{number(level.offsets, list, level.offset_bytes),
@@ -268,7 +268,7 @@ Result<CellPlace> ArrowChunk::place_list(std::uint64_t row) const {
   std::array<std::int64_t, Shape::kMaxDims> extents{};
   for (std::size_t i = 0; i < levels_.size(); ++i) {
     const Level& level = levels_[i];
-    if (range.end > level.length) return damaged("its offsets point behind its values: the file is damaged there");
+    if (range.end > level.length) return damaged("its offsets point past its values: the file is damaged there");
     if (range.begin == range.end) {
       extents[i] = static_cast<std::int64_t>(level.size);
       range = {};
@@ -288,10 +288,10 @@ Result<CellPlace> ArrowChunk::place_list(std::uint64_t row) const {
     extents[i] = static_cast<std::int64_t>(first.end - first.begin);
     const std::uint64_t below = i + 1 < levels_.size() ? levels_[i + 1].length : length_;
     if (all.end > std::min(below, level.inner_length))
-      return damaged("its offsets point behind its values: the file is damaged there");
+      return damaged("its offsets point past its values: the file is damaged there");
     for (const Mask& mask : level.inner)
       for (std::uint64_t element = all.begin; element < all.end; ++element)
-        if (!bit(mask, element)) return damaged("a value inside of it is null, which arrays cannot have");
+        if (!bit(mask, element)) return damaged("a value in it is null, which arrays cannot contain");
     range = all;
   }
   for (std::size_t i = levels_.size(); i-- > 0;) shape = shape.with_front(extents[i]);
@@ -341,12 +341,12 @@ Result<CellPlace> ArrowChunk::place_view(std::uint64_t row) const {
   const auto number = static_cast<std::size_t>(view.buffer);
   const auto offset = static_cast<std::uint64_t>(view.offset);
   const bool is_held = !held_buffers_.empty();
-  // the plain size of a compressed buffer is known once it is decompressed, and compared then
+  // the size of a compressed buffer is known after it is decompressed, and compared then
   const std::uint64_t size = is_held                       ? held_buffers_[number].size()
                              : codec_ == ArrowCodec::kNone ? buffers_[number].bytes
                                                            : kUnknown;
   if (offset > size || bytes > size - offset)
-    return damaged("a view points behind the end of its buffer: the file is damaged there");
+    return damaged("a view points past the end of its buffer: the file is damaged there");
   if (is_held)
     return CellPlace{.in = CellPlace::In::kMemory, .held = std::span(held_buffers_[number]).subspan(offset, bytes)};
   if (codec_ != ArrowCodec::kNone) return CellPlace{.in = CellPlace::In::kPacked, .offset = offset, .bytes = bytes};
@@ -361,7 +361,7 @@ Result<CellPlace> ArrowChunk::place(std::uint64_t row) const {
   if (levels_.empty()) return bytes_at(row * width_, (row + 1) * width_);
   if (!is_binary_) return place_list(row);
   FEEDLINE_TRY(const Range range, range_of(levels_.front(), row));
-  if (range.end > length_) return damaged("its offsets point behind its bytes: the file is damaged there");
+  if (range.end > length_) return damaged("its offsets point past its bytes: the file is damaged there");
   return bytes_at(range.begin, range.end);
 }
 

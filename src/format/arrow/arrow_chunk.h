@@ -18,8 +18,8 @@ namespace feedline::format {
 // Immutable once loaded; any thread may read.
 class ArrowChunk {
  public:
-  // Requires: `array` is that of the column's topmost field, `path` as ArrowColumn has it without the first. `whole`
-  // reads all values into memory, of any type. `values`: of an encoded column.
+  // Requires: `array` is that of the column's top field, `path` that of ArrowColumn without the first. `whole` reads
+  // all values into memory, of any type. `values`: the dictionary of an encoded column.
   static Result<ArrowChunk> load(const storage::Reader& reader, const ArrowArray& array,
                                  std::span<const std::size_t> path, ArrowCodec codec, bool whole,
                                  std::shared_ptr<const ArrowChunk> values);
@@ -31,9 +31,9 @@ class ArrowChunk {
   bool has_nulls() const { return !masks_.empty() || values_ || is_nothing_; }
   // Requires: row < rows(). kData: the offsets make no sense, or something inside of lists is null.
   Result<CellPlace> place(std::uint64_t row) const;
-  // The buffer that its values are in, or their views.
+  // The buffer that contains its values or their views.
   const ArrowBuffer& data() const { return data_; }
-  // The buffer that a row's value is in. Requires: place() has one for the row that is not in memory.
+  // The buffer that contains a row's value. Requires: place() has one for the row that is not in memory.
   const ArrowBuffer& buffer_of(std::uint64_t row) const;
   ArrowCodec codec() const { return codec_; }
 
@@ -43,15 +43,15 @@ class ArrowChunk {
   // A list around values.
   struct Level {
     std::vector<std::byte> offsets = {};  // none: each has `size`
-    std::vector<std::byte> sizes = {};    // of views, which have one for each offset
-    std::uint64_t offset_bytes = 0;       // of one; of a size, too
+    std::vector<std::byte> sizes = {};    // of views: one for each offset
+    std::uint64_t offset_bytes = 0;       // of an offset, and of a size
     bool is_view = false;
     std::uint64_t size = 0;
-    std::uint64_t length = 0;        // lists
-    std::uint64_t inner_length = 0;  // elements of all of them
-    std::vector<Mask> inner = {};    // of the elements: of the structs there, and of what is in these
+    std::uint64_t length = 0;        // number of lists
+    std::uint64_t inner_length = 0;  // number of elements of all lists
+    std::vector<Mask> inner = {};    // of the elements: of structs in the lists, and of their members
   };
-  // Of one value: its size, then its bytes if they are few, else its first ones, a buffer and an offset.
+  // A view of one value: its size, then its bytes if they are few, else the first bytes, a buffer and an offset.
   struct View {
     static constexpr std::uint64_t kBytes = 16, kFewBytes = 12, kFewAt = 4, kBufferAt = 8, kOffsetAt = 12;
     std::int32_t bytes = 0, buffer = 0, offset = 0;
@@ -81,7 +81,7 @@ class ArrowChunk {
   ArrowCodec codec_ = ArrowCodec::kNone;
   bool is_held_ = false;
   std::vector<std::byte> held_;  // the values, or indices of encoded ones
-  // Of views, which are in held_: the buffers that they point into, and their bytes if all values are in memory.
+  // If held_ has views: the buffers to which they point, and their bytes if all values are in memory.
   bool is_view_ = false;
   std::vector<ArrowBuffer> buffers_;
   std::vector<std::vector<std::byte>> held_buffers_;

@@ -52,7 +52,7 @@ TableKind arrow_kind() {
   return {"arrow", kWhat, open, [cache] { return cache->summary(); }};
 }
 
-// A folder that `datasets` saved names its files.
+// A folder saved by `datasets` lists its files.
 Result<TableFiles> files_of_source(const std::string& source, const storage::Storage& storage) {
   if (storage.is_directory(source).value_or(false) && is_saved_folder(source, storage)) {
     FEEDLINE_TRY(auto files, files_of_saved(source, storage));

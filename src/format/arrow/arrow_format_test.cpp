@@ -221,7 +221,7 @@ TEST_F(Arrow, ListsThatAreNoArrayAreThatSamplesError) {
   EXPECT_CONTAINS(all(ArrowWriter({{list_column("x", {0, 2}, inner({0, 1, 4}))}}).stream(), {"x"}),
                   "its inner lists have 1 and 3 elements");
   EXPECT_CONTAINS(all(ArrowWriter({{inner({0, 2, 4}, {true, true, false, true})}}).stream(), {"item"}),
-                  "(2,):10,20|error: a value inside of it is null");
+                  "(2,):10,20|error: a value in it is null");
 }
 
 TEST_F(Arrow, OffsetsAreNeverTrusted) {
@@ -231,7 +231,7 @@ TEST_F(Arrow, OffsetsAreNeverTrusted) {
     return all(ArrowWriter({{column}}).stream(), {"t"});
   };
   EXPECT_EQ(text({0, 2, 4}), "ab|cd");
-  EXPECT_CONTAINS(text({0, 2, 5}), "ab|error: its offsets point behind its bytes");
+  EXPECT_CONTAINS(text({0, 2, 5}), "ab|error: its offsets point past its bytes");
   EXPECT_CONTAINS(text({0, 3, 2}), "abc|error: its offsets are not in order");
   EXPECT_CONTAINS(text({0, -1, 4}), "error: ");
   EXPECT_CONTAINS(text({0, 2}), "there are fewer offsets than values");
@@ -242,7 +242,7 @@ TEST_F(Arrow, OffsetsAreNeverTrusted) {
   few.length = 3;
   EXPECT_CONTAINS(all(ArrowWriter({{few}}).stream(), {"n"}), "there are fewer values than rows");
   MadeColumn list = list_column("x", {0, 1, 3}, int64_column("item", {1, 2}));
-  EXPECT_CONTAINS(all(ArrowWriter({{list}}).stream(), {"x"}), "(1,):1|error: its offsets point behind its values");
+  EXPECT_CONTAINS(all(ArrowWriter({{list}}).stream(), {"x"}), "(1,):1|error: its offsets point past its values");
 }
 
 TEST_F(Arrow, ACutFileIsAnErrorOfOpeningOrOfNoWrongValue) {
@@ -306,7 +306,7 @@ TEST_F(Arrow, ASchemaThatChangesBetweenFilesIsNamed) {
   folder_.write("s1.arrow", ArrowWriter({{float_column("n", {1})}}).stream());
   folder_.write("s2.arrow", ArrowWriter({{int64_column("m", {1})}}).stream());
   const auto why = [&](const std::string& names) { return open_records(folder_.path(names)).error().message(); };
-  EXPECT_CONTAINS(why("s{0,1}.arrow"), "the column 'n' holds float32 in this file, and int64 in others");
+  EXPECT_CONTAINS(why("s{0,1}.arrow"), "the column 'n' holds float32 in this file, but int64 in others");
   EXPECT_CONTAINS(why("s{0,1}.arrow"), "s1.arrow");
   EXPECT_CONTAINS(why("s{0,2}.arrow"), "the file has no column 'n'");
   EXPECT_EQ(inspected(folder_.path("s{0,1,2}.arrow")), "schema_differs:error schema_differs:error unread_column:note");

@@ -151,7 +151,7 @@ Result<ArrowMessages> read_stream(const storage::Reader& reader, ByteRange part)
   const std::uint64_t end = part.offset + part.bytes;
   MessageReader messages(reader, end);
   FEEDLINE_TRY(const auto first, messages.read(part.offset, end));
-  if (!first || kind_of(*first) != message::kSchema) return damaged(part.offset, "its first message is no schema");
+  if (!first || kind_of(*first) != message::kSchema) return damaged(part.offset, "its first message is not a schema");
   FlatBuffer buffer(first->metadata);
   FEEDLINE_TRY(ArrowSchema schema, read_arrow_schema(FlatTable::root(buffer).table(message::kHeader), buffer));
   MessageList list(std::move(schema));
@@ -163,7 +163,7 @@ Result<ArrowMessages> read_stream(const storage::Reader& reader, ByteRange part)
   }
 }
 
-// The metadata of all messages that a footer names, of a file that begins at `begin` and whose footer is at `end`.
+// The metadata of all messages that the footer lists; the file begins at `begin` and ends at `end`.
 std::vector<ByteRange> blocks_in(const FlatTable& root, std::uint64_t begin, std::uint64_t end) {
   constexpr std::size_t kBytesAt = sizeof(std::int64_t);
   std::vector<ByteRange> ranges;
@@ -240,7 +240,7 @@ Result<ArrowSchema> read_schema_message(Bytes bytes) {
   std::uint32_t first = 0;
   if (bytes.size() >= sizeof first) std::memcpy(&first, bytes.data(), sizeof first);
   const std::size_t prefix = (first == kContinued ? 2 : 1) * sizeof first;
-  if (bytes.size() < prefix) return data_error("the Arrow schema in the footer is cut", "format");
+  if (bytes.size() < prefix) return data_error("the Arrow schema in the footer is truncated", "format");
   FlatBuffer buffer(bytes.subspan(prefix));
   const FlatTable root = FlatTable::root(buffer);
   if (root.number<std::uint8_t>(message::kHeaderKind, 0) != message::kSchema)

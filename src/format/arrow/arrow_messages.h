@@ -42,11 +42,11 @@ struct ArrowMessages {
 bool begins_as_arrow_file(std::span<const std::byte> bytes);    // "ARROW1"
 bool begins_as_arrow_stream(std::span<const std::byte> bytes);  // a message of the size of a schema
 
-// The schema of a message that stands alone, with its size before it.
+// The schema in a single message, preceded by its size.
 Result<ArrowSchema> read_schema_message(std::span<const std::byte> bytes);
 
-// Reads the metadata of all messages of the file or stream that is this part of an object. Their offsets are the
-// object's. kData: a message does not fit, or the end is missing. kConfig: a feature that this version does not read.
+// Reads the metadata of all messages of the file or stream in this part of an object. Their offsets are the object's.
+// kData: a message does not fit, or the end is missing. kConfig: a feature that this version does not read.
 Result<ArrowMessages> read_arrow_messages(const storage::Reader& reader, ByteRange part);
 
 // The RecordBatch table of a message, of a dictionary's too.

@@ -26,9 +26,9 @@ enum class ArrowLayout : std::uint8_t {
   kFixedList,      // validity; one child, `list_size` of it for each
   kListView,       // validity, offsets and sizes of 4 bytes; one child
   kLargeListView,  // validity, offsets and sizes of 8 bytes; one child
-  kBinaryView,     // validity, views of 16 bytes, and as many buffers of bytes as the record batch says
+  kBinaryView,     // validity, views of 16 bytes, and the number of buffers of bytes given by the record batch
   kStruct,         // validity; children
-  // no column is made of these, but their buffers are between those of others
+  // these cannot be columns, but their buffers are between those of others
   kSparseUnion,  // types; children
   kDenseUnion,   // types, offsets; children
   kRunEnds,      // no buffers; two children
@@ -44,9 +44,9 @@ struct ArrowField {
   bool is_text = false;
   bool is_known = true;         // false: a decimal, an interval and so on
   std::string unit = {};        // of times
-  std::string meaning = {};     // as ColumnType has it
-  std::string extension = {};   // the name of its extension type, which is stored as this type
-  std::string parameters = {};  // of that type, as it serializes them
+  std::string meaning = {};     // see ColumnType
+  std::string extension = {};   // name of the extension type that has this type as storage
+  std::string parameters = {};  // of the extension type, serialized
   std::uint64_t list_size = 0;
   std::string shown = {};                       // "list of float"
   std::optional<std::int64_t> dictionary = {};  // the id of its values, of which it has indices
@@ -55,8 +55,8 @@ struct ArrowField {
   std::vector<ArrowField> children = {};
 };
 
-// Where a column's values are: the field at the top, then a child of each struct, and the one child of each list that
-// structs are in.
+// The path to a column's values: the top field, then a child of each struct, and the only child of each list that
+// contains structs.
 struct ArrowColumn {
   ColumnType type;
   std::vector<std::size_t> path;
@@ -70,7 +70,7 @@ struct ArrowSchema {
   const ArrowField& field_of(const ArrowColumn& column) const;
 };
 
-// The columns that a field makes, which is the `number`-th at the top.
+// Adds the columns of the `number`-th top field.
 void add_columns(const ArrowField& field, std::size_t number, std::vector<ArrowColumn>& columns);
 
 // Of a Schema table. kData: it does not fit into its bytes, or is nested too deeply; kConfig: of another byte order, or

@@ -22,7 +22,7 @@ class ArrowTable final : public ColumnTable {
                                                    std::shared_ptr<BlockCache> cache) {
     return open_part(file, {0, file.version.bytes}, reader, std::move(cache));
   }
-  // One that is a part of the shard.
+  // Opens a file that is a part of the shard.
   static Result<std::unique_ptr<ColumnTable>> open_part(const ShardFile& file, ByteRange part,
                                                         const storage::Reader& reader,
                                                         std::shared_ptr<BlockCache> cache);

@@ -2,6 +2,7 @@
 #include "format/arrow/arrow_types.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -41,31 +42,22 @@ enum class TypeKind : std::uint8_t {
 };
 
 void set_integer(ArrowField& made, std::int32_t bits, bool is_signed) {
+  constexpr DType kUnsigned[] = {DType::kUint8, DType::kUint16, DType::kUint32, DType::kUint64};
+  constexpr DType kSigned[] = {DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64};
   made.layout = ArrowLayout::kFixed;
-  made.bits = static_cast<std::uint64_t>(bits);
-  switch (bits) {
-    case 8:
-      made.dtype = is_signed ? DType::kInt8 : DType::kUint8;
-      break;
-    case 16:
-      made.dtype = is_signed ? DType::kInt16 : DType::kUint16;
-      break;
-    case 32:
-      made.dtype = is_signed ? DType::kInt32 : DType::kUint32;
-      break;
-    case 64:
-      made.dtype = is_signed ? DType::kInt64 : DType::kUint64;
-      break;
-    default:
-      made.bits = 0;  // refused by the caller
-  }
   made.shown = (is_signed ? "int" : "uint") + std::to_string(bits);
+  made.bits = 0;
+  for (std::size_t i = 0; i < std::size(kSigned); ++i) {
+    if (bits != 8 << i) continue;
+    made.bits = static_cast<std::uint64_t>(bits);
+    made.dtype = (is_signed ? kSigned : kUnsigned)[i];
+  }
 }
 
 void set_float(ArrowField& made, std::int16_t precision) {
   constexpr DType kFloats[] = {DType::kFloat16, DType::kFloat32, DType::kFloat64};
   made.layout = ArrowLayout::kFixed;
-  if (precision < 0 || precision > 2) return;  // without bits: refused by the caller
+  if (precision < 0 || precision > 2) return;
   made.dtype = kFloats[precision];
   made.bits = 8 * size_of(*made.dtype);
   made.shown = name_of(*made.dtype);
@@ -89,7 +81,7 @@ void set_nested(ArrowField& made, ArrowLayout layout, std::string shown) {
   made.shown = std::move(shown);
 }
 
-// Of times: values are integers, and the unit is part of what they mean.
+// Times are integers with a unit.
 constexpr std::string_view kUnits[] = {"s", "ms", "us", "ns"};
 
 bool set_unit(ArrowField& made, std::string_view what, std::int16_t unit, std::string_view zone = {}) {

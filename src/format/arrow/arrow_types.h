@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The types of Schema.fbs: how the values of each are laid out, and what they stand for.
+// The types of Schema.fbs: the layout and meaning of their values.
 
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views of bytes and of lists, written by hand: those that no writer makes, too.
+// Views of bytes and of lists, written by hand, including those that no writer makes.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -58,9 +58,9 @@ TEST_F(ArrowViews, ThatPointOutsideAreErrorsOfTheirRow) {
   EXPECT_NE(of(13, 1, 0).find("buffer 1 of 1"), std::string::npos);
   EXPECT_NE(of(13, -1, 0).find("buffer -1 of 1"), std::string::npos);
   EXPECT_NE(of(13, 0, -1).find("at byte -1"), std::string::npos);
-  EXPECT_NE(of(33, 0, 0).find("behind the end"), std::string::npos);
-  EXPECT_NE(of(13, 0, 20).find("behind the end"), std::string::npos);
-  EXPECT_NE(of(0x7fffffff, 0, 0x7fffffff).find("behind the end"), std::string::npos);
+  EXPECT_NE(of(33, 0, 0).find("past the end"), std::string::npos);
+  EXPECT_NE(of(13, 0, 20).find("past the end"), std::string::npos);
+  EXPECT_NE(of(0x7fffffff, 0, 0x7fffffff).find("past the end"), std::string::npos);
   EXPECT_EQ(of(13, 0, 19), long_a_.substr(19, 13));
 }
 
@@ -97,7 +97,7 @@ TEST_F(ArrowViews, OfListsOutsideOfTheirElementsAreErrors) {
   };
   for (const auto& [offset, size] : std::vector<std::pair<std::int64_t, std::int64_t>>{
            {0, 4}, {3, 1}, {4, 0}, {-1, 1}, {1, -1}, {INT64_MAX, INT64_MAX}, {-2, 2}})
-    EXPECT_NE(of(offset, size).find("a list is outside of its elements"), std::string::npos) << offset << " " << size;
+    EXPECT_NE(of(offset, size).find("a list extends beyond its elements"), std::string::npos) << offset << " " << size;
 }
 
 TEST_F(ArrowViews, OfListsInListsHaveToBeAdjacent) {

@@ -113,7 +113,7 @@ struct MadeColumn {
   std::vector<std::string> buffers = {};
   std::vector<MadeColumn> children = {};
   std::optional<std::uint64_t> dictionary = {};  // of indices of 8 bits; `children` is its values
-  bool is_view = false;                          // of bytes: its buffers from the third on are counted
+  bool is_view = false;                          // of bytes: buffers from the third on are counted
 };
 
 template <typename T>

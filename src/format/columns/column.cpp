@@ -88,8 +88,8 @@ Result<ColumnChoice> choose(const WantedField& spec, const Columns& columns) {
     if (found->kind == ColumnKind::kRefused) return refused(*found);
     const FieldKind kind = spec.said.value_or(usual_kind_of(*found));
     if (!can_be(*found, kind))
-      return config_error("fields: the column '" + name + "' is stored as '" + found->encoding + "', of which '" +
-                          spec.name + "' cannot be made as " + std::string(name_of(kind)));
+      return config_error("fields: the column '" + name + "' is stored as '" + found->encoding + "', so the field '" +
+                          spec.name + "' cannot be of kind " + std::string(name_of(kind)));
     return ColumnChoice{FieldDescription{.name = spec.name, .kind = kind},
                         static_cast<std::size_t>(found - columns.begin())};
   }

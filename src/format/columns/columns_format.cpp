@@ -137,7 +137,7 @@ void ColumnsFormat::doubt(const ColumnShard& shard, const Error& error) const {
     ShardPartsStore(options_.index_directory).forget(*options_.storage, *path);
 }
 
-// Of the first schema: those of others have its columns, or are errors.
+// Columns of the first schema: others have the same columns, or are errors.
 std::vector<UnopenedColumn> ColumnsFormat::unopened() const {
   std::vector<UnopenedColumn> left;
   const auto& columns = readers_.front().schema().columns;

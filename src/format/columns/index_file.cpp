@@ -51,7 +51,7 @@ Result<std::string_view> read_index_file(const IndexPlace& place, const storage:
   const auto stored = storage.is_remote() ? Result<storage::ObjectStat>() : storage.stat(place.index);
   if (!stored && stored.error().system_errno == ENOENT)
     return config_error("the folder '" + place.folder +
-                        "' has no index.json, which its writer writes last: let it finish, or open single shards "
+                        "' has no index.json, which is written last: let its writer finish, or open single shards "
                         "with the library that wrote them");
   FEEDLINE_TRY(const auto bytes, storage.read_all(place.index, room, kMostBytes));
   if (bytes.empty()) {

@@ -27,7 +27,7 @@ Result<std::vector<std::string>> index_sources(const std::string& source, const 
 // The file, into `room`. kData: it is larger than any index is.
 Result<std::string_view> read_index_file(const IndexPlace& place, const storage::Storage& storage,
                                          memory::ByteBuffer& room);
-// Is it a folder of this machine with shards of these names, whose index is missing or cannot be told by its first key?
+// Is it a local folder with shards of these names, whose index is missing or not recognised by its first key?
 bool holds_shards(const std::string& source, const storage::Storage& storage,
                   const std::function<bool(std::string_view name)>& is_shard);
 // Is there such an index, whose first key is one of these? Of a folder behind a network nobody is asked: there the

@@ -31,9 +31,10 @@ Result<FieldPattern> parse_pattern(const std::string& spec) {
   }
   const std::size_t key = rest.find(kKey);
   if (key == rest.npos || rest.find(kKey, key + kKey.size()) != rest.npos || rest.starts_with('/'))
-    return config_error("fields: '" + spec +
-                        "' is no pattern such as 'images/{key}.jpg', with one {key} and below the folder; a folder of "
-                        "class folders has the fields image and label, nothing to choose");
+    return config_error(
+        "fields: '" + spec +
+        "' is not a pattern of files in the folder, such as 'images/{key}.jpg' with one {key}; a folder of class "
+        "folders has the fields image and label, without fields=");
   const std::size_t slash = rest.substr(0, key).rfind('/');
   const std::size_t begin = slash == rest.npos ? 0 : slash + 1;
   pattern.folder = slash == rest.npos ? std::string_view() : rest.substr(0, slash);

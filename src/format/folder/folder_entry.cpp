@@ -21,7 +21,7 @@ namespace {
 Result<bool> is_folder(const std::string& source, const storage::Storage& storage) {
   const auto folder = storage.is_directory(source);
   if (!folder || !*folder) return false;
-  for (const FormatEntry* entry : {&tfrecord_entry(), &tar_entry()})  // a folder of their shards
+  for (const FormatEntry* entry : {&tfrecord_entry(), &tar_entry()})  // a folder of shards
     if (!storage.is_remote() && entry->sniff(source, storage).value_or(false)) return false;
   return true;
 }

@@ -17,7 +17,7 @@ std::string what_is_missing(const FolderListing& listing) {
     const std::string& name = listing.stray_images.front();
     return "the folder holds images but no class folders: open images without classes by fields=\"{key}" +
            name.substr(name.rfind('.')) +
-           "\"; if they have classes, put those of each into its own folder, as in train/cat/1.jpg";
+           "\"; if they have classes, put the images of each class in its own folder, as in train/cat/1.jpg";
   }
   if (!listing.stray_tars.empty())
     return "the folder holds tar files and no class folders: name the tar files to read, as in '" +

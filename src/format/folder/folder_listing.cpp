@@ -132,14 +132,17 @@ void add_class(const std::string& root, std::string name, ClassListing found, Fo
   std::ranges::move(found.objects, std::back_inserter(listing.objects));
   std::ranges::move(found.folders, std::back_inserter(listing.folders));
   for (const auto& [extension, count] : found.extensions) listing.extensions[extension] += count;
-  if (found.path_ends.empty())
-    listing.findings.add(
-        {"class_without_images",
-         Severity::kError,
-         root + "/" + name,
-         name,
-         {},
-         "class folder '" + name + "' holds no image (.jpg, .jpeg, .png, .webp): remove it, or put its images in"});
+  if (found.path_ends.empty()) {
+    const bool has_json = found.extensions.contains("json");
+    listing.findings.add({"class_without_images",
+                          Severity::kError,
+                          root + "/" + name,
+                          name,
+                          {},
+                          "class folder '" + name +
+                              "' holds no image (.jpg, .jpeg, .png, .webp): remove it, or put its images in" +
+                              (has_json ? "; if it holds the annotations of a COCO set, open their .json file" : "")});
+  }
   note_merged_folders(root, name, first, listing);
   listing.classes.push_back(std::move(name));
   listing.class_ends.push_back(listing.samples());
@@ -267,7 +270,7 @@ Result<FolderListing> list_flat(const storage::Storage& storage, const std::stri
 
 bool is_image_name(std::string_view name) { return is_among(name, kImageFolderExtensions.size()); }
 bool is_any_image_name(std::string_view name) {
-  // extensions of Pillow's formats, of plugins (HEIF, JPEG XL) and of Ultralytics' list
+  // extensions of Pillow's formats, of its plugins (HEIF, JPEG XL), and of Ultralytics' list
   constexpr std::array<std::string_view, 15> kOthers{".avif", ".gif", ".jp2", ".j2k",  ".jpx",  ".jpe", ".jfif", ".dib",
                                                      ".pnm",  ".pbm", ".pfm", ".heic", ".heif", ".jxl", ".mpo"};
   return is_image_name(name) || std::ranges::find(kOthers, extension_of(name)) != kOthers.end();

@@ -54,9 +54,9 @@ inline constexpr std::ptrdiff_t kFirstClasses = 8;
 
 // Does the name end in one of the extensions that ImageFolder takes for images?
 bool is_image_name(std::string_view name);
-// Likewise, or in one of any other image that Feedline decodes, by Pillow if need be.
+// Likewise, or in the extension of any other image that Feedline decodes, if need be by Pillow.
 bool is_any_image_name(std::string_view name);
-// Of ImageFolder's, one that Feedline decodes without Pillow.
+// One of ImageFolder's extensions that Feedline decodes without Pillow.
 bool is_decodable_name(std::string_view name);
 
 }  // namespace feedline::format

@@ -35,10 +35,10 @@ Result<Front> front_of(const storage::Reader& chunk) {
   return front;
 }
 
-// Stored values take at least one byte, so offsets of samples that are not rows differ.
+// Stored values need at least one byte, so offsets of samples that are not rows differ.
 bool has_rows(const Front& front) { return front.samples > 0 && front.first == front.second; }
 
-// Where the Arrow file is in a chunk of so many bytes.
+// The place of the Arrow file in a chunk of so many bytes.
 Result<ByteRange> rows_in(const storage::Reader& chunk, std::uint64_t bytes, std::uint64_t samples) {
   std::array<std::byte, kEndBytes> end;
   if (bytes < end.size()) return damaged("it has " + std::to_string(bytes) + " bytes, too few for its end", bytes);
@@ -48,14 +48,14 @@ Result<ByteRange> rows_in(const storage::Reader& chunk, std::uint64_t bytes, std
   FEEDLINE_TRY(const Front front, front_of(chunk));
   if (!has_rows(front))
     return config_error(
-        "the chunk has no Arrow rows, and the first chunk of the dataset has: write the dataset again with one version "
+        "the chunk has no Arrow rows, but the first chunk of the dataset has: write the dataset again with one version "
         "of LitData");
   if (front.samples != samples)
-    return damaged("it begins with the number of its samples, " + std::to_string(front.samples) +
-                       ", and the index has " + std::to_string(samples),
-                   0);
+    return damaged(
+        "its header has " + std::to_string(front.samples) + " samples, and the index has " + std::to_string(samples),
+        0);
   if (std::memcmp(end.data() + kNumber, kMagic.data(), kMagic.size()) != 0)
-    return damaged("its samples are Arrow rows, and it does not end with \"LDARW01\"", end_at);
+    return damaged("its samples are Arrow rows, but it does not end with \"LDARW01\"", end_at);
   std::uint32_t rows_bytes = 0;
   std::memcpy(&rows_bytes, end.data(), sizeof rows_bytes);
   const std::uint64_t table_bytes = (samples + 2) * kNumber;

@@ -19,10 +19,10 @@
 
 namespace feedline::format {
 
-// Does a chunk begin as one with Arrow rows? Reads its first bytes only.
+// Does a chunk begin like one with Arrow rows? Reads only its first bytes.
 Result<bool> begins_as_arrow_rows(const storage::Reader& chunk);
 
-// How such chunks are opened. samples: of each chunk, by its path, as the index has them.
+// The kind of such chunks. samples: the index's number of samples of each chunk, by path.
 TableKind arrow_rows_kind(std::map<std::string, std::uint64_t> samples);
 
 }  // namespace feedline::format

@@ -82,7 +82,7 @@ PlannedShard plan_of(const std::string& folder, const LitChunk& chunk, std::size
   shard.schema = schema;
   shard.name = folder + "/" + chunk.name;
   shard.samples = chunk.samples;
-  shard.ends_with_last_sample = false;  // earlier versions of LitData repeat the samples as Arrow rows after them
+  shard.ends_with_last_sample = false;  // some versions of LitData append the samples again, as Arrow rows
   if (!chunk.name.contains(".zstd")) shard.stored_path = shard.name;
   shard.locate = [path = shard.name, samples = chunk.samples](std::shared_ptr<const storage::Storage> storage,
                                                               cache::Notes* notes) {
@@ -91,14 +91,14 @@ PlannedShard plan_of(const std::string& folder, const LitChunk& chunk, std::size
   return shard;
 }
 
-// One of the folders that a source lists.
+// One of the folders of a source.
 struct LitFolder {
   std::string path;
   LitIndex index;
   bool has_rows = false;
 };
 
-// Decided by the first chunk that there is; without any, those who open them report it.
+// Decided by the first chunk that exists. If there is none, opening reports it.
 Result<bool> has_arrow_rows(const LitFolder& folder, const storage::Storage& storage) {
   if (!folder.index.may_have_rows) return false;
   for (const LitChunk& chunk : folder.index.chunks) {
@@ -134,9 +134,9 @@ Result<std::vector<LitFolder>> read_folders(const std::string& source, const sto
     FEEDLINE_TRY(folders.emplace_back(), read_folder(part, storage));
     const LitFolder &first = folders.front(), &last = folders.back();
     if (first.has_rows != last.has_rows)
-      return config_error("'" + (first.has_rows ? first : last).path + "' stores its samples as Arrow rows, and '" +
+      return config_error("'" + (first.has_rows ? first : last).path + "' stores its samples as Arrow rows, but '" +
                           (first.has_rows ? last : first).path +
-                          "' does not: open each by itself, or write both with one version of LitData");
+                          "' does not: open them separately, or write both with one version of LitData");
   }
   return folders;
 }
@@ -153,7 +153,7 @@ Result<PlannedDataset> plan_of(std::vector<LitFolder> folders) {
   return dataset;
 }
 
-// The chunks of folders with Arrow rows, and how they are opened.
+// The chunks of folders with Arrow rows, and their kind.
 struct LitTables {
   std::vector<std::string> chunks;
   TableKind kind;

@@ -149,7 +149,7 @@ LmdbFormat::LmdbFormat(std::string source, OpenOptions options, std::vector<Data
   fingerprint_ = compute_fingerprint();
 }
 
-// Keys are of no kinds that have names: the number of those that fit no field.
+// Keys do not form groups with names, so this reports the number of entries that fit no field.
 std::vector<UnopenedColumn> LmdbFormat::unopened() const {
   std::uint64_t entries = 0, taken = 0;
   for (const Database& database : databases_) {
@@ -160,7 +160,7 @@ std::vector<UnopenedColumn> LmdbFormat::unopened() const {
         taken += database.samples.entry(i, source).has_value();
   }
   if (taken >= entries) return {};
-  return {{std::to_string(entries - taken) + " entries", "", "their keys are of no field", ""}};
+  return {{std::to_string(entries - taken) + " entries", "", "no field matches their keys", ""}};
 }
 
 std::string LmdbFormat::summary() const {

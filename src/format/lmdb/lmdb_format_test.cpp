@@ -199,7 +199,7 @@ TEST_F(Lmdb, ASampleThatLacksAFieldIsWhatMissingSays) {
 TEST_F(Lmdb, FieldsThatCannotBeAreErrors) {
   const std::string source = write({{"a", kPhoto}, {"b", kPhoto}});
   EXPECT_CONTAINS(refusal(source, {"x={name}"}), "neither {key} nor a number");
-  EXPECT_CONTAINS(refusal(source, {"{key}{key}"}), "is no pattern of keys");
+  EXPECT_CONTAINS(refusal(source, {"{key}{key}"}), "is not a pattern of keys");
   EXPECT_CONTAINS(refusal(source, {"label"}), "is of Datums, and the values are none");
   EXPECT_CONTAINS(refusal(source, {"{key}.png"}), "no key is as '{key}.png'");
   EXPECT_CONTAINS(refusal(source, {"x={key}", "x={key}"}), "two fields are called 'x'");

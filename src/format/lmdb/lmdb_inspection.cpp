@@ -102,7 +102,7 @@ class DatabaseLook {
                    shard_.name(),
                    "",
                    {},
-                   std::to_string(unread) + " entries are not read: their keys are of no field; fields= chooses"});
+                   std::to_string(unread) + " entries are not read: no field matches their keys; fields= chooses"});
   }
 
   const LmdbShard& shard_;

@@ -37,7 +37,8 @@ bool is_version_3(Bytes head) { return number_at<std::uint32_t>(head, kMagicAtOf
 Result<LmdbMeta> parse_meta(Bytes head, std::string_view which) {
   if (is_version_3(head))
     return refused(
-        "the database has data version 3, of LMDB 1.0; version 1, of LMDB 0.9, is read: copy it with LMDB 1.0's "
+        "the database has data version 3, of LMDB 1.0, but only version 1, of LMDB 0.9, is read: copy it with LMDB "
+        "1.0's "
         "mdb_dump and LMDB 0.9's mdb_load, or write it with lmdb.open(..., lib_version=0)");
   if (number_at<std::uint32_t>(head, kMagicAt) != kMagic) {
     const std::string_view machine = other_machine(head);

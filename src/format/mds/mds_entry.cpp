@@ -17,7 +17,7 @@ namespace {
 Result<bool> is_mds(const std::string& source, const storage::Storage& storage) {
   FEEDLINE_TRY(const bool is_index, begins_with_key(source, storage, {"shards", "version"}));
   return is_index || holds_shards(source, storage, [](std::string_view name) {
-           return name.ends_with(".mds") || name.contains(".mds.");  // compressed
+           return name.ends_with(".mds") || name.contains(".mds.");  // the latter: compressed
          });
 }
 

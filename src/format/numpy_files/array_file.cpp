@@ -138,7 +138,7 @@ Result<ArrayFile> arrays_in(Held file, const std::string& path, const std::vecto
   for (const ZipMember& member : members) names += (names.empty() ? "" : ", ") + array_name(member);
   for (const std::string& name : wanted)
     if (std::ranges::find(members, name, &array_name) == members.end())
-      return config_error("fields: there is no array '" + name + "'; there are " + names);
+      return config_error("fields: there is no array '" + name + "'; the file has " + names);
   for (const ZipMember& member : members) {
     if (!wanted.empty() && std::ranges::find(wanted, array_name(member)) == wanted.end()) continue;
     FEEDLINE_TRY(found.arrays.emplace_back(), array_of_member(member, file.owner));

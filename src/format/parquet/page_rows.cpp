@@ -140,7 +140,7 @@ std::uint64_t place_lists(const ParquetColumn& column, const Levels& definitions
     const std::uint32_t level = definitions[i];
     std::size_t present = 0;
     while (present < lists.size() && level >= lists[present]) ++present;
-    // one level below its elements a list is there, and empty
+    // one level below its elements, a list exists and is empty
     const bool is_there = present == lists.size() ? level == column.most_definition : level + 1 >= lists[present];
     const bool is_lacking = present > 0 && !is_there;
     if (repetitions[i] == 0) {
@@ -164,7 +164,8 @@ std::uint64_t place_lists(const ParquetColumn& column, const Levels& definitions
 }  // namespace
 
 std::optional<Shape> shape_of(std::span<const PageRows::Entry> row, unsigned lists) {
-  std::array<std::optional<std::int64_t>, Shape::kMaxDims> sizes{}, open{};  // of all lists of a depth; of the open one
+  std::array<std::optional<std::int64_t>, Shape::kMaxDims> sizes{},
+      open{};  // of all lists at a depth; of the open list
   const auto close = [&](std::size_t from) {
     for (std::size_t depth = from; depth < lists; ++depth) {
       if (open[depth] && sizes[depth] && *open[depth] != *sizes[depth]) return false;
@@ -180,7 +181,7 @@ std::optional<Shape> shape_of(std::span<const PageRows::Entry> row, unsigned lis
       if (!open[repetition - 1]) return {};
       ++*open[repetition - 1];
     }
-    // an element that is there opens the list in it
+    // an element that exists opens the list in it
     for (std::size_t depth = repetition; depth < lists && depth <= entry.present; ++depth)
       open[depth] = depth < entry.present ? 1 : 0;
   }

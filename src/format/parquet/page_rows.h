@@ -30,10 +30,10 @@ struct PageRows {
   std::vector<std::uint32_t> begins = {};
   std::vector<std::uint8_t> is_null = {}, has_null = {};
   bool begins_with_null = false;  // among those before the first row
-  // Of lists in lists: the levels of what is stored, and where those of each row begin and the last one's end.
+  // For lists in lists: the levels of the entries, the begin of each row's entries, and the end of the last row's.
   struct Entry {
-    std::uint8_t repetition = 0;  // of this list a new element begins; 0: a row
-    std::uint8_t present = 0;     // so many of the lists have an element there
+    std::uint8_t repetition = 0;  // the list in which a new element begins; 0: a row
+    std::uint8_t present = 0;     // the number of lists that have an element there
   };
   std::vector<Entry> entries = {};
   std::vector<std::uint32_t> entry_begins = {};
@@ -43,7 +43,7 @@ struct PageRows {
   std::uint64_t bytes() const;
 };
 
-// The extents of an array that a row's lists make. nullopt: inner lists differ in length, or the levels are damaged.
+// The extents of the array that a row's lists form. nullopt: inner lists differ in length, or the levels are damaged.
 std::optional<Shape> shape_of(std::span<const PageRows::Entry> row, unsigned lists);
 
 // A dictionary's values, of its page with header and packed bytes. kData: damaged, as its checksum says if it has one.

@@ -31,7 +31,7 @@ bool has_magic(const storage::Storage& storage, const std::string& path) {
 
 bool has_name(std::string_view name) { return has_end(name, kEnd); }
 
-// Reports of img2dataset lie next to the tars that they are of, and a metadata.parquet next to its images.
+// Is it a report of img2dataset, which is next to its tar, or the metadata.parquet of images?
 bool is_of_other_files(const std::string& file, const storage::Storage& storage) {
   const std::size_t slash = file.rfind('/');
   const std::string stem = file.substr(0, file.size() - kEnd.size());

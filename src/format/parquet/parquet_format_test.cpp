@@ -156,7 +156,7 @@ TEST_F(Parquet, PlainValuesOfEveryType) {
   narrow.groups = {{{2, 2, {}, {}, plain_text<std::int32_t>({100, 7})}}};
   EXPECT_EQ(all(ParquetWriter::write({narrow}, {2}), {"x:array"}), "():100|():7") << "of a byte, as their type says";
   EXPECT_CONTAINS(one(ParquetType::kInt64, Encoding::kPlain, 1, plain_text<std::int64_t>({1}), kDecimal),
-                  "holds decimals, of which this version makes no field");
+                  "holds decimals, which this version cannot read as a field");
   EXPECT_CONTAINS(one(ParquetType::kInt96, Encoding::kPlain, 1, std::string(12, '\0')), "INT96");
 }
 
@@ -392,7 +392,7 @@ TEST_F(Parquet, SourcesAreToldByNameContentAndFolder) {
   const std::string file = ParquetWriter::write({leaf}, {1});
   EXPECT_EQ((*open_records(folder_.write("a.bin", file)))->name(), "parquet");
   folder_.write("set/train-00000-of-00002.parquet", file);
-  EXPECT_CONTAINS(open_records(folder_.path("set")).error().what, "has 1 files of the 2 that their names say");
+  EXPECT_CONTAINS(open_records(folder_.path("set")).error().what, "has 1 files of the 2 in their names");
   folder_.write("set/train-00001-of-00002.parquet", file);
   EXPECT_EQ((*open_records(folder_.path("set")))->size(), 2u);
   folder_.write("set/test-00000-of-00001.parquet", file);

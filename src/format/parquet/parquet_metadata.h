@@ -30,7 +30,7 @@ struct ParquetNode {
   std::optional<std::int64_t> logical = {};    // the field of LogicalType that is set
   std::int64_t integer_bits = 0;               // of LogicalType's INTEGER
   bool is_signed = true;
-  std::string unit = {};  // of LogicalType's TIME and TIMESTAMP: "ms", "us", "ns"
+  std::string unit = {};  // of the LogicalTypes TIME and TIMESTAMP: "ms", "us", "ns"
   bool is_utc = false;    // likewise: are they adjusted to UTC?
 };
 
@@ -53,7 +53,7 @@ struct ParquetMetadata {
   std::int64_t rows = 0;
   std::vector<ParquetRowGroup> groups;
   std::string features;      // the features of `datasets`, as JSON
-  std::string arrow_schema;  // the schema that an Arrow library wrote the file by, in base64
+  std::string arrow_schema;  // the schema stored by an Arrow library, in base64
 };
 
 // nullopt: it does not fit into its bytes.

@@ -63,7 +63,7 @@ std::optional<DType> dtype_of(const ParquetNode& leaf) {
   }
 }
 
-// Times are integers: the unit, and what they are.
+// Times are integers: sets their unit and meaning.
 void set_unit(const ParquetNode& leaf, ColumnType& type) {
   constexpr std::int64_t kConvertedDate = 6, kTimeMs = 7, kTimeUs = 8, kTimestampMs = 9, kTimestampUs = 10;
   constexpr std::int64_t kLogicalDate = 6, kLogicalTime = 7, kLogicalTimestamp = 8;
@@ -170,8 +170,8 @@ class SchemaWalk {
            nodes_[next_].repetition == Repetition::kRepeated;
   }
 
-  // The bytes and the path of a file, as the `datasets` library stores images and sound. The path may have any type: it
-  // is of nulls where no file has one.
+  // The bytes and the path of a file, as `datasets` stores images and sound. The path may have any type: if no file has
+  // a path, the column's type is null.
   bool is_file_of(const ParquetNode& node) const {
     if (node.children != 2 || next_ + 2 > nodes_.size()) return false;
     const ParquetNode &a = nodes_[next_], &b = nodes_[next_ + 1];

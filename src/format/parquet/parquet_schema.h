@@ -20,7 +20,7 @@ struct ParquetColumn {
   std::uint64_t made_bytes = 0;   // of a number as it is given
   // Levels, which say of each value how much of its path is there.
   unsigned most_definition = 0, most_repetition = 0;
-  // Of each list, outermost first: the definition level from which on it has an element.
+  // For each list, outermost first: the lowest definition level at which it has an element.
   std::vector<unsigned> list_definitions = {};
 };
 

@@ -225,7 +225,7 @@ Result<TableCell> ParquetTable::list_at(const storage::Reader& reader, const Slo
   const auto shape = shape_of(entries, slot.column.most_repetition);
   if (!shape || std::cmp_not_equal(shape->elements(), count))
     return at_page(index.pages[at.page],
-                   data_error("its inner lists differ in length: they are not rows of one array", "format").error());
+                   data_error("its inner lists differ in length, so they are not an array", "format").error());
   return TableCell{false, bytes, *shape};
 }
 

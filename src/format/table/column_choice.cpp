@@ -63,8 +63,8 @@ std::optional<FieldKind> files_of(const TableColumn& column, const std::string& 
 bool is_of_files(std::string_view column) { return column == kFileName || column.ends_with("_file_name"); }
 
 std::unexpected<Error> cannot_be(const Spec& spec, const std::string& why) {
-  return config_error("fields: the column '" + spec.column + "' " + why + ", of which '" + spec.name +
-                      "' cannot be made as " + std::string(name_of(*spec.said)));
+  return config_error("fields: the column '" + spec.column + "' " + why + ", so the field '" + spec.name +
+                      "' cannot be of kind " + std::string(name_of(*spec.said)));
 }
 
 void take_integers(const TableColumn& column, ColumnField& field) {
@@ -110,7 +110,7 @@ void take_usual(const TableColumn& column, ColumnField& field) {
   take_text(FieldKind::kText, field);
 }
 
-// NaN among integers is a row that is damaged, where 1.5 is a wrong spec.
+// NaN among integers is an error of its row, while 1.5 is a wrong spec.
 Result<void> check_finite(const Spec& spec, const Table& table, const TableColumn& column) {
   if (!column.are_reals()) return {};
   for (std::uint64_t row = 0; row < column.ends.size(); ++row) {
@@ -118,7 +118,7 @@ Result<void> check_finite(const Spec& spec, const Table& table, const TableColum
     if (column.absent[row] || integer_in(cell)) continue;
     if (std::isfinite(real_in(cell).value_or(0))) return {};
     return data_error("line " + std::to_string(table.lines[row]) + " has '" + std::string(cell) + "' in the column '" +
-                          spec.column + "', of which the field '" + spec.name + "' needs an integer",
+                          spec.column + "', but the field '" + spec.name + "' needs integers",
                       "format");
   }
   return {};
@@ -187,7 +187,7 @@ std::vector<Spec> specs_of_metadata(const Table& table) {
   return specs;
 }
 
-// Of a table without images: every column with a value.
+// For a table without images: every column with a value.
 std::vector<Spec> specs_of_all(const Table& table) {
   std::vector<Spec> specs;
   for (const TableColumn& column : table.columns)
@@ -217,7 +217,7 @@ Result<std::vector<ColumnField>> choose_columns(const std::vector<std::string>& 
   }
   if (specs.empty() && is_metadata) specs = specs_of_metadata(table);
   if (specs.empty()) specs = usual_specs(table);
-  if (specs.empty()) return config_error("the table has no column with a value; there are: " + table.names());
+  if (specs.empty()) return config_error("the table has no column with a value; its columns are: " + table.names());
   std::vector<ColumnField> fields;
   for (const Spec& spec : specs) {
     for (const ColumnField& other : fields)

@@ -24,13 +24,13 @@ struct ColumnField {
   std::vector<std::string> classes = {};   // of kClass, sorted
 };
 
-// One field per spec, "[NAME=]COLUMN[:KIND]". None: an image and, if there is one, a label; of a table without images,
-// or next to its images (is_metadata), all columns, as Hugging Face's ImageFolder has them. kConfig: no such column,
-// one that cannot be of that kind, or two fields of one name. kData: a number that is not finite among integers.
+// One field per spec, "[NAME=]COLUMN[:KIND]". Without specs: an image and, if there is one, a label; for a table
+// without images, and for metadata next to images (is_metadata), all columns, like Hugging Face's ImageFolder. kConfig:
+// no such column, one that cannot be of that kind, or two fields of one name. kData: NaN or an infinity among integers.
 Result<std::vector<ColumnField>> choose_columns(const std::vector<std::string>& specs, const Table& table,
                                                 bool is_metadata);
 
-// The columns that no field is of.
+// The columns that no field reads.
 std::vector<UnopenedColumn> unopened_columns(const std::vector<ColumnField>& fields, bool are_default,
                                              const Table& table);
 

@@ -101,7 +101,7 @@ class JsonLine {
     while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
     return at_ > begin;
   }
-  // As Python's json reads it: with NaN and Infinity.
+  // Like Python's json: also NaN and Infinity.
   bool skip_number() {
     for (const std::string_view constant : {"NaN", "Infinity", "-Infinity"})
       if (text_.substr(at_).starts_with(constant)) return at_ += constant.size(), true;

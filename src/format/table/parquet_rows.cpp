@@ -5,16 +5,15 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <span>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "format/parquet/parquet_table.h"
 #include "format/tables/cell_reader.h"
 #include "format/tables/tables_format.h"
+#include "memory/number.h"
 
 namespace feedline::format {
 namespace {
@@ -22,58 +21,23 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 template <typename Number>
-std::string text_of(Bytes bytes) {
-  Number value;
-  std::memcpy(&value, bytes.data(), sizeof value);
+std::string text_of(Number number) {
   std::array<char, 32> text;  // longer than any number's shortest form
-  if constexpr (std::is_floating_point_v<Number>) {
-    const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), static_cast<double>(value));
-    return {text.data(), end};
-  } else {
-    const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
-    return {text.data(), end};
-  }
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), number);
+  return {text.data(), end};
 }
 
-std::string half_text(Bytes bytes) {
-  std::uint16_t bits;
-  std::memcpy(&bits, bytes.data(), sizeof bits);
-  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  double value = exponent == 0    ? std::ldexp(fraction, -24)
-                 : exponent == 31 ? (fraction != 0 ? std::numeric_limits<double>::quiet_NaN()
-                                                   : std::numeric_limits<double>::infinity())
-                                  : std::ldexp(1024 + fraction, exponent - 25);
-  if ((bits & 0x8000) != 0) value = -value;
-  return text_of<double>(std::as_bytes(std::span(&value, 1)));
-}
+std::string text_of(bool is_true) { return is_true ? "true" : "false"; }
 
-std::string number_text(DType dtype, Bytes bytes) {
-  switch (dtype) {
-    case DType::kInt8:
-      return text_of<std::int8_t>(bytes);
-    case DType::kInt16:
-      return text_of<std::int16_t>(bytes);
-    case DType::kInt32:
-      return text_of<std::int32_t>(bytes);
-    case DType::kInt64:
-      return text_of<std::int64_t>(bytes);
-    case DType::kFloat16:
-      return half_text(bytes);
-    case DType::kFloat32:
-      return text_of<float>(bytes);
-    case DType::kFloat64:
-      return text_of<double>(bytes);
-    case DType::kBool:
-      return bytes.front() == std::byte{0} ? "false" : "true";
-    case DType::kUint64:
-      return text_of<std::uint64_t>(bytes);
-    case DType::kUint16:
-      return text_of<std::uint16_t>(bytes);
-    case DType::kUint32:
-      return text_of<std::uint32_t>(bytes);
-    default:
-      return text_of<std::uint8_t>(bytes);
-  }
+std::string text_of(float number) { return text_of(static_cast<double>(number)); }
+
+std::string text_of(memory::HalfBits half) {
+  const int exponent = half.bits >> 10 & 31, fraction = half.bits & 1023;
+  const double value = exponent == 0    ? std::ldexp(fraction, -24)
+                       : exponent == 31 ? (fraction != 0 ? std::numeric_limits<double>::quiet_NaN()
+                                                         : std::numeric_limits<double>::infinity())
+                                        : std::ldexp(1024 + fraction, exponent - 25);
+  return text_of((half.bits & 0x8000) != 0 ? -value : value);
 }
 
 // Numbers of nested lists, in C order, as JSON.
@@ -82,7 +46,7 @@ std::string list_text(const ColumnType& column, std::span<const std::int64_t> ex
   if (extents.empty()) {
     const Bytes one = bytes.first(size);
     bytes = bytes.subspan(size);
-    return number_text(column.dtype, one);
+    return memory::with_number(column.dtype, one, [](auto number) { return text_of(number); });
   }
   std::string text = "[";
   for (std::int64_t i = 0; i < extents.front(); ++i)
@@ -138,7 +102,7 @@ Result<Table> read_parquet_rows(const std::shared_ptr<const storage::Storage>& s
       }
       made.columns[slot].add(cell_of(table->columns()[chosen[slot]], *cell));
     }
-    made.lines.push_back(row + 1);  // rows have no lines: their numbers
+    made.lines.push_back(row + 1);  // row numbers, as there are no lines
   }
   if (made.rows() == 0) return data_error("the table has no rows", "format");
   return made;

@@ -32,7 +32,7 @@ std::string extension_in(std::string_view path) {
   return dot == path.npos || path.find('/', dot) != path.npos ? "bin" : std::string(path.substr(dot + 1));
 }
 
-// Class names are text.
+// Class names must be UTF-8.
 Result<void> check_classes(const ColumnField& field, const TablePlace& place) {
   for (const std::string& name : field.classes) {
     auto checked = decode::check_utf8(std::as_bytes(std::span(name)));

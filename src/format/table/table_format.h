@@ -68,7 +68,7 @@ class TableFormat final : public RecordFormat {
   const TablePlaces places_;
   const OpenOptions options_;
   const Table table_;
-  const std::vector<std::uint64_t> file_ends_;  // rows up to and with each file
+  const std::vector<std::uint64_t> file_ends_;  // rows up to the end of each file
   std::vector<ColumnField> fields_;
   std::size_t file_fields_ = 0;
   std::vector<std::uint64_t> rows_;  // of the samples; none: all

@@ -20,7 +20,7 @@
 namespace feedline::format {
 namespace {
 
-// Of a compressed table, which is in memory as a whole: what a small file may become.
+// The largest decompressed table: all of it is in memory, and a small file may expand to any size.
 constexpr std::uint64_t kMostTableBytes = std::uint64_t{16} << 30U;
 constexpr std::string_view kLabel = "label";  // of class folders
 
@@ -38,7 +38,7 @@ std::vector<std::string> metadata_in(const storage::Storage& storage, const std:
   return names;
 }
 
-// The first of these folders in a folder that holds images; nullopt: none does. Of flat names one listing shows all.
+// The first of these folders in a folder that holds images; nullopt: none does. A storage with flat names is listed once.
 Result<std::optional<std::string>> first_with_images(const storage::Storage& storage, const std::string& folder,
                                                      const std::vector<std::string>& names) {
   if (names.empty()) return std::nullopt;
@@ -59,14 +59,14 @@ Result<std::optional<std::string>> first_with_images(const storage::Storage& sto
   return std::nullopt;
 }
 
-// names: of its metadata files, at least one.
+// names: the folder's metadata files, at least one.
 Result<std::string> only_metadata(const std::vector<std::string>& names, const storage::Storage& storage,
                                   const std::string& folder) {
-  if (names.size() > 1) return config_error("'" + folder + "' holds " + names[0] + " and " + names[1] + ": remove one");
+  if (names.size() > 1) return config_error("'" + folder + "' has both " + names[0] + " and " + names[1] + ": remove one");
   return storage.below(folder, names.front());
 }
 
-// In the folders of a folder: all of them, whose names are classes unless they are splits.
+// Metadata in the subfolders of a folder, whose names are classes unless they are splits.
 Result<std::optional<TablePlaces>> metadata_below(const storage::Storage& storage, const std::string& folder) {
   const auto entries = storage.list(folder);
   std::vector<std::string> names, without;
@@ -85,10 +85,10 @@ Result<std::optional<TablePlaces>> metadata_below(const storage::Storage& storag
   const auto splits = splits_of(paths);
   if (splits.size() > 1 || (!splits.contains("") && !without.empty()))
     return config_error("'" + folder + "' has a dataset with metadata in each of its folders (" + shown_names(names) +
-                        "): open one of them, or with format=\"folder\" all of them as classes");
+                        "): open one of them, or all as class folders with format=\"folder\"");
   FEEDLINE_TRY(const auto other, first_with_images(storage, folder, without));
   if (other)
-    return config_error("'" + storage.below(folder, *other) + "' holds images and no metadata file, and '" +
+    return config_error("'" + storage.below(folder, *other) + "' holds images and no metadata file, but '" +
                         storage.below(folder, names.front()) +
                         "' has one: add one, or open all as class folders with format=\"folder\"");
   TablePlaces places{{}, {}, true};
@@ -140,14 +140,14 @@ Result<Table> read_one(const std::shared_ptr<const storage::Storage>& storage, c
   return parse_table({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, *separator);
 }
 
-// Files of separated values name all of their columns.
+// Files of separated values have all columns in their header.
 Result<void> check_columns(const Table& table, const Table& first, const TablePlaces& places, std::size_t file) {
   if (separator_of(places.files[file].path).value_or('\0') == '\0') return {};
   const auto has_all = [](const Table& a, const Table& b) {
     return std::ranges::all_of(b.columns, [&](const TableColumn& column) { return a.find(column.name) != nullptr; });
   };
   if (has_all(table, first) && has_all(first, table)) return {};
-  return data_error("has the columns " + table.names() + ", and '" + places.files.front().path + "' has " +
+  return data_error("has the columns " + table.names() + ", but '" + places.files.front().path + "' has " +
                         first.names() + ": the files are not parts of one table",
                     "format");
 }

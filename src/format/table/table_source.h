@@ -17,26 +17,26 @@ namespace feedline::format {
 // Where a table is, and the files that it names.
 struct TablePlace {
   std::string path;
-  std::string folder;      // that cells with paths start from
-  std::string class_name;  // of metadata in a class folder
+  std::string folder;      // paths in cells are relative to it
+  std::string class_name;  // if it is metadata in a class folder
 };
 
 // The files of one table, in order.
 struct TablePlaces {
   std::vector<TablePlace> files;
   std::vector<Partition> partitions;  // of these files
-  bool is_metadata = false;           // of folders of images: metadata.csv, .jsonl or .parquet in them
+  bool is_metadata = false;           // metadata.csv, .jsonl or .parquet in folders of images
 };
 
-// Tables by their names, by patterns or in a folder; metadata of a folder of images, in it or in each of its class
-// folders; nullopt: the source has none. A remote folder is only looked at if `is_asked_for`. kConfig: a folder has
-// several metadata files, or several splits of them, or metadata in some class folders only.
+// Tables given by names, by patterns or by a folder; metadata of a folder of images, in it or in each of its class
+// folders; nullopt: the source has none. A remote folder is only listed if `is_asked_for`. kConfig: a folder has
+// several metadata files, metadata of several splits, or metadata in only some class folders.
 Result<std::optional<TablePlaces>> find_tables(const storage::Storage& storage, const std::string& source,
                                                bool is_asked_for);
 
 struct ReadTable {
   Table table;
-  std::vector<std::uint64_t> ends;  // rows up to and with each file
+  std::vector<std::uint64_t> ends;  // rows up to the end of each file
 };
 // Reads and parses them. kData and kStorage with `shard`.
 Result<ReadTable> read_tables(const std::shared_ptr<const storage::Storage>& storage, const TablePlaces& places);

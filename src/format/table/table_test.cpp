@@ -110,14 +110,15 @@ TEST(ColumnChoice, WhatCellsHoldSaysWhatAFieldIs) {
 TEST(ColumnChoice, WhatCannotBeIsAnError) {
   EXPECT_EQ(chosen(kTable, {"y"}), "fields: there is no column 'y'; there are path, class, n, x, s, mask_png");
   EXPECT_EQ(chosen(kTable, {"n", "n=s"}), "fields: two fields are called 'n'; put NAME= before one of them");
-  EXPECT_EQ(chosen(kTable, {"n:image"}), "fields: the column 'n' names no files, of which 'n' cannot be made as image");
+  EXPECT_EQ(chosen(kTable, {"n:image"}),
+            "fields: the column 'n' names no files, so the field 'n' cannot be of kind image");
   EXPECT_EQ(
       chosen(kTable, {"x:value"}),
-      "fields: the column 'x' holds numbers that are not integers, or lists, of which 'x' cannot be made as value");
+      "fields: the column 'x' holds numbers that are not integers, or lists, so the field 'x' cannot be of kind value");
   EXPECT_EQ(chosen(kTable, {"=n"}), "fields: an empty name in '=n'");
   EXPECT_EQ(chosen("a,b\n1,\n2,\n", {"b"}), "fields: the column 'b' is empty");
   EXPECT_EQ(chosen("a,b\n1,\n", {}), "a:value,1");
-  EXPECT_EQ(chosen("a\n\"\"\n", {}), "the table has no column with a value; there are: a");
+  EXPECT_EQ(chosen("a\n\"\"\n", {}), "the table has no column with a value; its columns are: a");
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ std::expected<Cell, std::string> TextRows::quoted_cell() {
     ++at_;
     const std::string_view rest = text_.substr(at_);
     if (rest.empty() || rest.front() == separator_ || rest.front() == '\n' || rest.starts_with("\r\n")) {
-      if (cell.text.empty()) cell.kind = CellKind::kAbsent;  // as pandas and `datasets` have it: nothing, quoted or not
+      if (cell.text.empty()) cell.kind = CellKind::kAbsent;  // as in pandas and `datasets`, quoted or not
       return cell;
     }
     return std::unexpected("has text behind a quoted cell");

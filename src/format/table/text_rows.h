@@ -14,8 +14,8 @@
 
 namespace feedline::format {
 
-// What a cell is, as far as its text does not show it: of separated values all are kPlain, or kText if they are quoted,
-// or kAbsent if they are empty.
+// What a cell's text does not show. Cells of separated values are kPlain, kText if quoted, or kAbsent if empty.
+
 enum class CellKind : std::uint8_t {
   kPlain,   // a number, or text
   kText,    // text, though it may look like a number

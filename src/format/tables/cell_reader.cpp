@@ -7,49 +7,29 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "format/field_kind.h"
 #include "format/member_files.h"
 #include "format/tables/tensor_type.h"
 #include "memory/npy_header.h"
+#include "memory/number.h"
 
 namespace feedline::format {
 namespace {
 
 using Bytes = std::span<const std::byte>;
 
-template <typename T>
-std::int64_t loaded(Bytes bytes) {
-  T value;
-  std::memcpy(&value, bytes.data(), sizeof value);
-  return static_cast<std::int64_t>(value);
-}
-
-// nullopt: over 63 bits.
+// nullopt: over 63 bits, or not an integer.
 std::optional<std::int64_t> integer_of(DType dtype, Bytes bytes) {
-  switch (dtype) {
-    case DType::kBool:
-    case DType::kUint8:
-      return loaded<std::uint8_t>(bytes);
-    case DType::kInt8:
-      return loaded<std::int8_t>(bytes);
-    case DType::kInt16:
-      return loaded<std::int16_t>(bytes);
-    case DType::kUint16:
-      return loaded<std::uint16_t>(bytes);
-    case DType::kInt32:
-      return loaded<std::int32_t>(bytes);
-    case DType::kUint32:
-      return loaded<std::uint32_t>(bytes);
-    case DType::kInt64:
-      return loaded<std::int64_t>(bytes);
-    case DType::kUint64:
-      if (const std::int64_t value = loaded<std::uint64_t>(bytes); value >= 0) return value;
-      return {};
-    default:
-      return {};
-  }
+  return memory::with_number(dtype, bytes, [](auto number) -> std::optional<std::int64_t> {
+    if constexpr (std::is_integral_v<decltype(number)>) {
+      const auto value = static_cast<std::int64_t>(number);
+      if (std::is_signed_v<decltype(number)> || value >= 0) return value;
+    }
+    return {};
+  });
 }
 
 std::unexpected<Error> problem(const PickedColumn& choice, const std::string& what) {
@@ -62,20 +42,20 @@ Result<TableCell> copied(const TableCell& cell, std::uint64_t most_bytes, memory
   return TableCell{false, room, cell.shape};
 }
 
-// The shape of a value of a column of tensors, which replace the innermost list.
+// The shape of a value in a column of tensors, which replace the innermost list.
 Result<Shape> shape_of_tensors(const PickedColumn& choice, const Shape& lists) {
   const ColumnType& column = choice.column;
   const std::size_t outer = lists.dims() - 1;
   const bool is_empty = outer > 0 && lists.elements() == 0;
   if (!is_empty && lists[outer] != column.tensor.elements())
     return problem(choice, "the column '" + column.name + "' holds " + std::to_string(lists[outer]) +
-                               " values, which do not make a tensor of " + column.tensor.to_string());
+                               " values, which do not fit a tensor of shape " + column.tensor.to_string());
   Shape shape = samples_shape(column);
   for (std::size_t i = outer; i-- > 0;) shape = shape.with_front(lists[i]);
   return shape;
 }
 
-// An empty list does not show how long the lists in it would be: the schema may.
+// An empty list does not show the length of the lists in it, but the schema may.
 Shape with_known_extents(const Shape& shape, const Shape& lists) {
   if (shape.elements() > 0 || shape.dims() != lists.dims()) return shape;
   Shape made;

@@ -20,8 +20,8 @@ namespace feedline::format {
 Result<TableCell> read_cell(const ColumnTable& table, const std::shared_ptr<const storage::Reader>& reader,
                             std::uint64_t row, std::size_t slot, memory::Record& record, memory::ByteBuffer& room);
 
-// `room` may be that of the cell: a tensor whose dimensions are reordered is copied there. kData: there is no value,
-// and the field must have one; an empty file; not an integer; other numbers than rows of boxes or the tensor have.
+// A tensor whose dimensions are reordered is copied to `room`, which may be that of the cell. kData: the value is
+// missing and the field must have one; an empty file; not an integer; the wrong number of values for boxes or a tensor.
 Result<void> make_field(const PickedColumn& choice, const TableCell& cell, std::uint64_t most_bytes,
                         memory::ByteBuffer& room, memory::Record::Field& field);
 

@@ -6,7 +6,7 @@
 namespace feedline::format {
 namespace {
 
-// Some writers do not store that a list has a fixed size.
+// Some writers do not record that a list has a fixed size.
 bool may_be_equal(const Shape& a, const Shape& b) {
   return std::ranges::equal(
       a, b, [](std::int64_t x, std::int64_t y) { return x == y || x == kAnyLength || y == kAnyLength; });

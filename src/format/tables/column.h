@@ -28,18 +28,18 @@ struct ColumnType {
   Shape lists = {};                       // of numbers: extents of the lists, outermost first; kAnyLength: they differ
   std::string shown = {};                 // "list of float32", "map"
   bool is_file = false;                   // of bytes: those of a struct of `bytes` and `path`
-  bool is_image = false;                  // as the file's own description or the first values say
-  bool is_json = false;                   // of text: a document of JSON, as the schema says
+  bool is_image = false;                  // by the file's schema or its first values
+  bool is_json = false;                   // of text: a JSON document, by the schema
   std::vector<std::string> classes = {};  // of integers that stand for names
-  // Of tensors: the extents into which the elements of the innermost list are arranged, and the order in which samples
-  // have these dimensions; no extents: a list is not a tensor; no order: that of the extents.
+  // For tensors: the extents into which the elements of the innermost list are arranged, and the order of these
+  // dimensions in samples. No extents: not a tensor. No order: the order of the extents.
   Shape tensor = {};
   std::vector<std::uint8_t> order = {};
   std::string unit = {};     // of times, durations: "us"
-  std::string meaning = {};  // what the schema adds to plain values: "timestamp[us, tz=UTC]", "extension type x.y"
+  std::string meaning = {};  // a part of the schema that is not applied: "timestamp[us, tz=UTC]", "extension type x.y"
 };
 
-// The extents of a column's tensors in the order in which samples have them. Requires: it holds tensors.
+// The extents of a column's tensors in the order of samples. Requires: it holds tensors.
 Shape samples_shape(const ColumnType& column);
 // "int64, timestamp[us]".
 std::string described(const ColumnType& column);

@@ -62,14 +62,14 @@ bool can_be(const ColumnType& column, FieldKind kind) {
 Result<PickedColumn> choose(const WantedField& spec, const ColumnType& column) {
   if (column.holds == Holds::kOther)
     return config_error("fields: the column '" + column.name + "' holds " + described(column) +
-                        ", of which this version makes no field");
+                        ", which this version cannot read as a field");
   PickedColumn field;
   field.column = column;
   field.description.name = spec.name;
   field.description.kind = spec.said.value_or(usual_kind_of(column));
   if (!can_be(column, field.description.kind))
-    return config_error("fields: the column '" + column.name + "' holds " + described(column) + ", of which '" +
-                        spec.name + "' cannot be made as " + std::string(name_of(field.description.kind)));
+    return config_error("fields: the column '" + column.name + "' holds " + described(column) + ", so the field '" +
+                        spec.name + "' cannot be of kind " + std::string(name_of(field.description.kind)));
   if (column.lists.dims() == 1 && field.description.kind == FieldKind::kBoxes) field.row_of = 4;
   if (column.lists.dims() == 1 && field.description.kind == FieldKind::kKeypoints) field.row_of = 2;
   return field;
@@ -161,7 +161,7 @@ Result<std::vector<std::size_t>> find_columns(const std::vector<PickedColumn>& f
       return config_error("the file has no column '" + field.column.name +
                           "', which others have; there are: " + names_of(columns));
     if (at->holds != Holds::kNothing && !have_same_values(*at, field.column))
-      return config_error("the column '" + field.column.name + "' holds " + described(*at) + " in this file, and " +
+      return config_error("the column '" + field.column.name + "' holds " + described(*at) + " in this file, but " +
                           described(field.column) + " in others: the schema changes between files");
     found.push_back(static_cast<std::size_t>(at - columns.begin()));
   }
@@ -179,7 +179,7 @@ std::vector<std::size_t> columns_of_unknown_bytes(const std::vector<std::string>
     if (is_unknown(columns[i])) found.push_back(i);
   for (const std::string& text : specs) {
     const auto spec = parse_wanted_field(text, "column");
-    if (!spec || spec->said) continue;  // pick_columns() has the error
+    if (!spec || spec->said) continue;  // pick_columns() reports the error
     for (const std::string& name : spec->alternatives) {
       const auto column = std::ranges::find(columns, name, &ColumnType::name);
       if (column == columns.end() || column->holds == Holds::kNothing) continue;

@@ -17,7 +17,7 @@ void take_image(const JsonValue& feature, ColumnType& column) {
   column.is_image = true;
   const std::string mode = text_of(feature.find("mode"));
   if (!mode.empty() && mode != "RGB")
-    column.meaning = "Image(mode='" + mode + "'), whose mode is not applied: decode() chooses one";
+    column.meaning = "Image(mode='" + mode + "'), whose mode is not applied: decode() sets the mode";
 }
 
 void take_names(const JsonValue& feature, ColumnType& column) {
@@ -27,8 +27,8 @@ void take_names(const JsonValue& feature, ColumnType& column) {
     if (one.kind == JsonValue::Kind::kText) column.classes.push_back(one.text);
 }
 
-// {"_type": "Image"}, {"_type": "ClassLabel", "names": [...]}; structs are objects of features, and lists have a
-// "feature", or are lists of one.
+// {"_type": "Image"}, {"_type": "ClassLabel", "names": [...]}; structs are objects of features; lists have a "feature"
+// or are JSON lists of one.
 void describe(const JsonValue& feature, const std::string& name, const std::vector<ColumnType*>& columns) {
   if (feature.kind == JsonValue::Kind::kArray) {
     if (!feature.items.empty()) describe(feature.items.front(), name, columns);
@@ -43,7 +43,7 @@ void describe(const JsonValue& feature, const std::string& name, const std::vect
     if (const JsonValue* const inner = feature.find("feature")) describe(*inner, name, columns);
     return;
   }
-  // their values are those of the column
+  // features that add nothing to the column's values
   const bool is_plain = type == "Value" || type.starts_with("Array") || type.starts_with("Translation");
   for (ColumnType* const column : columns) {
     if (column->name != name || is_plain) continue;

@@ -15,7 +15,7 @@
 namespace feedline::format {
 namespace {
 
-// A column, and its value in one file, as it is stored in a table.
+// A column and its value in one file, in the form of a table's values.
 struct PartitionColumn {
   ColumnType type;
   std::string bytes;
@@ -38,13 +38,13 @@ PartitionColumn column_of(const Partition& partition, std::size_t file) {
   const bool is_class = !partition.are_integers && is_label_name(partition.name);
   if (!partition.are_integers && !is_class) {
     column.type.holds = Holds::kText;
-    column.type.shown = "text in the names of folders";
+    column.type.shown = "text in folder names";
     column.bytes = value.value_or("");
     return column;
   }
   column.type.holds = Holds::kNumbers;
   column.type.dtype = DType::kInt64;
-  column.type.shown = is_class ? "classes in the names of folders" : "integers in the names of folders";
+  column.type.shown = is_class ? "classes in folder names" : "integers in folder names";
   if (is_class) column.type.classes = partition.distinct();
   const auto& classes = column.type.classes;
   if (value)
@@ -102,7 +102,7 @@ class PartitionedTable final : public ColumnTable {
   }
   Result<TableCell> unpack(const storage::Reader& reader, std::uint64_t row, std::size_t slot,
                            std::shared_ptr<const void>& pin) const override {
-    FEEDLINE_CHECK(slots_[slot].partition == nullptr);  // no place of it is kPacked
+    FEEDLINE_CHECK(slots_[slot].partition == nullptr);  // the places of a partition are never kPacked
     return table_->unpack(reader, row, slots_[slot].stored, pin);
   }
   bool find_blocks(std::uint64_t row, std::size_t slot, std::vector<FileRange>& blocks) const override {
@@ -112,7 +112,7 @@ class PartitionedTable final : public ColumnTable {
 
  private:
   struct Slot {
-    const PartitionColumn* partition = nullptr;  // nullptr: a column of the file
+    const PartitionColumn* partition = nullptr;  // nullptr if it is a column of the file
     std::size_t stored = 0;                      // its slot
   };
 

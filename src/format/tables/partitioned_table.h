@@ -10,8 +10,8 @@
 
 namespace feedline::format {
 
-// The kind whose tables also have the columns of Hive partitions: integers, class numbers of a label, or text. A
-// column that a file has itself is that of the file. Requires: the partitions are of these files, in their order.
+// A kind whose tables also have the columns of Hive partitions: integers, class numbers of a label, or text. If a file
+// has such a column itself, that one is used. Requires: the partitions are those of these files, in this order.
 TableKind with_partitions(TableKind kind, std::vector<Partition> partitions, const std::vector<std::string>& files);
 
 }  // namespace feedline::format

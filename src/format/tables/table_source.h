@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which files a source is made of, if they are tables: by their names, by a pattern, and by the contents of a folder.
+// The files of a source of tables: given by names, by a pattern, or by a folder.
 
 #include <string>
 #include <string_view>
@@ -22,7 +22,7 @@ struct TableFiles {
   TableKind kind;
   std::vector<std::string> files;
 };
-// Of a folder all files of one split (folder_files.h), else those of a list. kConfig: see there.
+// All files of the only split of a folder (folder_files.h), else those of a list. kConfig: see there.
 Result<TableFiles> table_files(const std::string& source, const storage::Storage& storage, TableKind kind,
                                const IsDataFile& is_data, std::string_view end);
 

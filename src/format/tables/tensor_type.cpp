@@ -15,7 +15,7 @@
 namespace feedline::format {
 namespace {
 
-// More elements than a value of at most 2 GiB can have.
+// The number of elements of a value is below this: values have at most 2 GiB.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
 
 std::optional<std::vector<std::int64_t>> numbers_in(const JsonValue* list) {
@@ -30,7 +30,7 @@ std::optional<std::vector<std::int64_t>> numbers_in(const JsonValue* list) {
   return numbers;
 }
 
-// The extents as a shape. nullopt: there are too many, one is negative, or they have too many elements.
+// The extents as a shape. nullopt: too many dimensions or elements, or a negative extent.
 std::optional<Shape> shape_of(const std::vector<std::int64_t>& extents) {
   Shape shape;
   std::int64_t elements = 1;
@@ -43,7 +43,7 @@ std::optional<Shape> shape_of(const std::vector<std::int64_t>& extents) {
   return shape;
 }
 
-// Which stored dimension each dimension of a sample is; empty: as stored. nullopt: it is not a permutation.
+// For each dimension of a sample the number of the stored one; empty: as stored. nullopt: not a permutation.
 std::optional<std::vector<std::uint8_t>> order_of(const JsonValue* permutation, std::size_t dims) {
   std::vector<std::uint8_t> order;
   if (permutation == nullptr || permutation->kind == JsonValue::Kind::kNull) return order;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Lists of numbers whose extension type makes tensors of them: Arrow's fixed_shape_tensor, and Ray's own one.
+// Lists of numbers that are tensors by their extension type: Arrow's fixed_shape_tensor, and Ray's types.
 
 #include <cstddef>
 #include <span>
@@ -13,12 +13,12 @@ namespace feedline::format {
 
 bool is_tensor_type(std::string_view extension);
 
-// Sets the extents of the column's tensors, and the order of their dimensions, by the type's parameters (JSON). Where
-// they do not fit the column, it is one that no field is made of, and says why.
+// Sets the extents of the column's tensors and the order of their dimensions by the type's parameters (JSON). If they
+// do not fit the column, it cannot be a field, and its description has the reason.
 void set_tensor(std::string_view extension, std::string_view parameters, ColumnType& column);
 
-// Copies whole tensors, stored one after the other, with their dimensions in the samples' order. Requires: the column
-// has an order, and `out` is as large as `in`, apart from it.
+// Copies complete tensors, stored one after the other, with their dimensions in the order of samples. Requires: the
+// column has an order; `out` has the size of `in` and does not overlap it.
 void reorder_dimensions(const ColumnType& column, std::span<const std::byte> in, std::span<std::byte> out);
 
 }  // namespace feedline::format

@@ -139,7 +139,7 @@ std::string compare_members(const ListedMembers& listed, const ShardIndex& scann
   return {};
 }
 
-// Does the end mark of an archive begin there?
+// Does the end marker of an archive begin at this offset?
 bool is_end_mark(const storage::Storage& storage, const ShardFile& shard, std::uint64_t offset) {
   const auto reader = storage.open(shard.path, storage::Access::kRead);
   std::array<std::byte, kBlockBytes> block;
@@ -149,7 +149,7 @@ bool is_end_mark(const storage::Storage& storage, const ShardFile& shard, std::u
 }
 
 // Why Energon's index and a scan differ. A header may be longer than a block, so that its begin is not known exactly.
-// The last number is the end of the last sample; members that are no sample's, such as README, count as a part of it.
+// The last number is the end of the last sample, including following members that belong to no sample, such as README.
 std::string compare_begins(const std::vector<std::uint64_t>& begins, const storage::Storage& storage,
                            const ShardFile& shard, const ShardIndex& scanned) {
   if (begins.size() - 1 != scanned.samples())
@@ -159,7 +159,7 @@ std::string compare_begins(const std::vector<std::uint64_t>& begins, const stora
   for (std::uint64_t i = 0; i < scanned.samples(); ++i) {
     const auto first = scanned.member(scanned.first_member(i));
     const auto last = scanned.member(scanned.first_member(i + 1) - 1);
-    if (first.offset < before || last.offset < first.offset) return {};  // hard links, whose bytes are elsewhere
+    if (first.offset < before || last.offset < first.offset) return {};  // hard links, whose data is elsewhere
     if (begins[i] < before || begins[i] + kBlockBytes > first.offset)
       return "its sample " + std::to_string(i) + " begins at byte " + std::to_string(begins[i]) +
              ", where the shard's has its first file at " + std::to_string(first.offset);

@@ -91,7 +91,7 @@ TEST_P(ListedMembersTest, AnIndexThatFitsSavesTheScanAndGivesTheSameSamples) {
   EXPECT_EQ(error_of_reading(listed(40)), "");
   EXPECT_EQ(said(), "");
   EXPECT_EQ(summary_, "1 shards by DALI's indexes beside them: no scan");
-  EXPECT_FALSE(std::ifstream(folder_.path(".feedline/x.tar.feedline-index")).good()) << "none of our own was needed";
+  EXPECT_FALSE(std::ifstream(folder_.path(".feedline/x.tar.feedline-index")).good()) << "our own index was not needed";
   EXPECT_EQ(findings(listed(40).archive), inspected(folder_.path("scanned.tar"), options()));
 }
 

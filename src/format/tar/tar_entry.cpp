@@ -25,7 +25,7 @@
 namespace feedline::format {
 namespace {
 
-// What the first bytes of a shard are decompressed to: all of them may be zeros.
+// The largest decompressed size of a shard's first bytes, all of which may be zeros.
 constexpr std::uint64_t kMostPlain = std::uint64_t{1} << 30U;
 
 bool is_tar_name(std::string_view path) {
@@ -33,9 +33,9 @@ bool is_tar_name(std::string_view path) {
   return name.ends_with(".tar") || name.ends_with(".tgz") || name.ends_with(".tar.gz");
 }
 
-// Of data that gzip compressed. kConfig: it holds no tar. Damage is left to whoever opens it.
+// For data compressed by gzip. kConfig: it is not a tar. Damage is reported when it is opened.
 Result<bool> looks_like_packed_tar(const storage::Reader& reader, const std::string& path) {
-  constexpr std::size_t kPacked = 64 << 10;  // more than a block is ever compressed to
+  constexpr std::size_t kPacked = 64 << 10;  // more than the compressed size of any block
   std::vector<std::byte> packed(kPacked);
   std::array<std::byte, kBlockBytes> block{};
   std::size_t made = 0;
@@ -51,8 +51,8 @@ Result<bool> looks_like_packed_tar(const storage::Reader& reader, const std::str
   if (!fed && made < block.size()) return true;
   if (made == block.size() && (is_zero(block) || parse_header(block))) return true;
   return config_error("'" + path +
-                      "' is compressed by gzip, and holds no tar. Of compressed files, tars and the tables .csv.gz, "
-                      ".tsv.gz and .jsonl.gz are read: decompress it");
+                      "' is compressed by gzip, and is not a tar. The compressed files that can be read are tars and "
+                      "the tables .csv.gz, .tsv.gz and .jsonl.gz: decompress it");
 }
 
 // By content: for files whose name does not say what they are.
@@ -65,7 +65,8 @@ Result<bool> looks_like_tar(const storage::Storage& storage, const std::string& 
   return got == sizeof block && (is_zero(block) || parse_header(block));
 }
 
-// A folder of shards: tars in it and no folders, which may be classes, or tars in folders below it and no images.
+// Is it a folder of shards? It has tars and no subfolders, which may be classes; or its subfolders have tars, no
+// images.
 bool holds_tars(const std::string& folder, const storage::Storage& storage) {
   const auto entries = storage.list(folder);
   if (!entries) return false;

@@ -81,7 +81,7 @@ TarFormat::TarFormat(std::string source, OpenOptions options, std::vector<std::u
   fingerprint_ = compute_fingerprint(fields);
 }
 
-// Extensions of members that no field is of.
+// Extensions of members that no field reads.
 void TarFormat::note_unopened(const std::vector<FieldChoice>& fields) {
   std::set<std::string> left;
   for (const auto& shard : shards_)

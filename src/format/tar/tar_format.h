@@ -81,7 +81,7 @@ class TarFormat final : public RecordFormat {
   std::uint64_t left_out_ = 0;
   std::vector<FieldDescription> fields_;
   std::vector<UnopenedColumn> unopened_;  // by extension
-  std::vector<std::string> classes_;      // none: only the samples know their label
+  std::vector<std::string> classes_;      // empty: only the samples have their label
   std::uint64_t fingerprint_ = 0;
 };
 

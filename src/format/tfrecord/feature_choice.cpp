@@ -34,7 +34,8 @@ FieldKind usual_kind_of_bytes(const std::string& feature, const FeatureSeen& see
 
 std::unexpected<Error> cannot_be(const WantedField& spec, const std::string& feature, const FeatureSeen& seen) {
   return config_error("fields: the feature '" + feature + "' holds " + std::string(name_of(seen.kind)) +
-                      " values, of which '" + spec.name + "' cannot be made as " + std::string(name_of(*spec.said)));
+                      " values, so the field '" + spec.name + "' cannot be of kind " +
+                      std::string(name_of(*spec.said)));
 }
 
 Result<void> choose_bytes(const WantedField& spec, const std::string& feature, const FeatureSeen& seen,

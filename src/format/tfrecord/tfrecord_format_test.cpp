@@ -226,7 +226,7 @@ TEST_F(Tfrecord, FieldsThatCannotBeAreRefusedBeforeTheFirstRead) {
   };
   EXPECT_CONTAINS(why({"nothing"}), "no sample has the field 'nothing' (nothing), of the 1 that were looked at");
   EXPECT_CONTAINS(why({"nothing"}), "f (float), i (int64), s (bytes), t (bytes)");
-  EXPECT_CONTAINS(why({"i:image"}), "holds int64 values, of which 'i' cannot be made as image");
+  EXPECT_CONTAINS(why({"i:image"}), "holds int64 values, so the field 'i' cannot be of kind image");
   EXPECT_CONTAINS(why({"s"}), "up to 2 byte strings");
   EXPECT_CONTAINS(why({"f;i"}), "mixes float and int64 values");
   EXPECT_CONTAINS(why({"f", "f:array"}), "two fields are called 'f'");
@@ -362,7 +362,7 @@ TEST_F(Tfrecord, IndexesOfOthersAreReadWhereTheyFit) {
     const auto format = opened(source, {"n:array"});
     ASSERT_TRUE(format) << format.error().message();
     EXPECT_EQ(shown(**format, 2), "(2,):2,2");
-    EXPECT_FALSE(std::filesystem::exists(index_of(source))) << "none of ours is needed";
+    EXPECT_FALSE(std::filesystem::exists(index_of(source))) << "our own index is not needed";
     std::filesystem::remove(folder_.path(name));
   }
   EXPECT_EQ(notes_->lines().size(), 0u);

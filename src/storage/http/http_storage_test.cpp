@@ -274,7 +274,7 @@ TEST_F(HttpStorageTest, OtherBytesThanAskedForAreNeverData) {
       "does not say which bytes");
 }
 
-// As a proxy does that counts the bytes of a body that was cut.
+// Like a proxy that computes the Content-Length of a truncated body.
 TEST_F(HttpStorageTest, ALengthThatContradictsTheRangeIsTriedAgain) {
   const auto with_body = [](std::size_t bytes) {
     return [bytes](const ServedRequest& request, std::uint64_t) {
@@ -291,7 +291,7 @@ TEST_F(HttpStorageTest, ALengthThatContradictsTheRangeIsTriedAgain) {
     EXPECT_NE(said.find("Content-Range is 1000-50999"), std::string::npos) << said;
     EXPECT_NE(said.find("tried 4 times"), std::string::npos) << said;
   }
-  // the range is the wrong one of the two
+  // the range is wrong, not the length
   expect_recovery(
       [](const ServedRequest& request) {
         ServedAnswer answer = right(request);
@@ -299,7 +299,7 @@ TEST_F(HttpStorageTest, ALengthThatContradictsTheRangeIsTriedAgain) {
         return answer;
       },
       "a range of one byte less");
-  // after a body that broke off, only the rest is read
+  // after a truncated body, only the rest is read
   const Outcome outcome = read([&](const ServedRequest& request, std::uint64_t tries) {
     ServedAnswer answer = tries == 1 ? with_body(10)(request, tries) : right(request);
     if (tries == 0) answer.breaks_after = 30'000;

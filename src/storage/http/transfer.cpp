@@ -157,8 +157,8 @@ bool Transfer::take_part() {
   if (range->first != begin || expected_ > left)
     return refuse("the answer has other bytes, " + range_text(range->first, expected_));
   if (head_.content_length && *head_.content_length != expected_) {
-    contradiction_ = "the answer contradicts itself: its Content-Length is " + std::to_string(*head_.content_length) +
-                     ", and its Content-Range is " + range_text(range->first, expected_);
+    contradiction_ = "the response contradicts itself: its Content-Length is " + std::to_string(*head_.content_length) +
+                     ", but its Content-Range is " + range_text(range->first, expected_);
     return false;
   }
   return hold();
@@ -240,7 +240,7 @@ bool Transfer::on_body(std::span<const std::byte> bytes) {
   received_ += bytes.size();
   if (!judged_) judge();
   if (error_) return false;
-  if (!contradiction_.empty()) return false;  // where its body ends is not known either
+  if (!contradiction_.empty()) return false;  // the end of its body is not known, either
   if (!taken_) {
     const std::size_t kept = std::min(bytes.size(), kMostOfRefusal - refusal_.size());
     refusal_.append(reinterpret_cast<const char*>(bytes.data()), kept);
@@ -285,7 +285,8 @@ Transfer::Next Transfer::on_end(std::string_view trouble, bool is_worth_another_
   if (!judged_ && trouble.empty()) judge();
   if (error_) return Next::kDone;
   if (taken_) return end_of_data(trouble, is_worth_another_try);
-  if (!contradiction_.empty()) return try_again(contradiction_);  // a proxy may have cut the body and counted it again
+  if (!contradiction_.empty())
+    return try_again(contradiction_);  // a proxy may have truncated the body and changed its length
   const bool was_ended_by_us = ignored_ > kMostIgnored;
   if (trouble.empty() || was_ended_by_us) return end_of_refusal();
   return is_worth_another_try ? try_again(std::string(trouble)) : give_up(std::string(trouble), EREMOTEIO);

@@ -178,7 +178,7 @@ class Transfer {
   std::uint64_t had_ = 0;       // of them
   std::uint64_t ignored_ = 0;   // of a body that is no data
   std::string refusal_;         // the beginning of a body that is no data
-  std::string contradiction_;   // how the head contradicts itself; empty: it does not
+  std::string contradiction_;   // how the header contradicts itself; empty if it does not
 };
 
 }  // namespace feedline::storage

@@ -187,7 +187,7 @@ WITHOUT = summary(HALF, {"busy": None}, workers=0, loader={**LOADER, "num_worker
 def test_a_loop_without_workers_is_offered_feedlines_loader_where_it_was_measured_to_gain(low, offered):
     text, diagnosis, _, _ = seen(WITHOUT, [(0, 12.0, 11.9, 12.1)], compared(DROP_IN, 2.4, low, 2.7))
     assert (diagnosis.drop_in is not None) is offered
-    assert ("from feedline import DataLoader` in the place of torch's: measured" in text) is offered
+    assert ("from feedline import DataLoader` instead of torch's: measured" in text) is offered
 
 
 def test_a_loop_without_workers_hears_of_feedlines_loader_without_experiments_too():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that replace methods of torch's iterators: SpeechBrain's position counts, others get torch's iterators."""
+"""Programs that replace methods of torch's iterators: an adapter for SpeechBrain, torch's iterators for others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Rows(Dataset[int]):
 
 
 class Saveable(feedline.DataLoader[Any]):
-    """What SpeechBrain's SaveableDataLoader does, over feedline.DataLoader in the place of torch's."""
+    """SpeechBrain's SaveableDataLoader, over feedline.DataLoader instead of torch's."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -99,12 +99,12 @@ def test_speechbrains_recovered_epochs_skip_what_was_seen(
     recovered._speechbrain_recovery_skip_to = first.saved()
     batches = iter(recovered)
     assert flat([next(batches) for _ in range(3)]) == whole[8:14]
-    assert recovered.saved() == 7, "what a second checkpoint saves"
+    assert recovered.saved() == 7, "saved by a second checkpoint"
     again = made()
     again._speechbrain_recovery_skip_to = recovered.saved()
     assert flat(again) == whole[14:]
     assert again._speechbrain_recovery_skip_to is None
-    assert sorted(flat(again)) == list(range(24)), "the next epoch is a whole one"
+    assert sorted(flat(again)) == list(range(24)), "the next epoch is complete"
     assert "iterators" not in again.explain()
 
 
@@ -133,12 +133,12 @@ def test_other_replacements_get_torchs_iterators(
     with caplog.at_level(logging.WARNING, logger="feedline"):
         assert flat(loader) == list(range(24))
     assert calls and type(iter(loader)).__module__ == "torch.utils.data.dataloader"
-    assert f"_BaseDataLoaderIter.{method} (by {__name__}) was replaced" in caplog.text
-    assert f"torch's, and none of this: _BaseDataLoaderIter.{method} (by {__name__})" in loader.explain()
+    assert f"another program replaced _BaseDataLoaderIter.{method} (by {__name__})" in caplog.text
+    assert f"torch's, not Feedline's, because _BaseDataLoaderIter.{method} (by {__name__})" in loader.explain()
 
 
 def test_a_replaced_next_is_run_by_our_iterators_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As InfoBatch's, which takes indices out of each batch."""
+    """Like InfoBatch, which removes indices from each batch."""
     before = BASE.__next__
     monkeypatch.setattr(BASE, "__next__", lambda self: before(self) + 100)
     for workers in (0, 2):
@@ -147,11 +147,11 @@ def test_a_replaced_next_is_run_by_our_iterators_too(monkeypatch: pytest.MonkeyP
         assert "iterators" not in loader.explain()
     tensor = feedline.DataLoader(torch.arange(24), batch_size=4)  # type: ignore[arg-type]
     assert flat(tensor) == list(range(100, 124))
-    assert "torch's, and none of this" in tensor.explain()
+    assert "torch's, not Feedline's" in tensor.explain()
 
 
 def test_a_replaced_iter_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As tracers' of DataLoader.__iter__."""
+    """Like tracers, which replace DataLoader.__iter__."""
     before, calls = TorchLoader.__iter__, []
 
     def timed(self: Any) -> Any:

@@ -114,7 +114,7 @@ AUTOMATIC: dict[str, tuple[Callable[[], Any], Callable[[Any, Image.Image], Outco
     "trivial bicubic": (
         lambda: v1.TrivialAugmentWide(17, v1.InterpolationMode.BICUBIC, fill=77), of_trivial_augment
     ),
-    "v2 rand with a threshold of its own": (lambda: v2.RandAugment(1, magnitude=8), of_rand_augment),
+    "v2 rand with its own threshold": (lambda: v2.RandAugment(1, magnitude=8), of_rand_augment),
     "v2 trivial": (lambda: v2.TrivialAugmentWide(), of_trivial_augment),
     "v2 trivial bilinear": (lambda: v2.TrivialAugmentWide(30, v2.InterpolationMode.BILINEAR), of_trivial_augment),
     "auto": (lambda: v1.AutoAugment(), of_auto_augment),
@@ -181,7 +181,7 @@ def test_of_tensors_what_is_the_same_for_every_value(folder: Path, name: str) ->
 
 
 def test_v2s_thresholds_of_solarize(tmp_path: Path) -> None:
-    """At 11 of 31 bins they are a millionth above v1's: one more of 256 values stays as it is."""
+    """At 11 of 31 bins they are a millionth above v1's, so one more of the 256 values does not change."""
     ramp = np.arange(256, dtype=np.uint8).reshape(16, 16)
     image = Image.fromarray(np.stack([ramp, ramp.T, 255 - ramp], -1))
     (tmp_path / "a").mkdir()
@@ -191,7 +191,7 @@ def test_v2s_thresholds_of_solarize(tmp_path: Path) -> None:
         {pixels(changed(t, image, "Solarize", float(magnitude))) for magnitude in space_of(t, image, 31)["Solarize"][0]}
         for t in (v2.TrivialAugmentWide(), v1.TrivialAugmentWide())
     )
-    assert len(wanted - of_v1) == 11, "torchvision has changed: take them again"
+    assert len(wanted - of_v1) == 11, "torchvision has changed: compute them again"
     chain = v2.Compose([v2.CenterCrop(16), v2.TrivialAugmentWide(), v2.PILToTensor()])
     loader = DataLoader(vision.datasets.ImageFolder(tmp_path, chain), 64, seed=1, lower="require")
     found = {one.numpy().tobytes() for _ in range(40) for batch in loader for one in batch[0]}

@@ -261,7 +261,7 @@ def test_an_altered_dataset_stays_in_python(vision, folder):
     data = opened(folder).map(one(chain_of(vision)), remove_columns="image")
     loader = DataLoader(Mine(data._ex_iterable), batch_size=None)
     assert plan_of(loader) == "python"
-    assert "an IterableDataset gives its samples itself" in str(loader.explain())
+    assert "an IterableDataset produces its samples itself" in str(loader.explain())
 
 
 def test_random_transforms_draw_by_torchs_numbers(vision, folder):

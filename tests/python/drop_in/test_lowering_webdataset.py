@@ -199,7 +199,7 @@ def test_what_stays_in_python_and_why(vision, shards):
         pass
 
     mine = Mine(shards, shardshuffle=False).decode("pil").map_dict(jpg=to_tensor)
-    assert "an IterableDataset gives its samples itself" in reason(mine)
+    assert "an IterableDataset produces its samples itself" in reason(mine)
 
 
 def test_explain_names_the_stages_and_require_refuses_what_is_only_begun(vision, shards):

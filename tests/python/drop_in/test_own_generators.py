@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""seed= and transforms that have random generators of their own: seeded for each sample, or named."""
+"""seed= and transforms with their own random generators: seeded for each sample, or reported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAMPLES = 12
 
 
 class Albumentations:
-    """Its documented methods."""
+    """The documented methods of Albumentations."""
 
     def __init__(self) -> None:
         self.set_random_state(np.random.default_rng(137), random.Random(137))
@@ -185,7 +185,7 @@ def test_generators_that_are_not_reached_are_named_once(generator: Any, caplog: 
     with caplog.at_level(logging.WARNING, logger="feedline"):
         caplog.clear()
         epoch(feedline.DataLoader(data, batch_size=2))
-    assert not caplog.records, "without seed= nothing is promised"
+    assert not caplog.records, "no warning without seed="
 
 
 def test_threads_share_transforms(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A state that was taken with another sampler is refused by a ConfigError that speaks of the sampler."""
+"""A state taken with another sampler is refused by a ConfigError about the sampler."""
 
 import json
 
@@ -45,7 +45,7 @@ def test_another_sampler_is_named(taken, resumed, batches):
     loader = feedline.DataLoader(DATASET, **RESUMED[resumed]())
     with pytest.raises(feedline.ConfigError, match="sampler"):
         loader.load_state_dict(state)
-    assert len(list(loader)) == ROWS // 4  # as if nothing had been asked
+    assert len(list(loader)) == ROWS // 4  # as without the refused call
 
 
 @pytest.mark.parametrize("batches", [0, 2])

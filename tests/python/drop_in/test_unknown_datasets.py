@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets that the engine does not know: explain() names why, and what runs natively instead."""
+"""Datasets that the engine does not know: explain() gives the reason, and a dataset that runs natively instead."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ transforms = pytest.importorskip("torchvision.transforms")
 
 
 class Photos(Dataset[Any]):
-    """The class of every tutorial."""
+    """The class that tutorials write."""
 
     def __init__(self, paths: list[str], labels: list[int], transform: Any = None) -> None:
         self.paths, self.labels, self.transform = paths, labels, transform
@@ -98,9 +98,13 @@ def test_each_kind_has_its_next_step(paths: list[str]) -> None:
         (ConcatDataset([Photos(paths, [0] * 12)] * 2), "Photos is not a dataset", "ImageFolder"),
         (Rows(), "its __getitem__ is Python code", "feedline.arrays"),
         ([1, 2, 3], "list is not a dataset that the engine knows", "feedline.arrays"),
-        (Stream(), "gives its samples itself", "feedline.open"),
-        (OwnFolder(root), "it extends ImageFolder, whose methods it may change", "give the loader ImageFolder itself"),
-        (OwnTensors(torch.zeros(3)), "it extends TensorDataset", "give the loader TensorDataset itself; "),
+        (Stream(), "produces its samples itself", "feedline.open"),
+        (
+            OwnFolder(root),
+            "it extends ImageFolder, whose methods it may change",
+            "pass ImageFolder itself to the loader",
+        ),
+        (OwnTensors(torch.zeros(3)), "it extends TensorDataset", "pass TensorDataset itself to the loader; "),
     ]
     for dataset, why, instead in cases:
         found = lines(DataLoader(dataset, batch_size=2))

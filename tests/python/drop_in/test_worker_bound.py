@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""num_workers has one bound, at every door."""
+"""num_workers has the same bound everywhere."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ def torch_set_device(folder: Path) -> tuple[Environment, Planted]:
 
 
 def torch_set_by_version_file(folder: Path) -> tuple[Environment, Planted]:
-    """PyPI's torchvision has no label in its metadata: its version.py has it."""
+    """PyPI's torchvision has no label in its metadata, only in its version.py."""
     made = with_torch(folder, version="2.13.0+cpu", cuda=None)
     files = {"torchvision/version.py": b"__version__ = '0.28.0+cu130'\n"}
     made.project("torchvision", "0.28.0", requires=("torch==2.13.0",), files=files)

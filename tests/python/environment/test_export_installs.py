@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pip takes what is exported: hashes of all projects or of none, and indexes for builds that PyPI does not have."""
+"""pip accepts exported files: hashes of all projects or of none, and indexes for builds that PyPI does not have."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def exported(capsys: pytest.CaptureFixture[str], form: str, prefix: Path, *words
 
 
 def pip_part(text: str) -> str:
-    """As conda hands it to pip: a line each."""
+    """As conda passes it to pip, one line each."""
     parts = [one for one in yaml.safe_load(text)["dependencies"] if isinstance(one, dict)]
     return "\n".join(parts[0]["pip"]) + "\n"
 
@@ -48,7 +48,7 @@ def pip(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[str]:
-    """An index with aa 1.0+cpu; the URL has a login, which it does not need."""
+    """An index with aa 1.0+cpu; the URL has a login that is not needed."""
     folder = tmp_path / "index/aa"
     made = wheel(folder, "aa", "1.0+cpu")
     (folder / "index.html").write_text(f'<a href="{made.name}#sha256={sha256_of(made)}">{made.name}</a>')
@@ -74,7 +74,7 @@ def test_hashes_are_of_all_projects_or_of_none(form: str, tmp_path: Path, capsys
     text, notes = exported(capsys, form, made.prefix, *links)
     lines = pip_part(text) if form == "environment.yml" else text
     assert re.findall(r"^(\w+)==1.0$", lines, re.MULTILINE) == ["aa", "bb", "cc"] and "--hash" not in lines
-    assert form == "environment.yml" or "no hashes are written, as pip needs those of all projects: bb" in notes
+    assert form == "environment.yml" or "no hashes are written, because pip needs them for all projects: bb" in notes
     (tmp_path / "lock.txt").write_text(lines)
     everything = ("--no-index", "--find-links", tmp_path / "known", "--find-links", tmp_path / "house")
     taken = pip(*everything, "-r", tmp_path / "lock.txt")
@@ -125,7 +125,7 @@ def test_builds_with_pytorchs_labels_have_its_index(
     made = Environment(tmp_path / "env")
     made.torch(f"2.9.0+{label}", cuda=None)
     made.project("torchaudio", f"2.9.0+{label}")
-    made.project("ours", "1.0+house")  # of no index that is known
+    made.project("ours", "1.0+house")  # not in any known index
     option = f"--extra-index-url {TORCH}/{label}"
     text, notes = exported(capsys, "requirements", made.prefix, "--no-index")
     assert text.splitlines().count(option) == 1 and "unsafe-best-match" in text and "ours 1.0+house" in notes
@@ -208,7 +208,7 @@ def test_create_from_conda_packages_and_projects_without_python_and_pip(
 
 @pytest.mark.parametrize("form", ["requirements", "environment.yml", "pixi"])
 def test_an_export_does_not_differ_from_its_venv(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Python and pip are conda's in two of the forms."""
+    """In two of the forms, conda installs Python and pip."""
     pytest.importorskip("rattler", reason="py-rattler is not installed")
     made = Environment(tmp_path / "env")
     made.project("aa")

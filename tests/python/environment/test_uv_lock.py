@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of a package with several entries in uv.lock, the entry counts that holds for the environment's Python."""
+"""If uv.lock has several entries for a package, the one whose markers match the environment's Python counts."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_requires_python_is_a_range(requires: str, python: str, differ: bool, tm
 
 @pytest.mark.parametrize("lock_first", [True, False])
 def test_diff_reads_a_lock_by_the_python_of_the_other_side(lock_first: bool, tmp_path: Path) -> None:
-    """The Python that runs the command is not the one of the environment."""
+    """The Python that runs the command is not that of the environment."""
     for python, version in (("3.10.2", "1.0"), ("3.14.1", "2.0")):
         made = Environment(tmp_path / python, python=python)
         made.project("a", version)

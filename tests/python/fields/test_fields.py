@@ -176,7 +176,7 @@ def test_operations_for_some_fields(tmp_path: Path) -> None:
         (lambda: data.grayscale(fields=["mask.png"]), "no colours"),
         (lambda: data.resize(8, fields=3), "names of fields"),
         (lambda: data.collate("heap"), "form"),
-        (lambda: data.collate("pad"), "can stand so"),
+        (lambda: data.collate("pad"), "no field can be padded"),
         (lambda: data.collate("list", fields="cls"), "cls"),
     ):
         with pytest.raises(feedline.ConfigError, match=words):

@@ -191,7 +191,7 @@ def test_collate_is_for_what_the_function_gives(pairs: feedline.Dataset) -> None
         assert [row.tolist() for row in next(iter(loader)).cls] == [[], [0], [0, 1], [0, 1, 2], [0, 1, 2, 3]]
     with pytest.raises(feedline.ConfigError, match="no field 'nothing'"):
         batches(data.collate("list", fields="nothing"))
-    with pytest.raises(feedline.ConfigError, match="cannot stand so"):
+    with pytest.raises(feedline.ConfigError, match="cannot have this form"):
         batches(pairs.map(str, "cls").collate("stack", fields="cls"))
 
 

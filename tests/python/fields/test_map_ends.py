@@ -366,7 +366,7 @@ def test_a_script_without_a_guard_is_told_of_it(tar: Path, paths: dict[str, str]
 def test_a_process_ends_on_sigterm_where_the_main_process_ignores_it(
     tar: Path, paths: dict[str, str], tmp_path: Path
 ) -> None:
-    """As under a job control that ignores SIGTERM: an ignored signal stays ignored in programs that are started."""
+    """As with job control that ignores SIGTERM: started programs inherit the ignored signal."""
     run(
         """
         import multiprocessing.connection

@@ -40,7 +40,7 @@ HEALED = (
     "garbage",
     "slow_start",
     "whole_200",  # the whole object in place of a range
-    "too_short",  # a body whose length contradicts its range
+    "too_short",  # a Content-Length that contradicts the Content-Range
     "too_long",
 )
 HEALED_TLS = (

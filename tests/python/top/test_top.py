@@ -117,7 +117,7 @@ def test_only_the_latencies_since_are_counted() -> None:
 
 
 def of_epoch(number: int, batches: int, wait_s: float, items: int, **values: Any) -> published.Loader:
-    """The iterator that a drop-in makes for an epoch of 38 batches: its stages count from the first epoch on."""
+    """A drop-in's iterator for an epoch of 38 batches; its stages count from the first epoch on."""
     return loader(
         **{
             "number": number, "kind": "DataLoader", "epoch": number, "batches_per_epoch": 38, "batches": batches,
@@ -132,10 +132,10 @@ def test_epochs_shorter_than_a_look_have_rates() -> None:
     assert found.batches_per_s == 8 + 38 + 12 and found.samples_per_s == 16 * 58
     assert found.wait_share == pytest.approx(0.04 * 58 / 12) and found.stages["decode"].items_per_s == 1072
     begun = of_epoch(3, 0, 0.0, 1824)
-    assert rates.between(of_epoch(1, 30, 0.5, 980), begun, 1.0) is None, "what was known stays"
+    assert rates.between(of_epoch(1, 30, 0.5, 980), begun, 1.0) is None, "the known rates remain"
     endless = of_epoch(4, 5, 0.1, 100, batches_per_epoch=None)
     found = rates.between(of_epoch(3, 30, 0.5, 80, batches_per_epoch=None), endless, 1.0)
-    assert found is not None and found.batches_per_s == 5, "no length: at least those"
+    assert found is not None and found.batches_per_s == 5, "no length: only counted batches"
 
 
 def test_the_iterators_of_one_loader_are_one_loader() -> None:
@@ -149,7 +149,7 @@ def test_the_iterators_of_one_loader_are_one_loader() -> None:
         find.put(process(own, float(at), *loaders))
         views.append(watching.look().loaders)
     find.put(unanswered=(own,))
-    assert [one.totals.source for one in watching.look().loaders] == ["train"], "closed ones are not silent"
+    assert [one.totals.source for one in watching.look().loaders] == ["train"], "closed loaders are not shown as silent"
     watching.close()
     assert [len(view) for view in views] == [1, 1, 2, 1]
     assert views[0][0].rates is None and views[1][0].rates is None

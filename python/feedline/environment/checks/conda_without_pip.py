@@ -1,30 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """A conda environment with Python and without pip."""
 
-from ..checking import ADVICE, Case, Check, Told, page, told
+from ..checking import ADVICE
+from ..seen import Environment
+from ._conda_lacks import conda_lacks
 
 
-def _judges(case: Case) -> Told:
-    seen = case.seen
+def _lacks_pip(seen: Environment) -> bool:
     names = {one.name for one in seen.packages} | seen.first.keys()
-    if seen.place.kind == "conda" and "python" in names and "pip" not in names and not seen.broken:
-        yield told(
-            "conda_without_pip", "note", f"there is no pip in {seen.place.prefix}",
-            fix=f"conda install --prefix {seen.place.prefix} pip",
-        )  # fmt: skip
+    return "python" in names and "pip" not in names
 
 
-CHECK = Check(
-    page(
-        code="conda_without_pip",
-        title="a conda environment has Python, but no pip",
-        means="If it is activated, `pip` is that of the machine or of another environment, and `pip install` puts "
-        "packages there. `python -m pip` fails instead.",
-        recognised="conda-meta has the package `python`, and neither conda nor another installer installed `pip`.",
-        to_do="Install pip in it before `pip install` is run there. Without that, nothing.",
-        abstains="A file of conda-meta cannot be read (broken_conda_meta).",
-        example="there is no pip in /home/ann/envs/vision",
-    ),
+CHECK = conda_lacks(
+    "conda_without_pip",
     ADVICE + 50,
-    _judges,
+    "note",
+    "pip is not installed in {prefix}",
+    "conda install --prefix {prefix} pip",
+    _lacks_pip,
+    title="a conda environment has Python, but no pip",
+    means="If it is activated, `pip` is that of the machine or of another environment, and `pip install` installs "
+    "packages there. `python -m pip` fails.",
+    recognised="conda-meta has the package `python`, and neither conda nor another installer installed `pip`.",
+    to_do="Install pip in it if you want to use `pip install` there; otherwise nothing.",
 )

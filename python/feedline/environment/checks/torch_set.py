@@ -38,11 +38,11 @@ def _judges(case: Case) -> Told:
             )  # fmt: skip
 
 
-_LABELS = {"CUDA": "cu", "ROCm": "rocm"}  # how labels of such builds begin
+_LABELS = {"CUDA": "cu", "ROCm": "rocm"}  # the beginning of the labels of such builds
 
 
 def _device(one: Installed) -> str:
-    """What a package was built for: by its label, or "CUDA" or "ROCm" by its libraries; "": not known."""
+    """The device for which a package was built: its label, else "CUDA" or "ROCm" by its libraries, else ""."""
     label = label_of(one.version) or label_of(built_version(one.site / one.name))
     if label:
         return label

@@ -96,7 +96,7 @@ def _proved(plan: Plan, prefix: Path) -> Created:
     if not follows_rule(prefix.name):
         notes.append(f"{prefix.name} is no name as <project>_<framework>_<device>, such as vision_torch2.9_cu128")
     verdict = check(Case(seen))
-    if seen.place.python is None:  # the lock lists none, and it was drawn in by nothing: as wanted
+    if seen.place.python is None:  # the lock lists no Python, and no package needs one
         findings = tuple(one for one in verdict.findings if one.code != conda_without_python.CHECK.page.code)
         verdict = replace(verdict, findings=findings)
     return Created(prefix, verdict, differences, snapshot, equal, tuple(notes))

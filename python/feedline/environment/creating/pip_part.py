@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Projects of pip: installed by uv, or by pip if there is no uv, into a venv or over a conda environment."""
+"""Installs pip's projects by uv, or by pip if uv is not installed, into a venv or a conda environment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..differences import meets_python
 from .plan import Plan
 
 _LAST_LINES = 8
-_PIP_FOR_OTHERS = (22, 3)  # the first with --python
+_PIP_FOR_OTHERS = (22, 3)  # the first version with --python
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class From:
     offline: bool = False
 
     def options(self, listed: Sequence[str]) -> list[str]:
-        """Options of pip and uv. `listed`: those of the lock, which count if no index is given here."""
+        """Options of pip and uv. `listed`: the lock's options, used if no index is given here."""
         found = ["--no-index"] if self.offline else []
         for i, index in enumerate(() if self.offline else self.indexes):
             found += ["--extra-index-url" if i else "--index-url", index]
@@ -72,7 +72,7 @@ def install_pip(plan: Plan, prefix: Path, given: From) -> None:
         return
     python = prefix / "bin/python"
     if not python.exists():
-        raise ConfigError(f"{plan.listing.source} lists projects for pip, and its conda packages include no Python")
+        raise ConfigError(f"{plan.listing.source} lists pip's projects, and its conda packages include no Python")
     with tempfile.TemporaryDirectory(prefix="feedline-env-") as folder:
         lines = Path(folder, "requirements.txt")
         lines.write_text("\n".join(plan.requirements) + "\n")
@@ -81,7 +81,7 @@ def install_pip(plan: Plan, prefix: Path, given: From) -> None:
         options += ["--no-deps"] if plan.exact and plan.listing.complete else []
         uv = uv_program()
         if uv is not None:
-            # Versions are exact: each comes from the index that has it, as with pip, not only from the first index.
+            # Versions are exact, so any index may provide them, as with pip; uv's default uses only the first index.
             options += ["--index-strategy", "unsafe-best-match"] if "--extra-index-url" in options else []
             _run([uv, "pip", "install", "--quiet", "--python", str(python), *options])
         else:
@@ -90,10 +90,10 @@ def install_pip(plan: Plan, prefix: Path, given: From) -> None:
 
 
 def pip_command(folder: str) -> list[str]:
-    """A pip that can install into another environment: ours, that of our base Python, or one made in `folder`.
+    """A pip that can install into another environment: this Python's, its base Python's, or one made in `folder`.
 
     Raises:
-        ConfigError: there is none, and ensurepip cannot make one.
+        ConfigError: none is installed, and ensurepip cannot make one.
     """
     base = _base_python()
     for python in dict.fromkeys((sys.executable, base)):
@@ -106,7 +106,7 @@ def pip_command(folder: str) -> list[str]:
     try:
         _run([base, "-m", "venv", made])
     except StorageError as error:
-        raise ConfigError(f"there is neither uv nor a pip of 22.3 or later: pip install uv ({error})") from None
+        raise ConfigError(f"neither uv nor pip 22.3 or later is installed: pip install uv ({error})") from None
     return [os.path.join(made, "bin", "python"), "-m", "pip"]
 
 

@@ -17,7 +17,7 @@ from ..torch_indexes import torch_index
 
 POLICIES = ("product", "research")
 _ENDED = "pytorch"
-_LATE = 99  # above any patch version of a Python, as ranges have lower bounds such as 3.11.4
+_LATE = 99  # above any patch version of Python: ranges have lower bounds such as 3.11.4
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Plan:
 
     @property
     def python(self) -> str:
-        """The interpreter's version for an environment without conda; "": any."""
+        """The interpreter's version for an environment without conda; "" if any will do."""
         return python_for(self.listing, self.policy)
 
     @property
@@ -57,7 +57,7 @@ class Plan:
 
     @property
     def index_options(self) -> list[str]:
-        """pip's options for the indexes that the listing names, else for those of builds with PyTorch's labels."""
+        """pip's options for the indexes that the listing names, else for PyTorch's indexes if its builds need them."""
         if self.listing.index_options:
             return list(self.listing.index_options)
         indexes = dict.fromkeys(torch_index(pin.version) for pin in self.pip if not pin.is_from_url)
@@ -90,12 +90,12 @@ class Plan:
 
 
 def python_for(listing: Listing, policy: str) -> str:
-    """The Python for an environment of `listing`, as ``3.11.2`` or ``3.11``; "": any.
+    """The Python for an environment of `listing`, as ``3.11.2`` or ``3.11``; "" if any will do.
 
-    Of a range, such as the ``>=3.10`` of a uv.lock, it is the Python that runs this, else the newest that is known.
+    From a range, such as ``>=3.10`` in a uv.lock, it is the running Python if it fits, else the newest known one.
 
     Raises:
-        ConfigError: no Python that is known meets the range.
+        ConfigError: no known Python is in the range.
     """
     wanted = listing.python
     if not wanted:
@@ -109,7 +109,7 @@ def python_for(listing: Listing, policy: str) -> str:
     for major, minor in sorted(END_OF_PYTHON, reverse=True):
         if meets_python(f"{major}.{minor}.{_LATE}", wanted):
             return f"{major}.{minor}"
-    raise ConfigError(f"{listing.source} wants Python {wanted}, which no version known here meets")
+    raise ConfigError(f"{listing.source} requires Python {wanted}, and no known version meets that")
 
 
 def plan_of(listing: Listing, policy: str, channels: Sequence[str] = ()) -> Plan:

@@ -23,13 +23,13 @@ def requirements(listing: Listing, name: str) -> str:
 
 
 def index_lines(listing: Listing) -> list[str]:
-    """pip's options for indexes, one a line."""
+    """pip's options for indexes, one per line."""
     options = iter(listing.index_options)
     return [f"{option} {url}" for option, url in zip(options, options, strict=True)]
 
 
 def requirement(pin: Pin) -> str:
-    """One line: the exact version, or the place it is from, with its hashes."""
+    """One line: the exact version or the URL, with hashes."""
     if pin.content == "editable":
         return f"-e {pin.url.removeprefix('file://')}"
     if pin.is_from_url:
@@ -38,7 +38,7 @@ def requirement(pin: Pin) -> str:
 
 
 def all_hashed(listing: Listing) -> bool:
-    """Whether pip can be given the hash of every project: it takes hashes of all, or of none."""
+    """Whether every project has a hash: pip accepts hashes for all or for none."""
     pins = listing.of("pip")
     return bool(pins) and all(pin.hashes for pin in pins)
 

@@ -16,14 +16,14 @@ from . import conda_forms, dockerfile, pip_forms, pixi_form
 
 @dataclass(frozen=True)
 class Export:
-    """A file's text, and notes on what it leaves out."""
+    """A file's text, and notes on what the form cannot hold."""
 
     text: str
     notes: tuple[str, ...] = ()
 
 
 Writer = Callable[[Listing, str], str]
-# by the name of the form: the usual name of its file, its writer, and what it has of each project's archive
+# name of the form: usual file name, writer, and what the form has of each project's archive
 FORMS: dict[str, tuple[str, Writer, str]] = {
     "environment.yml": ("environment.yml", conda_forms.environment, "nothing"),
     "explicit": ("explicit.txt", conda_forms.explicit, "nothing"),
@@ -72,13 +72,11 @@ def _of_place(pin: Pin) -> str:
 def _left_out(listing: Listing, form: str) -> list[str]:
     conda, pip = listing.of("conda"), listing.of("pip")
     if form == "explicit" and pip:
-        return [f"a list of @EXPLICIT has only conda packages: {len(pip)} by pip are left out; --to requirements"]
+        return [f"a list of @EXPLICIT has only conda packages: {len(pip)} of pip are left out; use --to requirements"]
     if form in ("requirements", "pylock") and conda:
-        return [f"{form} has only projects by pip: {len(conda)} conda packages are left out; --to environment.yml"]
+        return [f"{form} has only pip's projects: {len(conda)} conda packages are left out; use --to environment.yml"]
     if form in ("environment.yml", "dockerfile") and pip and conda and not any(pin.name == "pip" for pin in conda):
-        return [
-            f"this environment has no pip; the one of the file gets it, to install {names([one.name for one in pip])}"
-        ]
+        return [f"this environment has no pip; the file adds it, to install {names([one.name for one in pip])}"]
     return []
 
 
@@ -91,16 +89,18 @@ def _looked_up(pins: tuple[Pin, ...], archives: Archives) -> tuple[dict[str, Arc
             continue
         found = archives.of(pin)
         if found is None:
-            notes.append(f"{pin.name} {pin.version} was not found, so it has no hash; name its --index-url")
+            notes.append(f"{pin.name} {pin.version} was not found, so it has no hash; pass its --index-url")
             continue
         known[pin.name] = found
         if not found.name.endswith(".whl"):
-            notes.append(f"{pin.name} {pin.version} was built here from {found.name}; another build may differ")
+            notes.append(
+                f"{pin.name} {pin.version} was built on this machine from {found.name}; another build may differ"
+            )
     return known, [*notes, *archives.unreachable.values()]
 
 
 def _with_hashes(listing: Listing, known: Mapping[str, Archive]) -> tuple[Listing, list[str]]:
-    """With the hash of every project, or, as pip accepts no file with only some, of none."""
+    """Adds the hashes of all projects, or of none: pip refuses a file with only some."""
     pins = [
         replace(pin, hashes=(f"sha256:{known[pin.name].sha256}",))
         if pin.manager == "pip" and pin.name in known
@@ -110,7 +110,7 @@ def _with_hashes(listing: Listing, known: Mapping[str, Archive]) -> tuple[Listin
     lacking = [pin.name for pin in pins if pin.manager == "pip" and not (pin.hashes and pin.can_be_hashed)]
     if not lacking:
         return replace(listing, pins=tuple(pins)), []
-    note = f"no hashes are written, as pip needs those of all projects: {names(lacking)} cannot have one"
+    note = f"no hashes are written, because pip needs them for all projects: {names(lacking)} cannot have one"
     return _without_hashes(listing), [note] if len(lacking) < len(listing.of("pip")) else []
 
 
@@ -120,10 +120,10 @@ def _without_hashes(listing: Listing) -> Listing:
 
 
 def _with_urls(listing: Listing, known: Mapping[str, Archive]) -> Listing:
-    """With the archive of every project.
+    """Adds the archive of every project.
 
     Raises:
-        ConfigError: the archive of one is not known.
+        ConfigError: an archive is not known.
     """
     pins = [
         replace(pin, hashes=(f"sha256:{known[pin.name].sha256}",), url=known[pin.name].url)
@@ -135,7 +135,7 @@ def _with_urls(listing: Listing, known: Mapping[str, Archive]) -> Listing:
     if lacking:
         raise ConfigError(
             f"pylock.toml needs the archive of each project, and {names(lacking)} {'have' if lacking[1:] else 'has'} "
-            "none; name the --index-url or --find-links that has it, or use --to requirements"
+            "none; pass the --index-url or --find-links that has it, or use --to requirements"
         )
     conda = [pin for pin in listing.pins if pin.manager == "conda"]
     return replace(listing, pins=(*conda, *pins))
@@ -144,7 +144,7 @@ def _with_urls(listing: Listing, known: Mapping[str, Archive]) -> Listing:
 def _index_options(
     pins: tuple[Pin, ...], archives: Archives, known: Mapping[str, Archive]
 ) -> tuple[tuple[str, ...], list[str]]:
-    """pip's options for the indexes that these projects need, and notes on logins that were removed from them."""
+    """pip's options for the indexes that these projects need, and notes on logins removed from them."""
     given = () if archives.indexes == (PYPI,) else archives.indexes
     options = [word for i, url in enumerate(given) for word in ("--extra-index-url" if i else "--index-url", url)]
     for pin in pins:

@@ -22,7 +22,7 @@ def read_environment(text: str, source: str, platform: str, python: str) -> List
     if not isinstance(value, dict) or not isinstance(value.get("dependencies"), list):
         raise ConfigError(f"{source} is no environment.yml: it has no list `dependencies`")
     pins: list[Pin] = []
-    lines: list[str] = []  # of the pip part
+    lines: list[str] = []  # of the pip section
     for one in value["dependencies"]:
         if isinstance(one, dict):
             lines += map(str, one.get("pip") or ())

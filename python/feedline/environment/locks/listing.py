@@ -41,14 +41,14 @@ class Pin:
 
     @property
     def is_from_url(self) -> bool:
-        """Installed from a commit, a folder or an archive on the web: no index has it. Archives of this machine are
-        left out, since --find-links or an index may have them elsewhere."""
+        """Whether it was installed from a commit, a folder or an archive on the web, which no index has. Local archives
+        do not count, since --find-links or an index may provide them."""
         is_archive = self.url.endswith((".whl", ".tar.gz", ".zip"))
         return self.url.startswith(("git+", "http")) or (self.url.startswith("file:") and not is_archive)
 
     @property
     def can_be_hashed(self) -> bool:
-        """Whether pip can compare a hash: it refuses one for a commit, a folder, or an editable project."""
+        """Whether pip accepts a hash: not for a commit, a folder or an editable project."""
         return self.content != "editable" and (not self.is_from_url or self.url.startswith("http"))
 
     @property

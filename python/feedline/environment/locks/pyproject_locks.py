@@ -48,7 +48,7 @@ def read_uv(text: str, source: str, platform: str, python: str) -> Listing:
         raise ConfigError(f"{source} is a uv.lock of version {value.get('version')}; version 1 is known here")
     packages = value.get("package", ())
     roots = [one for one in packages if _is_root(one)]
-    # uv names conflicting extras and groups in markers; it installs the group `dev` by default.
+    # uv writes conflicting extras and groups in markers; it installs the group `dev` by default.
     groups = [f"group-{len(one['name'])}-{one['name']}-dev" for one in roots]
     holds = partial(_holds, python=python, extra=groups[0] if len(groups) == 1 else "")
     entries = _Entries(packages, holds, source)
@@ -66,7 +66,7 @@ def _is_root(one: Package) -> bool:
 
 
 class _Entries:
-    """The entries of a uv.lock. A package has several if its version or its index depends on markers."""
+    """The entries of a uv.lock. A package has several if its version or index depends on markers."""
 
     def __init__(self, packages: Iterable[Package], holds: Callable[[str], bool], source: str) -> None:
         self.holds = holds
@@ -84,7 +84,7 @@ class _Entries:
         ]
 
     def of(self, dependency: Package) -> Package:
-        """The entry that a dependency means: uv writes its version and source if there are several.
+        """The entry to which a dependency refers: uv writes its version and source if there are several.
 
         Raises:
             ConfigError: none or several of the entries match.
@@ -101,13 +101,13 @@ class _Entries:
             versions = ", ".join(str(one.get("version")) for one in self._by_name[name])
             raise ConfigError(
                 f"{self._source} is damaged: of the entries of {name} ({versions}) {len(found)} match its dependents' "
-                "version and resolution-markers; write it again: uv lock"
+                "version and resolution-markers; run uv lock"
             )
         return found[0]
 
 
 def _reached(entries: _Entries, first: list[Package], roots: list[Package]) -> Iterator[Package]:
-    """The packages that `first` needs here: by dependencies whose markers hold, with the group `dev` of `roots`."""
+    """The packages that `first` needs here: dependencies whose markers hold, and the group `dev` of `roots`."""
     seen: set[tuple[int, str]] = set()
     waiting = [(one, "") for one in first]
     while waiting:

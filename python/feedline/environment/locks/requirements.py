@@ -26,7 +26,7 @@ def read(text: str, source: str, platform: str, python: str) -> Listing:
 
 
 def index_options_of(lines: Iterable[str]) -> tuple[str, ...]:
-    """pip's options among lines that name indexes: ``--index-url URL`` and ``--extra-index-url URL``."""
+    """The options in lines of pip that name indexes: ``--index-url URL`` and ``--extra-index-url URL``."""
     found: list[str] = []
     for line in lines:
         option = re.match(r"(-i|--index-url|--extra-index-url)[\s=]+(\S+)", line)

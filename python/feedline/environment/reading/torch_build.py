@@ -41,7 +41,7 @@ class TorchBuild:
 
     @property
     def device(self) -> str:
-        """As the label of a version has it: ``cpu``, ``cu130``, ``rocm6.2``, ``xpu``."""
+        """The label that a version has: ``cpu``, ``cu130``, ``rocm6.2``, ``xpu``."""
         if label := label_of(self.version):
             return label
         if self.cuda:
@@ -50,7 +50,7 @@ class TorchBuild:
 
 
 def built_version(package: Path) -> str:
-    """``__version__`` of a package's version.py, which has the label that PyPI's wheels leave out; "": not found."""
+    """``__version__`` of a package's version.py, whose label PyPI's wheels omit in their names; "" if not found."""
     found = dict(_LINE.findall(read_text(package / "version.py") or ""))
     return found.get("__version__", "").strip("'\"")
 

@@ -101,7 +101,7 @@ bool Scan::take_side(std::uint32_t& side) {
   if (json_.peek() != JsonStream::Kind::kNumber) return json_.skip();
   JsonNumber number;
   if (!json_.take_number(number)) return false;
-  // annotation tools write -1 for a side that they do not know; masks, which need it, report that
+  // annotation tools write -1 for an unknown side; masks, which need it, report that
   const bool is_side = number.real >= 0 && number.real <= std::numeric_limits<std::int32_t>::max();
   side = is_side ? static_cast<std::uint32_t>(number.real) : 0;
   return true;

@@ -76,7 +76,7 @@ class Reading {
 
   bool is_of_object() const { return path_.size() >= kValueDepth && path_[1] == "object"; }
 
-  // A size that is no number counts as none: boxes do not need it.
+  // A size that is not a number is ignored: boxes do not need it.
   void take_side(std::string_view text) {
     const auto side = parse_real(text);
     const int pixels = side && *side > 0 && *side < 1e9 ? static_cast<int>(*side) : 0;

@@ -14,7 +14,7 @@ namespace feedline::format {
 struct VocAnnotation {
   std::vector<std::string> names;  // of the objects' classes
   std::vector<ImageObject> objects;
-  ImageSize size;  // 0 if the XML states none
+  ImageSize size;  // 0 if the XML has none
 };
 
 // Reads the XML of an image's annotation. Boxes are the numbers of `bndbox` as they stand there. What an object does

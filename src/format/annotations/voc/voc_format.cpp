@@ -128,7 +128,7 @@ Result<void> VocFormat::accept(std::uint64_t index, std::span<const std::span<co
     return failed(index, "", memory::too_large(record.bytes_read, record.most_bytes).error());
   if (!set_.reads_image) return {};
   set_frame(set_.fields, frame_by_size(pieces.front(), stated), record);
-  for (const std::size_t field : masks_)  // a mask has a size of its own
+  for (const std::size_t field : masks_)  // a mask has its own size
     if (const auto mask = read_frame(record.fields[field].bytes))
       record.fields[field].frame = frame_by_size(pieces.front(), {mask->width, mask->height});
   return {};

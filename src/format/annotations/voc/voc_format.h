@@ -43,7 +43,7 @@ class VocFormat final : public RecordFormat {
   std::uint64_t compute_fingerprint() const;
   // The files of a sample: its image, its XML, its masks. kData: it has no image.
   Result<std::vector<std::string>> paths_of(std::uint64_t index) const;
-  // stated: the size of the image that the XML states.
+  // stated: the image size in the XML.
   Result<void> take_objects(std::span<const std::byte> xml, memory::Record& record, ImageSize& stated) const;
   // path: of the file that it is about; empty: the sample's first.
   std::unexpected<Error> failed(std::uint64_t index, const std::string& path, Error error) const;

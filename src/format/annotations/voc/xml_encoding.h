@@ -8,8 +8,8 @@
 
 namespace feedline::format {
 
-// The text of an XML file as UTF-8, by the encoding that its declaration names: UTF-8, US-ASCII, ISO-8859-1 or
-// Windows-1252. kData: another encoding, or bytes that are not of the one that is named.
+// Converts an XML file to UTF-8 from the encoding in its declaration: UTF-8, US-ASCII, ISO-8859-1 or Windows-1252.
+// kData: another encoding, or bytes that are not valid in it.
 Result<std::string> utf8_of_xml(std::string_view xml);
 
 }  // namespace feedline::format

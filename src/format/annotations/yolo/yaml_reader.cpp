@@ -14,7 +14,7 @@ namespace feedline::format {
 namespace {
 
 std::unexpected<Error> wrong(const std::string& what, std::size_t line) {
-  return data_error("not valid YAML for a dataset: " + what + " in line " + std::to_string(line + 1), "format");
+  return data_error("not the YAML of a dataset: " + what + " in line " + std::to_string(line + 1), "format");
 }
 
 // Owns what libyaml allocates.
@@ -29,7 +29,7 @@ class Document {
   Document& operator=(const Document&) = delete;
 
   Result<void> load(std::string_view text) {
-    if (!is_ready_) return data_error("no memory for reading the YAML", "format");
+    if (!is_ready_) return data_error("not enough memory to read the YAML", "format");
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
     is_loaded_ = yaml_parser_load(&parser_, &document_) == 1;
     if (is_loaded_) return {};
@@ -45,7 +45,7 @@ class Document {
   bool is_ready_ = false, is_loaded_ = false;
 };
 
-// "8" of "010", "255" of "0xff", "1000" of "1_000": the integers of YAML 1.1 in Python's digits.
+// "8" for "010", "255" for "0xff", "1000" for "1_000": YAML 1.1's integers as Python prints them.
 std::optional<std::string> integer_of(std::string_view text) {
   std::string digits;
   for (const char c : text)
@@ -110,7 +110,7 @@ YamlValue value_of(Document& document, const yaml_node_t& node) {
     const auto& items = node.data.sequence.items;
     for (const yaml_node_item_t* item = items.start; item < items.top; ++item) {
       const yaml_node_t* const one = document.node(*item);
-      if (!is_scalar(one)) return unread("a list of more than texts");
+      if (!is_scalar(one)) return unread("a list of values that are not strings");
       value.list.push_back(text_of(*one).value_or("None"));
     }
     return value;
@@ -119,7 +119,7 @@ YamlValue value_of(Document& document, const yaml_node_t& node) {
   const auto& pairs = node.data.mapping.pairs;
   for (const yaml_node_pair_t* pair = pairs.start; pair < pairs.top; ++pair) {
     const yaml_node_t *const key = document.node(pair->key), *const one = document.node(pair->value);
-    if (!is_scalar(key) || !is_scalar(one)) return unread("a mapping of more than texts");
+    if (!is_scalar(key) || !is_scalar(one)) return unread("a mapping of values that are not strings");
     value.map.emplace_back(text_of(*key).value_or("None"), text_of(*one).value_or("None"));
   }
   return value;
@@ -133,14 +133,14 @@ Result<std::map<std::string, YamlValue>> read_yaml(std::string_view text) {
   std::map<std::string, YamlValue> values;
   const yaml_node_t* const root = document.root();
   if (root == nullptr || (root->type == YAML_SCALAR_NODE && !text_of(*root))) return values;  // an empty file
-  if (root->type != YAML_MAPPING_NODE) return wrong("no mapping of keys to values", root->start_mark.line);
+  if (root->type != YAML_MAPPING_NODE) return wrong("not a mapping of keys to values", root->start_mark.line);
   const auto& pairs = root->data.mapping.pairs;
   for (const yaml_node_pair_t* pair = pairs.start; pair < pairs.top; ++pair) {
     const yaml_node_t* const key = document.node(pair->key);
     if (!is_scalar(key)) continue;  // not a key that is needed
     const std::string name = text_of(*key).value_or("None");
     const auto [place, is_new] = values.emplace(name, value_of(document, *document.node(pair->value)));
-    if (!is_new) return wrong("the key '" + name + "' occurs a second time", key->start_mark.line);
+    if (!is_new) return wrong("the key '" + name + "' is repeated", key->start_mark.line);
   }
   return values;
 }

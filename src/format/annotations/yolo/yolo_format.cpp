@@ -91,7 +91,7 @@ Result<void> YoloFormat::accept(std::uint64_t index, std::span<const std::span<c
     return failed(index, set_.images[index], taken.error());
   auto frame = read_frame(pieces[0]);
   if (!frame) return failed(index, set_.images[index], frame.error());
-  frame->is_turned = true;  // labels are shares of the image as viewers and Ultralytics show it
+  frame->is_turned = true;  // labels are fractions of the turned image, as in Ultralytics
   const auto text = pieces.size() > 1 ? pieces[1] : std::span<const std::byte>();
   record.bytes_read += text.size();
   const auto objects =

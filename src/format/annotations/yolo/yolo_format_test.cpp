@@ -49,19 +49,20 @@ TEST(YamlReader, ReadsTextsAsPythonPrintsThem) {
   EXPECT_EQ(yaml_of("\xef\xbb\xbf"
                     "a: >\n  one\n  two\n"),
             "a='one two\n' ");
-  EXPECT_EQ(yaml_of("? [1, 2]\n: x\na: 1\n"), "a='1' ") << "a key that is no text is not needed";
+  EXPECT_EQ(yaml_of("? [1, 2]\n: x\na: 1\n"), "a='1' ") << "a key that is not a string is ignored";
   EXPECT_EQ(yaml_of(""), "");
 }
 
 TEST(YamlReader, NotesValuesThatAreMoreThanTexts) {
-  EXPECT_EQ(yaml_of("kpt_names:\n  0:\n    - nose\ntrain: t\n"), "kpt_names=?a mapping of more than texts train='t' ");
-  EXPECT_EQ(yaml_of("a: [[1]]"), "a=?a list of more than texts ");
-  EXPECT_EQ(yaml_of("augment:\n  - flip: 0.5\n    scale: 1\n"), "augment=?a list of more than texts ");
+  EXPECT_EQ(yaml_of("kpt_names:\n  0:\n    - nose\ntrain: t\n"),
+            "kpt_names=?a mapping of values that are not strings train='t' ");
+  EXPECT_EQ(yaml_of("a: [[1]]"), "a=?a list of values that are not strings ");
+  EXPECT_EQ(yaml_of("augment:\n  - flip: 0.5\n    scale: 1\n"), "augment=?a list of values that are not strings ");
 }
 
 TEST(YamlReader, NamesTheLineOfAnError) {
-  EXPECT_CONTAINS(yaml_of("a: 1\na: 2"), "the key 'a' occurs a second time in line 2");
-  EXPECT_CONTAINS(yaml_of("- a\n"), "no mapping of keys to values in line 1");
+  EXPECT_CONTAINS(yaml_of("a: 1\na: 2"), "the key 'a' is repeated in line 2");
+  EXPECT_CONTAINS(yaml_of("- a\n"), "not a mapping of keys to values in line 1");
   EXPECT_CONTAINS(yaml_of("a: [1,\n2"), "in line");
   EXPECT_CONTAINS(yaml_of("a: 1\nb\n"), "in line");
   EXPECT_CONTAINS(yaml_of("a: 1\n- x\n"), "in line 2");
@@ -230,7 +231,7 @@ TEST_F(Yolo, NamesThatDoNotFitAreRefused) {
   EXPECT_CONTAINS(why(train + "names: [a]\nnc: 2"), "nc is 2, and it has 1 names");
   EXPECT_CONTAINS(why(train + "nc: x"), "the YAML key 'nc'");
   EXPECT_CONTAINS(why(train + "names: [a]\nkpt_shape: [17]"), "the YAML key 'kpt_shape'");
-  EXPECT_CONTAINS(why("names: [a]\nnames: [b]"), "the key 'names' occurs a second time");
+  EXPECT_CONTAINS(why("names: [a]\nnames: [b]"), "the key 'names' is repeated");
   const auto points = opened(folder_.write("data.yaml", train + "names: [a]"), "", {"keypoints"});
   EXPECT_CONTAINS(points.error().what, "has no kpt_shape");
 }

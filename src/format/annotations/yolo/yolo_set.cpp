@@ -15,6 +15,7 @@
 #include "format/annotations/yolo/yaml_reader.h"
 #include "format/folder/folder_listing.h"
 #include "format/folder/listed_folders.h"
+#include "format/glob.h"
 
 namespace feedline::format {
 namespace {
@@ -129,7 +130,7 @@ std::string label_of(const std::string& image) {
   return std::string(stem_of(path)) + ".txt";
 }
 
-// "a/images/b.jpg" of "a/lists/../images/b.jpg", whose labels are in "a/labels".
+// "a/images/b.jpg" for "a/lists/../images/b.jpg", whose labels are in "a/labels".
 std::string without_parents(std::string path) {
   constexpr std::string_view kUp = "/../";
   for (std::size_t up = path.find(kUp); up != path.npos && up > 0; up = path.find(kUp)) {
@@ -150,7 +151,7 @@ class Listing {
     if (folder && *folder) return add_folder(place);
     FEEDLINE_TRY(const std::string text, read_text(storage_, place));
     constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-    std::string base;  // of names without "./"; found with the first of them
+    std::string base;  // of names without "./"; determined by the first of them
     for (std::size_t at = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0; at < text.size();) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
       std::string line = text.substr(at, end - at);
@@ -180,7 +181,7 @@ class Listing {
   }
 
  private:
-  // The first base that has the image, or the folder of the list.
+  // The first base folder that has the image, else the list's folder.
   std::string base_of(const std::string& name, const std::vector<std::string>& bases, const std::string& list) const {
     for (const std::string& base : bases)
       if (storage_.stat(storage_.below(base, name))) return base;
@@ -218,8 +219,11 @@ class Listing {
 Result<std::vector<std::string>> places_of(const Yaml& yaml, const std::string& split, bool has_yaml) {
   if (!has_yaml) return std::vector<std::string>{"images/" + split};
   const auto found = yaml.find(split);
-  if (found == yaml.end() || found->second.kind == Kind::kNothing)
-    return config_error("split: the YAML file has no '" + split + "'");
+  if (found == yaml.end() || found->second.kind == Kind::kNothing) {
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : yaml) keys.push_back(key);
+    return config_error("split: the YAML file has no '" + split + "'; it has " + shown_names(keys));
+  }
   if (found->second.kind == Kind::kText) return std::vector<std::string>{found->second.text};
   if (found->second.kind == Kind::kList && !found->second.list.empty()) return found->second.list;
   return unread(split, found->second);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams that count samples: what their user told them stays, and the version of their library is in the state."""
+"""Streams that count samples: a position set on the dataset is used, and the state has the version of its library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOTAL, BATCH = 100, 4
 
 
 class LitStream(IterableDataset[int]):
-    """The methods of LitData's StreamingDataset: numbers, shared among workers by the batch, as its samples are."""
+    """The methods of LitData's StreamingDataset over numbers, which are assigned to workers batch by batch."""
 
     def __init__(self) -> None:
         self._state_dict: dict[str, Any] | None = None
@@ -206,7 +206,7 @@ def test_states_of_another_version_are_refused(monkeypatch: pytest.MonkeyPatch, 
     other = of_library(monkeypatch, module, "0.2.76")
     with pytest.raises(feedline.ConfigError, match=rf"{name} 0\.2\.45, and {name} 0\.2\.76 is installed"):
         feedline.DataLoader(other(), batch_size=BATCH).load_state_dict(within)
-    for state, first in ((between, 1000), (after, 2000)):  # nothing of their epoch was delivered
+    for state, first in ((between, 1000), (after, 2000)):  # no sample of their epoch was delivered
         fresh = feedline.DataLoader(other(), batch_size=BATCH)
         fresh.load_state_dict(state)
         assert flat(fresh)[0] == first
