@@ -111,17 +111,18 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         return self._with(self._engine.cache(place, limit))
 
     def collate(self, form: words.Collation, *, fields: Fields = None) -> Dataset:
-        """How the rows of some fields stand in a batch.
+        """Sets how the rows of some fields are put together in a batch.
 
-        Images, masks, numbers and arrays are stacked, and text, bytes and JSON are lists, where nothing else is said.
+        Without it, images, masks, numbers and arrays are stacked. Text, bytes, JSON, boxes, keypoints, and list columns
+        of Parquet and Arrow files whose type has no fixed length are lists.
 
         Args:
             form: ``"stack"``: rows of one shape. ``"pad"``: arrays whose first extents differ, padded with zeros to the
-                longest of the batch, and a field ``NAME_length`` (int64) behind them. ``"list"``: rows of any shape.
-            fields: names; by default all fields that can stand so. The last word on a field counts.
+                longest of the batch, followed by a field ``NAME_length`` (int64). ``"list"``: rows of any shape.
+            fields: names; by default all fields that can have this form. The last call for a field counts.
 
         Raises:
-            ConfigError: no such field, one whose rows cannot stand so, or samples that are arrays themselves.
+            ConfigError: no such field, a field that cannot have this form, or samples that are arrays themselves.
         """
         word = arguments.choice("collate", "form", form, ("stack", "pad", "list"))
         return self._with(self._engine.collate(word, arguments.field_names("collate", fields)))
