@@ -291,6 +291,17 @@ def test_images_by_their_first_bytes(tmp_path: pathlib.Path, write: Any) -> None
     assert dataset.inspect().fields == ["image", "label"]
 
 
+@pytest.mark.parametrize("write", [_ipc, _parquet])
+def test_an_attribute_error_explains_a_map_that_is_not_opened(tmp_path: pathlib.Path, write: Any) -> None:
+    kind = pa.map_(pa.string(), pa.int64())
+    table = pa.table({"number": [1, 2], "counts": pa.array([[("a", 1)], [("b", 2)]], kind)})
+    dataset = feedline.open(write(tmp_path / ("t.arrow" if write is _ipc else "t.parquet"), table))
+    (batch,) = dataset.loader(2, output="numpy")
+    for row in (batch, dataset[0]):
+        with pytest.raises(AttributeError, match=r"'counts': the column 'counts.*map.*reads no such type"):
+            row.counts  # noqa: B018
+
+
 def _huggingface(features: dict[str, Any], table: Any) -> Any:
     return table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
 
@@ -351,7 +362,7 @@ def test_columns_that_are_not_opened(tmp_path: pathlib.Path, write: Any, caplog:
             row.caption  # noqa: B018
         with pytest.raises(AttributeError, match=r"price.*reads no such type"):
             row.price  # noqa: B018
-        with pytest.raises(AttributeError, match=r"no attribute 'other'$"):
+        with pytest.raises(AttributeError, match=r"no attribute 'other'; its fields are image"):
             row.other  # noqa: B018
     opened = feedline.open(path, fields=("image", dataset.unopened[0].spec)).resize((8, 8))
     assert [sample.caption for sample in opened] == ["one", "two"]

@@ -183,7 +183,13 @@ def _pinning(device: Any) -> tuple[bool, str]:
 
 def _of_file(path: str | os.PathLike[str], stock: Mapping[str, Any]) -> list[Choice]:
     """The arguments in it that were not given, and that fit those that were."""
-    tuned = load_settings(path, for_="feedline.DataLoader", source=stock["dataset"])
+    try:
+        tuned = load_settings(path, for_="feedline.DataLoader", source=stock["dataset"])
+    except OSError as error:
+        raise ConfigError(
+            f'settings must be "auto" or the path of a file that `feedline tune --settings` wrote; '
+            f"{os.fspath(path)!r} cannot be read: {error.strerror or error}"
+        ) from error
     workers = tuned["num_workers"] if isinstance(stock["num_workers"], NotGiven) else stock["num_workers"]
     found = []
     for name, value in tuned.items():

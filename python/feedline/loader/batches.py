@@ -22,6 +22,8 @@ else:
 
 from .unopened import UnopenedColumn, explained
 
+_SHOWN_FIELDS = 12  # field names that an error lists
+
 
 def attribute_names(fields: Iterable[str]) -> tuple[str, ...]:
     """Field names as Python names: ``"seg.png"`` becomes ``seg_png``, ``"class"`` becomes ``class_``."""
@@ -45,9 +47,14 @@ def tuple_type(names: tuple[str, ...], unopened: tuple[UnopenedColumn, ...] = ()
     columns = dict(zip(attribute_names(column.name for column in unopened), unopened, strict=True))
 
     def explain(batch: Any, name: str) -> Any:
+        # A map or a struct is opened, or not, as one column for each of its members.
+        part = next((key for key in columns if key == name or key.startswith(f"{name}_")), None)
         text = f"{type(batch).__name__!r} object has no attribute {name!r}"
-        if name in columns:
-            text += f": {explained(columns[name])}"
+        if part is not None:
+            text += f": {explained(columns[part])}"
+        elif not name.startswith("_"):
+            shown = ", ".join(names[:_SHOWN_FIELDS]) + (", ..." if len(names) > _SHOWN_FIELDS else "")
+            text += f"; its fields are {shown}"
         raise AttributeError(text, name=name, obj=batch)
 
     members = {

@@ -423,7 +423,7 @@ def bare_python(tmp_path: Path) -> Path:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
     linked.mkdir()
     for place in (*site.getsitepackages(), os.path.dirname(os.path.dirname(feedline.__file__))):
-        for one in Path(place).iterdir():
+        for one in Path(place).iterdir() if Path(place).is_dir() else ():
             if not re.match(r"(pip|uv)([-.]|$)", one.name) and one.suffix != ".pth":
                 link = linked / one.name
                 if not link.exists():
