@@ -114,6 +114,14 @@ std::string array_name(const ZipMember& member) {
   return name;
 }
 
+Result<memory::NpyHeader> header_of(const ZipMember& member) {
+  if (!member.is_deflated)
+    return memory::read_npy_header(member.stored.first(std::min(member.stored.size(), memory::kMostNpyHeader)));
+  std::vector<std::byte> front(std::min<std::uint64_t>(member.plain_bytes, memory::kMostNpyHeader));
+  FEEDLINE_TRY(const std::size_t bytes, inflate_front(member, front));
+  return memory::read_npy_header(std::span(front).first(bytes));
+}
+
 Result<NamedArray> array_of_member(const ZipMember& member, const std::shared_ptr<void>& archive) {
   Held plain{member.stored, archive};
   if (member.is_deflated) {
@@ -126,7 +134,7 @@ Result<NamedArray> array_of_member(const ZipMember& member, const std::shared_pt
 }
 
 Result<ArrayFile> arrays_in(Held file, const std::string& path, const std::vector<std::string>& wanted) {
-  ArrayFile found{path, file.bytes.size(), {}};
+  ArrayFile found{path, file.bytes.size(), {}, {}};
   if (begins_as_npy(file.bytes)) {
     FEEDLINE_TRY(found.arrays.emplace_back(), array_of(std::move(file), ""));
     return found;
@@ -140,7 +148,10 @@ Result<ArrayFile> arrays_in(Held file, const std::string& path, const std::vecto
     if (std::ranges::find(members, name, &array_name) == members.end())
       return config_error("fields: there is no array '" + name + "'; there are " + names);
   for (const ZipMember& member : members) {
-    if (!wanted.empty() && std::ranges::find(wanted, array_name(member)) == wanted.end()) continue;
+    if (!wanted.empty() && std::ranges::find(wanted, array_name(member)) == wanted.end()) {
+      found.others.push_back({array_name(member), header_of(member)});
+      continue;
+    }
     FEEDLINE_TRY(found.arrays.emplace_back(), array_of_member(member, file.owner));
   }
   if (found.arrays.empty()) return config_error("the .npz file holds no array");
