@@ -29,9 +29,13 @@ Result<Held> room_for(std::uint64_t bytes, std::span<std::byte>& room) {
   return Held{room, buffer};
 }
 
-// The whole file: mapped, or read.
+// The whole file: mapped, or read. Of a mapped .npy file no more than its header is brought in.
 Result<Held> hold(const storage::Storage& storage, const std::string& path) {
   FEEDLINE_TRY(std::shared_ptr<storage::Reader> reader, storage.open(path, storage::Access::kMap));
+  if (const Bytes all = reader->mapping(); !all.empty()) {
+    FEEDLINE_CHECK_OK(reader->view(0, std::min(all.size(), memory::kMostNpyHeader)));
+    if (begins_as_npy(all)) return Held{all, reader};
+  }
   FEEDLINE_TRY(const auto stat, reader->version());
   if (stat.bytes > 0) {
     FEEDLINE_TRY(const auto view, reader->view(0, stat.bytes));

@@ -56,6 +56,9 @@ class NumpyFormat : public Kind {
     return where;
   }
   std::vector<UnopenedColumn> unopened() const final { return files_.unopened; }
+  Result<memory::OwnRow> own_row(std::uint64_t index, std::size_t field, memory::RowUse use) const final {
+    return arrays_->own_row(index, field, use);
+  }
   std::uint64_t fingerprint() const final {
     Fingerprint fingerprint;
     fingerprint.add(name());
