@@ -223,7 +223,7 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
                 seed, the epoch, the sample and the map's place: the same whatever threads, ranks and resume.
             writable: False gives ``fn`` read-only arrays, and rows of stored arrays without a copy, also of arrays in
                 memory. If a dataset has several maps, all of them must have it. True: ``fn`` may change its arrays, and
-                nothing else changes with them. A row of 1 MiB or more of a memory-mapped file is not copied then
+                nothing else changes with them. A row of 4 MiB or more of a memory-mapped file is not copied then
                 either, except for the pages that ``fn`` writes to.
 
         Raises:

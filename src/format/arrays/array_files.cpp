@@ -48,7 +48,7 @@ Result<memory::OwnRow> ArrayFiles::own_row(const NamedArray& array, std::size_t 
   }
   if (file == nullptr || (use == memory::RowUse::kKept && file->is_writable())) return memory::OwnRow{};
   const StoredRow row = row_of(array, index);
-  if (row.bytes.size() < kLargeRowBytes) return memory::OwnRow{};
+  if (row.bytes.size() < kMappedRowBytes) return memory::OwnRow{};
   FEEDLINE_TRY(auto pages, file->own_pages(row.bytes));
   return memory::OwnRow{std::move(pages), {array.row.dtype, row.shape}};
 }
