@@ -89,6 +89,9 @@ struct Sample {
     BatchForm form = BatchForm::kDense;
     Content content = Content::kArray;
     bool absent = false;  // the sample does not have the field; the array is empty
+    // Of a large row of a mapped file: the array, in place of `data`, in pages that may be written and change no file.
+    std::shared_ptr<std::byte> pages = nullptr;
+    std::byte* bytes() { return pages ? pages.get() : data.data(); }  // of the array
   };
   std::vector<Field> fields;
 };

@@ -17,9 +17,10 @@ namespace feedline {
 struct FunctionValue {
   std::string name;
   Content content = Content::kArray;
-  ArrayView array = {};                    // C-contiguous; of bytes, text and JSON, uint8 of the shape (bytes,)
-  bool absent = false;                     // the sample does not have the field, and there is no array
-  std::shared_ptr<void> memory = nullptr;  // the array is there, and nobody else's, as long as somebody holds this
+  ArrayView array = {};  // C-contiguous; of bytes, text and JSON, uint8 of the shape (bytes,)
+  bool absent = false;   // the sample does not have the field, and there is no array
+  // The array is there as long as somebody holds this. It is nobody else's, unless the function only reads.
+  std::shared_ptr<void> memory = nullptr;
 };
 
 struct FunctionCall {
@@ -44,6 +45,8 @@ class SampleFunction {
   // The fields that it takes; none: all. Where it takes all, a sample has the fields that it gives and no others;
   // else it gives those that it takes.
   virtual const std::vector<std::string>& takes() const = 0;
+  // Does it only read what it takes? Then it gets rows of arrays where they are stored.
+  virtual bool only_reads() const { return false; }
   // kData is the sample's error, which on_error is about. kCancelled ends the loader: next() fails with it. kConfig:
   // the function does not fit the samples.
   virtual Result<FunctionResult> call(FunctionCall call) const = 0;

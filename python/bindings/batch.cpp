@@ -101,7 +101,7 @@ nb::list rows_of(std::shared_ptr<Sample> sample) {
     if (field.content != Content::kArray && !field.absent)
       value = stored_row(field.data, field.content, field.name, std::nullopt);
     else if (!field.absent || field.form == BatchForm::kPadded)
-      value = to_array({field.data.data(), field.array}, sample, Framework::kNumpy);
+      value = to_array({field.bytes(), field.array}, sample, Framework::kNumpy);
     rows.append(nb::make_tuple(field.name, value));
     if (field.form == BatchForm::kPadded)
       rows.append(nb::make_tuple(lengths_name(field.name), field.absent ? 0 : field.array.shape[0]));

@@ -34,13 +34,15 @@ std::unexpected<Error> cancelled(std::string what, std::shared_ptr<void> raised 
 }
 
 // A value as Python has it.
-nb::object python_value(const FunctionValue& value) {
+nb::object python_value(const FunctionValue& value, bool only_reads) {
   if (value.absent) return nb::none();
   const ArrayView& array = value.array;
   if (value.content != Content::kArray)
     return stored_row({array.data, array.spec.bytes()}, value.content, value.name, {});
   if (array.spec.shape.dims() == 0 && array.spec.dtype == DType::kInt64) return nb::int_(*array.as<std::int64_t>());
-  return to_array(array, value.memory, Framework::kNumpy);
+  nb::object made = to_array(array, value.memory, Framework::kNumpy);
+  if (only_reads) made.attr("setflags")("write"_a = false);
+  return made;
 }
 
 Shape shape_of(nb::handle extents) {
@@ -85,12 +87,14 @@ class PythonFunction final : public SampleFunction {
   explicit PythonFunction(nb::object target)
       : takes_(nb::cast<std::vector<std::string>>(target.attr("takes"))),
         explained_(nb::cast<std::vector<std::string>>(target.attr("explain")())),
+        only_reads_(nb::cast<bool>(target.attr("only_reads"))),
         call_(held_by_anyone(target.attr("call"))),
         target_(held_by_anyone(std::move(target))) {}
 
   const std::vector<std::string>& takes() const override { return takes_; }
   Result<FunctionResult> call(FunctionCall call) const override;
   std::vector<std::string> explain() const override { return explained_; }
+  bool only_reads() const override { return only_reads_; }
   Result<std::shared_ptr<const SampleFunction>> for_loader() const override;
   Result<void> begin() const override;
   void end() const override;
@@ -100,6 +104,7 @@ class PythonFunction final : public SampleFunction {
   Result<FunctionResult> entered(const FunctionCall& call) const;
 
   const std::vector<std::string> takes_, explained_;
+  const bool only_reads_;
   const std::shared_ptr<void> call_, target_;
 };
 
@@ -115,7 +120,7 @@ Result<FunctionResult> PythonFunction::entered(const FunctionCall& call) const {
   nb::list names;
   for (const FunctionValue& value : call.values) {
     names.append(value.name);
-    values.append(python_value(value));
+    values.append(python_value(value, only_reads_));
   }
   const nb::tuple arguments = nb::make_tuple(names, values, call.seed, call.epoch, call.draw);
   values = nb::list();  // the function alone has them

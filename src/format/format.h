@@ -18,6 +18,7 @@
 #include "feedline/inspection.h"
 #include "feedline/sample_files.h"
 #include "memory/record.h"
+#include "memory/row.h"
 #include "storage/storage.h"
 
 namespace feedline::format {
@@ -82,6 +83,12 @@ class Format {
   // shard, key and byte offset of a sample, for messages and logs; of one of its fields, where that lies elsewhere.
   virtual Where where(std::uint64_t index) const = 0;
   virtual Where where_field(std::uint64_t index, std::size_t /*field*/) const { return where(index); }
+  // A row of an array without a copy: for kView any, else a large one of a mapped file, whose pages are copied when
+  // they are written. No memory: the row has to be copied as a whole. kStorage: the file is shorter by now. Requires:
+  // index < size().
+  virtual Result<memory::OwnRow> own_row(std::uint64_t /*index*/, std::size_t /*field*/, memory::RowUse /*use*/) const {
+    return memory::OwnRow{};
+  }
   // Changes when the samples, their order or their fields do; not when bytes inside them do.
   virtual std::uint64_t fingerprint() const = 0;
   // The source looked at anew, as the function below does.
@@ -143,7 +150,7 @@ class RowFormat : public Format {
  public:
   // Writes `samples` to rows that follow each other; first_rows[i] is the first one of field i. A row is written to its
   // end: behind a shorter sample stands what the field pads with. Gives the bytes read. On an error the rows' contents
-  // are unspecified. Requires: no sample is longer than its row.
+  // are unspecified. A field whose first row has no data is left out. Requires: no sample is longer than its row.
   virtual Result<std::uint64_t> fill(std::span<const std::uint64_t> samples,
                                      std::span<const ArrayView> first_rows) const = 0;
   // First extent of a sample in a field, and of the longest sample: they differ where the field's extent is kAnyLength.

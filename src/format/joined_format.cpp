@@ -66,7 +66,8 @@ class JoinedRows final : public JoinedFormat<RowFormat> {
       const RowFormat& part = part_of(sample);
       FEEDLINE_TRY(const std::uint64_t filled, part.fill({&sample, 1}, rows));
       bytes += filled;
-      for (ArrayView& row : rows) row.data += row.spec.bytes();
+      for (ArrayView& row : rows)
+        if (row.data != nullptr) row.data += row.spec.bytes();
     }
     return bytes;
   }

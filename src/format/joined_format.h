@@ -51,6 +51,10 @@ class JoinedFormat : public Kind {
     place.record = record;
     return place;
   }
+  Result<memory::OwnRow> own_row(std::uint64_t index, std::size_t field, memory::RowUse use) const final {
+    const Kind& part = part_of(index);
+    return part.own_row(index, field, use);
+  }
   std::uint64_t fingerprint() const final {
     Fingerprint fingerprint;
     fingerprint.add(name());

@@ -32,6 +32,9 @@ class SubsetFormat : public Kind {
   Where where_field(std::uint64_t index, std::size_t field) const final {
     return whole_->where_field(at(index), field);
   }
+  Result<memory::OwnRow> own_row(std::uint64_t index, std::size_t field, memory::RowUse use) const final {
+    return whole_->own_row(at(index), field, use);
+  }
   std::uint64_t fingerprint() const final { return fingerprint_; }
   Result<Inspection> inspect() const final { return whole_->inspect(); }
 
@@ -122,7 +125,8 @@ class SubsetRows final : public SubsetFormat<RowFormat> {
       for (std::size_t i = 0; i < count; ++i) theirs[i] = at(samples[i]);
       FEEDLINE_TRY(const std::uint64_t filled, whole().fill(std::span(theirs).first(count), rows));
       bytes += filled;
-      for (ArrayView& row : rows) row.data += count * row.spec.bytes();
+      for (ArrayView& row : rows)
+        if (row.data != nullptr) row.data += count * row.spec.bytes();
       samples = samples.subspan(count);
     }
     return bytes;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "feedline/array.h"
@@ -33,6 +34,18 @@ struct ListItem {
 struct Row {
   ArrayView view;            // dense: the place in the batch. Else its spec is the field's, and it has no data
   ListItem* item = nullptr;  // not nullptr: in place of the view
+};
+
+// A row of a field that was not copied; it ends with the last copy of `memory`.
+struct OwnRow {
+  std::shared_ptr<std::byte> memory;  // nullptr: there is none
+  ArraySpec array;                    // with the extents that this row has
+};
+// What a row is for.
+enum class RowUse : std::uint8_t {
+  kCall,  // a call of a function, which may write to it
+  kView,  // a call of a function that only reads it
+  kKept,  // the user, who may write to it, for as long as he keeps it: it must not change with its source
 };
 
 }  // namespace feedline::memory

@@ -15,6 +15,7 @@ class ArrayPath final : public FieldPath {
   // moved before.
   ArrayPath(FieldSpec spec, bool belongs_to_boxes) : FieldPath(std::move(spec)), belongs_to_boxes_(belongs_to_boxes) {}
 
+  bool gives_stored_row() const override { return !belongs_to_boxes_; }
   void add_scratch(FieldScratch& scratch) const override;
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
   Result<void> keep(const memory::Record::Field& stored, FieldWork& work,

@@ -53,13 +53,16 @@ Result<void> write_row(const FunctionValue& value, const FieldSpec& field, memor
 FunctionRows::FunctionRows(const Recipe& recipe, std::shared_ptr<FunctionWatch> watch)
     : recipe_(recipe), watch_(std::move(watch)), items_(recipe.mapping->takes.size()), spares_(items_.size()) {}
 
+bool FunctionRows::takes(std::size_t field) const { return recipe_.mapping->places[field] == Mapping::kTaken; }
+
 std::span<memory::Row> FunctionRows::places(std::span<memory::Row> rows) {
   const Mapping& mapping = *recipe_.mapping;
   places_.resize(mapping.places.size());
   for (std::size_t i = 0; i < places_.size(); ++i)
-    if (mapping.places[i] != Mapping::kTaken) places_[i] = rows[mapping.places[i]];
+    if (!takes(i)) places_[i] = rows[mapping.places[i]];
   for (std::size_t i = 0; i < items_.size(); ++i) {
     const FieldSpec& field = recipe_.stored_schema[mapping.takes[i]];
+    if (own_[mapping.takes[i]].memory) continue;
     std::swap(items_[i], spares_[i]);
     make_own(items_[i]);
     memory::Row& place = places_[mapping.takes[i]];
@@ -74,6 +77,11 @@ FunctionCall FunctionRows::call_of(const base::SampleKey& key) {
   FunctionCall call{.values = {}, .seed = key.seed, .epoch = key.epoch, .draw = key.sample};
   for (std::size_t i = 0; i < items_.size(); ++i) {
     const FieldSpec& field = recipe_.stored_schema[recipe_.mapping->takes[i]];
+    if (memory::OwnRow& own = own_[recipe_.mapping->takes[i]]; own.memory) {
+      std::byte* const data = own.memory.get();
+      call.values.push_back({field.name, field.content, {data, own.array}, false, std::move(own.memory)});
+      continue;
+    }
     memory::ListItem& item = *items_[i];
     const ArrayView view{item.bytes.resize(item.size).data(), {field.array.dtype, item.shape}};
     call.values.push_back({field.name, field.content, view, item.absent, items_[i]});

@@ -25,7 +25,7 @@ FunctionCall call_of(Sample read, const std::vector<std::size_t>& takes, std::ui
   FunctionCall call{.values = {}, .draw = index};
   for (const std::size_t field : takes) {
     Sample::Field& from = sample->fields[field];
-    call.values.push_back({from.name, from.content, {from.data.data(), from.array}, from.absent, sample});
+    call.values.push_back({from.name, from.content, {from.bytes(), from.array}, from.absent, sample});
   }
   return call;
 }
@@ -50,7 +50,7 @@ Result<std::vector<GivenField>> fields_of(const FunctionResult& result) {
 Result<std::vector<GivenField>> ask(const Recipe& native, const SampleFunction& function,
                                     const std::vector<std::size_t>& takes, std::uint64_t index) {
   SampleReader reader(std::shared_ptr<const Recipe>(std::shared_ptr<const Recipe>(), &native));
-  FEEDLINE_TRY(Sample sample, reader.read({index, index}, 0, 0));
+  FEEDLINE_TRY(Sample sample, reader.read({index, index}, 0, 0, use_of(function)));
   auto made = function.call(call_of(std::move(sample), takes, index));
   auto fields = made ? fields_of(*made) : std::unexpected(std::move(made).error());
   if (!fields) return std::unexpected(with_place(std::move(fields).error(), native, index));

@@ -19,6 +19,7 @@
 #include "feedline/error.h"
 #include "feedline/operation.h"
 #include "feedline/sample_function.h"
+#include "memory/row.h"
 
 namespace feedline::pipeline {
 
@@ -67,6 +68,11 @@ class MapPoint {
   mutable std::mutex mutex_;                                 // of what follows; never held while the function runs
   mutable std::vector<Found> found_;
 };
+
+// What a function gets rows for.
+inline memory::RowUse use_of(const SampleFunction& function) {
+  return function.only_reads() ? memory::RowUse::kView : memory::RowUse::kCall;
+}
 
 // Of a recipe: which fields go where.
 struct Mapping {

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "format/format.h"
 #include "pipeline/image_input.h"
+#include "pipeline/mapping.h"
 #include "pipeline/pixel_cache.h"
 #include "pipeline/pixels_path.h"
 #include "pipeline/target_path.h"
@@ -112,8 +113,30 @@ Error SampleLoader::named(Error error, std::size_t field, std::uint64_t index) c
   return error;
 }
 
-std::span<memory::Row> SampleLoader::places_of(const Job& job) {
-  return function_ ? function_->places(job.rows) : job.rows;
+Result<void> SampleLoader::find_own_rows(std::uint64_t index, memory::RowUse use,
+                                         std::vector<memory::OwnRow>& rows) const {
+  rows.resize(recipe_->stored_schema.size());
+  if (recipe_->cache != nullptr) return {};
+  for (std::size_t field = 0; field < recipe_->format->fields().size(); ++field) {
+    if (!recipe_->rows && !recipe_->paths[field]->gives_stored_row()) continue;
+    const std::size_t row = recipe_->rows ? field : recipe_->first_rows[field];
+    if (function_ && function_->takes(row) != (use != memory::RowUse::kKept)) continue;
+    auto own = recipe_->format->own_row(index, field, use);
+    if (!own) return placed(std::move(own).error(), index);
+    rows[row] = std::move(*own);
+  }
+  return {};
+}
+
+Result<std::span<memory::Row>> SampleLoader::places_of(const Job& job) {
+  if (!function_) return job.rows;
+  function_->own_rows().assign(job.own.begin(), job.own.end());
+  FEEDLINE_CHECK_OK(find_own_rows(job.index, use_of(*recipe_->mapping->function), function_->own_rows()));
+  return function_->places(job.rows);
+}
+
+std::span<const memory::OwnRow> SampleLoader::own_rows_of(const Job& job) const {
+  return function_ ? function_->own_rows() : job.own;
 }
 
 Result<void> SampleLoader::finish_fields(const Job& job) {
@@ -127,7 +150,9 @@ Result<void> SampleLoader::fill_field(std::size_t field, const Job& job, std::sp
                                       FieldWork& work) {
   const memory::Record::Field& stored = record_.fields[field];
   const FieldPath& path = *recipe_->paths[field];
-  const auto rows = places.subspan(recipe_->first_rows[field], path.specs().size());
+  const std::size_t first = recipe_->first_rows[field];
+  const auto rows = places.subspan(first, path.specs().size());
+  if (const auto own = own_rows_of(job); !own.empty() && own[first].memory) return {};
   if (stored.absent) {
     for (memory::Row& row : rows) row.item->clear(true);  // the recipe gave it a list
     return {};
@@ -159,7 +184,7 @@ Result<void> SampleLoader::draw_boxes(FieldWork& work, std::uint64_t index) {
 Result<void> SampleLoader::fill_fields(const Job& job, bool is_prepared) {
   FieldWork work = work_of(job, is_prepared);
   scratch_.begin_sample();
-  const auto places = places_of(job);
+  FEEDLINE_TRY(const auto places, places_of(job));
   Result<void> filled;
   filled = draw_boxes(work, job.index);
   if (filled && recipe_->images > 0) filled = fill_field(recipe_->image_field, job, places, work);
@@ -171,8 +196,12 @@ Result<void> SampleLoader::fill_fields(const Job& job, bool is_prepared) {
 
 Result<void> SampleLoader::load(const Job& job) {
   if (recipe_->rows) {
+    FEEDLINE_TRY(const auto places, places_of(job));
     views_.clear();
-    for (const memory::Row& row : places_of(job)) views_.push_back(row.view);
+    for (const memory::Row& row : places) views_.push_back(row.view);
+    const auto own = own_rows_of(job);
+    for (std::size_t i = 0; i < own.size(); ++i)
+      if (own[i].memory) views_[i].data = nullptr;  // it is there
     auto filled = fill({&job.index, 1}, views_);
     if (filled) filled = finish_fields(job);
     if (!filled) return placed(std::move(filled).error(), job.index);
@@ -293,7 +322,7 @@ void SampleLoader::finish_in_turn(SampleLoader& first, const Job& first_job, Sam
 // What follows the decode of the only image.
 Result<void> SampleLoader::finish_image(const Job& job, transform::Workspace& workspace) {
   FieldWork work = work_of(job);
-  const auto places = places_of(job);
+  FEEDLINE_TRY(const auto places, places_of(job));
   auto finished = recipe_->image->finish(work, workspace, places[recipe_->first_rows[recipe_->image_field]]);
   if (!finished) return std::unexpected(named(std::move(finished).error(), recipe_->image_field, job.index));
   FEEDLINE_CHECK_OK(fill_all_but_image(job, places, work));

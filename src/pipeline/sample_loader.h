@@ -39,7 +39,12 @@ class SampleLoader {
     base::SampleKey key;
     std::span<memory::Row> rows;  // one per field of the schema
     PlanRow place{};              // where the plan has the sample, if it does
+    // Empty, or one per field of the stored schema: rows that need not be filled have memory.
+    std::span<const memory::OwnRow> own = {};
   };
+  // Adds the stored rows of sample `index` that need no copy, one per field of the stored schema; the others have no
+  // memory. Of a recipe with a function: kKept, those that it does not take; else those that it takes.
+  Result<void> find_own_rows(std::uint64_t index, memory::RowUse use, std::vector<memory::OwnRow>& rows) const;
   // Fills the rows. What it writes depends on `key` and the stored bytes of sample `index` alone. On an error, which
   // says where, the rows' contents are unspecified.
   Result<void> load(const Job& job);
@@ -86,8 +91,9 @@ class SampleLoader {
   Result<void> fill_field(std::size_t field, const Job& job, std::span<memory::Row> places, FieldWork& work);
   Result<void> draw_boxes(FieldWork& work, std::uint64_t index);
   Result<void> fill_all_but_image(const Job& job, std::span<memory::Row> places, FieldWork& work);
-  // Where the stored fields of a job go, and what is done once they are there.
-  std::span<memory::Row> places_of(const Job& job);
+  // Where the stored fields of a job go, which of them are there, and what is done once all are.
+  Result<std::span<memory::Row>> places_of(const Job& job);
+  std::span<const memory::OwnRow> own_rows_of(const Job& job) const;
   Result<void> finish_fields(const Job& job);
   Result<void> finish_image(const Job& job, transform::Workspace& workspace);
   Error named(Error error, std::size_t field, std::uint64_t index) const;

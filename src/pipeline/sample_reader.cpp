@@ -6,22 +6,30 @@
 #include <vector>
 
 #include "memory/row.h"
+#include "pipeline/mapping.h"
 #include "pipeline/pixels_path.h"
 #include "pipeline/sample_loader.h"
 
 namespace feedline::pipeline {
 namespace {
 
-// A sample of this schema with nothing in it yet, and where its fields are to be written.
+// A sample of this schema with nothing in it yet but the rows that are there, and where the others are to be written.
 class SampleRoom {
  public:
-  explicit SampleRoom(const Schema& schema) : items_(schema.size()) {
-    for (const FieldSpec& field : schema) {
-      const bool is_late = field.is_late();
-      sample_.fields.push_back({field.name, field.array, std::vector<std::byte>(is_late ? 0 : field.array.bytes()),
-                                field.form, field.content});
-      rows_.push_back(
-          {{sample_.fields.back().data.data(), field.array}, is_late ? &items_[sample_.fields.size() - 1] : nullptr});
+  // own: empty, or one for each field of the schema.
+  explicit SampleRoom(const Schema& schema, std::span<const memory::OwnRow> own = {}) : items_(schema.size()) {
+    for (std::size_t i = 0; i < schema.size(); ++i) {
+      const FieldSpec& field = schema[i];
+      const bool is_own = i < own.size() && own[i].memory;
+      const bool is_late = field.is_late() && !is_own;
+      const std::size_t bytes = is_late || is_own ? 0 : field.array.bytes();
+      Sample::Field& made = sample_.fields.emplace_back(
+          Sample::Field{field.name, field.array, std::vector<std::byte>(bytes), field.form, field.content});
+      if (is_own) {
+        made.array = own[i].array;
+        made.pages = own[i].memory;
+      }
+      rows_.push_back({{made.bytes(), made.array}, is_late ? &items_[i] : nullptr});
     }
   }
 
@@ -44,6 +52,15 @@ class SampleRoom {
   std::vector<memory::ListItem> items_;
   std::vector<memory::Row> rows_;
 };
+
+// Rows of the stored schema by the places of the schema.
+std::vector<memory::OwnRow> in_schema(const Recipe& recipe, const std::vector<memory::OwnRow>& stored) {
+  if (!recipe.mapping) return stored;
+  std::vector<memory::OwnRow> rows(recipe.schema.size());
+  for (std::size_t i = 0; i < stored.size(); ++i)
+    if (const std::size_t place = recipe.mapping->places[i]; place != Mapping::kTaken) rows[place] = stored[i];
+  return rows;
+}
 
 Result<void> check_one_image(const Recipe& recipe) {
   if (is_one_image(recipe)) return {};
@@ -72,10 +89,14 @@ SampleReader::~SampleReader() = default;
 
 const Schema& SampleReader::schema() const { return recipe_->schema; }
 
-Result<Sample> SampleReader::read(const GivenSample& given, std::uint64_t seed, std::uint64_t epoch) {
+Result<Sample> SampleReader::read(const GivenSample& given, std::uint64_t seed, std::uint64_t epoch,
+                                  memory::RowUse use) {
   FEEDLINE_CHECK_OK(source_.check_index(given.index));
-  SampleRoom room(schema_of(*recipe_, {&given.index, 1}));
-  FEEDLINE_CHECK_OK(loader_->load({given.index, {seed, epoch, given.draw}, room.rows()}));
+  own_.clear();
+  FEEDLINE_CHECK_OK(loader_->find_own_rows(given.index, use, own_));
+  SampleRoom room(schema_of(*recipe_, {&given.index, 1}), in_schema(*recipe_, own_));
+  FEEDLINE_CHECK_OK(loader_->load({given.index, {seed, epoch, given.draw}, room.rows(), {}, own_}));
+  own_.clear();  // the sample alone has them
   return room.take();
 }
 

@@ -13,6 +13,7 @@
 #include "feedline/dataset.h"
 #include "feedline/error.h"
 #include "memory/pixels.h"
+#include "memory/row.h"
 #include "pipeline/recipe.h"
 
 namespace feedline::pipeline {
@@ -29,7 +30,8 @@ class SampleReader {
 
   const Schema& schema() const;  // of one sample
   // kConfig: index out of range.
-  Result<Sample> read(const GivenSample& sample, std::uint64_t seed, std::uint64_t epoch);
+  Result<Sample> read(const GivenSample& sample, std::uint64_t seed, std::uint64_t epoch,
+                      memory::RowUse use = memory::RowUse::kKept);
   // Of an image file that is in memory. kConfig: a sample is more than one image.
   Result<Sample> read(std::span<const std::byte> encoded, const base::SampleKey& key);
   // Of decoded pixels. kConfig: likewise, no pixels, neither 1 nor 3 channels.
@@ -41,6 +43,7 @@ class SampleReader {
   std::shared_ptr<const Recipe> recipe_;
   Source source_;
   std::unique_ptr<SampleLoader> loader_;
+  std::vector<memory::OwnRow> own_;
   memory::PixelBuffer given_;  // pixels of the caller's, with the room behind each row that kernels ask for
 };
 

@@ -25,6 +25,7 @@ class MappedReader final : public Reader {
   Result<ObjectStat> stat() const override;
   Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) const override;
   Result<std::optional<std::span<const std::byte>>> view(std::uint64_t offset, std::size_t bytes) const override;
+  std::span<const std::byte> mapping() const override { return {data_, bytes_}; }
   const std::string& name() const override { return name_; }
 
  private:

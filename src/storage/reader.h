@@ -40,6 +40,9 @@ class Reader {
   // The bytes [offset, offset + bytes) without a copy where the object is mapped; nullopt where it is not (then
   // use read_at). kStorage where the object is shorter by now than when it was opened. Valid as long as the reader.
   virtual Result<std::optional<std::span<const std::byte>>> view(std::uint64_t offset, std::size_t bytes) const = 0;
+  // The whole object where it is mapped, none of it read yet; empty: it is not. A part has to be asked for by view()
+  // before it is touched.
+  virtual std::span<const std::byte> mapping() const { return {}; }
   // How many bytes take hardly longer to read than one: what is worth asking for at a time by who goes from header to
   // header. Here: a header, a small member and the next header; more would fetch payloads that nobody asked for.
   virtual std::size_t worthwhile_bytes() const { return 4096; }

@@ -107,6 +107,53 @@ def test_several_files_are_one_dataset(tmp_path: Path, draw: np.random.Generator
         assert [batch[0].tobytes() for batch in loader] == rest
 
 
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_arrays_that_fields_does_not_name_are_listed(tmp_path: Path, save: Any) -> None:
+    left = {
+        "big": np.zeros((4, 3), ">f4"),
+        "odd": np.zeros(3, np.int16),
+        "one": np.float64(1),
+        "what": np.array([{}, 1, 2, 3], object),
+    }
+    path = tmp_path / "set.npz"
+    save(path, x=np.arange(8).reshape(4, 2), y=np.arange(4), **left)
+    dataset = feedline.open(path, fields=("x", "label=y"))
+    assert [(one.name, one.holds, one.spec) for one in dataset.unopened] == [
+        ("big", "float32(4, 3)", "big"),
+        ("odd", "int16(3,)", ""),
+        ("one", "float64()", ""),
+        ("what", "", ""),
+    ]
+    assert "4 samples" in dataset.unopened[1].reason
+    assert "Python objects" in dataset.unopened[3].reason
+    notes = [finding.text for finding in feedline.inspect(path, fields=("x", "label=y")).findings]
+    for name in left:
+        assert name in repr(dataset)
+        assert name in dataset.explain()
+        assert any(f"'{name}'" in note for note in notes)
+    with pytest.raises(AttributeError, match=r"'big' \(float32\(4, 3\)\) exists but was not opened: not in fields="):
+        dataset[0].big  # noqa: B018
+    with dataset.loader(2, output="numpy") as loader, pytest.raises(AttributeError, match="'odd'"):
+        next(iter(loader)).odd  # noqa: B018
+    opened = feedline.open(path, fields=("x", dataset.unopened[0].spec))
+    assert [one.name for one in opened.unopened] == ["y", "odd", "one", "what"]
+    assert [one.name for one in opened.subset([0, 1]).unopened] == ["y", "odd", "one", "what"]
+    np.savez(path, x=np.arange(8))
+    assert feedline.open(path, fields="x").unopened == feedline.open(path).unopened == ()
+
+
+def test_damage_in_an_array_that_is_not_opened_is_no_error(tmp_path: Path) -> None:
+    path = tmp_path / "set.npz"
+    np.savez_compressed(path, x=np.arange(4), other=np.arange(4))
+    content = bytearray(path.read_bytes())
+    at = content.index(b"other.npy") + len(b"other.npy")
+    content[at + 20 : at + 60] = b"\xff" * 40
+    path.write_bytes(content)
+    dataset = feedline.open(path, fields="x")
+    assert dataset[3].x == 3
+    assert [(one.name, one.spec) for one in dataset.unopened] == [("other", "")]
+
+
 def test_behind_a_server_the_rows_are_the_same(tmp_path: Path, draw: np.random.Generator) -> None:
     x = draw.normal(size=(40, 3))
     np.save(tmp_path / "x.npy", x)

@@ -196,6 +196,7 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         *,
         processes: int = 0,
         seeded: bool = False,
+        writable: bool = True,
     ) -> Dataset:
         """Gives samples to a function of yours, behind the operations so far, in the loader's threads.
 
@@ -221,6 +222,10 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
                 It must pickle: no lambda. Its fields are copied there and back, 0.1 ms or so for a photo.
             seeded: gives ``fn`` a keyword ``rng``, a ``numpy.random.Generator`` whose numbers follow from the loader's
                 seed, the epoch, the sample and the map's place: the same whatever threads, ranks and resume.
+            writable: False gives ``fn`` read-only arrays, and rows of stored arrays without a copy, also of arrays in
+                memory. If a dataset has several maps, all of them must have it. True: ``fn`` may change its arrays, and
+                nothing else changes with them. A row of 4 MiB or more of a memory-mapped file is not copied then
+                either, except for the pages that ``fn`` writes to.
 
         Raises:
             ConfigError: no such field; samples of different lengths; ``processes`` and a function that does not pickle.
@@ -229,7 +234,7 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         from . import mapping  # with what only maps need
 
         behind = len(self._engine.operations())
-        chain = mapping.added(self._chain, fn, fields, processes, seeded, behind)
+        chain = mapping.added(self._chain, fn, fields, processes, seeded, writable, behind)
         dataset = Dataset(_engine.map(self._engine, chain), self._origin, chain)
         dataset._held = self._held
         return dataset

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # name, kind, dtype, shape, buffer: one value as the engine takes it
 Row = tuple[str, str, str, tuple[int, ...], Any]
+_READ_ONLY = "; writable=False gives arrays that cannot be changed: copy what the function changes, or leave it out"
 Failed = tuple[str, str, BaseException | None]  # code, words, what was raised
 Fields = dict[str, Any]
 
@@ -31,7 +32,8 @@ class Step(NamedTuple):
     """One ``map()``.
 
     ``fields``: None is all; ``alone``: one field, whose value the function gives as it is. ``place``: among the maps.
-    ``behind``: how many operations come before it. ``processes``: of its own, 0 is none.
+    ``behind``: how many operations come before it. ``processes``: of its own, 0 is none. ``writable``: whether it gets
+    arrays that it may change.
     """
 
     function: Callable[..., Any]
@@ -41,6 +43,7 @@ class Step(NamedTuple):
     processes: int
     place: int
     behind: int
+    writable: bool
 
     def run(self, fields: Fields, draw: tuple[int, int, int]) -> Fields:
         """The fields with those that the function gives in the place of those that it takes."""
@@ -65,7 +68,8 @@ class Step(NamedTuple):
         named = self.fields[0] if self.fields and self.alone else self.fields
         fields = "" if named is None else f", fields={named!r}"
         processes = f", processes={self.processes}" if self.processes else ""
-        return f"map({name_of(self.function)}{fields}{processes}{', seeded=True' if self.seeded else ''})"
+        flags = ("" if self.writable else ", writable=False") + (", seeded=True" if self.seeded else "")
+        return f"map({name_of(self.function)}{fields}{processes}{flags})"
 
 
 class Chain:
@@ -78,6 +82,7 @@ class Chain:
         first, last = (with_processes[0], with_processes[-1] + 1) if with_processes else (len(self.steps),) * 2
         self._before, self._apart, self._behind = self.steps[:first], self.steps[first:last], self.steps[last:]
         self.takes = _takes(self.steps)
+        self.only_reads = not any(step.writable for step in self.steps)
 
     # ---- what the engine calls, in any thread ----
 
@@ -151,6 +156,7 @@ def added(
     fields: str | Sequence[str] | None,
     processes: int,
     seeded: bool,
+    writable: bool,
     behind: int,
 ) -> Chain:
     """The chain with one more function, its arguments checked."""
@@ -169,6 +175,7 @@ def added(
         arguments.integer(where, "processes", processes, low=0, high=4096),
         len(steps),
         behind,
+        arguments.flag(where, "writable", writable),
     )
     if step.processes:
         _require_pickle(function)
@@ -288,8 +295,9 @@ def _failed(error: Exception, step: Step | None, name: str | None) -> Failed:
     error.__traceback__ = trace
     with contextlib.suppress(Exception):
         traceback.clear_frames(trace)
+    hint = _READ_ONLY if step and not step.writable and "read-only" in str(error) else ""
     about = field or (f"fields {', '.join(map(repr, step.fields))}: " if step and step.fields else "")
-    return "data", f"{about}{what} raised {type(error).__name__}: {error}", error
+    return "data", f"{about}{what} raised {type(error).__name__}: {error}{hint}", error
 
 
 def _require_pickle(function: Callable[..., Any]) -> None:

@@ -319,7 +319,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
     def skip(self, batches: int) -> None:
         """The next ``iter()`` goes on so many batches behind where the loader stands, as if they had been delivered.
 
-        Samples with indices are not read. Of an IterableDataset every worker reads its part of them and drops it.
+        Samples of a map-style dataset are not read, and torch's own samplers are not advanced one by one. Of an
+        IterableDataset every worker reads its part of them and drops it.
 
         Raises:
             ConfigError: `batches` is no number from 0 on, or the sampler has a state of its own.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import itertools
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,16 +19,15 @@ _CHUNK = 1 << 16  # indices that are Python objects at a time
 
 
 def lean_iterator(sampler: Any, iterator: Iterator[Any]) -> Iterator[Any]:
-    """`iterator`, of `sampler`, or one that gives the same with 8 bytes a sample instead of 44.
+    """`iterator`, of `sampler`, or one that gives the same with 8 bytes a sample instead of 44, and a `pass_over`.
 
     torch's RandomSampler turns its permutation into a list of Python integers. Only exact types are replaced: their
     generators draw nothing before the first `next`, so leaving `iterator` unused changes nothing.
     """
-    if type(sampler) is RandomSampler and not sampler.replacement:
-        return _permutations(sampler)
-    if type(sampler) is BatchSampler and type(sampler.sampler) is RandomSampler and not sampler.sampler.replacement:
-        return _batches(_permutations(sampler.sampler), sampler.batch_size, sampler.drop_last)
-    return iterator
+    if type(sampler) is BatchSampler and type(sampler.batch_size) is int:
+        indices = _indices(sampler.sampler)
+        return iterator if indices is None else _Batches(indices, sampler.batch_size, sampler.drop_last)
+    return _indices(sampler) or iterator
 
 
 def tensor_iterator(sampler: Any, iterator: Iterator[Any]) -> Iterator[Any]:
@@ -35,21 +35,121 @@ def tensor_iterator(sampler: Any, iterator: Iterator[Any]) -> Iterator[Any]:
     if type(sampler) is BatchSampler and type(sampler.batch_size) is int:
         inner = sampler.sampler
         if type(inner) is SequentialSampler:
-            return _tensor_batches(iter([torch.arange(len(inner))]), sampler)
+            return _TensorBatches(iter([torch.arange(len(inner))]), sampler)
         if type(inner) is RandomSampler and not inner.replacement and inner.num_samples <= len(inner.data_source):  # type: ignore[arg-type]
-            return _tensor_batches(_orders(inner), sampler)
+            return _TensorBatches(_orders(inner), sampler)
     return lean_iterator(sampler, iterator)
 
 
-def _tensor_batches(orders: Iterator[torch.Tensor], sampler: BatchSampler) -> Iterator[torch.Tensor]:
+def pass_over(order: Iterator[Any], count: int) -> int:
+    """Passes over at most `count` of what the order gives without making it, and returns how many it passed."""
+    return order.pass_over(count) if isinstance(order, (_Indices, _Batches, _TensorBatches, RefillOrder)) else 0
+
+
+class _Indices:
+    """The indices that follow each other in `orders`, as integers."""
+
+    def __init__(self, orders: Iterator[torch.Tensor | range | list[int]]) -> None:
+        self._orders = orders
+        self._order: torch.Tensor | range | list[int] = range(0)
+        self._begin = 0  # in the order, of what is not an integer yet
+        self._chunk: list[int] = []
+        self._next = 0  # in the chunk
+
+    def __iter__(self) -> _Indices:
+        return self
+
+    def __next__(self) -> int:
+        if self._next == len(self._chunk) and not self._fill():
+            raise StopIteration
+        self._next += 1
+        return self._chunk[self._next - 1]
+
+    def take(self, count: int) -> list[int]:
+        """The next `count`, or as many as there are."""
+        taken = self._chunk[self._next : self._next + count]
+        self._next += len(taken)
+        while len(taken) < count and self._fill():
+            self._next = min(count - len(taken), len(self._chunk))
+            taken += self._chunk[: self._next]
+        return taken
+
+    def pass_over(self, count: int) -> int:
+        passed = min(count, len(self._chunk) - self._next)
+        self._next += passed
+        while passed < count and self._has_more():
+            step = min(count - passed, len(self._order) - self._begin)
+            self._begin += step
+            passed += step
+        return passed
+
+    def _fill(self) -> bool:
+        """Makes the next chunk, where there is one."""
+        if not self._has_more():
+            return False
+        part = self._order[self._begin : self._begin + _CHUNK]
+        self._chunk, self._next = part.tolist() if isinstance(part, torch.Tensor) else list(part), 0
+        self._begin += len(part)
+        return True
+
+    def _has_more(self) -> bool:
+        while self._begin == len(self._order):
+            order = next(self._orders, None)
+            if order is None:
+                return False
+            self._order, self._begin = order, 0
+        return True
+
+
+class _Batches:
+    """Lists of `size` indices."""
+
+    def __init__(self, indices: _Indices, size: int, drop_last: bool) -> None:
+        self._indices, self._size, self._drop_last = indices, size, drop_last
+
+    def __iter__(self) -> _Batches:
+        return self
+
+    def __next__(self) -> list[int]:
+        batch = self._indices.take(self._size)
+        if not batch or (self._drop_last and len(batch) < self._size):
+            raise StopIteration
+        return batch
+
+    def pass_over(self, count: int) -> int:
+        return math.ceil(self._indices.pass_over(count * self._size) / self._size)  # with one that is not full
+
+
+class _TensorBatches:
     """Batches of the first of `orders`; what may follow is nothing but draws from the generator."""
-    order = next(orders)
-    whole, rest = divmod(order.numel(), sampler.batch_size)
-    batches = order.split(sampler.batch_size)
-    yield from batches[:whole]
-    collections.deque(orders, maxlen=0)  # torch finds the end by asking for more, before the last batch if it is short
-    if rest and not sampler.drop_last:
-        yield batches[whole]
+
+    def __init__(self, orders: Iterator[torch.Tensor], sampler: BatchSampler) -> None:
+        self._orders, self._size, self._drop_last = orders, sampler.batch_size, sampler.drop_last
+        self._order: torch.Tensor | None = None
+        self._begin = 0
+
+    def __iter__(self) -> _TensorBatches:
+        return self
+
+    def __next__(self) -> torch.Tensor:
+        order = self._drawn()
+        begin, self._begin = self._begin, self._begin + self._size
+        if self._begin > order.numel():
+            # torch finds the end by asking for more, before the last batch if it is short
+            collections.deque(self._orders, maxlen=0)
+            if self._drop_last or begin >= order.numel():
+                raise StopIteration
+        return order[begin : self._begin]
+
+    def pass_over(self, count: int) -> int:
+        passed = min(count, (self._drawn().numel() - self._begin) // self._size)
+        self._begin += passed * self._size
+        return passed
+
+    def _drawn(self) -> torch.Tensor:
+        if self._order is None:
+            self._order = next(self._orders)
+        return self._order
 
 
 def is_unique(sampler: Any) -> bool:
@@ -60,9 +160,23 @@ def is_unique(sampler: Any) -> bool:
     return type(inner) in (SequentialSampler, DistributedSampler, ExactSampler)
 
 
-def _permutations(sampler: RandomSampler) -> Iterator[int]:
-    for order in _orders(sampler):
-        yield from _in_chunks(order)
+def _indices(sampler: Any) -> _Indices | None:
+    """Those of a sampler of torch's whose order is known as a whole; None: it is another one."""
+    if type(sampler) is SequentialSampler:
+        return _Indices(_ascending(sampler))
+    if type(sampler) is RandomSampler and not sampler.replacement:
+        return _Indices(_orders(sampler))
+    if type(sampler) is DistributedSampler:
+        return _Indices(_listed(sampler))
+    return None
+
+
+def _listed(sampler: DistributedSampler[Any]) -> Iterator[list[int]]:
+    yield list(sampler)  # which torch makes a list of, too
+
+
+def _ascending(sampler: SequentialSampler) -> Iterator[range]:
+    yield range(len(sampler))
 
 
 def _orders(sampler: RandomSampler) -> Iterator[torch.Tensor]:
@@ -77,17 +191,6 @@ def _orders(sampler: RandomSampler) -> Iterator[torch.Tensor]:
     # Drawn also when nothing of it is used, as a generator that others see must end where torch's does.
     if rest or sampler.generator is not None:
         yield torch.randperm(count, generator=generator)[:rest]
-
-
-def _in_chunks(order: torch.Tensor) -> Iterator[int]:
-    for start in range(0, len(order), _CHUNK):
-        yield from order[start : start + _CHUNK].tolist()
-
-
-def _batches(indices: Iterator[int], size: int, drop_last: bool) -> Iterator[list[int]]:
-    while batch := list(itertools.islice(indices, size)):
-        if len(batch) == size or not drop_last:
-            yield batch
 
 
 class RefillOrder:
@@ -122,6 +225,11 @@ class RefillOrder:
             raise StopIteration
         self._next += 1
         return batch
+
+    def pass_over(self, count: int) -> int:
+        passed = max(0, min(count, len(self._starts) - 1 - self._next))
+        self._next += passed
+        return passed
 
     def batch(self, number: int) -> list[Any]:
         """Batch `number` as far as the order reaches now; empty behind its end."""

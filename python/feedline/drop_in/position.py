@@ -24,7 +24,7 @@ from .course import Course
 from .devices import to_device
 from .failures import Failure
 from .fetch import Recipe
-from .orders import RefillOrder, lean_iterator
+from .orders import RefillOrder, lean_iterator, pass_over
 from .settings import Settings
 
 _log = logging.getLogger("feedline")
@@ -192,7 +192,9 @@ class Position:
 
     def _pass_over(self, cursor: state.Cursor) -> None:
         last = None
-        for _ in range(cursor.passed()):
+        made = max(1, self._last_passed.maxlen or 0)  # of the last ones the indices are wanted
+        passed = pass_over(self._sampler_iter, cursor.passed() - made)
+        for _ in range(cursor.passed() - passed):
             last = next(self._sampler_iter, None)
             self._last_passed.append(last)
         expected = self._resume.get("last_index") if self._resume else None

@@ -25,7 +25,7 @@ std::vector<FieldDescription> fields_of(const std::vector<NamedArray>& arrays) {
   return fields;
 }
 
-// Gives the bytes read.
+// Gives the bytes read. Pads to the row's end. first: if it has no data, only the lengths are written.
 std::uint64_t fill_ragged(const NamedArray& array, std::span<const std::uint64_t> samples, const ArrayView& first,
                           std::int64_t* lengths) {
   const std::size_t bytes = array.row.bytes();
@@ -37,6 +37,7 @@ std::uint64_t fill_ragged(const NamedArray& array, std::span<const std::uint64_t
     const std::int64_t begin = array.offsets[sample];
     *lengths = array.offsets[sample + 1] - begin;
     const std::size_t used = static_cast<std::size_t>(*lengths++) * bytes;
+    if (out == nullptr) continue;
     FEEDLINE_CHECK(used <= padded_bytes);
     std::memcpy(out, array.data + static_cast<std::size_t>(begin) * bytes, used);
     fill_elements(out + used, (padded_bytes - used) / element_bytes, array.pad, element_bytes);
@@ -57,6 +58,7 @@ Result<std::shared_ptr<const RowFormat>> ArrayFormat::make(std::vector<NamedArra
 ArrayFormat::ArrayFormat(std::vector<NamedArray> arrays)
     : FilledFormat(fields_of(arrays), sample_bytes_of(arrays)),
       arrays_(std::move(arrays)),
+      files_(arrays_),
       size_(samples_of(arrays_.front())),
       fingerprint_(fingerprint_of(arrays_)) {
   for (std::size_t a = 0; a < arrays_.size(); ++a) {
@@ -70,12 +72,16 @@ ArrayFormat::ArrayFormat(std::vector<NamedArray> arrays)
 
 Result<std::uint64_t> ArrayFormat::fill(std::span<const std::uint64_t> samples,
                                         std::span<const ArrayView> first_rows) const {
+  FEEDLINE_CHECK_OK(files_.check());
   std::uint64_t read = 0;
   auto first = first_rows.begin();
-  for (const NamedArray& array : arrays_) {
+  for (std::size_t a = 0; a < arrays_.size(); ++a) {
+    const NamedArray& array = arrays_[a];
     if (array.offsets.empty()) {
-      base::gather_rows({array.data, array.stride, array.row.bytes()}, samples, first->data);
-      read += samples.size() * array.row.bytes();
+      if (first->data != nullptr) {
+        FEEDLINE_CHECK_OK(gather(a, samples, first->data));
+        read += samples.size() * array.row.bytes();
+      }
       ++first;
     } else {
       read += fill_ragged(array, samples, first[0], first[1].as<std::int64_t>());
@@ -88,6 +94,26 @@ Result<std::uint64_t> ArrayFormat::fill(std::span<const std::uint64_t> samples,
 std::uint64_t ArrayFormat::length(std::uint64_t index, std::size_t field) const {
   const auto& offsets = arrays_[array_of_[field]].offsets;
   return static_cast<std::uint64_t>(offsets[index + 1] - offsets[index]);
+}
+
+Result<void> ArrayFormat::gather(std::size_t array, std::span<const std::uint64_t> samples, std::byte* out) const {
+  const base::Rows rows{arrays_[array].data, arrays_[array].stride, arrays_[array].row.bytes()};
+  const storage::BackingFile* const file = files_.of(array);
+  if (file == nullptr || rows.bytes < kLargeRowBytes) {
+    base::gather_rows(rows, samples, out);
+    return {};
+  }
+  for (const std::uint64_t sample : samples) {
+    FEEDLINE_CHECK_OK(file->read({rows.data + static_cast<std::ptrdiff_t>(sample) * rows.stride, rows.bytes}, out));
+    out += rows.bytes;
+  }
+  return {};
+}
+
+Result<memory::OwnRow> ArrayFormat::own_row(std::uint64_t index, std::size_t field, memory::RowUse use) const {
+  const std::size_t array = array_of_[field];
+  const bool is_length = field > 0 && array_of_[field - 1] == array;
+  return is_length ? memory::OwnRow{} : files_.own_row(arrays_[array], array, index, use);
 }
 
 Where ArrayFormat::where(std::uint64_t index) const { return where_in_arrays(index); }

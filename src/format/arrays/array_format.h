@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "feedline/dataset.h"
+#include "format/arrays/array_files.h"
 #include "format/filled_format.h"
 
 namespace feedline::format {
@@ -26,12 +27,16 @@ class ArrayFormat final : public FilledFormat {
   std::uint64_t length(std::uint64_t index, std::size_t field) const override;
   std::uint64_t longest(std::size_t field) const override { return longest_[array_of_[field]]; }
   Where where(std::uint64_t index) const override;
+  Result<memory::OwnRow> own_row(std::uint64_t index, std::size_t field, memory::RowUse use) const override;
   std::uint64_t fingerprint() const override { return fingerprint_; }
 
  private:
   explicit ArrayFormat(std::vector<NamedArray> arrays);
+  // Rows of an array that is not ragged.
+  Result<void> gather(std::size_t array, std::span<const std::uint64_t> samples, std::byte* out) const;
 
   std::vector<NamedArray> arrays_;
+  ArrayFiles files_;
   std::vector<std::size_t> array_of_;   // per field
   std::vector<std::uint64_t> longest_;  // per array; 0 where it is not ragged
   std::uint64_t size_;

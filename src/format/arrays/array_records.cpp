@@ -128,6 +128,7 @@ Result<std::shared_ptr<const RecordFormat>> ArrayRecords::make(std::vector<Named
 
 ArrayRecords::ArrayRecords(std::vector<NamedArray> arrays, std::vector<FieldDescription> fields)
     : arrays_(std::move(arrays)),
+      files_(arrays_),
       fields_(std::move(fields)),
       size_(samples_of(arrays_.front())),
       fingerprint_(fingerprint_of(arrays_)) {
@@ -161,27 +162,26 @@ memory::PixelView ArrayRecords::view_of(std::size_t field, const Shape& shape, s
 
 Result<void> ArrayRecords::read(std::uint64_t index, memory::Record& record) const {
   FEEDLINE_CHECK(index < size_);
+  FEEDLINE_CHECK_OK(files_.check());
   record.fields.assign(arrays_.size(), {});
   record.more.resize(std::max(record.more.size(), arrays_.size()));
   record.bytes_read = 0;
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
-    const NamedArray& array = arrays_[i];
-    const bool is_ragged = !array.offsets.empty();
-    const std::int64_t begin = is_ragged ? array.offsets[index] : static_cast<std::int64_t>(index);
-    const std::int64_t rows = is_ragged ? array.offsets[index + 1] - begin : 1;
-    const Shape shape = is_ragged ? array.row.shape.with_front(rows) : array.row.shape;
-    const std::span<const std::byte> bytes(array.data + begin * array.stride,
-                                           static_cast<std::size_t>(rows) * array.row.bytes());
+    const auto [bytes, shape] = row_of(arrays_[i], index);
     memory::Record::Field& field = record.fields[i];
     if (pixels_[i].channels > 0) {
       field.pixels = view_of(i, shape, bytes, record.more[i]);
     } else {
       field.bytes = bytes;
-      field.array = ArraySpec{array.row.dtype, shape};
+      field.array = ArraySpec{arrays_[i].row.dtype, shape};
     }
     record.bytes_read += bytes.size();
   }
   return {};
+}
+
+Result<memory::OwnRow> ArrayRecords::own_row(std::uint64_t index, std::size_t field, memory::RowUse use) const {
+  return files_.own_row(arrays_[field], field, index, use);
 }
 
 Where ArrayRecords::where(std::uint64_t index) const { return where_in_arrays(index); }

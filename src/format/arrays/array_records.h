@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "feedline/dataset.h"
+#include "format/arrays/array_files.h"
 #include "format/format.h"
 
 namespace feedline::format {
@@ -29,6 +30,7 @@ class ArrayRecords final : public RecordFormat {
   Result<void> read(std::uint64_t index, memory::Record& record) const override;
   bool is_in_memory() const override { return true; }
   Where where(std::uint64_t index) const override;
+  Result<memory::OwnRow> own_row(std::uint64_t index, std::size_t field, memory::RowUse use) const override;
   std::uint64_t fingerprint() const override { return fingerprint_; }
   Result<Inspection> inspect() const override;
 
@@ -45,6 +47,7 @@ class ArrayRecords final : public RecordFormat {
                             memory::ByteBuffer& copied) const;
 
   const std::vector<NamedArray> arrays_;  // one for each field
+  const ArrayFiles files_;
   const std::vector<FieldDescription> fields_;
   const std::vector<std::string> classes_;
   std::vector<Pixels> pixels_;  // of each field

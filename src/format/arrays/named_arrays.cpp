@@ -13,6 +13,15 @@ namespace {
 
 // Of each array, so many rows go into the fingerprint: reading all of a mapped terabyte is out of the question.
 constexpr std::uint64_t kPrintedRows = 64;
+// Of rows over kMostWhole bytes, so many parts of kPartBytes: 64 rows of 256 MiB would be as much as a whole dataset.
+constexpr std::size_t kMostWhole = std::size_t{1} << 20, kParts = 16, kPartBytes = 4096;
+
+void add_row(Fingerprint& fingerprint, const std::byte* row, std::size_t bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(row), bytes);
+  if (bytes <= kMostWhole) return fingerprint.add(text);
+  for (std::size_t part = 0; part < kParts; ++part)
+    fingerprint.add(text.substr((bytes - kPartBytes) / (kParts - 1) * part, kPartBytes));
+}
 
 Result<void> check_offsets(const NamedArray& array, bool may_be_empty) {
   const std::string start = "arrays: the offsets of \"" + array.name + "\" ";
@@ -40,6 +49,14 @@ Result<void> check_offsets(const NamedArray& array, bool may_be_empty) {
 
 std::uint64_t samples_of(const NamedArray& array) {
   return array.offsets.empty() ? array.rows : array.offsets.size() - 1;
+}
+
+StoredRow row_of(const NamedArray& array, std::uint64_t index) {
+  const bool is_ragged = !array.offsets.empty();
+  const std::int64_t begin = is_ragged ? array.offsets[index] : static_cast<std::int64_t>(index);
+  const std::int64_t rows = is_ragged ? array.offsets[index + 1] - begin : 1;
+  return {{array.data + begin * array.stride, static_cast<std::size_t>(rows) * array.row.bytes()},
+          is_ragged ? array.row.shape.with_front(rows) : array.row.shape};
 }
 
 Result<void> check_arrays(std::span<const NamedArray> arrays,
@@ -86,7 +103,7 @@ std::uint64_t fingerprint_of(std::span<const NamedArray> arrays) {
     const std::uint64_t printed = std::min(array.rows, kPrintedRows);
     for (std::uint64_t i = 0; i < printed; ++i) {
       const std::byte* row = array.data + static_cast<std::ptrdiff_t>(i * array.rows / printed) * array.stride;
-      fingerprint.add(std::string_view(reinterpret_cast<const char*>(row), array.row.bytes()));
+      add_row(fingerprint, row, array.row.bytes());
     }
     // which samples stand together in a batch, and whether, is up to their lengths: all of them
     if (!array.offsets.empty()) fingerprint.add(std::as_bytes(std::span(array.offsets)));

@@ -16,6 +16,12 @@
 namespace feedline::format {
 
 std::uint64_t samples_of(const NamedArray& array);
+// A sample of an array where it is stored.
+struct StoredRow {
+  std::span<const std::byte> bytes;
+  Shape shape;
+};
+StoredRow row_of(const NamedArray& array, std::uint64_t index);
 // kConfig: no array, none with a row, different numbers of samples, rows without elements, wrong offsets.
 // may_be_empty: may a sample of the array, which is ragged, have no row?
 Result<void> check_arrays(std::span<const NamedArray> arrays,

@@ -29,9 +29,13 @@ Result<Held> room_for(std::uint64_t bytes, std::span<std::byte>& room) {
   return Held{room, buffer};
 }
 
-// The whole file: mapped, or read.
+// The whole file: mapped, or read. Of a mapped .npy file no more than its header is brought in.
 Result<Held> hold(const storage::Storage& storage, const std::string& path) {
   FEEDLINE_TRY(std::shared_ptr<storage::Reader> reader, storage.open(path, storage::Access::kMap));
+  if (const Bytes all = reader->mapping(); !all.empty()) {
+    FEEDLINE_CHECK_OK(reader->view(0, std::min(all.size(), memory::kMostNpyHeader)));
+    if (begins_as_npy(all)) return Held{all, reader};
+  }
   FEEDLINE_TRY(const auto stat, reader->version());
   if (stat.bytes > 0) {
     FEEDLINE_TRY(const auto view, reader->view(0, stat.bytes));
@@ -114,6 +118,14 @@ std::string array_name(const ZipMember& member) {
   return name;
 }
 
+Result<memory::NpyHeader> header_of(const ZipMember& member) {
+  if (!member.is_deflated)
+    return memory::read_npy_header(member.stored.first(std::min(member.stored.size(), memory::kMostNpyHeader)));
+  std::vector<std::byte> front(std::min<std::uint64_t>(member.plain_bytes, memory::kMostNpyHeader));
+  FEEDLINE_TRY(const std::size_t bytes, inflate_front(member, front));
+  return memory::read_npy_header(std::span(front).first(bytes));
+}
+
 Result<NamedArray> array_of_member(const ZipMember& member, const std::shared_ptr<void>& archive) {
   Held plain{member.stored, archive};
   if (member.is_deflated) {
@@ -126,7 +138,7 @@ Result<NamedArray> array_of_member(const ZipMember& member, const std::shared_pt
 }
 
 Result<ArrayFile> arrays_in(Held file, const std::string& path, const std::vector<std::string>& wanted) {
-  ArrayFile found{path, file.bytes.size(), {}};
+  ArrayFile found{path, file.bytes.size(), {}, {}};
   if (begins_as_npy(file.bytes)) {
     FEEDLINE_TRY(found.arrays.emplace_back(), array_of(std::move(file), ""));
     return found;
@@ -140,7 +152,10 @@ Result<ArrayFile> arrays_in(Held file, const std::string& path, const std::vecto
     if (std::ranges::find(members, name, &array_name) == members.end())
       return config_error("fields: there is no array '" + name + "'; the file has " + names);
   for (const ZipMember& member : members) {
-    if (!wanted.empty() && std::ranges::find(wanted, array_name(member)) == wanted.end()) continue;
+    if (!wanted.empty() && std::ranges::find(wanted, array_name(member)) == wanted.end()) {
+      found.others.push_back({array_name(member), header_of(member)});
+      continue;
+    }
     FEEDLINE_TRY(found.arrays.emplace_back(), array_of_member(member, file.owner));
   }
   if (found.arrays.empty()) return config_error("the .npz file holds no array");

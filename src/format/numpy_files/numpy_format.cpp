@@ -73,7 +73,24 @@ struct Part {
   std::string path;
   std::uint64_t rows = 0, bytes = 0;
   std::shared_ptr<const Format> format;
+  std::vector<UnopenedColumn> unopened;
 };
+
+// rows: of the arrays that are opened.
+UnopenedColumn unopened_column(const ArrayFile::Other& other, std::uint64_t rows) {
+  UnopenedColumn column{other.name, "", "not in fields=", ""};
+  if (!other.header) {
+    column.reason = other.header.error().what;
+    return column;
+  }
+  const ArraySpec& spec = other.header->spec;
+  column.holds = std::string(name_of(spec.dtype)) + spec.shape.to_string();
+  if (spec.shape.dims() > 0 && static_cast<std::uint64_t>(spec.shape[0]) == rows)
+    column.spec = other.name;
+  else
+    column.reason = "it does not have a row for each of the " + std::to_string(rows) + " samples";
+  return column;
+}
 
 Result<Part> open_part(const std::string& path, const std::string& stem, const OpenOptions& options) {
   std::vector<std::string> wanted;
@@ -83,7 +100,7 @@ Result<Part> open_part(const std::string& path, const std::string& stem, const O
   }
   FEEDLINE_TRY(ArrayFile file, open_array_file(*options.storage, path, wanted));
   FEEDLINE_TRY(std::vector<NamedArray> arrays, choose(std::move(file.arrays), options.fields, stem));
-  Part part{path, 0, 0, nullptr};
+  Part part{path, 0, 0, nullptr, {}};
   for (const NamedArray& array : arrays) part.bytes += array.rows * array.row.bytes();
   if (std::ranges::all_of(arrays, [](const NamedArray& array) { return array.kind == "array"; })) {
     FEEDLINE_TRY(part.format, ArrayFormat::make(std::move(arrays)));
@@ -91,6 +108,7 @@ Result<Part> open_part(const std::string& path, const std::string& stem, const O
     FEEDLINE_TRY(part.format, ArrayRecords::make(std::move(arrays)));
   }
   part.rows = part.format->size();
+  for (const ArrayFile::Other& other : file.others) part.unopened.push_back(unopened_column(other, part.rows));
   return part;
 }
 
@@ -111,7 +129,7 @@ Result<std::shared_ptr<const Format>> open_numpy(const std::string& source, cons
   FEEDLINE_TRY(const auto parts, each_shard<Part>(
                                      files.size(), [&](std::size_t i) { return open_named(files[i], stem, options); },
                                      shards_side_by_side(options.storage->is_remote())));
-  NumpyFiles where{source, files, {}};
+  NumpyFiles where{source, files, {}, parts.front().unopened};
   std::vector<std::shared_ptr<const Format>> formats;
   std::uint64_t rows = 0;
   for (const Part& part : parts) {
@@ -146,6 +164,8 @@ Result<Inspection> inspect_numpy(const std::string& source, const std::vector<st
     }
     inspection.samples += part->rows;
     inspection.bytes += part->bytes;
+    if (formats.empty())
+      for (const UnopenedColumn& column : part->unopened) findings.add(to_finding(column, path));
     formats.push_back(part->format);
   }
   if (!formats.empty())

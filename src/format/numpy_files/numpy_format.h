@@ -30,7 +30,8 @@ Result<Inspection> inspect_numpy(const std::string& source, const std::vector<st
 struct NumpyFiles {
   std::string source;
   std::vector<std::string> paths;
-  std::vector<std::uint64_t> ends;  // rows of the files up to and with each
+  std::vector<std::uint64_t> ends;       // rows of the files up to and with each
+  std::vector<UnopenedColumn> unopened;  // arrays of the files that no field is of
 };
 
 // Kind: RowFormat or RecordFormat. Immutable; every method is thread-safe.
@@ -53,6 +54,10 @@ class NumpyFormat : public Kind {
     where.shard = files_.paths[static_cast<std::size_t>(end - files_.ends.begin())];
     where.key = "row " + std::to_string(index - before);
     return where;
+  }
+  std::vector<UnopenedColumn> unopened() const final { return files_.unopened; }
+  Result<memory::OwnRow> own_row(std::uint64_t index, std::size_t field, memory::RowUse use) const final {
+    return arrays_->own_row(index, field, use);
   }
   std::uint64_t fingerprint() const final {
     Fingerprint fingerprint;

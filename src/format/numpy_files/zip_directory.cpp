@@ -154,6 +154,20 @@ Result<void> inflate_member(const ZipMember& member, std::span<std::byte> out) {
   return refused("the member '" + member.name + "' is damaged: it cannot be decompressed to its end");
 }
 
+Result<std::size_t> inflate_front(const ZipMember& member, std::span<std::byte> out) {
+  z_stream stream{};
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return internal_error("zlib cannot be used");
+  stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(member.stored.data()));
+  stream.avail_in = static_cast<uInt>(std::min(member.stored.size(), std::size_t{1} << 30));  // more than any front
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  const int status = out.empty() ? Z_OK : inflate(&stream, Z_SYNC_FLUSH);
+  const std::size_t bytes = out.size() - stream.avail_out;
+  inflateEnd(&stream);
+  if (status == Z_OK || status == Z_STREAM_END) return bytes;
+  return refused("the member '" + member.name + "' is damaged: it cannot be decompressed");
+}
+
 Result<void> check_sum(const ZipMember& member, Bytes plain) {
   constexpr std::size_t kMost = 1U << 30;
   uLong sum = crc32(0, nullptr, 0);

@@ -38,6 +38,8 @@ struct ZipMember {
 Result<std::vector<ZipMember>> zip_members(std::span<const std::byte> archive);
 // Decompresses a deflated member into `out`, of plain_bytes bytes. kData: it is damaged, or of another size.
 Result<void> inflate_member(const ZipMember& member, std::span<std::byte> out);
+// Decompresses the first bytes of a deflated member into `out`, and gives how many there are. kData: it is damaged.
+Result<std::size_t> inflate_front(const ZipMember& member, std::span<std::byte> out);
 // kData: the plain bytes have another checksum.
 Result<void> check_sum(const ZipMember& member, std::span<const std::byte> plain);
 

@@ -12,9 +12,11 @@ import torch
 from drop_in_data import flatten
 from lowered import plan_of
 from stateful_cases import GeneratorSampler, Plain, Positioned, Stateless
-from torch.utils.data import Dataset, TensorDataset
+from torch.utils.data import BatchSampler, Dataset, DistributedSampler, RandomSampler, SequentialSampler, TensorDataset
 
 from feedline import ConfigError, DataLoader
+from feedline.drop_in import orders
+from feedline.drop_in.orders import lean_iterator, pass_over, tensor_iterator
 
 LOADERS = {
     "shuffled": lambda: DataLoader(
@@ -53,6 +55,61 @@ def test_skipping_within_an_epoch(kind):
     loader.skip(2)
     assert begun + plain(loader) == whole[:1] + whole[3:]
     assert plain(loader) == following, "the next epoch is whole"
+
+
+class Endless(Dataset):
+    """More samples than anybody could count one by one."""
+
+    def __len__(self):
+        return 10**15
+
+    def __getitem__(self, index):
+        return index
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_skipping_takes_no_longer_for_more_batches(workers):
+    loader = DataLoader(Endless(), 8, num_workers=workers, worker_method="thread", collate_fn=list)
+    loader.skip(10**14)
+    assert next(iter(loader)) == list(range(8 * 10**14, 8 * 10**14 + 8))
+
+
+SAMPLERS = {
+    "in sequence": lambda count, generator: SequentialSampler(range(count)),
+    "shuffled": lambda count, generator: RandomSampler(range(count), generator=generator),
+    "two permutations and a half": lambda count, generator: RandomSampler(
+        range(count), num_samples=5 * count // 2, generator=generator
+    ),
+    "a few of a permutation": lambda count, generator: RandomSampler(
+        range(count), num_samples=count // 3, generator=generator
+    ),
+    "of a rank": lambda count, generator: DistributedSampler(range(count), num_replicas=2, rank=1, seed=5),
+}
+
+
+@pytest.mark.parametrize("kind", SAMPLERS)
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("draw_order", [lean_iterator, tensor_iterator])
+def test_what_is_passed_over_leaves_the_rest_as_torch_gives_it(kind, drop_last, draw_order, monkeypatch):
+    monkeypatch.setattr(orders, "_CHUNK", 16)
+    for count in (98, 100):
+
+        def made(count=count):
+            generator = torch.Generator().manual_seed(3)
+            return generator, BatchSampler(SAMPLERS[kind](count, generator), 7, drop_last)
+
+        generator, sampler = made()
+        expected = list(sampler)
+        for begun, skipped in [(0, 0), (0, 1), (0, 4), (1, 5), (3, 2), (2, 100)]:
+            ours, sampler = made()
+            order = draw_order(sampler, iter(sampler))
+            found = [next(order) for _ in range(begun)]
+            passed = pass_over(order, skipped)
+            found += [None] * passed + list(order)
+            wanted = expected[:begun] + [None] * passed + expected[begun + passed :]
+            assert [None if one is None else [int(i) for i in one] for one in found] == wanted
+            assert passed >= min(skipped, len(expected) - begun - 1)
+            assert torch.equal(ours.get_state(), generator.get_state())
 
 
 def test_what_only_drawing_tells_is_not_skipped():
