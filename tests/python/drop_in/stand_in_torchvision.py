@@ -366,9 +366,10 @@ def vision() -> Iterator[types.ModuleType]:
         importlib.import_module("torchvision.transforms.v2")
         yield module
         return
-    sys.modules.update(made)
+    modules = sys.modules  # if the interpreter ends within the block, the global `sys` is None by then
+    modules.update(made)
     try:
         yield made["torchvision"]
     finally:
         for name in made:
-            del sys.modules[name]
+            del modules[name]
