@@ -5,13 +5,14 @@
 Prints `file:line: rule: what` for each break and exits with 1 where there is one. The rules:
 
 layer     a quoted include reaches a folder that the including folder may not see
-import    a module of the package imports from a folder that its own may not see; imports for types alone do not count
+import    a module of the package imports from a folder that its own may not see, also for types alone
 closure   the same through other headers: what a file's includes include counts as well
 without   a header that a folder may not reach, though it may reach the header's folder
 foreign   a header of another project outside the folder it belongs to, or one that no folder owns
 public    include/ takes its own headers and the C++ standard library only, so that users need nothing else
 path      a quoted include that names no file, or a file of src/ named otherwise than from src/
 cycle     the table lets two folders see each other
+circle    more than two modules of the package import each other, also in functions and for types alone
 folder    a folder of src/ that the table does not have, or that it has no use for
 readme    a folder of src/ without a README.md, or with one of more than 40 lines
 licence   a source file without the SPDX line first (second after #!)
@@ -29,6 +30,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from import_circles import circles, imports_in
 
 README_LINES = 40
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
@@ -289,6 +292,7 @@ def forbidden(table: Table, folder: str, way: list[Path]) -> tuple[str, str, str
 
 
 PACKAGE = Path("python/feedline")
+LARGEST_CIRCLE = 2  # files: a class and one function that makes it; more cannot be read one at a time
 SHARED_MODULES = {"_engine", "errors", "version"}  # of the package itself: for every folder
 
 
@@ -309,15 +313,22 @@ def check_imports(root: Path, table: Table, path: Path) -> Iterator[Break]:
             yield Break(path, line, "import", f"{folder} may not import {module}")
 
 
+def check_circles(root: Path) -> Iterator[Break]:
+    graph = imports_in(root / PACKAGE)
+    for group in circles(graph):
+        if len(group) > LARGEST_CIRCLE:
+            line = min(line for target, line in graph[group[0]].items() if target in group)
+            names = ", ".join(str(path.relative_to(root / PACKAGE)) for path in group)
+            yield Break(group[0].relative_to(root), line, "circle", f"{len(group)} files import each other: {names}")
+
+
 def imports_of(path: Path, text: str) -> Iterator[tuple[int, str]]:
     """(line, dotted name) of what is imported of the package: of `from x import y`, x.y."""
     package = [*path.relative_to(PACKAGE.parent).parts[:-1]]
     pending: list[ast.AST] = [ast.parse(text)]
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-            pending += node.orelse
-        elif isinstance(node, ast.ImportFrom):
+        if isinstance(node, ast.ImportFrom):
             above = package[: len(package) - node.level + 1] if node.level else []
             base = [*above, *(node.module.split(".") if node.module else [])]
             if base[:1] == ["feedline"]:
@@ -403,6 +414,7 @@ def check(root: Path) -> list[Break]:
     table = read_table(root / "tools/layers.txt")
     breaks = list(check_folders(root, table))
     breaks += check_closures(table, own_includes(root, table))
+    breaks += check_circles(root)
     for path in source_files(root):
         try:
             text = (root / path).read_text()

@@ -171,6 +171,8 @@ def package(tree):
     spdx = "# SPDX-License-Identifier: Apache-2.0\n"
     tree.module = lambda path, text: tree.write(f"python/feedline/{path}", spdx + text + "\n")
     tree.module("__init__.py", "from .data.dataset import open")
+    tree.module("_engine.pyi", "")
+    tree.module("data/__init__.py", "")
     tree.module("errors.py", "class Error(Exception): ...")
     tree.module("machine/limits.py", "from .. import _engine\nfrom ..errors import Error")
     tree.module("data/dataset.py", "from feedline.machine import limits\nfrom . import rows\nimport os")
@@ -203,18 +205,51 @@ def test_an_import_upwards_is_found(package, statement):
 
 @pytest.mark.parametrize("statement", ["import feedline", "from .. import open", "from feedline import open"])
 def test_the_public_names_are_for_those_that_list_the_package(package, statement):
-    package.module("data/rows.py", statement)
+    package.module("data/lists.py", statement)
     assert package.check()[0] == 1
     package.write("tools/layers.txt", PYTHON_TABLE.replace("data    python", "data    python/feedline python"))
     assert package.check() == (0, [])
 
 
-def test_imports_for_types_alone_do_not_count(package):
-    text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..data import dataset"
+def test_imports_for_types_alone_count(package):
+    text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..data import columns"
     package.module("machine/limits.py", text)
-    assert package.check() == (0, [])
-    package.module("machine/limits.py", text + "\nelse:\n    from ..data import dataset")
     assert package.check()[0] == 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from . import dataset",
+        "from .dataset import Dataset",
+        "from feedline.data.dataset import Dataset",
+        "import feedline.data.dataset",
+        "def later():\n    from .dataset import Dataset",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .dataset import Dataset",
+    ],
+)
+def test_a_circle_of_three_modules_is_found(package, statement):
+    package.module("data/rows.py", "from . import columns")
+    package.module("data/columns.py", "import numpy")
+    assert package.check() == (0, [])
+    package.module("data/columns.py", statement)
+    line = 2 + statement.count("\n")
+    names = "data/columns.py, data/dataset.py, data/rows.py"
+    found = f"python/feedline/data/columns.py:{line}: circle: 3 files import each other: {names}"
+    assert package.check() == (1, [found])
+
+
+def test_a_circle_of_two_modules_passes(package):
+    package.module("data/rows.py", "def later():\n    from .dataset import open")
+    assert package.check() == (0, [])
+
+
+def test_a_circle_through_the_package_itself_is_found(package):
+    package.write("tools/layers.txt", PYTHON_TABLE.replace("data    python", "data    python/feedline python"))
+    package.module("data/rows.py", "from .. import open")
+    status, lines = package.check()
+    assert status == 1
+    assert lines[0].endswith("circle: 3 files import each other: __init__.py, data/dataset.py, data/rows.py")
 
 
 def test_a_folder_of_the_package_needs_a_place_in_the_table(package):

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random changes of images, and the augmentations that choose among them by themselves."""
+"""Random changes of images, the augmentations that choose among them, and operations that take chains."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
+from .. import _engine
 from ..errors import ConfigError
 from . import arguments
 from .operations import Fields
 from .random_operations import RandomOperations
+
+if TYPE_CHECKING:
+    from .chain import Chain
 
 
 class Augmentations(RandomOperations):
@@ -214,6 +218,56 @@ class Augmentations(RandomOperations):
                 arguments.real(where, "translate_pct", share),
             )
         )
+
+    def random_apply(self, chain: Chain, p: float = 0.5, *, fields: Fields = None) -> Self:
+        """Does all operations of a chain, or none: ``random_apply(feedline.chain().gaussian_blur(23), p=0.1)``.
+
+        Geometry in a chain moves masks too. What operations that take a chain hold may hold such operations again, but
+        not these: two levels. ``normalize`` and ``to_dtype`` cannot stand in a chain. Where a batch needs one size, the
+        image must have it in either case, or get it from an operation behind.
+
+        Args:
+            chain: of :func:`feedline.chain`.
+            p: how likely the chain is done, from 0 to 1.
+        """
+        where = "random_apply"
+        names = arguments.field_names(where, fields)
+        return self._with(self._engine.random_apply(names, _engine_of(where, chain), arguments.real(where, "p", p)))
+
+    def random_choice(
+        self, chains: Sequence[Chain], p: Sequence[float] | None = None, *, fields: Fields = None
+    ) -> Self:
+        """Does one of several chains; otherwise as :meth:`random_apply`.
+
+        Args:
+            chains: of :func:`feedline.chain`, one or more. An empty one leaves the image as it is.
+            p: a weight for each, from 0; None: equal ones.
+        """
+        where = "random_choice"
+        if not arguments.is_sequence(chains):
+            raise ConfigError(f"{where}: chains must be a sequence of feedline.chain(), not {chains!r}")
+        weights = [] if p is None else arguments.channel_values(where, "p", p)
+        if p is not None and len(weights) != len(chains):
+            raise ConfigError(f"{where}: p must have one number for each of {len(chains)} chains, not {p!r}")
+        engines = [_engine_of(where, chain) for chain in chains]
+        return self._with(self._engine.random_choice(arguments.field_names(where, fields), engines, weights))
+
+    def random_order(self, chain: Chain, *, fields: Fields = None) -> Self:
+        """Does all operations of a chain in random order; otherwise as :meth:`random_apply`.
+
+        Args:
+            chain: of :func:`feedline.chain`.
+        """
+        where = "random_order"
+        return self._with(self._engine.random_order(arguments.field_names(where, fields), _engine_of(where, chain)))
+
+
+def _engine_of(where: str, chain: Any) -> _engine.Dataset:
+    from .chain import Chain
+
+    if not isinstance(chain, Chain):
+        raise ConfigError(f"{where}: a chain must be of feedline.chain(), not {chain!r}")
+    return chain._engine
 
 
 def _with_probability(where: str, fields: Fields, p: float) -> tuple[list[str], float]:

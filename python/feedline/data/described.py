@@ -3,19 +3,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from ..errors import Error
 from ..loader import html_table
-from ..loader.unopened import listed
-
-if TYPE_CHECKING:
-    from .dataset import Dataset
+from ..loader.unopened import UnopenedColumn, listed
+from .facts import FieldSpec
 
 _CLASSES = 8  # that are named
 
 
-def html(dataset: Dataset) -> str:
+class DescribedDataset(Protocol):
+    def __len__(self) -> int: ...
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def format(self) -> str: ...
+
+    @property
+    def classes(self) -> Sequence[str]: ...
+
+    @property
+    def unopened(self) -> tuple[UnopenedColumn, ...]: ...
+
+    @property
+    def operations(self) -> Sequence[str]: ...
+
+    @property
+    def schema(self) -> Mapping[str, FieldSpec]: ...
+
+
+def html(dataset: DescribedDataset) -> str:
     """Its source, classes and operations, and the fields of a sample. Reads no sample."""
     rows = [("source", dataset.source), ("format", dataset.format), ("samples", f"{len(dataset):,}")]
     if dataset.classes:
@@ -29,7 +50,7 @@ def html(dataset: Dataset) -> str:
     return html_table.section("feedline.Dataset", html_table.facts(rows), _fields(dataset))
 
 
-def _fields(dataset: Dataset) -> str:
+def _fields(dataset: DescribedDataset) -> str:
     try:
         schema = dataset.schema
     except Error as error:  # images of several sizes, which a notebook shows as any other

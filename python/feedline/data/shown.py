@@ -9,16 +9,15 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from .. import _engine
 from ..errors import ConfigError, Error
 
 if TYPE_CHECKING:
     from PIL import Image as PillowImage
-
-    from .dataset import Dataset
 
 _CELL = 160  # pixels; a picture's longer side
 _GAP = 6
@@ -34,6 +33,24 @@ _NORMALIZE = re.compile(r"normalize\(mean=\(([^)]*)\), std=\(([^)]*)\)")
 _PLACE = "feedline-show.png"
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+class DrawnDataset(Protocol):
+    """A dataset whose samples are drawn."""
+
+    _engine: _engine.Dataset
+
+    def __len__(self) -> int: ...
+
+    @property
+    def classes(self) -> Sequence[str]: ...
+
+    @property
+    def operations(self) -> Sequence[str]: ...
+
+    def key(self, index: int, /) -> str: ...
+
+    def collate(self, form: Literal["list"], /) -> Self: ...
 
 
 class Sheet:
@@ -77,7 +94,7 @@ def check_path(path: str | os.PathLike[str]) -> None:
         raise ConfigError(f"show: {name!r} has not the extension of a picture, such as .png")
 
 
-def show(dataset: Dataset, n: int, epochs: int, seed: int, path: str | os.PathLike[str] | None) -> Sheet:
+def show(dataset: DrawnDataset, n: int, epochs: int, seed: int, path: str | os.PathLike[str] | None) -> Sheet:
     if path is not None:
         check_path(path)
     sheet = sheet_of(dataset, n, epochs, seed)
@@ -87,7 +104,7 @@ def show(dataset: Dataset, n: int, epochs: int, seed: int, path: str | os.PathLi
 
 
 def sheet_of(
-    dataset: Dataset, n: int, epochs: int, seed: int, step: Callable[[int], None] = lambda samples: None
+    dataset: DrawnDataset, n: int, epochs: int, seed: int, step: Callable[[int], None] = lambda samples: None
 ) -> Sheet:
     """`n` evenly spread samples, each as `epochs` draw it, one beside the other; `step(1)` is called after each."""
     painter = _Painter(dataset)
@@ -122,7 +139,7 @@ class _Role(NamedTuple):
 class _Painter:
     """Makes pictures of samples."""
 
-    def __init__(self, dataset: Dataset) -> None:
+    def __init__(self, dataset: DrawnDataset) -> None:
         self._pillow, self._draw = _pillow()
         self._classes = dataset.classes
         if not any(name == "image" or kind == "image" for name, kind, *_ in dataset._engine.roles()):

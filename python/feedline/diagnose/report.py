@@ -110,9 +110,9 @@ def as_text(
     if diagnosis.drop_in:
         lines += ["", f"  {diagnosis.drop_in}"]
     for finding in diagnosis.verdicts:
-        gain = shown.gain_of(finding, "batches")
-        lines += ["", f"  {finding.share:>4.0%}  {finding.code}  ({shown.how_sure(finding)})"]
-        lines += [f"        {sentence}" for sentence in shown.sentences(finding)]
+        gain = finding.gain_text("batches")
+        lines += ["", f"  {finding.share:>4.0%}  {finding.code}  ({finding.confidence_text})"]
+        lines += [f"        {sentence}" for sentence in finding.sentences]
         lines += [f"        -> {finding.fix}"]
         if finding.code != "compute_bound" and gain:
             lines += [f"        predicted gain: {gain}, if only this changes"]

@@ -14,6 +14,7 @@ from feedline.diagnose.causes import in_turn, registered
 from feedline.diagnose.diagnosis import Diagnosis
 from feedline.diagnose.judging.case import Case
 from feedline.diagnose.judging.cause import Cause
+from feedline.diagnose.judging.naming import finding_of
 from feedline.diagnose.judging.shares import NAMED
 from feedline.diagnose.judging.signals import WORKERS
 from feedline.diagnose.more_workers import more_workers
@@ -43,7 +44,7 @@ def judge(summary: Summary | None, causes: tuple[Cause, ...] | None = None) -> D
             continue
         found = rule.books(case)
         if found is not None:
-            case.name(cause, found)
+            case.findings.append(finding_of(case, cause, found))
     named = sorted((finding for finding in case.findings if finding.share >= NAMED), key=lambda one: -one.share)
     named = _with_garbage(summary.garbage, named, {cause.code for cause in causes if cause.collects_garbage})
     told = {finding.code for finding in named}

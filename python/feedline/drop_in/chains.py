@@ -40,15 +40,17 @@ class Chain:
 class Known:
     """A transform that the engine has: what it takes, as an operation, what it gives (None: what it takes).
 
-    `apply` raises ConfigError, or what a wrong attribute raises, where the engine does not do what this object does.
+    `apply` gets the chain, the transform, and for each list of `members` the operations on that list as a chain. It
+    raises ConfigError, or the error of a wrong attribute, if the engine does not do what this object does.
     """
 
     takes: tuple[str, ...]
-    apply: Callable[[Chain, Any], Augmentations]
+    apply: Callable[..., Augmentations]
     gives: str | None = None
     channels: Callable[[Any], int] | None = None  # of what it gives, where those may be others than it takes
     name: str = ""  # where it is not the transform's own
     crops: str = ""  # as what it gives several
+    members: Callable[[Any], list[list[Any]]] | None = None  # lists of the transforms that it calls
 
 
 @dataclass(frozen=True)

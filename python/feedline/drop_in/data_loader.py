@@ -381,7 +381,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         if self.pin_memory:
             lines.append(f"  pin        {page_lock.explain(self._course.page_lock_refusal, has_ring)}")
         if self.seed is not None:
-            lines += own_generators.lines_of(own_generators.of_loader(settings), self.seed)
+            lines += own_generators.lines_of(settings.own_generators(), self.seed)
         return "\n".join(lines + self._chosen_lines(isinstance(plan, (ImagePlan, ArrayPlan))))
 
     def _chosen_lines(self, is_native: bool) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import ConfigError
 from .chains import FLOATS, PIL, Chain, Family, Known, fill_of
-from .known_torchvision import nested, to_float, to_rgb
+from .known_torchvision import to_float, to_rgb
 
 
 def _maybe_convert_mode(chain: Chain, t: Any) -> Any:
@@ -29,9 +29,13 @@ def _resize_keep_ratio(chain: Chain, t: Any) -> Any:
     )
 
 
-def _by_chance(chain: Chain, t: Any) -> Any:
+def _by_chance(chain: Chain, t: Any, inner: Any) -> Any:
     """torchvision's transform, or nothing."""
-    return chain.dataset.random_apply(nested(chain, t, [t.transf]), t.p)
+    return chain.dataset.random_apply(inner, t.p)
+
+
+def _members(t: Any) -> list[list[Any]]:
+    return [[t.transf]]
 
 
 _TRANSFORMS = {
@@ -40,7 +44,7 @@ _TRANSFORMS = {
     "MaybeToTensor": Known((PIL,), to_float, FLOATS),
     "ResizeKeepRatio": Known((PIL,), _resize_keep_ratio),
     "CenterCropOrPad": Known((PIL,), _center_crop_or_pad),
-    "color_jitter": Known((PIL,), _by_chance),
-    "gray_scale": Known((PIL,), _by_chance),
+    "color_jitter": Known((PIL,), _by_chance, members=_members),
+    "gray_scale": Known((PIL,), _by_chance, members=_members),
 }
 OPEN_CLIP = Family(("open_clip.transform",), _TRANSFORMS)

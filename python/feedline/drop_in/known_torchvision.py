@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import torch
 
-from ..data.chain import chain as operations
 from ..data.dataset import Dataset
 from ..errors import ConfigError
 from .chains import BYTES, FLOATS, PIL, TUPLE, Chain, Family, Known, keep, v2_fill
@@ -213,28 +211,24 @@ def _random_erasing(chain: Chain, t: Any) -> Any:
 # -- lists of others
 
 
-def _random_apply(chain: Chain, t: Any) -> Any:
-    return chain.dataset.random_apply(nested(chain, t, list(t.transforms)), t.p)
+def _random_apply(chain: Chain, t: Any, inner: Any) -> Any:
+    return chain.dataset.random_apply(inner, t.p)
 
 
-def _random_choice(chain: Chain, t: Any) -> Any:
-    return chain.dataset.random_choice([nested(chain, t, [one]) for one in t.transforms], t.p)
+def _random_choice(chain: Chain, t: Any, *inner: Any) -> Any:
+    return chain.dataset.random_choice(inner, t.p)
 
 
-def _random_order(chain: Chain, t: Any) -> Any:
-    return chain.dataset.random_order(nested(chain, t, list(t.transforms)))
+def _random_order(chain: Chain, t: Any, inner: Any) -> Any:
+    return chain.dataset.random_order(inner)
 
 
-def nested(chain: Chain, t: Any, members: list[Any]) -> Any:
-    """The members as a chain of their own, which gives what it takes."""
-    from .transforms import chain_of_members  # which has this table
+def _in_one_list(t: Any) -> list[list[Any]]:
+    return [list(t.transforms)]
 
-    inner = chain_of_members(members, replace(chain, dataset=operations(), known=(), drawn=()))
-    if inner.rest:
-        raise ConfigError(f"{type(t).__name__}: {inner.why}")
-    if (inner.flows, inner.channels, inner.tv_image) != (chain.flows, chain.channels, chain.tv_image):
-        raise ConfigError(f"{type(t).__name__} gives now {chain.flows}, now another kind of image")
-    return inner.dataset
+
+def _one_by_one(t: Any) -> list[list[Any]]:
+    return [[one] for one in t.transforms]
 
 
 # -- what chooses among changes by itself
@@ -333,9 +327,9 @@ _TRANSFORMS = {
     "RandomGrayscale": Known((PIL,), _random_grayscale),
     "GaussianBlur": Known((PIL,), _gaussian_blur),
     "RandomErasing": Known((FLOATS,), _random_erasing),
-    "RandomApply": Known((PIL, BYTES, FLOATS), _random_apply),
-    "RandomChoice": Known((PIL, BYTES, FLOATS), _random_choice),
-    "RandomOrder": Known((PIL, BYTES, FLOATS), _random_order),
+    "RandomApply": Known((PIL, BYTES, FLOATS), _random_apply, members=_in_one_list),
+    "RandomChoice": Known((PIL, BYTES, FLOATS), _random_choice, members=_one_by_one),
+    "RandomOrder": Known((PIL, BYTES, FLOATS), _random_order, members=_in_one_list),
     "AutoAugment": Known((PIL,), _auto_augment),
     "RandAugment": Known((PIL,), _rand_augment),
     "TrivialAugmentWide": Known((PIL,), _trivial_augment_wide),

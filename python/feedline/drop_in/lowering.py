@@ -19,6 +19,7 @@ from . import (
     arrow_streams,
     image_arrays,
     known_init_functions,
+    native_arrays,
     native_webdataset,
     remote_shards,
     sources,
@@ -28,6 +29,7 @@ from .course import Course
 from .lowering_arrow import plan_arrow_images, plan_arrow_stream
 from .lowering_images import plan_annotated, plan_image_arrays, plan_images
 from .lowering_webdataset import plan_webdataset
+from .native_datasets import NativeDatasetIterator
 from .orders import is_unique
 from .plans import NATIVE, ArrayPlan, ImagePlan, Plan, PrefixPlan, Reason, Stage
 from .settings import Settings
@@ -98,7 +100,7 @@ def _plan_dataset(settings: Settings, dataset: Dataset) -> Plan:
         where = f"Python, by the engine's {native.partition(', ')[2]}" if operation.startswith("map(") else native
         stages.append(Stage("transform", operation, where, why))
     stages.append(Stage("collate", "default_collate", native, "rows are written where they stay"))
-    return ImagePlan(stages, dataset, None, threads, unique, settings.adapts)
+    return ImagePlan(stages, NativeDatasetIterator, dataset, None, threads, unique, settings.adapts)
 
 
 def _why_not_batches(dataset: Dataset) -> str:
@@ -117,8 +119,6 @@ def _why_not_batches(dataset: Dataset) -> str:
 
 
 def _plan_arrays(settings: Settings) -> Plan:
-    from . import native_arrays
-
     table = native_arrays.table_of(settings.dataset)
     if isinstance(table, str):
         return reason_for(settings, table)
@@ -130,4 +130,4 @@ def _plan_arrays(settings: Settings) -> Plan:
     why = "one gather for each array" + ("" if threads or not settings.num_workers else "; a worker would take longer")
     stages = [order_stage(settings), Stage("read", table.name, where, why)]
     stages.append(Stage("collate", "default_collate", where, "the gather makes the batch"))
-    return ArrayPlan(stages, table, threads)
+    return ArrayPlan(stages, native_arrays.ArrayIterator, table, threads)

@@ -10,6 +10,7 @@ from .arrow_prefix import ArrowPrefix
 from .arrow_streams import ArrowStream
 from .collating import column_collation_of
 from .lowering_images import follow_pillow, why_no_batch
+from .native_arrow_images import NativeArrowIterator
 from .orders import is_unique
 from .plans import NATIVE, ImagePlan, Plan, PrefixPlan, Stage
 from .settings import Settings
@@ -48,7 +49,8 @@ def _whole_arrow_images(settings: Settings, table: arrow_images.ImageTable, coll
     stages = [order_stage(settings), Stage("read", f"column {table.function.image!r}", native, "where Arrow has it")]
     stages += known_stages(chain, native, drawn_by(unique))
     stages.append(Stage("collate", collation.name, native, "rows are written where they stay; other columns by Python"))
-    return ImagePlan(stages, chain.dataset, files, threads, unique, settings.adapts, collation, table)
+    dataset = chain.dataset
+    return ImagePlan(stages, NativeArrowIterator, dataset, files, threads, unique, settings.adapts, collation, table)
 
 
 def _prefix_arrow_images(settings: Settings, table: arrow_images.ImageTable, why: str) -> Plan:

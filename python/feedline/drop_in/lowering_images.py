@@ -10,6 +10,8 @@ from typing import Any
 from . import image_arrays, known_collate, known_views, sources, transforms
 from .collating import collation_of
 from .course import Course
+from .native_image_arrays import NativeImageArrayIterator
+from .native_images import NativeImageIterator
 from .native_prefix import NativeCrops, NativePrefix
 from .orders import is_unique
 from .plans import NATIVE, ImagePlan, Plan, PrefixPlan, Stage
@@ -81,7 +83,7 @@ def plan_image_arrays(settings: Settings, leaf: Any) -> Plan:
         return reason_for(settings, "target_transform is yours")
     whole = None if chain.rest else whole_images(settings, chain, None, collation)
     if isinstance(whole, ImagePlan):
-        return dataclasses.replace(whole, arrays=arrays)
+        return dataclasses.replace(whole, arrays=arrays, iterator=NativeImageArrayIterator)
     return reason_for(settings, chain.why or "its samples are not tensors of one size")
 
 
@@ -100,7 +102,7 @@ def whole_images(
     stages = [order_stage(settings), Stage("read", type(settings.dataset).__qualname__, native, "sample by sample")]
     stages += known_stages(chain, native, drawn_by(unique))
     stages.append(Stage("collate", collation.name, native, collation.why))
-    return ImagePlan(stages, chain.dataset, files, threads, unique, settings.adapts, collation)
+    return ImagePlan(stages, NativeImageIterator, chain.dataset, files, threads, unique, settings.adapts, collation)
 
 
 def _prefix_images(settings: Settings, leaves: list[Any], chains: list[transforms.Chain], collating: str) -> Plan:

@@ -17,13 +17,10 @@ import random
 import types
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
-
-if TYPE_CHECKING:
-    from .settings import Settings
 
 _log = logging.getLogger("feedline")
 _MOST_OBJECTS = 2_000  # examined in a dataset: transforms are few, and lists of samples may be long
@@ -52,20 +49,6 @@ class OwnGenerators:
 
 
 NONE = OwnGenerators((), (), ())
-
-
-def of_loader(settings: Settings) -> OwnGenerators:
-    """The generators that a loader's `seed=` reaches. Threads share them, so with threads it reaches none."""
-    if settings.seed is None:
-        return NONE
-    found = own_generators(settings.dataset, settings.collate_fn)
-    if seeds_transforms(settings):
-        return found
-    return OwnGenerators((), (), found.reached + found.unreached)
-
-
-def seeds_transforms(settings: Settings) -> bool:
-    return not (settings.in_threads and settings.num_workers > 1)
 
 
 def lines_of(found: OwnGenerators, seed: int) -> list[str]:

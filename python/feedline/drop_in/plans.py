@@ -46,6 +46,7 @@ class ImagePlan:
     """Image files, transformed by a chain that the engine knows whole; or the samples of a `feedline.Dataset`."""
 
     stages: list[Stage]
+    iterator: Callable[[Any, ImagePlan], Iterator[Any]]  # called with the loader and this plan
     dataset: Dataset
     files: Any  # sources.GivenFiles, which the samples are read as; None: they are those of `dataset`
     threads: int
@@ -55,21 +56,7 @@ class ImagePlan:
     arrays: Any = None  # image_arrays.ImageArrays or arrow_images.ImageTable, whose rows the samples are
 
     def iterate(self, loader: Any) -> Iterator[Any]:
-        if self.arrays is not None and self.files is not None:
-            from .native_arrow_images import NativeArrowIterator
-
-            return NativeArrowIterator(loader, self)
-        if self.arrays is not None:
-            from .native_image_arrays import NativeImageArrayIterator
-
-            return NativeImageArrayIterator(loader, self)
-        if self.files is None:
-            from .native_datasets import NativeDatasetIterator
-
-            return NativeDatasetIterator(loader, self)
-        from .native_images import NativeImageIterator
-
-        return NativeImageIterator(loader, self)
+        return self.iterator(loader, self)
 
 
 @dataclass(frozen=True)
@@ -77,13 +64,12 @@ class ArrayPlan:
     """Rows of arrays that are in memory or mapped."""
 
     stages: list[Stage]
+    iterator: Callable[[Any, ArrayPlan], Iterator[Any]]  # called with the loader and this plan
     table: Any  # native_arrays.Table
     threads: int  # 0: gathered in the calling thread
 
     def iterate(self, loader: Any) -> Iterator[Any]:
-        from .native_arrays import ArrayIterator
-
-        return ArrayIterator(loader, self)
+        return self.iterator(loader, self)
 
 
 @dataclass(frozen=True)

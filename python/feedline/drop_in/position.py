@@ -87,7 +87,7 @@ class Position:
         self._bad_count = 0
         if self._settings.seed is not None and not self._course.warned_generators:
             self._course.warned_generators = True
-            own_generators.warn_of(own_generators.of_loader(self._settings))
+            own_generators.warn_of(self._settings.own_generators())
 
     def _take_settings(self, loader: Any) -> None:
         """As they are now. The loader itself is not kept: with workers that live on it keeps its iterator."""
@@ -279,7 +279,7 @@ def recipe_of(iterator: Any) -> Recipe:
         on_error=iterator._settings.on_error,
         seed=iterator._settings.seed,
         leaves_short=iterator._settings.central_batching and iterator._settings.num_workers > 0,
-        seeds_transforms=own_generators.seeds_transforms(iterator._settings),
+        seeds_transforms=iterator._settings.seeds_transforms,
     )
 
 

@@ -20,6 +20,7 @@ from ..samplers.distributed import exact
 from . import choices, fetch
 from .choices import AutomaticPrefetch, AutomaticWorkers, Choice, NotGiven
 from .devices import device_of
+from .own_generators import NONE, OwnGenerators, own_generators
 from .pool import WorkerPool
 
 _log = logging.getLogger("feedline")
@@ -119,6 +120,20 @@ class Settings:
     def seed_order(self, epoch: int) -> None:
         if self.seeds_order:
             self.order.generator.manual_seed(fetch.seed_of(self.seed, epoch, "order"))  # type: ignore[union-attr, arg-type]
+
+    @property
+    def seeds_transforms(self) -> bool:
+        """Whether `seed` reaches the random generators of transforms."""
+        return not (self.in_threads and self.num_workers > 1)
+
+    def own_generators(self) -> OwnGenerators:
+        """The random generators that `seed` reaches. Threads share them, so with threads it reaches none."""
+        if self.seed is None:
+            return NONE
+        found = own_generators(self.dataset, self.collate_fn)
+        if self.seeds_transforms:
+            return found
+        return OwnGenerators((), (), found.reached + found.unreached)
 
     def feeds_gpu(self) -> bool:
         """Whether its batches go to a GPU: the thread that launches work there needs a CPU."""

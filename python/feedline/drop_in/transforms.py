@@ -11,6 +11,7 @@ from typing import Any
 
 from torch import nn
 
+from ..data.chain import chain as operations
 from ..data.dataset import Dataset
 from ..data.draws import is_random
 from ..errors import ConfigError
@@ -164,7 +165,8 @@ def _taken(chain: Chain, transform: Any) -> Chain | str:
     if chain.crops and not known_crops.is_for_each(chain, transform, name):
         return f"{name} of crops as {chain.crops} is not an operation of the engine"
     try:
-        dataset: Any = known.apply(chain, transform)
+        inner = [_nested(chain, transform, members) for members in known.members(transform)] if known.members else []
+        dataset: Any = known.apply(chain, transform, *inner)
     except (ConfigError, TypeError, ValueError, IndexError, AttributeError) as error:
         return str(error)
     added = dataset.operations[len(chain.dataset.operations) :]
@@ -183,6 +185,17 @@ def _taken(chain: Chain, transform: Any) -> Chain | str:
         tv_image=tv_image,
         crops=known.crops or chain.crops,
     )
+
+
+def _nested(chain: Chain, transform: Any, members: list[Any]) -> Any:
+    """The members as a chain of their own, which gives what it takes."""
+    name = type(transform).__name__
+    inner = chain_of_members(members, replace(chain, dataset=operations(), known=(), drawn=()))
+    if inner.rest:
+        raise ConfigError(f"{name}: {inner.why}")
+    if (inner.flows, inner.channels, inner.tv_image) != (chain.flows, chain.channels, chain.tv_image):
+        raise ConfigError(f"{name} gives now {chain.flows}, now another kind of image")
+    return inner.dataset
 
 
 def _known(transform: Any) -> Known | None:

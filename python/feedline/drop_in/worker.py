@@ -34,6 +34,7 @@ from .native_prefix import NativePrefix
 from .payload import Load, Payload, begin_collecting
 from .ring import Control, Ring
 from .ring_writer import RingWriter
+from .thread_info import hidden_info, set_thread_info
 
 # Messages to a worker, and from it. STATE: (mark of the epoch, whether behind its last batch, what the dataset says).
 EPOCH, TASK, STOP, LOAD, ASK, AHEAD, LAST, GIVE = 1, 2, 3, 4, 5, 6, 7, 8
@@ -279,8 +280,6 @@ def _thread_generators(seed: int, base_seed: int, worker: int) -> dict[str, Any]
 
 def _collate_in_thread(samples: list[Any]) -> Any:
     """default_collate, which in a worker would stack into shared memory: threads share all memory anyway."""
-    from .threads import hidden_info
-
     with hidden_info():
         return torch_collate.default_collate(samples)
 
@@ -298,8 +297,6 @@ def set_worker_info(info: Any, own_process: bool) -> None:
     if own_process:
         torch_worker._worker_info = info
     else:
-        from .threads import set_thread_info
-
         set_thread_info(info)
 
 

@@ -60,6 +60,21 @@ class Finding:
         """The evidence in one piece, for verbs that say one sentence of each."""
         return "; ".join(self.evidence)
 
+    @property
+    def confidence_text(self) -> str:
+        """``certain``, or ``confidence 60%``."""
+        return "certain" if self.certain else f"confidence {self.confidence:.0%}"
+
+    @property
+    def sentences(self) -> list[str]:
+        """The evidence, and the evidence against it with a "but"."""
+        return [*self.evidence, *(f"but: {sentence}" for sentence in self.against)]
+
+    def gain_text(self, unit: str) -> str:
+        """``40% to 90% more batches per second``, or "" if no gain is predicted."""
+        low, high = self.gain
+        return f"{low:.0%} to {high:.0%} more {unit} per second" if high > 0 else ""
+
     def _repr_html_(self) -> str:
         """As a notebook shows it."""
         from . import inline

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from . import shown
 from .finding import Finding
 from .markup import Element, add, make, text_of
 
@@ -33,15 +32,14 @@ def block(*content: Element | str | None, style: str = "") -> str:
 def element(finding: Finding) -> Element:
     """A finding: how much it takes, its name, what was seen, and what to do."""
     takes = f"{finding.share:.0%} of the time: " if finding.share else ""
-    sure = f" ({shown.how_sure(finding)})" if finding.share else ""
+    sure = f" ({finding.confidence_text})" if finding.share else ""
     heading = make("h4", takes, make("code", finding.code), f"{sure}, {finding.severity}")
     made = make("div", heading, class_=f"feedline-finding feedline-{finding.severity}")
-    sentences = shown.sentences(finding)
-    if sentences:
-        add(made, make("ul", *(make("li", sentence) for sentence in sentences)))
+    if finding.sentences:
+        add(made, make("ul", *(make("li", sentence) for sentence in finding.sentences)))
     if finding.fix:
         add(made, make("p", finding.fix, class_="feedline-fix"))
-    gain = shown.gain_of(finding, "batches")
+    gain = finding.gain_text("batches")
     if gain:
         add(made, make("p", f"Predicted gain: {gain}"))
     return made

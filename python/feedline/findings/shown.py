@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from .catalogue import Entry
-from .finding import CERTAIN, Finding, severity_of
+from .finding import Finding, severity_of
 
 _WIDTH = 100
 _HEAD = (
@@ -67,22 +67,6 @@ def of_cause(cause: Mapping[str, Any]) -> Finding:
     )
 
 
-def how_sure(finding: Finding) -> str:
-    """``certain``, or ``confidence 60%``."""
-    return "certain" if finding.confidence >= CERTAIN else f"confidence {finding.confidence:.0%}"
-
-
-def gain_of(finding: Finding, unit: str) -> str:
-    """``40% to 90% more batches per second``; "": nothing is promised."""
-    low, high = finding.gain
-    return f"{low:.0%} to {high:.0%} more {unit} per second" if high > 0 else ""
-
-
-def sentences(finding: Finding) -> list[str]:
-    """The evidence, and what speaks against it with a "but"."""
-    return [*finding.evidence, *(f"but: {sentence}" for sentence in finding.against)]
-
-
 class Pieces(NamedTuple):
     """What a page shows of a finding: a heading, sentences, and the fix with its gain."""
 
@@ -92,10 +76,10 @@ class Pieces(NamedTuple):
 
 
 def pieces(finding: Finding) -> Pieces:
-    gain = gain_of(finding, "batches")
+    gain = finding.gain_text("batches")
     promised = f" Predicted gain: {gain}." if gain else ""
-    heading = f"{finding.share:.0%} of the time: {finding.code} ({how_sure(finding)})"
-    return Pieces(heading, sentences(finding), finding.fix + promised)
+    heading = f"{finding.share:.0%} of the time: {finding.code} ({finding.confidence_text})"
+    return Pieces(heading, finding.sentences, finding.fix + promised)
 
 
 def entry_as_dict(entry: Entry) -> dict[str, Any]:

@@ -11,12 +11,9 @@ import dataclasses
 import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ..errors import ConfigError, DataError
-
-if TYPE_CHECKING:
-    from .places import Place
 
 NAME = "feedline-pack.json"
 UNFINISHED_NAME = "feedline-pack.unfinished.json"  # of a bucket: with NAME a dataset is whole there
@@ -32,6 +29,16 @@ def part_in(name: str) -> tuple[int, int] | None:
     """The range whose manifest is called so; None: it is another thing."""
     match = re.fullmatch(r"feedline-pack\.(\d{6,})-(\d{6,})\.json", name)
     return (int(match[1]), int(match[2])) if match else None
+
+
+class ManifestPlace(Protocol):
+    """A place that stores manifests by name."""
+
+    shown: str  # for messages
+
+    def read(self, name: str) -> bytes | None: ...
+
+    def write(self, name: str, content: bytes) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -83,7 +90,7 @@ class Manifest:
     part: Part | None = None  # of a manifest that is none of the whole dataset
     marks: dict[str, str] = field(default_factory=dict)  # ETags of shards in a bucket, until the manifest is whole
 
-    def save(self, place: Place, name: str) -> None:
+    def save(self, place: ManifestPlace, name: str) -> None:
         content = {"version": _VERSION} | dataclasses.asdict(self)
         for absent in ("part", "marks"):
             if not content[absent]:
@@ -94,7 +101,7 @@ class Manifest:
         place.write(name, (json.dumps(content, indent=1) + "\n").encode())
 
     @staticmethod
-    def load(place: Place, name: str) -> Manifest | None:
+    def load(place: ManifestPlace, name: str) -> Manifest | None:
         """``None`` where there is none. Raises DataError for a file that is no manifest of this version."""
         stored = place.read(name)
         if stored is None:

@@ -21,6 +21,7 @@ from typing import Protocol
 from .. import _engine
 from ..errors import ConfigError, DataError, StorageError
 from ..machine.uploading import Uploads, is_remote, spool
+from .manifest import NAME
 from .shard_file import UNFINISHED, sha256_of, write_durably
 
 _MOST_BYTES = 1 << 30  # of a manifest
@@ -89,8 +90,6 @@ class Folder:
     @contextmanager
     def opened(self, own: str) -> Iterator[Path]:
         """Ranges of shards share the folder, each with a lock of its own; a process that dies lets go of both."""
-        from .manifest import NAME
-
         self._path.mkdir(exist_ok=True)
         with ExitStack() as held:
             held.enter_context(self._locked(self._path, fcntl.LOCK_EX if own == NAME else fcntl.LOCK_SH))

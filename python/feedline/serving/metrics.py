@@ -20,7 +20,7 @@ import socketserver
 import threading
 import weakref
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, Protocol
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from ..errors import ConfigError, Error
@@ -28,11 +28,6 @@ from ..errors import ConfigError, Error
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-    from ..drop_in.data_loader import DataLoader
-    from ..loader.loader import Loader
-
-
-AnyLoader: TypeAlias = Union["Loader", "DataLoader[Any]"]
 ADDRESS = "127.0.0.1"
 _LOOK_S = 0.5  # how soon the thread sees that the last loader is gone without having been closed
 _REQUEST_S = 5.0  # a client that sends nothing is given up
@@ -43,7 +38,13 @@ _numbers = itertools.count()
 _watches_forks = False
 
 
-def serve(loader: AnyLoader, port: int = 0, name: str | None = None) -> str:
+class CountingLoader(Protocol):
+    """A loader whose statistics can be served."""
+
+    def _counters(self) -> dict[str, Any]: ...
+
+
+def serve(loader: CountingLoader, port: int = 0, name: str | None = None) -> str:
     """Serves the statistics of `loader` until it is closed; returns the URL.
 
     Args:
@@ -66,7 +67,7 @@ def serve(loader: AnyLoader, port: int = 0, name: str | None = None) -> str:
     return server.url
 
 
-def serve_by_environment(loader: AnyLoader) -> None:
+def serve_by_environment(loader: CountingLoader) -> None:
     """Serves `loader` on the port of ``FEEDLINE_METRICS_PORT``; ranks of one machine on the ones after it.
 
     A port that is taken or makes no sense is a warning: nobody's training should stop for it.
@@ -80,7 +81,7 @@ def serve_by_environment(loader: AnyLoader) -> None:
         logging.getLogger("feedline").warning("FEEDLINE_METRICS_PORT=%s: no metrics: %s", given, error)
 
 
-def withdraw(loader: AnyLoader) -> None:
+def withdraw(loader: CountingLoader) -> None:
     """Ends serving `loader`; with the last loader of a port, its thread."""
     with _lock:
         idle = [server for server in _servers.values() if server.forget(loader)]
@@ -96,7 +97,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     def __init__(self, port: int) -> None:
         self._write = _writer(self.statistics)
         super().__init__((ADDRESS, port), _Handler)
-        self.loaders: dict[str, weakref.ref[AnyLoader]] = {}
+        self.loaders: dict[str, weakref.ref[CountingLoader]] = {}
         self.port = int(self.server_address[1])
         self.url = f"http://{ADDRESS}:{self.port}/metrics"
         self.ended = False
@@ -107,7 +108,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     def start(self) -> None:
         self._thread.start()
 
-    def forget(self, loader: AnyLoader) -> bool:
+    def forget(self, loader: CountingLoader) -> bool:
         """Whether it served `loader`, and now serves none."""
         mine = [label for label, other in self.loaders.items() if other() is loader]
         for label in mine:

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from feedline.diagnose.judging import gains, signals
 from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
-from feedline.diagnose.judging.certainty import Claim, Limit
+from feedline.diagnose.judging.cause import Cause, Claim, Found, Gain, Limit, Rule
 from feedline.diagnose.judging.fixes import Fix, with_workers
 from feedline.diagnose.judging.shares import DOUBTFUL, EXPLAINED, LARGE, NAMED
 from feedline.findings import Entry, Threshold

@@ -5,11 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from feedline.diagnose.judging import contradictions
-from feedline.diagnose.judging.cause import Cause, Found
-from feedline.diagnose.judging.certainty import Claim, limited, others_cpus
 from feedline.diagnose.judging.shares import EXPLAINED
-from feedline.findings import Finding, severity_of
+from feedline.findings import Finding
 from feedline.watching.model import prediction
 from feedline.watching.summary.figures import Summary
 
@@ -83,35 +80,6 @@ class Case:
     def named(self, code: str) -> bool:
         """Whether this cause was found already."""
         return any(finding.code == code for finding in self.findings)
-
-    def name(self, cause: Cause, found: Found) -> None:
-        """Adds a finding, as certain as what was seen and measured lets it be."""
-        summary = self.summary
-        claim = Claim(summary, cause, found.share, found.needs, tuple(one.code for one in self.findings))
-        confidence, reasons = limited(claim, found.confidence)
-        contradicted = contradictions.against(cause, summary, found.share)
-        against = [*found.against, *reasons, *contradicted]
-        busy = others_cpus(claim)
-        if busy is not None and busy not in against:
-            against.append(busy)
-        share = min(max(found.share, 0.0), 1.0)
-        low, high = found.gain if found.gain is not None else cause.gain(summary, share)
-        if contradicted:
-            confidence = min(confidence, contradictions.MOST)
-        if contradicted or "consumer" in summary.missing:
-            low = 0.0
-        self.findings.append(
-            Finding(
-                cause.code,
-                severity_of(share) if cause.is_fault else "note",
-                round(share, 4),
-                round(min(max(confidence, 0.0), 1.0), 2),
-                tuple(found.evidence),
-                tuple(against),
-                cause.fix(summary),
-                (round(low, 3), round(high, 3)),
-            )
-        )
 
 
 def gain_of_workers(summary: Summary, workers: int) -> tuple[tuple[float, float], list[str]]:

@@ -5,17 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from feedline.diagnose.judging import signals
+from feedline.diagnose.judging.case import Case
 from feedline.diagnose.judging.signals import Signal
 from feedline.findings import Abstention, Entry
 from feedline.watching.model import prediction
 from feedline.watching.summary.figures import Summary
-
-if TYPE_CHECKING:
-    from feedline.diagnose.judging.case import Case
-    from feedline.diagnose.judging.certainty import Limit
 
 Gain = tuple[float, float]  # [low, high], share more batches per second
 
@@ -46,6 +43,21 @@ class Rule(NamedTuple):
 
     turn: int
     books: Callable[[Case], Found | None]  # takes what it explains off the case; None: it is not this cause
+
+
+class Claim(NamedTuple):
+    """What a rule has found."""
+
+    summary: Summary
+    cause: Cause
+    share: float
+    needs: tuple[str, ...]  # signals that could speak against it
+    before: tuple[str, ...]  # codes of causes that were named already
+
+
+class Limit(NamedTuple):
+    most: float
+    speaks: Callable[[Claim], str | None]  # why, in words; "" where the share says it; None: nothing
 
 
 def _half_to_all(_summary: Summary, share: float) -> Gain:

@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
-from feedline.diagnose.judging.cause import Cause
+from feedline.diagnose.judging.cause import Claim, Limit
 from feedline.diagnose.judging.shares import DOUBTFUL, LARGE, UNCERTAIN
 from feedline.findings import Threshold
-from feedline.watching.summary.figures import Summary
 
 FEWEST_STEPS = Threshold(20, "steps: fewer are an impression")
 SMALL = Threshold(
@@ -20,21 +16,6 @@ CPU_OF_PAGING = "its CPU time holds that of reading pages again"
 READS_OF_PAGING = "reads may be of pages that were dropped for lack of memory"
 # Without these, whatever is found may have another reason.
 _ALWAYS = ("host", "consumer", "recording")
-
-
-class Claim(NamedTuple):
-    """What a rule has found."""
-
-    summary: Summary
-    cause: Cause
-    share: float
-    needs: tuple[str, ...]  # signals that could speak against it
-    before: tuple[str, ...]  # codes of causes that were named already
-
-
-class Limit(NamedTuple):
-    most: float
-    speaks: Callable[[Claim], str | None]  # why, in words; "" where the share says it; None: nothing
 
 
 def limited(claim: Claim, confidence: float) -> tuple[float, list[str]]:

@@ -11,15 +11,14 @@ import fcntl
 import json
 import os
 import sys
+from pathlib import Path
 from time import perf_counter_ns as clock
 from time import thread_time_ns as cpu_clock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from feedline import _engine
+from feedline.watching.probe.allowance import Local
 from feedline.watching.probe.events import HEARD
-
-if TYPE_CHECKING:
-    from feedline.watching.probe.recorder import Recorder
 
 SUFFIX = ".files"
 _TOLD = 64  # opens that the recorder is told of at a time
@@ -31,6 +30,19 @@ _SYSTEM = ("/proc/", "/sys/", "/dev/")
 
 class Collector(Protocol):
     def add(self, path: str, /) -> None: ...
+
+
+class Recorder(Protocol):
+    """Receives how many files were opened, and what noting them cost."""
+
+    session: Path
+    silent: bool
+    in_worker: bool
+    local: Local
+
+    def record(self, kind: int, begin_ns: int, cpu_ns: int, a: int, b: int, keep: bool, /) -> None: ...
+
+    def paid(self, took_ns: int, /) -> int: ...
 
 
 class OpenedFiles:

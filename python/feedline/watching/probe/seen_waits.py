@@ -15,13 +15,10 @@ import time
 from collections import Counter
 from sys import _current_frames
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from feedline.watching.probe import system_calls
 from feedline.watching.probe.system_calls import FILE, LOCK, NETWORK, PROCESS, SLEEP, STORE
-
-if TYPE_CHECKING:
-    from feedline.watching.probe.recorder import Recorder
 
 SUFFIX = ".waits"
 LOOK_SHARE = 0.001  # of the time, as details may cost
@@ -41,6 +38,16 @@ _ASKS_STORES = (
     "/azure/storage/", "/obstore/", "/s3torchconnector/", "/huggingface_hub/",
 )  # fmt: skip
 _FETCHERS = frozenset(("curl", "wget", "aws", "gsutil", "gcloud", "s5cmd", "rclone", "azcopy"))
+
+
+class Recorder(Protocol):
+    """Receives what the looks cost and saw."""
+
+    silent: bool
+
+    def passed(self, cpu_ns: int, /) -> None: ...
+
+    def write_json(self, name: str, value: dict[str, Any], /) -> None: ...
 
 
 class SeenWaits:
