@@ -102,7 +102,7 @@ def test_torchvisions_own_transforms_go_on_from_it(real, make, version):
             [v2.Resize((20, 30)), v2.RandomChannelPermutation(), v2.ToImage()],
             [v2.Resize((20, 30)), v2.ToImage(), v2.RandomChannelPermutation(), v2.ToDtype(torch.float32, scale=True)],
             [v2.Resize((20, 30)), v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.RandomChannelPermutation()],
-            [v2.CenterCrop(30), v2.TrivialAugmentWide(), v2.PILToTensor()],
+            [v2.CenterCrop(30), v2.AugMix(), v2.PILToTensor()],
         ],
         "mixed": [
             [v2.Resize((20, 30)), t.AugMix(), v2.PILToTensor()],
