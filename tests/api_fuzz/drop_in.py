@@ -232,8 +232,8 @@ def resume_elsewhere(setting: Setting) -> None:
         changes["order"] = "none"
     if changes["order"] in ("batch sampler", "buckets"):
         changes["drop_last"] = False
-    again = setting.loader(**changes)
     try:
+        again = setting.loader(**changes)
         again.load_state_dict(state)
         for _ in again:
             pass

@@ -19,6 +19,7 @@ import torch
 
 from ..data import draws
 from ..data.dataset import Dataset
+from ..errors import ConfigError
 from .failures import Failure, sample_path
 from .own_generators import NONE, own_generators
 from .stream_libraries import loses_its_buffer
@@ -295,6 +296,16 @@ def _sample_at_work(error: BaseException, indices: Any) -> Any:
 def state_of(thing: Any) -> Any:
     """A copy of what `thing` says of itself: many keep and change the dictionary that they give."""
     return copy.deepcopy(thing.state_dict()) if is_stateful(thing) else None
+
+
+def load_dataset_state(dataset: Any, state: Any) -> None:
+    """ConfigError if the dataset has no `load_state_dict`, as that which the state was taken from had."""
+    if not callable(getattr(dataset, "load_state_dict", None)):
+        raise ConfigError(
+            "load_state_dict: the state contains the state of a dataset, but this loader's dataset, "
+            f"{type(dataset).__name__}, has no load_state_dict(). Resume with the dataset that the state was taken with"
+        )
+    dataset.load_state_dict(state)
 
 
 def is_stateful(thing: Any) -> bool:

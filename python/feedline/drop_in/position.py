@@ -193,7 +193,7 @@ class Position:
     def _pass_over(self, cursor: state.Cursor) -> None:
         last = None
         made = max(1, self._last_passed.maxlen or 0)  # of the last ones the indices are wanted
-        passed = pass_over(self._sampler_iter, cursor.passed() - made)
+        passed = pass_over(self._sampler_iter, max(0, cursor.passed() - made))
         for _ in range(cursor.passed() - passed):
             last = next(self._sampler_iter, None)
             self._last_passed.append(last)

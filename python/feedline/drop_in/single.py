@@ -39,7 +39,7 @@ class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
         resume = resume[0] if resume and not is_counted else None
         dataset_state = (resume or {}).get("state")
         if dataset_state is not None and dataset_state.get("dataset") is not None:
-            self._dataset.load_state_dict(dataset_state["dataset"])
+            fetch.load_dataset_state(self._dataset, dataset_state["dataset"])
             self._course.has_loaded = True
         elif self._course.has_loaded:
             self._forget_loaded()

@@ -183,7 +183,7 @@ class Session:
                 dataset.set_epoch(start.dataset_epoch)
             state = start.state
             if state is not None and state.get("dataset") is not None:
-                dataset.load_state_dict(state["dataset"])
+                fetch.load_dataset_state(dataset, state["dataset"])
                 self._has_loaded = True
             elif self._has_loaded:
                 self._forget_loaded()

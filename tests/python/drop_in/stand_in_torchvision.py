@@ -366,10 +366,10 @@ def vision() -> Iterator[types.ModuleType]:
         importlib.import_module("torchvision.transforms.v2")
         yield module
         return
-    modules = sys.modules  # if the interpreter ends within the block, the global `sys` is None by then
+    modules = sys.modules  # at the end of the interpreter the global `sys` is None and this is empty
     modules.update(made)
     try:
         yield made["torchvision"]
     finally:
         for name in made:
-            del modules[name]
+            modules.pop(name, None)

@@ -331,7 +331,7 @@ def test_bad_settings_are_refused(tmp_path: Path) -> None:
     for wrong in (3, True, b"auto"):
         with pytest.raises(ConfigError, match='settings must be "auto" or the path of a tuned file'):
             DataLoader(Rows(), settings=wrong)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(ConfigError, match="'automatic' cannot be read: No such file"):
         DataLoader(Rows(), settings="automatic")
     (tmp_path / "empty.json").write_text("{}")
     with pytest.raises(ConfigError, match="holds no settings"):

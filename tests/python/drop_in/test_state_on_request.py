@@ -300,3 +300,17 @@ def test_a_state_that_fails_is_that_error(method):
 def test_how_often_is_checked(wrong):
     with pytest.raises(feedline.ConfigError, match="snapshot_every_n_steps must be an integer from 0 on, not"):
         DataLoader(Numbers(), snapshot_every_n_steps=wrong)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("method", ["process", "thread"])
+def test_the_state_of_a_dataset_is_refused_by_one_that_has_none(workers, method):
+    options = {"num_workers": workers, "worker_method": method, "snapshot_every_n_steps": 1}
+    loader = DataLoader(Asked("/dev/null"), 4, **options)
+    iterator = iter(loader)
+    next(iterator)
+    other = DataLoader(Stream(40), 4, **options)
+    other.load_state_dict(copy.deepcopy(loader.state_dict()))
+    with pytest.raises(feedline.ConfigError, match=r"dataset, Stream, has no load_state_dict\(\)"):
+        next(iter(other))
+    del iterator
