@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils.data import dataloader as torch_dataloader
 
-from ..data.arguments import MOST_WORKERS, byte_count, worker_count
+from ..data.arguments import byte_count, worker_count
 from ..errors import ConfigError
 from ..machine import limits
 from ..samplers.distributed import exact
@@ -198,15 +198,14 @@ def _resolve_workers(stock: dict[str, Any], is_chosen: bool) -> None:
         count, why = choices.automatic_workers(stock["dataset"], stock["worker_init_fn"])
         _log.info("DataLoader over %s: num_workers=%d: %s", type(stock["dataset"]).__qualname__, count, why)
         stock["num_workers"] = workers = AutomaticWorkers(count)
-    elif isinstance(workers, str):
-        raise ConfigError(f'num_workers must be a number or "auto", not {workers!r}')
+    check_worker_count(workers)
     if workers == 0 and isinstance(workers, AutomaticWorkers):
         stock |= {"prefetch_factor": None, "persistent_workers": False, "multiprocessing_context": None, "timeout": 0}
 
 
 def check_worker_count(workers: Any) -> None:
-    """Checks the upper bound that all loaders have. torch reports other wrong values."""
-    if isinstance(workers, int) and workers > MOST_WORKERS:
+    """Checks ``num_workers`` like `Dataset.loader`, but accepts booleans, as torch's loader does."""
+    if not isinstance(workers, bool):
         worker_count("loader", workers)
 
 

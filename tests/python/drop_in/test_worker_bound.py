@@ -56,6 +56,19 @@ def test_doors_have_one_bound_and_one_message(door: str) -> None:
             assert str(refused.value) == f"loader: num_workers must be between 0 and 1024, got {count}"
 
 
+@pytest.mark.parametrize("door", DOORS)
+def test_doors_refuse_what_is_no_count(door: str) -> None:
+    with pytest.raises(feedline.ConfigError) as refused:
+        DOORS[door](-1)
+    assert str(refused.value) == "loader: num_workers must be between 0 and 1024, got -1"
+    for value in (None, 1.5, "3", [2]):
+        with pytest.raises(feedline.ConfigError) as refused:
+            DOORS[door](value)  # type: ignore[arg-type]
+        assert str(refused.value) == f'loader: num_workers must be an integer or "auto", not {value!r}'
+    with pytest.raises(feedline.ConfigError, match="between 0 and 1024, got 5000"):
+        DOORS[door](np.int64(5000))  # type: ignore[arg-type]
+
+
 def test_verify_and_pack_have_the_same_bound(tmp_path: Path) -> None:
     with pytest.raises(feedline.ConfigError, match=r"verify: num_workers must be between 1 and 1024, got 1025"):
         verifying.verify(tmp_path, num_workers=1025)
