@@ -382,6 +382,7 @@ def test_columns_that_are_not_opened(tmp_path: pathlib.Path, write: Any, caplog:
         ("price", ""),
         ("gone", ""),
     ]
+    assert caplog.messages[-1].endswith('; to open one, name it in fields=, as "caption:text"')
     findings = " ".join(finding.text for finding in dataset.inspect().findings)
     for text in (caplog.text, repr(dataset), dataset.explain(), findings, dataset._repr_html_()):
         for name in ("caption", "price", "gone"):
@@ -396,3 +397,7 @@ def test_columns_that_are_not_opened(tmp_path: pathlib.Path, write: Any, caplog:
             row.other  # noqa: B018
     opened = feedline.open(path, fields=("image", dataset.unopened[0].spec)).resize((8, 8))
     assert [sample.caption for sample in opened] == ["one", "two"]
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "feedline"):
+        feedline.open(path, fields=("image", "caption:text"))
+    assert caplog.messages[-1].endswith("not opened: price (decimals), gone (nothing); this version cannot read them")

@@ -152,7 +152,11 @@ def _log_columns(engine: _engine.Dataset) -> None:
 
     log = logging.getLogger("feedline")
     if left:
-        log.info("%s: not opened: %s; fields= opens columns", engine.source, listed(left))
+        can_open = [column.spec for column in left if column.spec]
+        advice = (
+            f'; to open one, name it in fields=, as "{can_open[0]}"' if can_open else "; this version cannot read them"
+        )
+        log.info("%s: not opened: %s%s", engine.source, listed(left), advice)
     for field, _, text in remarks:
         log.info("%s: field '%s': %s", engine.source, field, text)
 
