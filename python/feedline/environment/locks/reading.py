@@ -42,8 +42,19 @@ def read_lock(path: str | os.PathLike[str], platform: str, python: str | None) -
     except ConfigError:
         raise
     except Exception as error:  # of YAML and TOML readers, and of what they give where a lock has something else
-        words = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ConfigError(f"{file} is a damaged {kind}: {words}") from None
+        raise ConfigError(f"{file} is a damaged {kind}: {_cause(error)}") from None
+
+
+def _cause(error: Exception) -> str:
+    """What is wrong with a damaged lock, from the error of its reader."""
+    if isinstance(error, KeyError):
+        return f"the key {error.args[0]!r} is missing"
+    if isinstance(error, (AttributeError, TypeError)):
+        return "a value is of another type than the format requires"
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)  # of YAML readers
+    if mark is not None and problem:
+        return f"{problem} in line {mark.line + 1}"
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def _reader(name: str, text: str) -> tuple[str, Reader]:
