@@ -149,6 +149,15 @@ def test_equal_samples_are_counted_and_named(folder: Path, tmp_path: Path) -> No
     assert verified.duplicate_samples == 2 and [place.label for place in verified.duplicates[0]][-1] == "crow"
 
 
+@pytest.mark.parametrize("values", [[1, 2, 3], [1, 2, 2]])
+def test_rows_of_one_integer_have_no_wrong_labels(values: list[int], tmp_path: Path) -> None:
+    table = tmp_path / "numbers.csv"
+    table.write_text("x\n" + "".join(f"{value}\n" for value in values))
+    verified = verifying.verify(table)
+    assert verified.sound and verified.duplicate_samples == 3 - len(set(values))
+    assert codes(verified) == ["duplicate_samples"] * (3 - len(set(values)))
+
+
 def test_equal_samples_of_different_shards_are_found(shards: list[Path]) -> None:
     shutil.copy(shards[0], shards[2])
     verified = verifying.verify(shards)

@@ -96,12 +96,11 @@ def _read(dataset: _engine.Dataset, decoded: _engine.Dataset | None, index: int,
 
 
 def digest(files: list[tuple[bytes, bytes]]) -> bytes:
-    """Of all files of a sample but its label."""
+    """Of all files of a sample except its label; if it has no other file, the label is its content."""
     made = hashlib.blake2b(digest_size=DIGEST_BYTES)
-    for extension, content in files:
-        if extension.lower() not in _LABELS:
-            made.update(b"%b %d\n" % (extension.lower(), len(content)))
-            made.update(content)
+    for extension, content in [file for file in files if file[0].lower() not in _LABELS] or files:
+        made.update(b"%b %d\n" % (extension.lower(), len(content)))
+        made.update(content)
     return made.digest()
 
 
