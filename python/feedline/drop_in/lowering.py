@@ -115,6 +115,8 @@ def _why_not_batches(dataset: Dataset) -> str:
         return "samples have different lengths: dataset.loader() pads them, or a collate_fn of yours does"
     if any(not spec.shape and spec.dtype == "uint64" for spec in schema.values()):
         return "numbers of uint64 may be too large for the int64 that default_collate makes of them"
+    if any(spec.dtype == "bfloat16" for spec in schema.values()):
+        return "samples of bfloat16 are NumPy arrays of float32, so default_collate makes float32 of them"
     return ""
 
 

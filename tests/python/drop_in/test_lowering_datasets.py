@@ -245,3 +245,12 @@ def test_a_second_epoch_of_the_same_draws_is_said_once(folder: Path) -> None:
     whole = feedline.open(folder).resize((20, 20))
     for _ in range(3):
         list(TorchLoader(Wrapped(whole), sampler=SequentialSampler(whole)))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_rows_of_bfloat16_are_collated_as_torch_collates_them(workers):
+    dataset = feedline.arrays(x=(torch.arange(12).reshape(6, 2) / 3).bfloat16(), id=torch.arange(6))
+    wanted = list(TorchLoader(dataset, 4))
+    found = list(feedline.DataLoader(dataset, 4, num_workers=workers))
+    assert [batch.x.dtype for batch in found] == [torch.float32] * 2
+    assert all(torch.equal(ours.x, theirs.x) for ours, theirs in zip(found, wanted, strict=True))
