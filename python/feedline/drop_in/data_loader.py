@@ -10,7 +10,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from multiprocessing.context import BaseContext
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, SupportsIndex, TypeVar
 
 import torch
 from torch.utils.data import default_collate, default_convert, get_worker_info
@@ -316,14 +316,14 @@ class DataLoader(_TorchDataLoader[_T_co]):
             self._early = None
         self._course.load_state_dict(state_dict, Settings.of(self))
 
-    def skip(self, batches: int) -> None:
+    def skip(self, batches: SupportsIndex) -> None:
         """The next ``iter()`` goes on so many batches behind where the loader stands, as if they had been delivered.
 
         Samples of a map-style dataset are not read, and torch's own samplers are not advanced one by one. Of an
         IterableDataset every worker reads its part of them and drops it.
 
         Raises:
-            ConfigError: `batches` is no number from 0 on, or the sampler has a state of its own.
+            ConfigError: `batches` is not an integer of at least 0, or the sampler has a state of its own.
         """
         self.load_state_dict(skipped(self.state_dict(), batches, Settings.of(self)))
 

@@ -5,34 +5,36 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
 from ..errors import ConfigError
 from . import state as states
 from .settings import Settings
 
 
-def skipped(state: Mapping[str, Any], batches: int, settings: Settings) -> dict[str, Any]:
+def skipped(state: Mapping[str, Any], batches: SupportsIndex, settings: Settings) -> dict[str, Any]:
     """`state` as it would be if so many more batches had been delivered.
 
     Raises:
-        ConfigError: `batches` is no number from 0 on, or only reading can tell where that is.
+        ConfigError: `batches` is not an integer of at least 0, or only reading can tell where that is.
     """
-    if isinstance(batches, bool) or not isinstance(batches, int) or batches < 0:
-        raise ConfigError(f"skip: batches must be a number from 0 on, not {batches!r}")
+    if isinstance(batches, bool) or not isinstance(batches, SupportsIndex) or index(batches) < 0:
+        raise ConfigError(f"skip: batches must be an integer of at least 0, not {batches!r}")
+    count = index(batches)
     found: dict[str, Any] = copy.deepcopy(dict(state))
-    if not batches:
+    if not count:
         return found
     if state["kind"] == "iterable":
-        _skip_stream(found, batches, max(1, settings.num_workers))
+        _skip_stream(found, count, max(1, settings.num_workers))
     elif states.are_stateful(settings.order):
         raise ConfigError("skip: the sampler has a state of its own, which only drawing from it changes")
     else:
         for entry in found.get("workers", ()):
             entry["since"] = 0
-        waiting = found.pop("waiting", [])[batches:]
+        waiting = found.pop("waiting", [])[count:]
         found |= {"waiting": waiting} if waiting else {}
-    found |= {"delivered": found["delivered"] + batches, "last_index": None}
+    found |= {"delivered": found["delivered"] + count, "last_index": None}
     return found
 
 
