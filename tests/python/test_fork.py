@@ -224,3 +224,30 @@ def test_threads_start_with_iter_and_end_with_close(train: feedline.Dataset) -> 
     with pytest.raises(feedline.Error, match="close"):
         wait()
     loader.close()
+
+
+def test_a_fork_waits_for_a_thread_that_imports_pillow(tmp_path: Path, environment: dict[str, str]) -> None:
+    """In the child nothing would ever release the locks of a half-imported module."""
+    image = pytest.importorskip("PIL.Image")
+    (tmp_path / "a").mkdir()
+    image.new("RGB", (8, 8), (10, 20, 30)).save(tmp_path / "a/0.bmp")
+    script = """
+        import importlib.abc, threading, time
+        begun = threading.Event()
+        class Slow(importlib.abc.MetaPathFinder):
+            def find_spec(self, name, path, target=None):
+                if name == "PIL.ImageOps":
+                    begun.set()
+                    time.sleep(0.5)
+        sys.meta_path.insert(0, Slow())
+        whole = feedline.open(ds.source)
+        thread = threading.Thread(target=lambda: whole[0])
+        thread.start()
+        begun.wait()
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if feedline.open(ds.source)[0].image[0, 0, 0] == 10 else 1)
+        thread.join()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    """
+    run(script, tmp_path, environment)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import io
+import logging  # noqa: F401
 import os
 import threading
 from typing import Any
@@ -17,28 +18,22 @@ _ORIENTATION = 0x0112  # of EXIF's tags
 
 Opened = tuple[str, int, int, Any, int, str]  # kind, width, height, Pillow's image, EXIF's orientation, depth
 
-_importing = threading.Lock()
-
-
-def _renew_lock() -> None:
-    """In a child of fork(), where nobody may be left who would open it."""
-    global _importing
-    _importing = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_renew_lock)
+# Held across fork(): a child would wait for ever for the import that a thread of its parent had begun. logging, which
+# Pillow imports, holds its lock across fork() too: imported first, it takes its lock after this one.
+_importing = threading.RLock()
+os.register_at_fork(before=_importing.acquire, after_in_parent=_importing.release, after_in_child=_importing.release)
 
 
 @functools.cache
-def _pillow() -> Any:
-    """Pillow's Image, with all its plugins; None: it is not installed."""
-    with _importing:  # of its plugins, which import each other, two threads would find unfinished ones
+def _pillow() -> tuple[Any, Any] | None:
+    """Pillow's Image, with all its plugins, and ImageOps; None: it is not installed."""
+    with _importing:  # Pillow's plugins import each other, and two threads would see modules that are not complete
         try:
-            from PIL import Image
+            from PIL import Image, ImageOps
         except ImportError:
             return None
         Image.init()
-        return Image
+        return Image, ImageOps
 
 
 def opened(data: bytes, applies_exif: bool) -> Opened | str:
@@ -46,17 +41,16 @@ def opened(data: bytes, applies_exif: bool) -> Opened | str:
     pillow = _pillow()
     if pillow is None:
         return "reading it takes Pillow, which is not installed (pip install pillow)"
+    images, image_operations = pillow
     try:
-        image = pillow.open(io.BytesIO(data))
+        image = images.open(io.BytesIO(data))
         kind = image.format or "other"
         # Pillow always turns TIFF images by their EXIF orientation
         orientation = 1 if kind == "TIFF" else image.getexif().get(_ORIENTATION, 1)
         orientation = orientation if isinstance(orientation, int) and 1 <= orientation <= 8 else 1
         depth = image_depth.of(image, data)
         if applies_exif and orientation != 1:
-            from PIL import ImageOps
-
-            image = ImageOps.exif_transpose(image)
+            image = image_operations.exif_transpose(image)
     except Exception as error:
         return _words(error)
     return kind, image.width, image.height, image, orientation, depth
