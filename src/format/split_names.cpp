@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "format/tar/sample_name.h"
+
 namespace feedline::format {
 namespace {
 
@@ -35,7 +37,9 @@ bool has_word(std::string_view name, std::string_view word) {
   return false;
 }
 
-void add_splits(std::string_view name, std::vector<std::string_view>& splits) {
+// Train.csv and Test.csv are splits, too.
+void add_splits(std::string_view written, std::vector<std::string_view>& splits) {
+  const std::string name = to_lower(written);
   for (const SplitWord& one : kWords)
     if (std::ranges::find(splits, one.split) == splits.end() && has_word(name, one.word)) splits.push_back(one.split);
 }

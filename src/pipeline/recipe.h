@@ -98,7 +98,7 @@ struct Recipe {
   Schema stored_schema;                          // in the order of format->fields(), views in their image's place
   Schema schema;                                 // the same, or what `mapping` makes of it
   std::shared_ptr<const Mapping> mapping;        // nullptr: no function is behind the paths
-  bool names_fields = false;                     // errors of decoding say which field: there are several
+  bool names_fields = false;                     // explain() describes each field: there are several
   bool ragged = false;                           // has it a field whose samples have different lengths?
   std::shared_ptr<const plan::Mixture> mixture;  // nullptr: every sample once an epoch
   std::shared_ptr<SeenDepth> seen_depth;         // of the source

@@ -103,9 +103,8 @@ Result<void> SampleLoader::keep_field(std::size_t field, const Job& job, FieldWo
   return kept;
 }
 
-// With the field's name, and its place, where there are several.
+// With the field's name and place.
 Error SampleLoader::named(Error error, std::size_t field, std::uint64_t index) const {
-  if (!recipe_->names_fields) return error;
   error.what = "field '" + recipe_->format->fields()[field].name + "': " + error.what;
   Where place = recipe_->format->where_field(index, field);
   if (error.where.shard.empty()) error.where.shard = std::move(place.shard);

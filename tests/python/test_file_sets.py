@@ -209,6 +209,8 @@ def test_files_of_a_folder_are_one_table(tmp_path: Path, name: str) -> None:
         (["train/a.parquet", "train/b.parquet", "val/a.parquet"], {"train": [0, 1], "validation": [2]}),
         (["data/train/a.parquet", "data/dev/b.parquet"], {"train": [0], "validation": [1]}),
         (["my_train.parquet", "my_eval.parquet"], {"train": [0], "test": [1]}),
+        (["Train.parquet", "TEST.parquet"], {"train": [0], "test": [1]}),
+        (["Train/a.parquet", "Test/a.parquet"], {"train": [0], "test": [1]}),
         (["split=train/a.parquet", "split=test/a.parquet"], {"train": [0], "test": [1]}),
         (["a/x-train-0.parquet", "b/x-train-1.parquet", "b/x-test-0.parquet"], {"train": [0, 1], "test": [2]}),
         (["data/a-00000-of-00001.parquet", "data/b-00000-of-00001.parquet"], {"a": [0], "b": [1]}),
@@ -540,6 +542,19 @@ def test_metadata_next_to_images(tmp_path: Path, end: str, where: str) -> None:
     if where == "classes":
         assert dataset.classes == ["cats", "dogs"] and list(batch.label) == [0, 0, 1, 1]
     assert feedline.inspect(tmp_path).samples == 4
+
+
+@pytest.mark.parametrize("end", ["bmp", "tif", "gif", "ppm"])
+def test_metadata_of_images_that_pillow_decodes(tmp_path: Path, end: str) -> None:
+    for k, one in enumerate(("png", end)):
+        png(tmp_path / f"{k}.{one}", 50 * k)
+    rows = [{"file_name": f"{k}.{one}", "n": k} for k, one in enumerate(("png", end))]
+    write_metadata(tmp_path / "metadata.csv", rows)
+    assert [int(sample.image.max()) for sample in feedline.open(tmp_path)] == [0, 50]
+    table = tmp_path / "table.csv"
+    table.write_text(f"image,n\n1.{end},1\n")
+    assert int(feedline.open(table)[0].image.max()) == 50
+    assert int(feedline.open(tmp_path, fields=(f"{{key}}.{end}",))[0][0].max()) == 50
 
 
 def test_lists_in_metadata_parquet(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "format/field_kind.h"
+#include "format/folder/folder_listing.h"
 #include "format/tar/sample_name.h"
 
 namespace feedline::format {
@@ -44,7 +45,8 @@ Result<FieldPattern> parse_pattern(const std::string& spec) {
   if (pattern.description.name.empty())
     return config_error("fields: '" + spec + "' says nothing to call the field by; put NAME= before it");
   const std::string extension = to_lower(pattern.behind);
-  pattern.description.kind = said.value_or(usual_kind(pattern.description.name, extension));
+  const std::string_view kind = is_any_image_name(extension) ? "png" : std::string_view(extension);
+  pattern.description.kind = said.value_or(usual_kind(pattern.description.name, kind));
   return pattern;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "format/field_kind.h"
+#include "format/folder/folder_listing.h"
 
 namespace feedline::format {
 namespace {
@@ -53,7 +54,8 @@ std::optional<FieldKind> files_of(const TableColumn& column, const std::string& 
   for (std::uint64_t row = 0; row < column.ends.size() && seen < kLookedAt; ++row) {
     if (column.absent[row]) continue;
     ++seen;
-    const FieldKind one = usual_kind(name, extension_of(column.cell(row)));
+    const bool is_image = is_any_image_name(column.cell(row));
+    const FieldKind one = usual_kind(name, is_image ? "png" : extension_of(column.cell(row)));
     if (one == FieldKind::kBytes || (kind && *kind != one)) return {};
     kind = one;
   }
