@@ -38,7 +38,8 @@ std::vector<std::string> metadata_in(const storage::Storage& storage, const std:
   return names;
 }
 
-// The first of these folders in a folder that holds images; nullopt: none does. A storage with flat names is listed once.
+// The first of these folders in a folder that holds images; nullopt: none does. A storage with flat names is listed
+// once.
 Result<std::optional<std::string>> first_with_images(const storage::Storage& storage, const std::string& folder,
                                                      const std::vector<std::string>& names) {
   if (names.empty()) return std::nullopt;
@@ -62,7 +63,8 @@ Result<std::optional<std::string>> first_with_images(const storage::Storage& sto
 // names: the folder's metadata files, at least one.
 Result<std::string> only_metadata(const std::vector<std::string>& names, const storage::Storage& storage,
                                   const std::string& folder) {
-  if (names.size() > 1) return config_error("'" + folder + "' has both " + names[0] + " and " + names[1] + ": remove one");
+  if (names.size() > 1)
+    return config_error("'" + folder + "' has both " + names[0] + " and " + names[1] + ": remove one");
   return storage.below(folder, names.front());
 }
 
