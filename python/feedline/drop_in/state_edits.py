@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from operator import index
 from typing import Any, SupportsIndex
 
+from ..data.arguments import integer
 from ..errors import ConfigError
 from . import state as states
 from .settings import Settings
+
+_MOST = 2**63 - 1  # batches
 
 
 def skipped(state: Mapping[str, Any], batches: SupportsIndex, settings: Settings) -> dict[str, Any]:
@@ -19,9 +21,7 @@ def skipped(state: Mapping[str, Any], batches: SupportsIndex, settings: Settings
     Raises:
         ConfigError: `batches` is not an integer of at least 0, or only reading can tell where that is.
     """
-    if isinstance(batches, bool) or not isinstance(batches, SupportsIndex) or index(batches) < 0:
-        raise ConfigError(f"skip: batches must be an integer of at least 0, not {batches!r}")
-    count = index(batches)
+    count = integer("skip", "batches", batches, 0, _MOST)
     found: dict[str, Any] = copy.deepcopy(dict(state))
     if not count:
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, SupportsIndex
 
 from ..drop_in.data_loader import DataLoader
 from ..errors import ConfigError
@@ -26,7 +26,7 @@ class SavableDataLoader(_making.SavableDataLoader, DataLoader[Any]):  # type: ig
         """`restore_state_rank()`, before the first epoch. An empty state changes nothing."""
         self.restore_state_rank(state_dict.get("energon"))
 
-    def skip(self, batches: int) -> None:
+    def skip(self, batches: SupportsIndex) -> None:
         """Raises:
         ConfigError: an Energon state is no number of batches.
         """
