@@ -500,9 +500,11 @@ def test_partitions_of_tables_in_text(tmp_path: Path) -> None:
     assert [(s.x, int(s.label), int(s.year)) for s in dataset] == [("cat!", 0, 2024), ("dog!", 1, 2024)]  # type: ignore[attr-defined]
 
 
-def test_a_list_of_labels_next_to_class_folders_stays_what_it_is(folder: Path) -> None:
-    Path(folder, "labels.csv").write_text("a,b\n1,2\n")
-    assert feedline.open(folder).format == "folder"
+def test_a_list_of_labels_next_to_class_folders_stays_what_it_is(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        png(tmp_path / name / "0.png", 50)
+    (tmp_path / "labels.csv").write_text("a,b\n1,2\n")
+    assert feedline.open(tmp_path).format == "folder"
 
 
 def png(path: Path, value: int) -> None:

@@ -78,10 +78,14 @@ def test_the_help_needs_no_compiled_engine(tmp_path: Path) -> None:
     sources = tmp_path / "python"
     shutil.copytree(TOOLS.parent / "python", sources, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     code = f"import sys; sys.path.insert(0, {str(TOOLS)!r}); import site_pages; print(site_pages.help_of_verbs())"
-    environment = {**os.environ, "PYTHONPATH": str(sources)}
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout == loaded("site_pages").help_of_verbs() + "\n"
+    # Both in processes of their own: click keeps the help option of a command's first use, by other tests.
+    pages = []
+    for path in (sources, TOOLS.parent / "python"):
+        environment = {**os.environ, "PYTHONPATH": str(path)}
+        ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+        assert ran.returncode == 0, ran.stderr
+        pages.append(ran.stdout)
+    assert pages[0] == pages[1] and "-h, --help" in pages[0]
 
 
 def test_lists_are_written_as_both_read_them(pages: Any) -> None:

@@ -204,8 +204,8 @@ def _resolve_workers(stock: dict[str, Any], is_chosen: bool) -> None:
 
 
 def check_worker_count(workers: Any) -> None:
-    """Checks ``num_workers`` like `Dataset.loader`, but accepts booleans, as torch's loader does."""
-    if not isinstance(workers, bool):
+    """Checks ``num_workers`` like `Dataset.loader`. torch's loader accepts booleans and reports negative integers."""
+    if not isinstance(workers, bool) and not (isinstance(workers, int) and workers < 0):
         worker_count("loader", workers)
 
 
