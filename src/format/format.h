@@ -42,10 +42,9 @@ std::optional<FieldKind> field_kind_of(std::string_view name);
 struct FieldDescription {
   std::string name;  // "image", "label", or the extension that the user asked for
   FieldKind kind = FieldKind::kImage;
-  ArraySpec array = {};         // of a RowFormat's, or of arrays in memory; its first extent may be kAnyLength
-  bool may_be_absent = false;   // with Missing::kNone: some samples lack it
-  bool has_own_shapes = false;  // by the file's schema, the arrays of a kArray differ in shape
-  Element pad{};                // of a RecordFormat's ragged array: what stands behind a shorter row
+  ArraySpec array = {};        // of a RowFormat's, or of arrays in memory; its first extent may be kAnyLength
+  bool may_be_absent = false;  // with Missing::kNone: some samples lack it
+  Element pad{};               // of a RecordFormat's ragged array: what stands behind a shorter row
 };
 
 struct OpenOptions {

@@ -288,8 +288,8 @@ BatchForm form_of(const Field& field, const FieldStages& stages, const std::stri
   // of stored samples an array with a row for each object is a list, as the boxes beside it are
   const bool is_ragged = field.kind == FieldKind::kArray && field.array.is_ragged();
   const bool is_padded = is_ragged && stages.records.is_in_memory();
-  const bool has_lengths = field.has_own_shapes || is_target(field) || is_stack(field) || (is_ragged && !is_padded) ||
-                           belongs_to_boxes(field, stages);
+  const bool has_lengths =
+      is_target(field) || is_stack(field) || (is_ragged && !is_padded) || belongs_to_boxes(field, stages);
   BatchForm form = is_stored(field) || has_lengths ? BatchForm::kList
                    : is_padded                     ? BatchForm::kPadded
                                                    : BatchForm::kDense;

@@ -292,36 +292,6 @@ def test_images_by_their_first_bytes(tmp_path: pathlib.Path, write: Any) -> None
 
 
 @pytest.mark.parametrize("write", [_ipc, _parquet])
-def test_lists_of_no_fixed_length_are_lists_in_a_batch(tmp_path: pathlib.Path, write: Any) -> None:
-    values = [[1, 2], [3, 4], [5, 6]]
-    ragged = [[], [7], [8, 9]]
-    nested = [[[1, 2]], [[3, 4]], [[5, 6]]]
-    columns = {
-        "equal": pa.array(values, pa.list_(pa.int64())),
-        "ragged": pa.array(ragged, pa.large_list(pa.int64())),
-        "nested": pa.array(nested, pa.list_(pa.list_(pa.int64(), 2))),
-        "fixed": pa.array(values, pa.list_(pa.int64(), 2)),
-        "number": pa.array([1, 2, 3]),
-    }
-    path = write(tmp_path / ("t.arrow" if write is _ipc else "t.parquet"), pa.table(columns))
-    dataset = feedline.open(path)
-    (batch,) = dataset.loader(3, output="numpy")
-    for field, expected in (("equal", values), ("ragged", ragged), ("nested", nested)):
-        assert isinstance(getattr(batch, field), list)
-        assert [row.tolist() for row in getattr(batch, field)] == expected
-    np.testing.assert_array_equal(batch.fixed, values)
-    np.testing.assert_array_equal(batch.number, [1, 2, 3])
-    (stacked,) = dataset.collate("stack", fields=("equal", "nested")).loader(3, output="numpy")
-    np.testing.assert_array_equal(stacked.equal, values)
-    np.testing.assert_array_equal(stacked.nested, nested)
-    (padded,) = dataset.collate("pad", fields=("ragged",)).loader(3, output="numpy")
-    assert padded.ragged.tolist() == [[0, 0], [7, 0], [8, 9]]
-    assert padded.ragged_length.tolist() == [0, 1, 2]
-    with pytest.raises(feedline.DataError, match="ragged"):
-        list(dataset.collate("stack", fields=("ragged",)).loader(3, output="numpy"))
-
-
-@pytest.mark.parametrize("write", [_ipc, _parquet])
 def test_an_attribute_error_explains_a_map_that_is_not_opened(tmp_path: pathlib.Path, write: Any) -> None:
     kind = pa.map_(pa.string(), pa.int64())
     table = pa.table({"number": [1, 2], "counts": pa.array([[("a", 1)], [("b", 2)]], kind)})

@@ -113,8 +113,8 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
     def collate(self, form: words.Collation, *, fields: Fields = None) -> Dataset:
         """Sets the form of some fields in a batch.
 
-        By default, images, masks, numbers and arrays of fixed shape are stacked. Text, bytes, JSON, boxes, keypoints,
-        and list columns of Parquet and Arrow files whose type has no fixed length are lists.
+        By default, images, masks, numbers and arrays are stacked, and all must have the shape of the first sample.
+        Text, bytes, JSON, boxes, keypoints and arrays that belong to boxes are lists.
 
         Args:
             form: ``"stack"``: rows of one shape. ``"pad"``: arrays whose first extents differ, padded with zeros to the

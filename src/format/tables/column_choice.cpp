@@ -70,8 +70,6 @@ Result<PickedColumn> choose(const WantedField& spec, const ColumnType& column) {
   if (!can_be(column, field.description.kind))
     return config_error("fields: the column '" + column.name + "' holds " + described(column) + ", so the field '" +
                         spec.name + "' cannot be of kind " + std::string(name_of(field.description.kind)));
-  field.description.has_own_shapes =
-      field.description.kind == FieldKind::kArray && std::ranges::count(column.lists, kAnyLength) > 0;
   if (column.lists.dims() == 1 && field.description.kind == FieldKind::kBoxes) field.row_of = 4;
   if (column.lists.dims() == 1 && field.description.kind == FieldKind::kKeypoints) field.row_of = 2;
   return field;
