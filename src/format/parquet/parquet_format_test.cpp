@@ -272,10 +272,10 @@ TEST_F(Parquet, ListsOfListsAreArrays) {
                 ParquetType::kInt64,
                 {{}}};
   const auto rows_of = [&](const std::vector<std::uint32_t>& repetitions, const std::vector<std::uint32_t>& definitions,
-                           const std::vector<std::int64_t>& values, std::uint64_t rows) {
-    deep.groups = {{{repetitions.size(), rows, runs_text(repetitions), runs_text(definitions),
+                           const std::vector<std::int64_t>& values, std::int64_t rows) {
+    deep.groups = {{{std::ssize(repetitions), rows, runs_text(repetitions), runs_text(definitions),
                      plain_text<std::int64_t>(values), Encoding::kPlain, true}}};
-    return all(ParquetWriter::write({deep}, {static_cast<std::int64_t>(rows)}), {"deep"});
+    return all(ParquetWriter::write({deep}, {rows}), {"deep"});
   };
   EXPECT_EQ(rows_of({0, 2, 1, 2, 0, 0}, {5, 5, 5, 5, 1, 5}, {1, 2, 3, 4, 5}, 3), "(2, 2):1,2,3,4|(0, 0):|(1, 1):5");
   EXPECT_CONTAINS(rows_of({0, 2, 1}, {5, 5, 5}, {1, 2, 3}, 1), "inner lists differ in length");
