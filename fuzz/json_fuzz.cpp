@@ -2,6 +2,7 @@
 // Any bytes as JSON: taken or refused, whatever stands around them. What is taken is UTF-8.
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,8 +20,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::ranges::copy(std::as_bytes(std::span(data, size)), text.begin());
   const bool is_json = check_json(text).has_value();
   FEEDLINE_CHECK(!is_json || feedline::decode::check_utf8(text));
+  constexpr std::array kByteOrderMark{std::byte{0xef}, std::byte{0xbb}, std::byte{0xbf}};  // only at the beginning
+  const bool has_mark =
+      text.size() >= kByteOrderMark.size() && std::ranges::equal(kByteOrderMark, std::span(text).first<3>());
   std::vector<std::byte> list{std::byte{'['}};
-  list.insert(list.end(), text.begin(), text.end());
+  list.insert(list.end(), text.begin() + (has_mark ? std::ssize(kByteOrderMark) : 0), text.end());
   list.push_back(std::byte{']'});
   FEEDLINE_CHECK(!is_json || check_json(list) || size > 500);  // in a list it still is, but for the deepest
   text.push_back(std::byte{'x'});
