@@ -175,8 +175,9 @@ class _Server:
         self._paused = False
         if self._thread is not None and self._thread.is_alive():
             return  # it did not pause in time: it was answering, and goes on
-        self._thread = _Thread(target=self._run, name="feedline-publish", daemon=True)
-        self._thread.start()
+        thread = _Thread(target=self._run, name="feedline-publish", daemon=True)
+        thread.start()
+        self._thread = thread  # not before: another thread may join it
 
     def stop(self) -> None:
         """Wakes the thread, which ends. Never waits."""
