@@ -45,7 +45,7 @@ struct OwnRow {
 enum class RowUse : std::uint8_t {
   kCall,  // a call of a function, which may write to it
   kView,  // a call of a function that only reads it
-  kKept,  // the user, who may write to it, for as long as he keeps it: it must not change with its source
+  kKept,  // the user, who may write to it and keep it: later writes to the source must not change it
 };
 
 }  // namespace feedline::memory

@@ -63,7 +63,7 @@ class FieldPath {
   // stored, after a look whether it is sound. Requires: as fill(), and what is stored is not prepared.
   virtual Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
                             format::PixelRecordBuilder& kept) const = 0;
-  // Is its row what is stored, so that it needs none where the stored row can be had without a copy?
+  // Is the stored row delivered unchanged, so that it need not be copied?
   virtual bool gives_stored_row() const { return false; }
   // What is done to it, and was not for a cache, in lines; none: nothing that needs a word.
   virtual std::vector<std::string> explain() const { return {}; }

@@ -69,7 +69,7 @@ class MapPoint {
   mutable std::vector<Found> found_;
 };
 
-// What a function gets rows for.
+// How a function uses its rows.
 inline memory::RowUse use_of(const SampleFunction& function) {
   return function.only_reads() ? memory::RowUse::kView : memory::RowUse::kCall;
 }

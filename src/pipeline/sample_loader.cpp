@@ -200,7 +200,7 @@ Result<void> SampleLoader::load(const Job& job) {
     for (const memory::Row& row : places) views_.push_back(row.view);
     const auto own = own_rows_of(job);
     for (std::size_t i = 0; i < own.size(); ++i)
-      if (own[i].memory) views_[i].data = nullptr;  // it is there
+      if (own[i].memory) views_[i].data = nullptr;  // needs no copy
     auto filled = fill({&job.index, 1}, views_);
     if (filled) filled = finish_fields(job);
     if (!filled) return placed(std::move(filled).error(), job.index);

@@ -91,7 +91,7 @@ class SampleLoader {
   Result<void> fill_field(std::size_t field, const Job& job, std::span<memory::Row> places, FieldWork& work);
   Result<void> draw_boxes(FieldWork& work, std::uint64_t index);
   Result<void> fill_all_but_image(const Job& job, std::span<memory::Row> places, FieldWork& work);
-  // Where the stored fields of a job go, which of them are there, and what is done once all are.
+  // The rows that a job's stored fields are written to, those that need no copy, and the steps after all are filled.
   Result<std::span<memory::Row>> places_of(const Job& job);
   std::span<const memory::OwnRow> own_rows_of(const Job& job) const;
   Result<void> finish_fields(const Job& job);

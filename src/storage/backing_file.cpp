@@ -13,7 +13,7 @@
 namespace feedline::storage {
 namespace {
 
-// What /proc/self/maps has of a range of addresses.
+// What /proc/self/maps contains about a range of addresses.
 struct MappedRange {
   std::uintptr_t begin = 0, end = 0;
   std::uint64_t offset = 0;  // in the file

@@ -33,8 +33,8 @@ class BackingFile {
   Result<void> check() const;
   // Copies a part of the memory without touching its pages. kStorage: the file is too short, or cannot be read.
   Result<void> read(std::span<const std::byte> part, std::byte* out) const;
-  // The same part as pages of its own, which can be written: a page is copied when it is first written, and neither
-  // the file nor the memory changes. Until then it shows the file. nullptr: this is not possible, copy it instead.
+  // A private, writable mapping of the same part: a page is copied when it is first written, and neither the file nor
+  // the memory changes. Until then it shows the file. nullptr: this is not possible, copy it instead.
   // kStorage: the file is too short.
   Result<std::shared_ptr<std::byte>> own_pages(std::span<const std::byte> part) const;
 

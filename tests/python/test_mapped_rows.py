@@ -131,9 +131,9 @@ def test_a_sample_is_read_when_it_is_touched(stored: Path, source: str) -> None:
     assert resident(sample) < ROW_BYTES // 2
     np.testing.assert_array_equal(sample, volumes()[1])
     if source not in NO_MAP:
-        beside = feedline.arrays(x=mapped(stored), y=np.arange(ROWS)).map(lambda y: y + 1, "y")[1]
-        assert resident(beside.x) < ROW_BYTES // 2
-        assert beside.y == 2
+        pair = feedline.arrays(x=mapped(stored), y=np.arange(ROWS)).map(lambda y: y + 1, "y")[1]
+        assert resident(pair.x) < ROW_BYTES // 2
+        assert pair.y == 2
 
 
 @pytest.mark.parametrize("source", sorted(SOURCES))

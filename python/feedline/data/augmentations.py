@@ -222,9 +222,9 @@ class Augmentations(RandomOperations):
     def random_apply(self, chain: Chain, p: float = 0.5, *, fields: Fields = None) -> Self:
         """Does all operations of a chain, or none: ``random_apply(feedline.chain().gaussian_blur(23), p=0.1)``.
 
-        Geometry in a chain moves masks too. What operations that take a chain hold may hold such operations again, but
-        not these: two levels. ``normalize`` and ``to_dtype`` cannot stand in a chain. Where a batch needs one size, the
-        image must have it in either case, or get it from an operation behind.
+        Geometry in a chain moves masks too. Operations that take a chain can be nested two levels deep. A chain cannot
+        contain ``normalize`` and ``to_dtype``. If a batch needs one size, the image must have it with and without the
+        chain, or get it from a later operation.
 
         Args:
             chain: of :func:`feedline.chain`.

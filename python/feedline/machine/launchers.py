@@ -33,7 +33,7 @@ _SHELLS = ("bash", "sh", "zsh", "ksh", "tcsh", "csh", "dash", "fish")
 
 
 def from_environment(environment: Mapping[str, str]) -> Place | None:
-    """Rank and world size by the launcher of this process; None if there is no launcher.
+    """Reads rank and world size from the variables of the launcher; None if there is no launcher.
 
     Launchers may be nested, such as torchrun within Slurm. The first one found started this process; variables of later
     ones may count something else, such as machines.

@@ -71,7 +71,7 @@ def between(earlier: Loader, later: Loader, over_s: float) -> LoaderRates | None
 
 def _across_epochs(earlier: Loader, later: Loader, over_s: float) -> LoaderRates | None:
     """Rates of a drop-in, which makes an iterator for each epoch that counts batches and waiting from 0. Batches are
-    counted by epochs, waiting is that of the later iterator's batches. None if there is no batch yet."""
+    counted across epochs, waiting covers the later iterator only. None if there is no batch yet."""
     batches = later.batches
     if later.epoch is not None and earlier.epoch is not None and later.batches_per_epoch is not None:
         batches += max((later.epoch - earlier.epoch) * later.batches_per_epoch - earlier.batches, 0.0)

@@ -17,9 +17,9 @@
 
 namespace feedline::format {
 
-// Rows from this size on are read by pread(2) into batches: what the calls cost more than a copy is little then.
+// Rows of at least this size are read into batches by pread(2), whose calls then cost little more than a copy.
 inline constexpr std::size_t kLargeRowBytes = std::size_t{1} << 20;
-// Rows from this size on are mapped for a function or a sample. A crop takes as long as with a copy at 1 MiB and a
+// Rows of at least this size are mapped for a function or a sample. A crop takes as long as with a copy at 1 MiB and a
 // tenth of it at 16 MiB; but writing to all of a mapped row takes four times as long as copying and writing.
 inline constexpr std::size_t kMappedRowBytes = std::size_t{4} << 20;
 

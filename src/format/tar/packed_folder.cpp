@@ -70,7 +70,7 @@ bool is_range_name(std::string_view name) {
   return range.contains('-') && range.find_first_not_of("0123456789-") == range.npos;
 }
 
-// A folder without a manifest: shards that are still being packed are none of another program.
+// Reports a folder without a manifest whose packing has not finished.
 Result<void> check_not_unfinished(const std::string& folder, const storage::Storage& storage) {
   const auto entries = storage.list(folder);
   if (!entries) return {};  // whoever opens the folder has the error
@@ -104,7 +104,7 @@ Result<std::optional<PackedFolder>> packed_folder(const std::string& given, cons
   if (!manifest || std::ranges::any_of(manifest->shards, is_outside)) {
     auto error = data_error(
         "'" + path +
-            "' is damaged: " + (manifest ? "it names shards outside of its folder" : "it is no list of packed shards") +
+            "' is damaged: " + (manifest ? "it names shards outside of its folder" : "it does not list packed shards") +
             "; copy it there again, or name the shards one by one",
         "format");
     error.error().where.shard = path;

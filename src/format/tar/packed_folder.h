@@ -21,8 +21,8 @@ struct PackedFolder {
 // nullopt: the folder has no manifest. kConfig: packing did not finish. kData: the manifest is damaged.
 Result<std::optional<PackedFolder>> packed_folder(const std::string& folder, const storage::Storage& storage);
 
-// Names of shards, with these tars in the place of each such folder. Of a network a name is looked at if it is the only
-// one or ends in a slash: each look is a request.
+// Replaces each packed folder in `names` by its tars. Remote names are looked up only if there is a single one or if
+// they end in a slash, as each lookup is a request.
 Result<std::vector<std::string>> with_packed_tars(std::vector<std::string> names, const storage::Storage& storage);
 
 }  // namespace feedline::format

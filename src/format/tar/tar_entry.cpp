@@ -25,7 +25,7 @@
 namespace feedline::format {
 namespace {
 
-// The largest decompressed size of a shard's first bytes, all of which may be zeros.
+// The largest decompressed size of a shard's first bytes.
 constexpr std::uint64_t kMostPlain = std::uint64_t{1} << 30U;
 
 bool is_tar_name(std::string_view path) {

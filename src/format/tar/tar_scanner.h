@@ -18,7 +18,7 @@ namespace feedline::format {
 
 struct TarMember {
   std::string name;                      // long names and prefixes resolved
-  std::optional<std::string> link = {};  // of links: their target, likewise; no member that is a file pays for it
+  std::optional<std::string> link = {};  // target of a link, like `name`; ordinary files do not store it
   char type = '0';                       // '0' and '7' are regular files
   bool sparse = false;                   // holes were left out of the payload: its bytes are not the file's
   std::uint64_t offset = 0;              // of the payload

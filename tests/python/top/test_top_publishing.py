@@ -529,3 +529,19 @@ def test_any_answer_is_harmless(answer: bytes, data: st.DataObject) -> None:
             assert value.isprintable() and len(value) <= 200, "text could move a terminal's cursor"
         else:
             assert 0 <= value <= 1e18
+
+
+def test_a_thread_is_joined_only_once_it_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a fork, one thread starts the server again while another withdraws the last loader."""
+    server = publishing._Server()
+
+    class Joined(publishing._Thread):
+        def start(self) -> None:
+            server.join()
+            super().start()
+
+    monkeypatch.setattr(publishing, "_Thread", Joined)
+    server.start()
+    server.stop()
+    server.join()
+    server.close()

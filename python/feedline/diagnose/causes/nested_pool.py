@@ -48,7 +48,7 @@ CAUSE = Cause(
         "it, and all of them share the CPUs that the loader's workers were counted for.",
         recognised="Pools that are made in workers are counted; their share is the dataset's own code and its waiting.",
         to_do="One pool: the loader's.",
-        abstains="Nothing of the workers was seen. A pool that is made once and kept is none.",
+        abstains="Nothing of the workers was seen. A pool that is created once and reused is not reported.",
         example="workers made 40 pools of their own.",
     ),
     rules=(Rule(160, _books),),

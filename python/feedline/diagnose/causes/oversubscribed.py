@@ -68,8 +68,8 @@ CAUSE = Cause(
         "that is nearly done waits for those that are not.",
         recognised="The delay on the run queue: ready to run, and no CPU.",
         to_do="As many workers as there are CPUs; they use all of them.",
-        abstains="The host's counters were not read: the run was too short. Nothing is said beside a CPU quota that "
-        "stops them.",
+        abstains="The host's counters were not read: the run was too short. Not reported together with a CPU "
+        "quota that stops them.",
         example="16 workers on 4 CPUs: ready to run, they waited 70 % of the time.",
     ),
     rules=(Rule(180, _books),),

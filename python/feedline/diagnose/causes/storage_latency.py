@@ -95,7 +95,7 @@ CAUSE = Cause(
         recognised="Waiting without CPU, in files' calls; what the run reads per second against what a probe of the "
         "disk got; the rate with a cold page cache.",
         to_do="Have more reads under way, or fewer and larger ones.",
-        abstains="The stages of a batch were not seen. Never certain where nobody saw what was waited for.",
+        abstains="The stages of a batch were not seen. Never certain if what the workers waited for is unknown.",
         example="4.5 MB/s were read, and the disk gives 50.0 MB/s: it is not full.",
     ),
     rules=(Rule(240, _books),),

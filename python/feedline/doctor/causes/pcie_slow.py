@@ -31,7 +31,7 @@ CAUSE = Cause(
         "is no fault.",
         to_do="Set the slot to its generation in the firmware, without a riser; nvidia-smi -q -d PERFORMANCE "
         "shows errors of the link.",
-        abstains="A GPU is idle, or its utilisation is not told.",
+        abstains="A GPU is idle, or its utilisation is unknown.",
         example="the GPU at 0000:17:00.0 runs at 8 of 16 GT/s though it computes.",
     ),
     turn=MACHINE + 40,

@@ -34,8 +34,8 @@ ALARM = Alarm(
         "busy, or few of them are and storage is waited for. How many processes there are, and whether their memory "
         "still rises, is told beside it.",
         to_do="Run `feedline diagnose`.",
-        abstains="A GPU in a sawtooth is told as that. GPUs on which only other processes compute raise none, where "
-        "the driver tells.",
+        abstains="A GPU in a sawtooth has that alarm instead. GPUs on which only other processes compute raise none, "
+        "if the driver lists processes.",
         example="GPU 0 is used 12%, has memory to spare, and waits for data (9 processes use 0.4 of 16 CPUs, and "
         "storage is waited for): run `feedline diagnose`",
     ),
