@@ -5,6 +5,8 @@
 #include <charconv>
 #include <string>
 
+#include "format/folder/folder_listing.h"
+
 namespace feedline::format {
 namespace {
 
@@ -18,14 +20,12 @@ constexpr Named kKinds[] = {
     {"mask", FieldKind::kMask},   {"bytes", FieldKind::kBytes},   {"text", FieldKind::kText},
     {"json", FieldKind::kJson},   {"boxes", FieldKind::kBoxes},   {"keypoints", FieldKind::kKeypoints}};
 
-// What decode can read, what WebDataset decodes to an integer, and what people call the others.
+// Other than images: extensions that WebDataset decodes to an integer, and usual names of the others.
 constexpr Named kExtensions[] = {
-    {"jpg", FieldKind::kImage},      {"jpeg", FieldKind::kImage},  {"png", FieldKind::kImage},
-    {"webp", FieldKind::kImage},     {"cls", FieldKind::kInteger}, {"cls2", FieldKind::kInteger},
-    {"index", FieldKind::kInteger},  {"inx", FieldKind::kInteger}, {"id", FieldKind::kInteger},
-    {"npy", FieldKind::kArray},      {"json", FieldKind::kJson},   {"jsn", FieldKind::kJson},
-    {"txt", FieldKind::kText},       {"text", FieldKind::kText},   {"caption", FieldKind::kText},
-    {"transcript", FieldKind::kText}};
+    {"cls", FieldKind::kInteger}, {"cls2", FieldKind::kInteger}, {"index", FieldKind::kInteger},
+    {"inx", FieldKind::kInteger}, {"id", FieldKind::kInteger},   {"npy", FieldKind::kArray},
+    {"json", FieldKind::kJson},   {"jsn", FieldKind::kJson},     {"txt", FieldKind::kText},
+    {"text", FieldKind::kText},   {"caption", FieldKind::kText}, {"transcript", FieldKind::kText}};
 
 }  // namespace
 
@@ -38,10 +38,13 @@ std::optional<FieldKind> field_kind_of(std::string_view name) {
 }
 
 FieldKind usual_kind(std::string_view name, std::string_view extension) {
-  const auto known = std::ranges::find(kExtensions, extension.substr(extension.rfind('.') + 1), &Named::name);
-  if (known == std::end(kExtensions)) return FieldKind::kBytes;
-  const bool is_of_labels = name.starts_with("mask") || name.starts_with("seg");
-  return known->kind == FieldKind::kImage && is_of_labels ? FieldKind::kMask : known->kind;
+  const std::string_view last = extension.substr(extension.rfind('.') + 1);
+  if (is_any_image_name("." + std::string(last))) {
+    const bool is_of_labels = name.starts_with("mask") || name.starts_with("seg");
+    return is_of_labels ? FieldKind::kMask : FieldKind::kImage;
+  }
+  const auto known = std::ranges::find(kExtensions, last, &Named::name);
+  return known == std::end(kExtensions) ? FieldKind::kBytes : known->kind;
 }
 
 std::string_view image_kind_of(std::span<const std::byte> bytes) {

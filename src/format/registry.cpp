@@ -2,6 +2,8 @@
 #include "format/registry.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <utility>
 
@@ -10,6 +12,7 @@
 #include "format/annotations/voc/voc_entry.h"
 #include "format/annotations/yolo/yolo_entry.h"
 #include "format/arrow/arrow_entry.h"
+#include "format/compression/archive_kind.h"
 #include "format/folder/folder_entry.h"
 #include "format/folder/folder_listing.h"
 #include "format/glance.h"
@@ -22,6 +25,7 @@
 #include "format/pixels/pixel_entry.h"
 #include "format/source_list.h"
 #include "format/table/table_entry.h"
+#include "format/tar/sample_name.h"
 #include "format/tar/tar_entry.h"
 #include "format/tfrecord/tfrecord_entry.h"
 
@@ -54,6 +58,26 @@ std::optional<std::string> image_in(const std::string& source, const storage::St
   std::string first = first_of_list(source, storage);
   if (!storage.stat(first) || storage.is_directory(first).value_or(true)) return {};
   return first;
+}
+
+// Of a file on this machine: "xz" and so on; empty if its bytes are not those of an archive.
+std::string archive_kind_in(const std::string& source, const storage::Storage& storage) {
+  const std::string first = first_of_list(source, storage);
+  if (storage.is_remote() || storage.is_directory(first).value_or(true)) return {};
+  const auto reader = storage.open(first, storage::Access::kRead);
+  if (!reader) return {};
+  std::array<std::byte, kArchiveHead> start{};
+  const std::size_t got = (*reader)->read_at(0, start).value_or(0);
+  return std::string(archive_kind_of(std::span(start).first(got)));
+}
+
+// The error of damaged data in a file that is an archive, with this cause.
+Error with_archive_kind(Error error, const std::string& source, const OpenOptions& options) {
+  const std::string& path = error.where.shard.empty() ? source : error.where.shard;
+  if (error.code != ErrorCode::kData || to_lower(path).ends_with(".npz")) return error;  // which is a zip archive
+  const std::string kind = archive_kind_in(path, *options.storage);
+  if (!kind.empty() && !error.what.contains(kind)) error.what += " (the file is " + kind + " data: unpack it)";
+  return error;
 }
 
 Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions& options) {
@@ -89,6 +113,11 @@ Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions
     FEEDLINE_TRY(const bool is_one, entry->sniff(source, storage));
     if (is_one) return entry;
   }
+  if (const std::string kind = archive_kind_in(source, storage); !kind.empty())
+    return config_error(
+        "'" + source + "' is " + kind +
+        " data, which cannot be read: unpack it. The compressed files that can be read are tars (.tar.gz, .tgz), "
+        "TFRecord files, and the tables .csv, .tsv, .jsonl and .json with .gz, .zst or .bz2 at the end of the name");
   return config_error("'" + source + "' is neither a folder nor a file of a format that is known: " + names_of_all());
 }
 
@@ -159,7 +188,7 @@ Result<std::shared_ptr<const Format>> open(const std::string& source, const Open
   if (!entry) return located(entry.error(), source);
   if (auto fits = check_settings(**entry, options); !fits) return located(fits.error(), source);
   auto format = (*entry)->open(source, options);
-  if (!format) return located(std::move(format).error(), source);
+  if (!format) return located(with_archive_kind(std::move(format).error(), source, options), source);
   if (auto named = check_names(**format); !named) return located(named.error(), source);
   return format;
 }

@@ -25,6 +25,8 @@ struct FormatEntry {
   Result<std::shared_ptr<const Format>> (*open)(const std::string& source, const OpenOptions& options);
   Result<Inspection> (*inspect)(const std::string& source, const OpenOptions& options);
   bool has_settings = false;  // annotations/settings.h
+  // Does a file in a remote folder have the name of a shard? nullptr: such folders are recognised otherwise.
+  bool (*names_shard)(std::string_view name) = nullptr;
 };
 
 // In the order in which they are asked.

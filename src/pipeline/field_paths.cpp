@@ -95,9 +95,10 @@ auto first_of(const Field& field, const FieldStages& stages, Read read)
 
 Result<void> refuse_absent(const Field& field, BatchForm form) {
   if (!field.may_be_absent || form != BatchForm::kDense) return {};
-  return config_error("'" + field.name + "' is absent in some samples (missing=\"none\"), which only a list can say" +
-                      (can_collate(field, BatchForm::kList) ? ": use collate(\"list\", fields=[\"" + field.name + "\"])"
-                                                            : std::string("; use missing=\"skip\"")));
+  return config_error("'" + field.name +
+                      "' is absent in some samples (missing=\"none\"), and an array cannot hold None: use "
+                      "collate(\"list\", fields=[\"" +
+                      field.name + "\"]), or missing=\"skip\" to leave out these samples");
 }
 
 // A function takes images as they are to be.
@@ -382,7 +383,7 @@ bool can_collate(const Field& field, BatchForm form) {
     case BatchForm::kPadded:
       return field.kind == FieldKind::kArray || is_stack(field) || is_target(field);
     case BatchForm::kList:
-      return field.kind != FieldKind::kInteger;
+      return field.kind != FieldKind::kInteger || field.may_be_absent;
   }
   return false;
 }
@@ -414,7 +415,7 @@ Made make_field_path(const Field& field, const FieldStages& stages) {
     case FieldKind::kMask:
       return is_stack(field) ? make_mask_stack_path(field, stages, form) : make_mask_path(field, stages, form);
     case FieldKind::kInteger:
-      return std::make_shared<const ValuePath>(field.name);
+      return std::make_shared<const ValuePath>(field.name, form);
     case FieldKind::kArray:
       return make_array_path(field, stages, form);
     case FieldKind::kBoxes:

@@ -12,10 +12,12 @@ namespace feedline::pipeline {
 // An integer, which the format has parsed.
 class ValuePath final : public FieldPath {
  public:
-  explicit ValuePath(std::string name) : FieldPath({.name = std::move(name), .array = {DType::kInt64, {}}}) {}
+  ValuePath(std::string name, BatchForm form)
+      : FieldPath({.name = std::move(name), .array = {DType::kInt64, {}}, .form = form}) {}
 
-  Result<void> fill(const memory::Record::Field& stored, FieldWork& /*work*/, memory::Row& row) const override {
-    std::memcpy(row.view.data, &stored.value, sizeof stored.value);
+  Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override {
+    FEEDLINE_TRY(const ArrayView out, place(row, {}, work));
+    std::memcpy(out.data, &stored.value, sizeof stored.value);
     return {};
   }
   Result<void> keep(const memory::Record::Field& stored, FieldWork& /*work*/,

@@ -70,6 +70,8 @@ def check(shards: list[Listed], engine: _engine.Dataset) -> None:
 
 def _text_of(path: str) -> bytes | None:
     stored = _engine.StoredSource(path)
+    if len(stored.names) != 1:  # a pattern, and lists are given by their names
+        return None
     (name,) = stored.names
     if stored.is_folder(name):
         return None

@@ -291,7 +291,7 @@ Result<CellPlace> ArrowChunk::place_list(std::uint64_t row) const {
       return damaged("its offsets point past its values: the file is damaged there");
     for (const Mask& mask : level.inner)
       for (std::uint64_t element = all.begin; element < all.end; ++element)
-        if (!bit(mask, element)) return damaged("a value in it is null, which arrays cannot contain");
+        if (!bit(mask, element)) return damaged("a value inside its list is null, which arrays cannot contain");
     range = all;
   }
   for (std::size_t i = levels_.size(); i-- > 0;) shape = shape.with_front(extents[i]);

@@ -74,7 +74,7 @@ Result<Inspection> inspect_arrow(const std::string& source, const OpenOptions& o
 }  // namespace
 
 const FormatEntry& arrow_entry() {
-  static constexpr FormatEntry kEntry{"arrow", is_arrow, open_arrow, inspect_arrow};
+  static constexpr FormatEntry kEntry{"arrow", is_arrow, open_arrow, inspect_arrow, false, has_name};
   return kEntry;
 }
 

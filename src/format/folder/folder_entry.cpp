@@ -2,11 +2,16 @@
 #include "format/folder/folder_entry.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
+#include "format/arrow/arrow_entry.h"
 #include "format/folder/folder_format.h"
 #include "format/folder/pattern_format.h"
+#include "format/folder_files.h"
 #include "format/mds/mds_entry.h"
+#include "format/parquet/parquet_entry.h"
 #include "format/table/table_entry.h"
 #include "format/table/table_source.h"
 #include "format/tar/packed_folder.h"
@@ -55,6 +60,20 @@ Result<bool> describes_images(const std::string& source, const Error& error, con
   return tables.has_value();
 }
 
+// The format of the shards in a remote folder without images; nullptr: it has none. Local folders of shards are
+// recognised before this, but looking into a remote one for each format takes requests.
+const FormatEntry* entry_of_shards(const std::string& source, const Error& error, const OpenOptions& options) {
+  if (!options.storage->is_remote() || !options.format.empty() || error.code != ErrorCode::kConfig) return nullptr;
+  const std::array all{&tar_entry(), &tfrecord_entry(), &arrow_entry(), &parquet_entry()};
+  const auto entry_of_name = [&](std::string_view name) {
+    const auto found = std::ranges::find_if(all, [&](const FormatEntry* entry) { return entry->names_shard(name); });
+    return found == all.end() ? nullptr : *found;
+  };
+  const auto shard =
+      first_data_file(source, *options.storage, [&](std::string_view name) { return entry_of_name(name) != nullptr; });
+  return shard ? entry_of_name(shard->substr(shard->rfind('/') + 1)) : nullptr;
+}
+
 Result<std::shared_ptr<const Format>> open_folder(const std::string& source, const OpenOptions& options) {
   FEEDLINE_CHECK_OK(check_folder(source, *options.storage));
   auto images = open_images(source, options);
@@ -62,7 +81,9 @@ Result<std::shared_ptr<const Format>> open_folder(const std::string& source, con
   FEEDLINE_TRY(const auto packed, packed_shards(source, options));
   if (!packed) {
     FEEDLINE_TRY(const bool has_table, describes_images(source, images.error(), options));
-    return has_table ? table_entry().open(without_end_slashes(source) + "/", options) : std::move(images);
+    if (has_table) return table_entry().open(without_end_slashes(source) + "/", options);
+    const FormatEntry* const shards = entry_of_shards(source, images.error(), options);
+    return shards != nullptr ? shards->open(source, options) : std::move(images);
   }
   if (packed->tars.empty()) return mds_entry().open(source, options);
   return TarFormat::open(source, packed->tars, options);
@@ -75,8 +96,12 @@ Result<Inspection> inspect_folder(const std::string& source, const OpenOptions& 
   if (packed) return inspect_tar(source, packed->tars, options);
   FEEDLINE_TRY(const bool has_table, describes_images(source, {}, options));
   if (has_table) return table_entry().inspect(without_end_slashes(source) + "/", options);
-  if (!options.fields.empty()) return PatternFormat::inspect(source, options);
-  return FolderFormat::inspect(source, options);
+  auto images =
+      options.fields.empty() ? FolderFormat::inspect(source, options) : PatternFormat::inspect(source, options);
+  if (images && images->samples > 0) return images;
+  const Error error = images ? config_error("no images").error() : images.error();
+  const FormatEntry* const shards = entry_of_shards(source, error, options);
+  return shards != nullptr ? shards->inspect(source, options) : std::move(images);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -11,14 +12,28 @@
 namespace feedline::format {
 namespace {
 
+// The fields= that open the images of a folder without class folders; "": it has none.
+std::string fields_of_images(const FolderListing& listing) {
+  std::map<std::string, std::uint64_t> images;
+  for (const auto& [extension, count] : listing.stray_extensions)
+    if (is_any_image_name(extension)) images.emplace(extension, count);
+  if (images.empty()) return {};
+  const auto pattern_of = [](const std::string& extension) { return "fields=\"{key}" + extension + "\""; };
+  if (images.size() == 1) return pattern_of(images.begin()->first);
+  const bool are_all = images.size() == listing.stray_extensions.size();
+  std::string text;
+  for (const auto& [extension, count] : images)
+    text += (text.empty() ? "" : ", ") + (are_all ? extension : pattern_of(extension)) + ": " + std::to_string(count);
+  // a key that is the whole name matches every file
+  return are_all ? "fields=\"image={key}:image\", which reads all files (" + text + ")"
+                 : "one of these, which read as many files: " + text;
+}
+
 // Why there is nothing to read, and what would help.
 std::string what_is_missing(const FolderListing& listing) {
-  if (!listing.stray_images.empty()) {
-    const std::string& name = listing.stray_images.front();
-    return "the folder holds images but no class folders: open images without classes by fields=\"{key}" +
-           name.substr(name.rfind('.')) +
-           "\"; if they have classes, put the images of each class in its own folder, as in train/cat/1.jpg";
-  }
+  if (const std::string fields = fields_of_images(listing); !fields.empty())
+    return "the folder holds images but no class folders: open images without classes by " + fields +
+           "; if they have classes, put the images of each class in its own folder, as in train/cat/1.jpg";
   if (!listing.stray_tars.empty())
     return "the folder holds tar files and no class folders: name the tar files to read, as in '" +
            listing.stray_tars.front() + "' or 'shards/{000..146}.tar'";

@@ -156,7 +156,7 @@ void add_strays(const std::string& root, const std::vector<storage::Entry>& entr
     const std::string& name = entry.name;
     const std::string extension = extension_of(name);
     const bool tar = extension == ".tar" || extension == ".tgz";
-    if (is_image_name(name)) listing.stray_images.push_back(name);
+    if (!name.starts_with('.')) ++listing.stray_extensions[name.substr(std::min(name.rfind('.'), name.size()))];
     if (tar) listing.stray_tars.push_back(name);
     if (listing.classes.empty()) continue;
     if (!tar && !is_image_name(name))

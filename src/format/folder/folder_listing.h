@@ -33,7 +33,8 @@ struct FolderListing {
   std::vector<ListedObject> objects;                // of each sample; empty: the listing says nothing of them
   std::vector<ListedFolder> folders;                // all that were listed
   std::map<std::string, std::uint64_t> extensions;  // files below class folders, lower case, of no sample too
-  std::vector<std::string> stray_images;            // file names beside the class folders, which ImageFolder ignores
+  // Files next to the class folders, which ImageFolder ignores, by their extensions as written (".JPG").
+  std::map<std::string, std::uint64_t> stray_extensions;
   std::vector<std::string> stray_tars;
   // A file that describes images, in the folder or in one of its first class folders; of flat names alone.
   std::string metadata;

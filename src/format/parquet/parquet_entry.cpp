@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "format/folder/folder_listing.h"
 #include "format/folder_files.h"
 #include "format/parquet/parquet_table.h"
 #include "format/source_list.h"
@@ -43,6 +44,25 @@ bool is_of_other_files(const std::string& file, const storage::Storage& storage)
          });
 }
 
+// A report that img2dataset wrote with output_format="files": 00000.parquet next to a folder 00000 of images.
+Result<void> check_report_of_images(const std::string& file, const storage::Storage& storage) {
+  constexpr std::size_t kSome = 64;  // entries that show an image: text and JSON files are between them
+  const std::string stem = file.substr(0, file.size() - kEnd.size());
+  const std::string number = stem.substr(stem.rfind('/') + 1);
+  if (!std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; })) return {};
+  if (!storage.is_directory(stem).value_or(false)) return {};
+  const auto entries = storage.list_some(stem, kSome);
+  if (!entries) return {};
+  const auto image = std::ranges::find_if(*entries, [](const auto& entry) { return is_image_name(entry.name); });
+  if (image == entries->end()) return {};
+  const bool has_captions =
+      std::ranges::any_of(*entries, [](const auto& entry) { return entry.name.ends_with(".txt"); });
+  return config_error("'" + file + "' is img2dataset's report on the images in '" + stem +
+                      "', not a dataset of its own: open the images with fields=(\"image={key}" +
+                      image->name.substr(image->name.rfind('.')) + "\"," +
+                      (has_captions ? " \"caption={key}.txt\"" : "") + "), or the reports with format=\"parquet\"");
+}
+
 // Asks no server: there, a name says it, or format=.
 Result<bool> is_parquet(const std::string& source, const storage::Storage& storage) {
   const std::string first = first_of_list(source, storage);
@@ -51,6 +71,7 @@ Result<bool> is_parquet(const std::string& source, const storage::Storage& stora
   if (!folder) return has_name(first);
   if (*folder) {
     const auto file = first_data_file(first, storage, has_name);
+    if (file) FEEDLINE_CHECK_OK(check_report_of_images(*file, storage));
     return file && !is_of_other_files(*file, storage);
   }
   if (has_end(first, ".tar")) return false;
@@ -78,7 +99,7 @@ Result<Inspection> inspect_parquet(const std::string& source, const OpenOptions&
 }  // namespace
 
 const FormatEntry& parquet_entry() {
-  static constexpr FormatEntry kEntry{"parquet", is_parquet, open_parquet, inspect_parquet};
+  static constexpr FormatEntry kEntry{"parquet", is_parquet, open_parquet, inspect_parquet, false, has_name};
   return kEntry;
 }
 

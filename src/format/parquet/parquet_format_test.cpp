@@ -256,7 +256,7 @@ TEST_F(Parquet, ListsBecomeArraysAlsoAcrossPages) {
   leaf.groups[0][2].definition = runs_text({2, 3});
   leaf.groups[0][2].data = plain_text<std::int64_t>({6});
   EXPECT_CONTAINS(all(ParquetWriter::write({leaf}, {5}), {"ids"}, Missing::kNone),
-                  "(2,):1,2|error: a value inside of a list is null");
+                  "(2,):1,2|error: field 'ids': the column 'ids': a value inside its list is null");
   leaf.groups = {{{3, 2, runs_text({0, 1, 0}), runs_text({3, 3, 3}), plain_text<std::int64_t>({1, 2, 3}),
                    Encoding::kPlain, true}}};
   EXPECT_EQ(all(ParquetWriter::write({leaf}, {2}), {"ids"}), "(2,):1,2|(1,):3");
@@ -279,7 +279,7 @@ TEST_F(Parquet, ListsOfListsAreArrays) {
   };
   EXPECT_EQ(rows_of({0, 2, 1, 2, 0, 0}, {5, 5, 5, 5, 1, 5}, {1, 2, 3, 4, 5}, 3), "(2, 2):1,2,3,4|(0, 0):|(1, 1):5");
   EXPECT_CONTAINS(rows_of({0, 2, 1}, {5, 5, 5}, {1, 2, 3}, 1), "inner lists differ in length");
-  EXPECT_CONTAINS(rows_of({0, 1}, {5, 2}, {1}, 1), "a value inside of a list is null");
+  EXPECT_CONTAINS(rows_of({0, 1}, {5, 2}, {1}, 1), "field 'deep': the column 'deep': a value inside its list is null");
   EXPECT_CONTAINS(rows_of({0, 2}, {1, 5}, {1}, 1), "inner lists differ in length") << "levels that no list has";
 }
 

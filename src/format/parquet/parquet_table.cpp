@@ -214,11 +214,16 @@ Result<TableCell> ParquetTable::list_at(const storage::Reader& reader, const Slo
     if (is_nested) add_entries(*more, 0, more->entry_begins.front());
     if (more->rows > 0) break;
   }
+  if (const Shape& lists = slot.column.type.lists; has_null && std::find(lists.begin(), lists.end(), 0) != lists.end())
+    return at_page(
+        index.pages[at.page],
+        data_error("its type is a fixed_size_list with 0 elements, which pyarrow writes to Parquet files with "
+                   "wrong levels and does not read either: write a list instead, or leave the column out",
+                   "format")
+            .error());
   if (has_null)
-    return at_page(index.pages[at.page], data_error("a value inside of a list is null, which arrays cannot "
-                                                    "have",
-                                                    "format")
-                                             .error());
+    return at_page(index.pages[at.page],
+                   data_error("a value inside its list is null, which arrays cannot contain", "format").error());
   if (joined) bytes = *joined;
   if (joined) pin = std::move(joined);
   if (!is_nested) return TableCell{false, bytes, {static_cast<std::int64_t>(count)}};

@@ -16,20 +16,28 @@ namespace {
 
 constexpr std::string_view kFileName = "file_name";
 constexpr std::array<std::string_view, 4> kLabels{"label", "class", "category", "target"};
+constexpr std::string_view kClassKind = "class";
 
 struct Spec {
   std::string text, name, column;
   std::optional<FieldKind> said;
+  bool are_classes = false;  // kind "class"
 };
 
-Result<Spec> parse_spec(const std::string& text) {
+// A column's name may have a colon: the text after the last one is a kind only if there is no such column.
+void take_kind_of(std::string_view& rest, const Table& table, Spec& spec) {
+  const std::size_t colon = rest.rfind(':');
+  if (colon == rest.npos || table.find(rest.substr(rest.find('=') + 1)) != nullptr) return;
+  const std::string_view kind = rest.substr(colon + 1);
+  spec.are_classes = kind == kClassKind;
+  spec.said = spec.are_classes ? FieldKind::kInteger : field_kind_of(kind);
+  if (spec.said) rest = rest.substr(0, colon);
+}
+
+Result<Spec> parse_spec(const std::string& text, const Table& table) {
   Spec spec{text, {}, {}, {}};
   std::string_view rest = text;
-  // a column's name may have a colon: only a kind behind the last one is one
-  const std::size_t colon = text.rfind(':');
-  if (colon != text.npos && field_kind_of(std::string_view(text).substr(colon + 1))) {
-    FEEDLINE_TRY(spec.said, take_kind(rest));
-  }
+  take_kind_of(rest, table, spec);
   const std::size_t equals = rest.find('=');
   if (equals == 0) return config_error("fields: an empty name in '" + text + "'");
   spec.column = equals == rest.npos ? rest : rest.substr(equals + 1);
@@ -69,18 +77,50 @@ std::unexpected<Error> cannot_be(const Spec& spec, const std::string& why) {
                       "' cannot be of kind " + std::string(name_of(*spec.said)));
 }
 
+std::string shown(std::string_view cell) {
+  constexpr std::size_t kMost = 80;  // characters of a cell in a message
+  return "'" + std::string(cell.substr(0, kMost)) + (cell.size() > kMost ? "...'" : "'");
+}
+
+std::unexpected<Error> wrong_cell(const Spec& spec, const Table& table, std::uint64_t row, const std::string& why) {
+  Error error =
+      data_error("line " + std::to_string(table.lines[row]) + " has " + shown(table.find(spec.column)->cell(row)) +
+                     " in the column '" + spec.column + "', " + why,
+                 "format")
+          .error();
+  error.where.record = row;
+  return std::unexpected(std::move(error));
+}
+
+// "7.0" and "7e2" are integers, too, if float64 holds them exactly.
+std::optional<std::int64_t> exact_integer_in(std::string_view cell) {
+  constexpr double kExact = 9007199254740992;  // 2^53: float64 holds all integers below it
+  if (const auto integer = integer_in(cell)) return integer;
+  const auto real = real_in(cell);
+  if (!real || std::abs(*real) >= kExact || *real != std::floor(*real)) return {};
+  return static_cast<std::int64_t>(*real);
+}
+
+// Requires: column.are_numbers().
 void take_integers(const TableColumn& column, ColumnField& field) {
   field.use = ColumnUse::kInteger;
   field.description.kind = FieldKind::kInteger;
-  for (std::uint64_t row = 0; row < column.ends.size(); ++row)
-    field.numbers.push_back(integer_in(column.cell(row)).value_or(0));
+  for (std::uint64_t row = 0; row < column.ends.size(); ++row) {
+    const auto number = exact_integer_in(column.cell(row));
+    field.numbers.push_back(number.value_or(0));
+    if (!number) field.absent[row] = true;
+  }
 }
 
+// Requires: column.are_numbers().
 void take_reals(const TableColumn& column, ColumnField& field) {
   field.use = ColumnUse::kReal;
   field.description.kind = FieldKind::kArray;  // without a dimension
-  for (std::uint64_t row = 0; row < column.ends.size(); ++row)
-    field.reals.push_back(real_in(column.cell(row)).value_or(0));
+  for (std::uint64_t row = 0; row < column.ends.size(); ++row) {
+    const auto number = real_in(column.cell(row));
+    field.reals.push_back(number.value_or(0));
+    if (!number) field.absent[row] = true;
+  }
 }
 
 // Numbers for the texts of a column, in their order.
@@ -97,50 +137,59 @@ void take_classes(const TableColumn& column, ColumnField& field) {
   }
 }
 
+// Texts are class names, but among numbers they are a mistake, or numbers are names, which only the user knows.
+Result<void> take_texts_as_classes(const Spec& spec, const Table& table, const TableColumn& column,
+                                   ColumnField& field) {
+  if (!column.first_number || !column.first_other) return take_classes(column, field), Result<void>();
+  const std::uint64_t row = *column.first_number;
+  return wrong_cell(spec, table, *column.first_other,
+                    "but line " + std::to_string(table.lines[row]) + " has the number " + shown(column.cell(row)) +
+                        ": correct the table, or read the cells as class names with fields='" + spec.name + "=" +
+                        spec.column + ":class', or as text with '" + spec.name + "=" + spec.column + ":text'");
+}
+
 void take_text(FieldKind kind, ColumnField& field) {
   field.use = ColumnUse::kText;
   field.description.kind = kind;
 }
 
-void take_usual(const TableColumn& column, ColumnField& field) {
-  const std::string& name = field.description.name;
-  if (column.are_integers()) return take_integers(column, field);
-  if (column.are_reals()) return take_reals(column, field);
-  if (column.are_json()) return take_text(FieldKind::kJson, field);
-  if (column.are_bytes) return take_text(FieldKind::kBytes, field);
-  if (name == kLabels.front()) return take_classes(column, field);
-  take_text(FieldKind::kText, field);
+Result<void> take_usual(const Spec& spec, const Table& table, const TableColumn& column, ColumnField& field) {
+  if (column.are_integers()) return take_integers(column, field), Result<void>();
+  if (column.are_reals()) return take_reals(column, field), Result<void>();
+  if (column.are_json()) return take_text(FieldKind::kJson, field), Result<void>();
+  if (column.are_bytes) return take_text(FieldKind::kBytes, field), Result<void>();
+  if (spec.name == kLabels.front() && !column.are_numbers()) return take_texts_as_classes(spec, table, column, field);
+  return take_text(FieldKind::kText, field), Result<void>();
 }
 
-// NaN among integers is an error of its row, while 1.5 is a wrong spec.
-Result<void> check_finite(const Spec& spec, const Table& table, const TableColumn& column) {
-  if (!column.are_reals()) return {};
+// Requires: column.are_numbers(). A number such as 1.5 is a wrong spec; NaN and too large integers are wrong cells.
+Result<void> take_exact_integers(const Spec& spec, const Table& table, const TableColumn& column, ColumnField& field) {
   for (std::uint64_t row = 0; row < column.ends.size(); ++row) {
     const std::string_view cell = column.cell(row);
-    if (column.absent[row] || integer_in(cell)) continue;
-    if (std::isfinite(real_in(cell).value_or(0))) return {};
-    return data_error("line " + std::to_string(table.lines[row]) + " has '" + std::string(cell) + "' in the column '" +
-                          spec.column + "', but the field '" + spec.name + "' needs integers",
-                      "format");
+    const auto real = column.absent[row] ? std::nullopt : real_in(cell);
+    if (!real || exact_integer_in(cell)) continue;
+    if (!std::isfinite(*real) || *real == std::floor(*real))
+      return wrong_cell(spec, table, row, "but the field '" + spec.name + "' needs integers of 64 bits");
+    return cannot_be(spec, "holds numbers that are not integers, as " + shown(cell) + " in line " +
+                               std::to_string(table.lines[row]));
   }
-  return {};
+  return take_integers(column, field), Result<void>();
 }
 
 Result<void> take_said(const Spec& spec, const Table& table, const TableColumn& column, ColumnField& field) {
   const FieldKind kind = *spec.said;
   switch (kind) {
     case FieldKind::kInteger:
-      if (column.are_integers()) return take_integers(column, field), Result<void>();
-      FEEDLINE_CHECK_OK(check_finite(spec, table, column));
-      if (column.are_reals() || column.json > 0)
-        return cannot_be(spec, "holds numbers that are not integers, or lists");
-      return take_classes(column, field), Result<void>();
+      if (column.json > 0 || column.are_bytes) return cannot_be(spec, "holds lists, objects, true or false, or bytes");
+      if (spec.are_classes) return take_classes(column, field), Result<void>();
+      if (column.are_numbers()) return take_exact_integers(spec, table, column, field);
+      return take_texts_as_classes(spec, table, column, field);
     case FieldKind::kText:
     case FieldKind::kBytes:
     case FieldKind::kJson:
       return take_text(kind, field), Result<void>();
     case FieldKind::kArray:
-      if (column.are_reals()) return take_reals(column, field), Result<void>();
+      if (column.are_numbers()) return take_reals(column, field), Result<void>();
       break;
     case FieldKind::kBoxes:
     case FieldKind::kKeypoints:
@@ -149,7 +198,7 @@ Result<void> take_said(const Spec& spec, const Table& table, const TableColumn& 
     default:
       break;
   }
-  if (column.are_reals() || column.json > 0 || column.are_bytes) return cannot_be(spec, "names no files");
+  if (column.are_numbers() || column.json > 0 || column.are_bytes) return cannot_be(spec, "names no files");
   field.use = ColumnUse::kFile;
   field.description.kind = kind;
   return {};
@@ -162,6 +211,7 @@ Result<ColumnField> choose(const Spec& spec, const Table& table) {
   ColumnField field;
   field.description.name = spec.name;
   field.column = static_cast<std::size_t>(column - table.columns.data());
+  field.absent = column->absent;
   if (column->there == 0) return config_error("fields: the column '" + spec.column + "' is empty");
   if (spec.said) {
     FEEDLINE_CHECK_OK(take_said(spec, table, *column, field));
@@ -169,7 +219,7 @@ Result<ColumnField> choose(const Spec& spec, const Table& table) {
     field.use = ColumnUse::kFile;
     field.description.kind = files.value_or(FieldKind::kBytes);
   } else {
-    take_usual(*column, field);
+    FEEDLINE_CHECK_OK(take_usual(spec, table, *column, field));
   }
   return field;
 }
@@ -215,7 +265,7 @@ Result<std::vector<ColumnField>> choose_columns(const std::vector<std::string>& 
                                                 bool is_metadata) {
   std::vector<Spec> specs;
   for (const std::string& text : texts) {
-    FEEDLINE_TRY(specs.emplace_back(), parse_spec(text));
+    FEEDLINE_TRY(specs.emplace_back(), parse_spec(text, table));
   }
   if (specs.empty() && is_metadata) specs = specs_of_metadata(table);
   if (specs.empty()) specs = usual_specs(table);

@@ -37,15 +37,30 @@ class JsonLine {
     while (at_ < text_.size()) {
       const char c = text_[at_++];
       if (c == '"') return text;
-      if (static_cast<unsigned char>(c) < 0x20) return {};
+      if (static_cast<unsigned char>(c) < 0x20) {
+        --at_;
+        cause_ = "a control character in a string";
+        return {};
+      }
       if (c != '\\')
         text += c;
-      else if (!take_escape(text))
+      else if (const std::size_t escape = at_ - 1; !take_escape(text)) {
+        at_ = escape;
+        cause_ = "an invalid escape in a string";
         return {};
+      }
     }
+    cause_ = "a string without an end";
     return {};
   }
-  // A value of any kind, as it stands; empty: there is none, or it is damaged.
+  // What is wrong at the place where reading stopped.
+  std::string problem() const {
+    const std::string place = " at character " + std::to_string(at_ + 1);
+    if (!cause_.empty()) return std::string(cause_) + place;
+    if (at_ >= text_.size()) return "the text ends within the object";
+    return "an unexpected '" + std::string(text_.substr(at_, 1)) + "'" + place;
+  }
+  // A value of any kind, as it is written; empty: there is none, or it is damaged.
   std::string_view take_value() {
     skip_space();
     const std::size_t begin = at_;
@@ -122,7 +137,10 @@ class JsonLine {
   }
 
   bool skip_value(int depth) {
-    if (depth > kDeepest) return false;
+    if (depth > kDeepest) {
+      cause_ = "lists or objects nested more than 64 deep";
+      return false;
+    }
     const char first = peek();
     if (first == '"') return take_string().has_value();
     if (first != '[' && first != '{') return skip_word();
@@ -140,6 +158,7 @@ class JsonLine {
 
   const std::string_view text_;
   std::size_t at_ = 0;
+  std::string_view cause_;  // of the failure, if the character at at_ does not show it
 };
 
 Cell cell_of(std::string_view value) {
@@ -151,10 +170,10 @@ Cell cell_of(std::string_view value) {
 
 }  // namespace
 
-std::expected<std::vector<std::pair<std::string, Cell>>, std::string> parse_json_object(std::string_view text) {
-  const auto damaged = [] { return std::unexpected("is no whole object of JSON"); };
+std::expected<JsonObject, std::string> parse_json_object(std::string_view text) {
   JsonLine line(text);
-  std::vector<std::pair<std::string, Cell>> members;
+  const auto damaged = [&] { return std::unexpected("is not a whole JSON object: " + line.problem()); };
+  JsonObject members;
   if (!line.take('{')) return damaged();
   if (!line.take('}')) {
     do {

@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <utility>
+
+#include "format/json_reader.h"
+#include "format/table/json_object.h"
 
 namespace feedline::format {
 namespace {
@@ -45,62 +49,139 @@ Result<Table> parse_separated(TextRows rows) {
   }
 }
 
+// Adds objects to a table as rows.
+class ObjectRows {
+ public:
+  Result<void> add(std::uint64_t line, const JsonObject& object) {
+    for (const auto& [name, cell] : object) {
+      const auto [found, is_first] = places_.emplace(name, table_.columns.size());
+      if (is_first) {
+        table_.columns.push_back({.name = name});
+        for (std::uint64_t i = 0; i < table_.rows(); ++i) table_.columns.back().add({});
+      }
+      TableColumn& column = table_.columns[found->second];
+      if (column.ends.size() > table_.rows()) return wrong(line, "has '" + name + "' twice");
+      column.add(cell);
+    }
+    table_.lines.push_back(line);
+    for (TableColumn& column : table_.columns)
+      if (column.ends.size() < table_.rows()) column.add({});
+    return {};
+  }
+  Table take() { return std::move(table_); }
+
+ private:
+  Table table_;
+  std::map<std::string, std::size_t, std::less<>> places_;
+};
+
 Result<Table> parse_objects(TextRows rows) {
-  Table table;
-  std::map<std::string, std::size_t, std::less<>> places;
+  ObjectRows made;
   while (true) {
     const auto object = rows.next_object();
     if (!object) return wrong(rows.line(), object.error());
-    if (!*object) break;
-    for (const auto& [name, cell] : **object) {
-      const auto [found, is_first] = places.emplace(name, table.columns.size());
-      if (is_first) {
-        table.columns.push_back({.name = name});
-        for (std::uint64_t i = 0; i < table.rows(); ++i) table.columns.back().add({});
-      }
-      TableColumn& column = table.columns[found->second];
-      if (column.ends.size() > table.rows()) return wrong(rows.line(), "has '" + name + "' twice");
-      column.add(cell);
-    }
-    table.lines.push_back(rows.line());
-    for (TableColumn& column : table.columns)
-      if (column.ends.size() < table.rows()) column.add({});
+    if (!*object) return made.take();
+    FEEDLINE_CHECK_OK(made.add(rows.line(), **object));
   }
-  return table;
+}
+
+// Objects of one array, "[{...}, {...}]".
+Result<Table> parse_array(std::string_view text) {
+  ObjectRows made;
+  JsonReader reader(text);
+  std::uint64_t line = 1;
+  std::size_t counted = 0;
+  const auto line_at = [&](std::size_t offset) {
+    line += static_cast<std::uint64_t>(std::ranges::count(text.substr(counted, offset - counted), '\n'));
+    counted = offset;
+    return line;
+  };
+  Result<void> added;
+  const bool is_whole = reader.array([&] {
+    const auto element = reader.skip();
+    if (!element) return false;
+    const std::uint64_t at = line_at(static_cast<std::size_t>(element->data() - text.data()));
+    const auto object = parse_json_object(*element);
+    added = object ? made.add(at, *object) : wrong(at, object.error());
+    return added.has_value();
+  });
+  FEEDLINE_CHECK_OK(added);
+  if (!is_whole || !reader.at_end())
+    return wrong(line_at(std::min(reader.offset(), text.size())), "is not valid JSON in an array of objects");
+  return made.take();
+}
+
+std::string_view without_blanks(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t";
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  return first == text.npos ? std::string_view() : text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
+}
+
+// Names of missing values in columns of numbers: those of pandas' read_csv, except NaN, which is a number of float64.
+bool is_missing_name(std::string_view text) {
+  static constexpr std::string_view kNames[] = {"",     "NA",      "N/A",    "n/a",      "<NA>",
+                                                "#N/A", "#NA",     "NULL",   "null",     "#N/A N/A",
+                                                "None", "-1.#IND", "1.#IND", "-1.#QNAN", "1.#QNAN"};
+  return std::ranges::find(kNames, without_blanks(text)) != std::end(kNames);
+}
+
+bool are_digits(std::string_view text) {
+  if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
+  return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+template <typename Number>
+std::optional<Number> number_in(std::string_view text) {
+  text = without_blanks(text);
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+  Number value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return {};
+  return value;
+}
+
+std::string without_compression(std::string_view path) {
+  std::string name = lower(path.substr(0, path.find('?')));
+  for (const auto& [end, kind] : kCompressions)
+    if (name.ends_with(end)) return name.substr(0, name.size() - end.size());
+  return name;
+}
+
+// By its byte-order mark, or by the zero byte in an ASCII character.
+bool is_utf16(std::string_view text) {
+  return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff") || text.substr(0, 2).contains('\0');
 }
 
 }  // namespace
 
-std::optional<std::int64_t> integer_in(std::string_view text) {
-  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return {};
-  return value;
-}
+std::optional<std::int64_t> integer_in(std::string_view text) { return number_in<std::int64_t>(text); }
 
-std::optional<double> real_in(std::string_view text) {
-  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return {};
-  return value;
-}
+std::optional<double> real_in(std::string_view text) { return number_in<double>(text); }
 
 void TableColumn::add(const Cell& cell) {
+  const std::uint64_t row = ends.size();
   text += cell.text;
   ends.push_back(text.size());
   absent.push_back(cell.kind == CellKind::kAbsent);
   if (cell.kind == CellKind::kAbsent) return;
   ++there;
   json += cell.kind == CellKind::kJson;
-  if (cell.kind != CellKind::kPlain) return;
-  integers += integer_in(cell.text).has_value();
-  reals += real_in(cell.text).has_value();
+  const auto real = cell.kind == CellKind::kPlain ? real_in(cell.text) : std::nullopt;
+  if (real) {
+    const bool is_integer = integer_in(cell.text).has_value();
+    ++reals;
+    integers += is_integer;
+    too_large += !is_integer && are_digits(without_blanks(cell.text));
+    if (!first_number && std::isfinite(*real)) first_number = row;
+  } else if (cell.kind == CellKind::kPlain && is_missing_name(cell.text)) {
+    ++missing;
+  } else if (!first_other) {
+    first_other = row;
+  }
 }
 
 void TableColumn::append(const TableColumn& other) {
-  const std::uint64_t begin = text.size();
+  const std::uint64_t begin = text.size(), rows = ends.size();
   text += other.text;
   for (const std::uint64_t end : other.ends) ends.push_back(begin + end);
   absent.insert(absent.end(), other.absent.begin(), other.absent.end());
@@ -108,6 +189,10 @@ void TableColumn::append(const TableColumn& other) {
   integers += other.integers;
   reals += other.reals;
   json += other.json;
+  missing += other.missing;
+  too_large += other.too_large;
+  if (!first_number && other.first_number) first_number = rows + *other.first_number;
+  if (!first_other && other.first_other) first_other = rows + *other.first_other;
   are_bytes = are_bytes || other.are_bytes;
   if (type.empty()) unit = other.unit, type = other.type;
 }
@@ -151,20 +236,43 @@ std::optional<Compression> compression_of(std::string_view path) {
 }
 
 std::optional<char> separator_of(std::string_view path) {
-  std::string name = lower(path.substr(0, path.find('?')));
-  for (const auto& [end, kind] : kCompressions)
-    if (name.ends_with(end)) {
-      name.resize(name.size() - end.size());
-      break;
-    }
+  const std::string name = without_compression(path);
   if (name.ends_with(".csv")) return ',';
   if (name.ends_with(".tsv")) return '\t';
-  if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) return '\0';
+  if (name.ends_with(".jsonl") || name.ends_with(".ndjson") || name.ends_with(".json")) return '\0';
   return {};
 }
 
+bool has_json_name(std::string_view path) { return without_compression(path).ends_with(".json"); }
+
+bool begins_json_table(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n\xef\xbb\xbf";  // and a byte-order mark
+  const std::size_t first = text.find_first_not_of(kSpace);
+  if (first == text.npos) return false;
+  if (text[first] == '[') {
+    const std::size_t next = text.find_first_not_of(kSpace, first + 1);
+    return next != text.npos && text[next] == '{';
+  }
+  if (text[first] != '{') return false;
+  // within one JSON value, no object follows another in the next line: strings have no line ends, and a comma separates
+  for (std::size_t end = text.find('\n', first); end != text.npos; end = text.find('\n', end + 1)) {
+    const std::size_t next = text.find_first_not_of(kSpace, end);
+    const std::size_t last = text.find_last_not_of(kSpace, end);
+    if (next != text.npos && text[next] == '{' && text[last] == '}') return true;
+  }
+  return false;
+}
+
 Result<Table> parse_table(std::string_view text, char separator) {
-  FEEDLINE_TRY(Table table, separator == '\0' ? parse_objects({text, separator}) : parse_separated({text, separator}));
+  if (is_utf16(text))
+    return data_error("the table is not UTF-8 but UTF-16 (or UTF-32): convert it, as with iconv -f UTF-16 -t UTF-8",
+                      "format");
+  const bool is_array =
+      separator == '\0' &&
+      text.substr(std::min(text.find_first_not_of(" \t\r\n\xef\xbb\xbf"), text.size())).starts_with('[');
+  FEEDLINE_TRY(Table table, is_array            ? parse_array(text)
+                            : separator == '\0' ? parse_objects({text, separator})
+                                                : parse_separated({text, separator}));
   if (table.rows() == 0) return data_error("the table has no rows", "format");
   return table;
 }

@@ -16,7 +16,8 @@ Result<TablePlaces> tables_of(const std::string& source, const OpenOptions& opti
   FEEDLINE_TRY(auto places, find_tables(*options.storage, source, true));
   if (places) return *std::move(places);
   return config_error("'" + source +
-                      "' is not a table: expected .csv, .tsv or .jsonl files, a folder of them, or a folder with "
+                      "' is not a table: expected .csv, .tsv, .jsonl or .json files, a folder of .csv, .tsv or .jsonl "
+                      "files, or a folder with "
                       "metadata.csv, metadata.jsonl or metadata.parquet");
 }
 

@@ -32,6 +32,21 @@ std::string extension_in(std::string_view path) {
   return dot == path.npos || path.find('/', dot) != path.npos ? "bin" : std::string(path.substr(dot + 1));
 }
 
+// ends: rows up to the end of each file.
+const TablePlace& place_of_row(const TablePlaces& places, const std::vector<std::uint64_t>& ends, std::uint64_t row) {
+  const auto end = std::ranges::upper_bound(ends, row);
+  FEEDLINE_CHECK(end != ends.end());
+  return places.files[static_cast<std::size_t>(end - ends.begin())];
+}
+
+// An error of choose_columns() with the file and the key of its row.
+Error located(Error error, const TablePlaces& places, const std::vector<std::uint64_t>& ends) {
+  if (error.code != ErrorCode::kData || !error.where.record) return error;
+  error.where.shard = place_of_row(places, ends, *error.where.record).path;
+  error.where.key = TableFormat::key_of(*error.where.record);
+  return error;
+}
+
 // Class names must be UTF-8.
 Result<void> check_classes(const ColumnField& field, const TablePlace& place) {
   for (const std::string& name : field.classes) {
@@ -59,7 +74,9 @@ std::string TableFormat::key_of(std::uint64_t row) {
 Result<std::shared_ptr<const RecordFormat>> TableFormat::open(const std::string& source, const TablePlaces& places,
                                                               const OpenOptions& options) {
   FEEDLINE_TRY(ReadTable read, read_tables(options.storage, places));
-  FEEDLINE_TRY(auto fields, choose_columns(options.fields, read.table, places.is_metadata));
+  auto chosen = choose_columns(options.fields, read.table, places.is_metadata);
+  if (!chosen) return std::unexpected(located(std::move(chosen).error(), places, read.ends));
+  std::vector<ColumnField>& fields = *chosen;
   for (const ColumnField& field : fields) FEEDLINE_CHECK_OK(check_classes(field, places.files.front()));
   std::shared_ptr<TableFormat> format(new TableFormat(source, places, options, std::move(read), std::move(fields)));
   if (format->size() > 0 && format->left_out_ < format->table_.rows()) return format;
@@ -76,8 +93,7 @@ TableFormat::TableFormat(std::string source, TablePlaces places, OpenOptions opt
       fields_(std::move(fields)) {
   if (options_.missing == Missing::kSkip) leave_out();
   for (ColumnField& field : fields_) {
-    const TableColumn& column = table_.columns[field.column];
-    field.description.may_be_absent = options_.missing == Missing::kNone && column.there < table_.rows();
+    field.description.may_be_absent = options_.missing == Missing::kNone && std::ranges::count(field.absent, true) > 0;
     file_fields_ += field.use == ColumnUse::kFile;
     if (classes_.empty()) classes_ = field.classes;
     descriptions_.push_back(field.description);
@@ -85,11 +101,7 @@ TableFormat::TableFormat(std::string source, TablePlaces places, OpenOptions opt
   fingerprint_ = compute_fingerprint();
 }
 
-const TablePlace& TableFormat::place_of(std::uint64_t row) const {
-  const auto end = std::ranges::upper_bound(file_ends_, row);
-  FEEDLINE_CHECK(end != file_ends_.end());
-  return places_.files[static_cast<std::size_t>(end - file_ends_.begin())];
-}
+const TablePlace& TableFormat::place_of(std::uint64_t row) const { return place_of_row(places_, file_ends_, row); }
 
 void TableFormat::leave_out() {
   for (std::uint64_t row = 0; row < table_.rows(); ++row) {

@@ -45,18 +45,19 @@ class TableFormat final : public RecordFormat {
   std::uint64_t fingerprint() const override { return fingerprint_; }
   Result<Inspection> inspect() const override;
 
+  // The key of a row: its number, with zeros, so that keys sort in the order of rows.
+  static std::string key_of(std::uint64_t row);
+
  private:
   friend class TableLook;  // table_inspection.cpp
 
   TableFormat(std::string source, TablePlaces places, OpenOptions options, ReadTable read,
               std::vector<ColumnField> fields);
   const TablePlace& place_of(std::uint64_t row) const;
-  // Rows have no names: their numbers, so that keys sort as rows stand.
-  static std::string key_of(std::uint64_t row);
   void leave_out();
   std::uint64_t compute_fingerprint() const;
   std::uint64_t row_of(std::uint64_t index) const { return rows_.empty() ? index : rows_[index]; }
-  bool has(std::uint64_t row, std::size_t field) const { return !table_.columns[fields_[field].column].absent[row]; }
+  bool has(std::uint64_t row, std::size_t field) const { return !fields_[field].absent[row]; }
   std::string_view cell(std::uint64_t row, std::size_t field) const {
     return table_.columns[fields_[field].column].cell(row);
   }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "format/compression/archive_kind.h"
 #include "format/folder/folder_listing.h"
 #include "format/folder_files.h"
 #include "format/glob.h"
@@ -22,9 +23,12 @@ namespace {
 
 // The largest decompressed table: all of it is in memory, and a small file may expand to any size.
 constexpr std::uint64_t kMostTableBytes = std::uint64_t{16} << 30U;
+// Of a .json file: its first object is expected to be shorter.
+constexpr std::size_t kJsonStart = std::size_t{1} << 20U;
 constexpr std::string_view kLabel = "label";  // of class folders
 
-bool is_table_name(std::string_view name) { return separator_of(name).has_value(); }
+// In a folder, .json files may be anything.
+bool is_table_name(std::string_view name) { return separator_of(name).has_value() && !has_json_name(name); }
 
 std::string without_end(std::string_view folder) {
   while (folder.size() > 1 && folder.ends_with('/')) folder.remove_suffix(1);
@@ -136,10 +140,32 @@ Result<Table> read_one(const std::shared_ptr<const storage::Storage>& storage, c
   FEEDLINE_TRY(const auto stat, storage->stat(path));
   memory::ByteBuffer buffer, plain;
   FEEDLINE_TRY(std::span<const std::byte> bytes, storage->read_all(path, buffer, stat.bytes));
-  if (const auto compression = compression_of(path)) {
+  const auto compression = compression_of(path);
+  if (const std::string kind(archive_kind_of(bytes)); !compression && !kind.empty())
+    return data_error("the file is " + kind +
+                          " data, not a table of text: decompress it, or if it is gzip, zstd or bzip2, rename it so "
+                          "that .gz, .zst or .bz2 follows its name",
+                      "format");
+  if (compression) {
     FEEDLINE_TRY(bytes, decompress(*compression, bytes, plain, kMostTableBytes));
   }
   return parse_table({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, *separator);
+}
+
+// Up to kJsonStart bytes of what `packed`, the start of a compressed file, decompresses to.
+std::string decompressed_start(Compression kind, std::string_view packed) {
+  std::string plain;
+  auto stream = StreamDecompression::start(kind, kMostTableBytes);
+  if (!stream) return plain;
+  const auto take = [&plain](std::span<const std::byte> part) -> Result<void> {
+    plain.append(reinterpret_cast<const char*>(part.data()), part.size());
+    if (plain.size() < kJsonStart) return {};
+    return data_error("enough was decompressed", "format");  // ends feed()
+  };
+  // damage is reported when the whole file is decompressed
+  static_cast<void>(stream->feed(std::as_bytes(std::span(packed)), take));
+  plain.resize(std::min(plain.size(), kJsonStart));
+  return plain;
 }
 
 // Files of separated values have all columns in their header.
@@ -162,12 +188,24 @@ Result<std::optional<TablePlaces>> find_tables(const storage::Storage& storage, 
     if (storage.is_remote() && !is_asked_for) return std::optional<TablePlaces>();
     return find_in_folder(storage, without_end(source));
   }
-  if (!is_table_name(first_of_list(source, storage))) return std::optional<TablePlaces>();
+  const std::string first = first_of_list(source, storage);
+  if (!is_table_name(first) && !(has_json_name(first) && (is_asked_for || is_json_table(storage, first))))
+    return std::optional<TablePlaces>();
   FEEDLINE_TRY(const auto files, shards_of(source, storage, "table"));
   TablePlaces places;
   for (const std::string& file : files) places.files.push_back({file, folder_of(file), ""});
   FEEDLINE_TRY(places.partitions, partitions_of(partition_root(source, false, files), files));
   return places;
+}
+
+bool is_json_table(const storage::Storage& storage, const std::string& path) {
+  if (storage.is_remote() || !has_json_name(path)) return false;
+  const auto reader = storage.open(path, storage::Access::kRead);
+  if (!reader) return false;  // opening the file reports why
+  std::string start(kJsonStart, '\0');
+  start.resize((*reader)->read_at(0, std::as_writable_bytes(std::span(start))).value_or(0));
+  const auto compression = compression_of(path);
+  return begins_json_table(compression ? decompressed_start(*compression, start) : start);
 }
 
 Result<ReadTable> read_tables(const std::shared_ptr<const storage::Storage>& storage, const TablePlaces& places) {

@@ -34,6 +34,10 @@ struct TablePlaces {
 Result<std::optional<TablePlaces>> find_tables(const storage::Storage& storage, const std::string& source,
                                                bool is_asked_for);
 
+// Does a .json file hold JSON lines or an array of objects? Of compressed files the name decides, and remote ones are
+// not read.
+bool is_json_table(const storage::Storage& storage, const std::string& path);
+
 struct ReadTable {
   Table table;
   std::vector<std::uint64_t> ends;  // rows up to the end of each file

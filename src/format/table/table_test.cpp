@@ -35,12 +35,12 @@ TEST(Table, ReadsSeparatedValuesAsRfc4180HasThem) {
 TEST(Table, WrongLinesAreNamed) {
   EXPECT_EQ(csv("a,b\n1,2\n3\n"), "line 3 has 1 cells, and the first line names 2 columns");
   EXPECT_EQ(csv("a,b\n\"1\n2\",2\n1,2,3\n"), "line 4 has 3 cells, and the first line names 2 columns");
-  EXPECT_EQ(csv("a,b\n1,\"2\n"), "line 2 has a quote that nothing ends");
-  EXPECT_EQ(csv("a,b\n1,\"2\"x\n"), "line 2 has text behind a quoted cell");
+  EXPECT_EQ(csv("a,b\n1,\"2\n"), "line 2 has a quote without an end");
+  EXPECT_EQ(csv("a,b\n1,\"2\"x\n"), "line 2 has text after a quoted cell");
   EXPECT_EQ(csv("a,a\n1,2\n"), "line 1 names the column 'a' twice");
   EXPECT_EQ(csv(""), "the table is empty: a first line with the columns' names was expected");
   EXPECT_EQ(csv("a,b\n"), "the table has no rows");
-  EXPECT_EQ(jsonl("{\"a\":1}\n{\"a\":\n"), "line 2 is no whole object of JSON");
+  EXPECT_EQ(jsonl("{\"a\":1}\n{\"a\":\n"), "line 2 is not a whole JSON object: the text ends within the object");
   EXPECT_EQ(jsonl("{\"a\":1,\"a\":2}\n"), "line 1 has 'a' twice");
   EXPECT_EQ(jsonl(""), "the table has no rows");
 }
@@ -70,9 +70,54 @@ TEST(Table, ReadsObjectsOfJson) {
                             "{\"a\":-}",
                             "{\"a\":Nan}",
                             "{\"a\":1x}"})
-    EXPECT_EQ(jsonl(wrong), "line 1 is no whole object of JSON") << wrong;
+    EXPECT_TRUE(jsonl(wrong).starts_with("line 1 is not a whole JSON object: ")) << wrong;
   const std::string deep = "{\"a\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
-  EXPECT_EQ(jsonl(deep), "line 1 is no whole object of JSON");
+  EXPECT_TRUE(jsonl(deep).contains("nested more than 64 deep")) << jsonl(deep);
+}
+
+TEST(Table, TheCauseOfInvalidJsonIsNamed) {
+  const auto cause = [](std::string_view text) {
+    return jsonl(text).substr(std::string_view("line 1 is not a whole JSON object: ").size());
+  };
+  EXPECT_EQ(cause("{\"a\": tru}"), "an unexpected 't' at character 7");
+  EXPECT_EQ(cause("{\"a\" 1}"), "an unexpected '1' at character 6");
+  EXPECT_EQ(cause("1"), "an unexpected '1' at character 1");
+  EXPECT_EQ(cause("{\"a\": 1"), "the text ends within the object");
+  EXPECT_EQ(cause("{\"a\": \"\t\"}"), "a control character in a string at character 8");
+  EXPECT_EQ(cause("{\"a\": \"x\\q\"}"), "an invalid escape in a string at character 9");
+  EXPECT_EQ(cause("{\"a\": \"x}"), "a string without an end at character 10");
+}
+
+TEST(Table, ReadsAnArrayOfObjects) {
+  EXPECT_EQ(jsonl("[{\"a\": 1},\n {\"a\": 2, \"b\": [3]}]\n"), "a=1|2 b=-|[3]");
+  EXPECT_EQ(jsonl("[]"), "the table has no rows");
+  EXPECT_EQ(jsonl("[{\"a\": 1},\n 2]"), "line 2 is not a whole JSON object: an unexpected '2' at character 1");
+  EXPECT_EQ(jsonl("[{\"a\": 1}\n"), "line 2 is not valid JSON in an array of objects");
+  EXPECT_EQ(jsonl("[{\"a\": 1}] x"), "line 1 is not valid JSON in an array of objects");
+}
+
+TEST(Table, JsonTablesAreRecognisedByTheirStart) {
+  EXPECT_TRUE(begins_json_table("{\"a\": 1}\n{\"a\": 2}"));
+  EXPECT_TRUE(begins_json_table("\xef\xbb\xbf {\"a\": 1} \r\n\r\n {"));
+  EXPECT_TRUE(begins_json_table("[\n  {\"a\": 1"));
+  EXPECT_FALSE(begins_json_table("{\"images\": [\n{\"id\": 1},\n{\"id\": 2}]}"));
+  EXPECT_FALSE(begins_json_table("{\"a\": 1}"));
+  EXPECT_FALSE(begins_json_table("[1, 2]"));
+  EXPECT_FALSE(begins_json_table(""));
+}
+
+TEST(Table, CarriageReturnsEndLines) {
+  EXPECT_EQ(csv("a,b\r1,2\r\"x\ry\",4\r"), "a=1|x\ry b=2|4");
+  EXPECT_EQ(csv("a,b\r1,\"2\r\"\r3\r"), "line 4 has 1 cells, and the first line names 2 columns");
+}
+
+TEST(Table, Utf16IsNamed) {
+  for (const std::string_view text :
+       {std::string_view("\xff\xfe"
+                         "a\0",
+                         4),
+        std::string_view("\xfe\xff\0a", 4), std::string_view("a\0,\0", 4), std::string_view("\0a\0,", 4)})
+    EXPECT_TRUE(csv(text).starts_with("the table is not UTF-8 but UTF-16")) << csv(text);
 }
 
 std::string chosen(std::string_view text, const std::vector<std::string>& specs, bool is_metadata = false,
@@ -98,6 +143,8 @@ TEST(ColumnChoice, WhatCellsHoldSaysWhatAFieldIs) {
   EXPECT_EQ(chosen(kTable, {}), "image:image* label:value,1,0/cat/dog");
   EXPECT_EQ(chosen(kTable, {"path", "n", "x", "s", "mask=mask_png"}),
             "path:image* n:value,1,-2 x:array,1.50,2.00 s:text mask:mask*");
+  EXPECT_EQ(chosen("n,k\n1,b\n NA,2\n3.0,a\n", {"n:value", "k:class"}), "n:value,1,0,3 k:value,2,0,1/2/a/b");
+  EXPECT_EQ(chosen("k:class\nb\na\n", {"k:class"}), "k:class:text") << "a column of this name";
   EXPECT_EQ(chosen(kTable, {"c=class", "label=class", "k=class:value", "t=n:text", "f=path:bytes"}),
             "c:text label:value,1,0/cat/dog k:value,1,0/cat/dog t:text f:bytes");
   EXPECT_EQ(chosen("file_name,caption,mask_file_name,empty\nx.png,hi,y.png,\n", {}, true),
@@ -114,7 +161,9 @@ TEST(ColumnChoice, WhatCannotBeIsAnError) {
             "fields: the column 'n' names no files, so the field 'n' cannot be of kind image");
   EXPECT_EQ(
       chosen(kTable, {"x:value"}),
-      "fields: the column 'x' holds numbers that are not integers, or lists, so the field 'x' cannot be of kind value");
+      "fields: the column 'x' holds numbers that are not integers, as '1.5' in line 2, so the field 'x' cannot be "
+      "of kind value");
+  EXPECT_TRUE(chosen("n\n1\nx\n", {"n:value"}).starts_with("line 3 has 'x' in the column 'n', but line 2 has the "));
   EXPECT_EQ(chosen(kTable, {"=n"}), "fields: an empty name in '=n'");
   EXPECT_EQ(chosen("a,b\n1,\n2,\n", {"b"}), "fields: the column 'b' is empty");
   EXPECT_EQ(chosen("a,b\n1,\n", {}), "a:value,1");

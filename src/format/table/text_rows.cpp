@@ -15,7 +15,7 @@ TextRows::TextRows(std::string_view text, char separator) : text_(text), separat
 bool TextRows::skip_line_end() {
   if (text_.substr(at_).starts_with("\r\n"))
     at_ += 2;
-  else if (text_.substr(at_).starts_with('\n'))
+  else if (!at_end() && (text_[at_] == '\n' || text_[at_] == '\r'))
     ++at_;
   else
     return false;
@@ -31,10 +31,10 @@ void TextRows::skip_empty_lines() {
 
 // From the quote on, up to the one that ends it.
 std::expected<Cell, std::string> TextRows::quoted_cell() {
-  Cell cell{CellKind::kText, {}};
+  Cell cell{CellKind::kPlain, {}};
   for (++at_; !at_end(); ++at_) {
     const char c = text_[at_];
-    if (c == '\n') ++line_;
+    if (c == '\n' || (c == '\r' && !text_.substr(at_ + 1).starts_with('\n'))) ++line_;
     if (c != '"') {
       cell.text += c;
       continue;
@@ -46,25 +46,20 @@ std::expected<Cell, std::string> TextRows::quoted_cell() {
     }
     ++at_;
     const std::string_view rest = text_.substr(at_);
-    if (rest.empty() || rest.front() == separator_ || rest.front() == '\n' || rest.starts_with("\r\n")) {
+    if (rest.empty() || rest.front() == separator_ || rest.front() == '\n' || rest.front() == '\r') {
       if (cell.text.empty()) cell.kind = CellKind::kAbsent;  // as in pandas and `datasets`, quoted or not
       return cell;
     }
-    return std::unexpected("has text behind a quoted cell");
+    return std::unexpected("has text after a quoted cell");
   }
-  return std::unexpected("has a quote that nothing ends");
+  return std::unexpected("has a quote without an end");
 }
 
 Cell TextRows::plain_cell() {
-  std::size_t end = at_;
-  while (end < text_.size() && text_[end] != separator_ && text_[end] != '\n') ++end;
-  std::string_view cell = text_.substr(at_, end - at_);
-  if (end < text_.size() && text_[end] == '\n' && cell.ends_with('\r')) cell.remove_suffix(1);
-  if (end == text_.size() && cell.ends_with('\r')) cell.remove_suffix(1);
-  at_ = end;
-  if (end < text_.size() && text_[end] == '\n' && end > 0 && text_[end - 1] == '\r') --at_;  // CRLF is taken as one
-  if (cell.empty()) return {};
-  return {CellKind::kPlain, std::string(cell)};
+  const std::size_t begin = at_;
+  while (!at_end() && text_[at_] != separator_ && text_[at_] != '\n' && text_[at_] != '\r') ++at_;
+  if (at_ == begin) return {};
+  return {CellKind::kPlain, std::string(text_.substr(begin, at_ - begin))};
 }
 
 std::expected<std::optional<std::vector<Cell>>, std::string> TextRows::next_cells() {
@@ -84,7 +79,7 @@ std::expected<std::optional<std::vector<Cell>>, std::string> TextRows::next_cell
   }
 }
 
-std::expected<std::optional<std::vector<std::pair<std::string, Cell>>>, std::string> TextRows::next_object() {
+std::expected<std::optional<JsonObject>, std::string> TextRows::next_object() {
   skip_empty_lines();
   if (at_end()) return std::nullopt;
   const std::size_t end = std::min(text_.find('\n', at_), text_.size());

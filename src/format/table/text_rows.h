@@ -14,8 +14,8 @@
 
 namespace feedline::format {
 
-// What a cell's text does not show. Cells of separated values are kPlain, kText if quoted, or kAbsent if empty.
-
+// What a cell's text does not show. Cells of separated values are kPlain, quoted or not, as in pandas, or kAbsent if
+// empty.
 enum class CellKind : std::uint8_t {
   kPlain,   // a number, or text
   kText,    // text, though it may look like a number
@@ -28,8 +28,11 @@ struct Cell {
   std::string text;
 };
 
-// Takes a text apart, row by row; the text outlives it. A mark of byte order (UTF-8's) is left out; lines end with LF
-// or CRLF; empty lines are no rows.
+// The members of an object, in its order.
+using JsonObject = std::vector<std::pair<std::string, Cell>>;
+
+// Splits a text into rows; the text outlives it. A byte-order mark (UTF-8's) is skipped; lines end with LF or CRLF, of
+// separated values also with CR; empty lines are skipped.
 class TextRows {
  public:
   // separator: ',' or '\t'; '\0': objects of JSON.
@@ -40,7 +43,7 @@ class TextRows {
   // The next row of separated values; nullopt: there is none. An error is the end of a sentence about line().
   std::expected<std::optional<std::vector<Cell>>, std::string> next_cells();
   // The next object: its names and values, in its order.
-  std::expected<std::optional<std::vector<std::pair<std::string, Cell>>>, std::string> next_object();
+  std::expected<std::optional<JsonObject>, std::string> next_object();
 
  private:
   bool at_end() const { return at_ >= text_.size(); }

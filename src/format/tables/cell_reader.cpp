@@ -165,7 +165,13 @@ Result<void> make_field(const PickedColumn& choice, const TableCell& cell, std::
   field.bytes = cell.bytes;
   if (choice.description.kind != FieldKind::kInteger) return {};
   const auto value = parse_integer(cell.bytes);
-  if (!value) return problem(choice, "not an integer");
+  if (!value) {
+    constexpr std::size_t kShown = 80;  // characters of the cell
+    const std::string text(reinterpret_cast<const char*>(cell.bytes.data()), std::min(cell.bytes.size(), kShown));
+    return problem(choice, "the column '" + choice.column.name + "' has '" + text +
+                               "', which is not an integer of 64 bits; read it as text with '" + choice.column.name +
+                               ":text'");
+  }
   field.value = *value;
   return {};
 }

@@ -30,6 +30,12 @@ std::string stem_of(const std::string& shard) {
   return stem;
 }
 
+std::unexpected<Error> of_field(const PickedColumn& choice, Error error) {
+  if (error.code == ErrorCode::kData)
+    error.what = "field '" + choice.description.name + "': the column '" + choice.column.name + "': " + error.what;
+  return std::unexpected(std::move(error));
+}
+
 }  // namespace
 
 std::vector<std::string> table_stems(const std::vector<std::string>& shards) {
@@ -297,8 +303,9 @@ std::unexpected<Error> TablesFormat::at(std::uint64_t index, Error error) const 
 Result<void> TablesFormat::read_row(const Place& place, memory::Record& record) const {
   FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.table));
   for (std::size_t slot = 0; slot < choices_.size(); ++slot) {
-    FEEDLINE_TRY(const TableCell cell, read_cell(*place.table, reader, place.row, slot, record, record.more[slot]));
-    FEEDLINE_CHECK_OK(make_field(choices_[slot], cell, record.most_bytes, record.more[slot], record.fields[slot]));
+    const auto cell = read_cell(*place.table, reader, place.row, slot, record, record.more[slot]);
+    if (!cell) return of_field(choices_[slot], cell.error());
+    FEEDLINE_CHECK_OK(make_field(choices_[slot], *cell, record.most_bytes, record.more[slot], record.fields[slot]));
   }
   return {};
 }
@@ -365,7 +372,9 @@ Result<void> TablesFormat::accept(std::uint64_t index, std::span<const Bytes> pi
         record.bytes_read += found.bytes;
         cell = {false, pieces[piece++], found.shape};
       } else {
-        FEEDLINE_TRY(cell, read_cell(*place.table, shared, place.row, slot, record, record.more[pieces.size() + slot]));
+        auto read = read_cell(*place.table, shared, place.row, slot, record, record.more[pieces.size() + slot]);
+        if (!read) return of_field(choices_[slot], std::move(read).error());
+        cell = *read;
       }
       FEEDLINE_CHECK_OK(
           make_field(choices_[slot], cell, record.most_bytes, record.more[pieces.size() + slot], record.fields[slot]));

@@ -52,7 +52,7 @@ Result<bool> looks_like_packed_tar(const storage::Reader& reader, const std::str
   if (made == block.size() && (is_zero(block) || parse_header(block))) return true;
   return config_error("'" + path +
                       "' is compressed by gzip, and is not a tar. The compressed files that can be read are tars and "
-                      "the tables .csv.gz, .tsv.gz and .jsonl.gz: decompress it");
+                      "the tables .csv.gz, .tsv.gz, .jsonl.gz and .json.gz: decompress it");
 }
 
 // By content: for files whose name does not say what they are.
@@ -83,7 +83,9 @@ Result<std::vector<std::string>> tars_of(const std::string& source, const storag
   FEEDLINE_TRY(const auto names, names_of_list(source, storage, kWhat));
   FEEDLINE_TRY(auto shards, with_packed_tars(names, storage));
   if (shards != names) return shards;
-  if (storage.is_remote() || !storage.is_directory(source).value_or(false)) return shards_of(source, storage, kWhat);
+  // a request asks whether a remote name is a folder, unless the name shows it
+  const bool is_shard = storage.is_remote() && (is_list(source) || is_tar_name(source.substr(0, source.find('?'))));
+  if (is_shard || !storage.is_directory(source).value_or(false)) return shards_of(source, storage, kWhat);
   return files_of_folder(source, storage, is_tar_name, ".tar");
 }
 
@@ -113,7 +115,7 @@ Result<Inspection> inspect_tars(const std::string& source, const OpenOptions& op
 }  // namespace
 
 const FormatEntry& tar_entry() {
-  static constexpr FormatEntry kEntry{"tar", is_tar, open_tars, inspect_tars};
+  static constexpr FormatEntry kEntry{"tar", is_tar, open_tars, inspect_tars, false, is_tar_name};
   return kEntry;
 }
 

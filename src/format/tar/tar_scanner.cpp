@@ -2,7 +2,11 @@
 #include "format/tar/tar_scanner.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <utility>
+
+#include "format/compression/archive_kind.h"
 
 namespace feedline::format {
 namespace {
@@ -16,15 +20,13 @@ constexpr std::uint64_t kLongestZeroTail = 1 << 20;
 std::uint64_t round_up_to_block(std::uint64_t bytes) { return (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes; }
 
 // What a file that is no tar looks like.
-std::string look_of(TarBlock block) {
-  const std::string_view start(reinterpret_cast<const char*>(block.data()), 8);
-  if (start.starts_with("\x1f\x8b")) return "gzip data inside gzip data";
-  if (start.starts_with("BZh")) return "bzip2 data: compress it with gzip instead, or not at all";
-  if (start.starts_with("\xfd"
-                        "7zXZ"))
-    return "xz data: compress it with gzip instead, or not at all";
-  if (start.starts_with("\x28\xb5\x2f\xfd")) return "zstd data: compress it with gzip instead, or not at all";
-  if (start.starts_with("PK\x03\x04")) return "a zip archive";
+std::string look_of(std::span<const std::byte> block) {
+  const std::string_view start(reinterpret_cast<const char*>(block.data()), std::min(block.size(), kArchiveHead));
+  const std::string_view kind = archive_kind_of(std::as_bytes(std::span(start)));
+  if (kind == "gzip") return "gzip data inside gzip data";
+  if (kind == "zip" || kind == "7z" || kind == "rar")
+    return "a " + std::string(kind) + " archive: unpack it, and pack the files as a tar";
+  if (!kind.empty()) return std::string(kind) + " data: compress the tar with gzip instead, or not at all";
   if (start.starts_with("\xff\xd8\xff") || start.starts_with("\x89PNG")) return "an image";
   return "the first header's checksum is wrong";
 }
@@ -67,6 +69,12 @@ Result<TarScanner::Step> TarScanner::read_one(TarMember& member) {
                 "the tar file ends without its end mark (two blocks of zeros): members are missing. Copy or download "
                 "it again");
   FEEDLINE_TRY(const auto block, block_at(position_));
+  if (!block && position_ == 0) {  // shorter than a header
+    std::array<std::byte, kArchiveHead> start{};
+    FEEDLINE_TRY(const std::size_t got, reader_.read_at(0, start));
+    if (!archive_kind_of(std::span(start).first(got)).empty())
+      return stop("not_tar", "not a tar file: " + look_of(std::span(start).first(got)));
+  }
   if (!block) return stop("truncated_header", "the tar file is cut inside a header: copy or download it again");
   if (is_zero(*block)) return read_end();
   auto header = parse_header(*block);

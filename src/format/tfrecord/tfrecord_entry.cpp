@@ -62,7 +62,9 @@ Result<bool> is_tfrecord(const std::string& source, const storage::Storage& stor
 }
 
 Result<std::vector<std::string>> files_of_source(const std::string& source, const storage::Storage& storage) {
-  if (storage.is_remote() || !storage.is_directory(source).value_or(false)) return shards_of(source, storage, kWhat);
+  // a request asks whether a remote name is a folder, unless the name shows it
+  const bool is_shard = storage.is_remote() && (is_list(source) || has_name_of_records(source));
+  if (is_shard || !storage.is_directory(source).value_or(false)) return shards_of(source, storage, kWhat);
   return files_of_folder(source, storage, has_name_of_records, "");
 }
 
@@ -79,7 +81,8 @@ Result<Inspection> inspect_records(const std::string& source, const OpenOptions&
 }  // namespace
 
 const FormatEntry& tfrecord_entry() {
-  static constexpr FormatEntry kEntry{"tfrecord", is_tfrecord, open_records, inspect_records};
+  static constexpr FormatEntry kEntry{"tfrecord",      is_tfrecord, open_records,
+                                      inspect_records, false,       has_name_of_records};
   return kEntry;
 }
 

@@ -3,6 +3,7 @@
 
 #include "format/annotations/coco/coco_format.h"
 #include "format/source_list.h"
+#include "format/table/table_source.h"
 #include "format/tar/sample_name.h"
 
 namespace feedline::format {
@@ -18,7 +19,7 @@ Result<bool> is_coco(const std::string& source, const storage::Storage& storage)
   const auto got = (*reader)->read_at(0, std::as_writable_bytes(std::span(start)));
   const std::string_view text(start, got.value_or(0));
   const std::size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
-  return first != text.npos && text[first] == '{';
+  return first != text.npos && text[first] == '{' && !is_json_table(storage, source);
 }
 
 Result<std::shared_ptr<const Format>> open_coco(const std::string& source, const OpenOptions& options) {

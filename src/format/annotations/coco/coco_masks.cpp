@@ -28,9 +28,15 @@ class Masks {
   Result<void> check_size() const {
     const std::int64_t pixels = std::int64_t{image_.width} * std::int64_t{image_.height};
     if (pixels > 0 && pixels <= memory::PixelBuffer::kMaxPixels) return {};
-    return data_error("masks are drawn by the width and height of an image, which the JSON says to be " +
-                          std::to_string(image_.width) + " and " + std::to_string(image_.height) + " at byte " +
-                          std::to_string(image_.offset),
+    const std::string place = "the image object at byte " + std::to_string(image_.offset) + " of the JSON";
+    if (pixels > 0)
+      return data_error(place + " has the size " + std::to_string(image_.width) + " x " +
+                            std::to_string(image_.height) + ", which is over the limit of " +
+                            std::to_string(memory::PixelBuffer::kMaxPixels) + " pixels for masks",
+                        "format");
+    return data_error(place +
+                          " has no valid width and height, which masks need: state them as numbers of at least 1 "
+                          "(-1, 0 and null are not sizes)",
                       "format");
   }
   int height() const { return static_cast<int>(image_.height); }

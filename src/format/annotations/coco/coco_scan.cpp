@@ -37,7 +37,10 @@ class Scan {
   Result<CocoParts> run() {
     if (!read_all()) return std::unexpected(*json_.error());
     if (!has_images_)
-      return data_error("the JSON has no list \"images\", as COCO files have: it is none, or is cut", "format");
+      return data_error(
+          "the JSON has no list \"images\", as COCO files have: it is another kind of file, or truncated. A table in "
+          "JSON has one object in each line, or one array of objects",
+          "format");
     if (!sort_images() || !sort_categories()) return std::unexpected(*json_.error());
     sort_annotations();
     parts_.points = reader_.points();
