@@ -92,6 +92,55 @@ def test_a_world_size_without_a_rank_is_an_error_of_the_first_use(
     assert len(feedline.arrays(x=np.arange(8)).loader(2, rank=1, world_size=2, output="numpy")) == 2
 
 
+RANK_VARIABLES = (
+    "RANK",
+    "LOCAL_RANK",
+    "OMPI_COMM_WORLD_RANK",
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "PMI_RANK",
+    "PMIX_RANK",
+    "PALS_RANKID",
+    "ALPS_APP_PE",
+    "HOROVOD_RANK",
+    "JSM_NAMESPACE_RANK",
+    "FLUX_TASK_RANK",
+    "SLURM_PROCID",
+)
+
+
+@pytest.mark.parametrize("name", RANK_VARIABLES)
+def test_a_rank_without_a_world_size_is_an_error_of_the_first_use(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "1")
+    loader = feedline.arrays(x=np.arange(8)).loader(2, output="numpy")
+    for use in (len, iter, lambda it: it.state_dict()):
+        with pytest.raises(feedline.ConfigError, match=rf"{name}=1 but no valid world size.*rank= and world_size="):
+            use(loader)
+    assert len(feedline.arrays(x=np.arange(8)).loader(2, rank=1, world_size=2, output="numpy")) == 2
+    monkeypatch.setenv(name, "0")
+    assert launchers.from_environment(os.environ) is None, "rank 0 may be a single process"
+    monkeypatch.setenv(name, "first")
+    assert launchers.from_environment(os.environ) is None, "no launcher sets a name"
+
+
+@pytest.mark.parametrize(
+    ("variables", "name"),
+    [
+        ({"SLURM_STEP_ID": "0", "SLURM_PROCID": "1"}, "SLURM_PROCID"),
+        ({"SLURM_NTASKS": "2", "SLURM_PROCID": "1"}, "SLURM_PROCID"),  # a container without SLURM_STEP_ID
+        ({"RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, "RANK"),  # the size of another launcher
+    ],
+)
+def test_a_rank_with_half_of_its_variables_is_an_error(variables: dict[str, str], name: str) -> None:
+    with pytest.raises(feedline.ConfigError, match=f"{name}=1 but no valid world size"):
+        launchers.from_environment(variables)
+
+
+def test_a_rank_with_the_variables_of_another_launcher() -> None:
+    assert launchers.from_environment({"PMIX_RANK": "3", **STEP}) == (3, 4, "SLURM_PROCID and SLURM_NTASKS")
+    assert launchers.from_environment({"PMIX_RANK": "0", "SLURM_PROCID": "0", "SLURM_STEP_ID": "4294967291"}) is None
+
+
 def module(monkeypatch: pytest.MonkeyPatch, name: str, **members: Any) -> None:
     made = types.ModuleType(name)
     made.__dict__.update(members)

@@ -26,6 +26,19 @@ _PAIRS = (
     ("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"),  # jsrun of LSF
     ("FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
 )
+# Variables that number the processes of a launch; most launchers set a size, too.
+_RANKS = (
+    "RANK",
+    *(rank_name for rank_name, _ in _PAIRS),
+    "PMIX_RANK",  # PRRTE, and Slurm's plugin for PMIx
+    "PALS_RANKID",  # Cray PALS
+    "ALPS_APP_PE",  # Cray ALPS
+    "SLURM_PROCID",
+    "LOCAL_RANK",
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "MV2_COMM_WORLD_LOCAL_RANK",
+    "MPI_LOCALRANKID",  # Intel MPI
+)
 # Slurm's ids of steps that run no tasks of srun: SLURM_INTERACTIVE_STEP and the values above it in slurm.h.
 _SPECIAL_STEPS = range(0xFFFFFFFA, 0x100000000)
 _INTERACTIVE_JOBS = ("bash", "interactive")  # names of jobs of srun --pty bash and salloc; Lightning has the same rule
@@ -39,14 +52,33 @@ def from_environment(environment: Mapping[str, str]) -> Place | None:
     ones may count something else, such as machines.
 
     Raises:
-        ConfigError: variables that are not valid numbers, or a world size without a rank.
+        ConfigError: variables that are not valid numbers, a world size without a rank, or a rank above 0 without a
+            world size.
     """
     if "WORLD_SIZE" in environment:
         return _from_torch_variables(environment)
     for rank_name, size_name in _PAIRS:
         if rank_name in environment and size_name in environment:
             return _pair(environment, rank_name, size_name)
-    return _from_slurm(environment)
+    slurm = _from_slurm(environment)
+    if slurm is None and not _is_single_process_of_slurm(environment):
+        _refuse_rank_without_size(environment)
+    return slurm
+
+
+def _refuse_rank_without_size(environment: Mapping[str, str]) -> None:
+    """Raises ConfigError for a process that is not the first of its launch, whose number of processes is unknown.
+
+    Rank 0 passes: it may be a single process, and if it is not, the other ranks of its launch fail here.
+    """
+    for name in _RANKS:
+        text = environment.get(name, "")
+        if text.isdecimal() and int(text) > 0:
+            raise ConfigError(
+                f"loader: the environment has {name}={text} but no valid world size, so this process would read the "
+                "rows of all ranks; run `export WORLD_SIZE=N RANK=R` for each process (N: number of processes), or "
+                "pass rank= and world_size= (rank=0, world_size=1 to read all rows)"
+            )
 
 
 def _from_torch_variables(environment: Mapping[str, str]) -> Place:
@@ -83,11 +115,17 @@ def _from_slurm(environment: Mapping[str, str]) -> Place | None:
     size_name = next((n for n in ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS") if n in environment), None)
     if size_name is None or "SLURM_PROCID" not in environment or "SLURM_STEP_ID" not in environment:
         return None
-    if environment["SLURM_STEP_ID"].isdigit() and int(environment["SLURM_STEP_ID"]) in _SPECIAL_STEPS:
-        return None
-    if _is_interactive_shell(environment):
+    if _is_single_process_of_slurm(environment):
         return None
     return _pair(environment, "SLURM_PROCID", size_name)
+
+
+def _is_single_process_of_slurm(environment: Mapping[str, str]) -> bool:
+    """Whether the process runs in a batch script or an interactive shell, which are no tasks of srun."""
+    step = environment.get("SLURM_STEP_ID")
+    if step is None:
+        return False
+    return (step.isdigit() and int(step) in _SPECIAL_STEPS) or _is_interactive_shell(environment)
 
 
 def _is_interactive_shell(environment: Mapping[str, str]) -> bool:
