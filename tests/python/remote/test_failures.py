@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 # The row's first cell begins with this: the faults of fault_proxy.py that are its own, which test_faults.py and
 # test_campaign.py make; and tests of it alone, "Suite.Name" in C++ or "file::name" beside this one.
 ROWS: dict[str, tuple[set[str], list[str]]] = {
-    "says 408, 425": (
+    "returns 408, 425": (
         {"429", "503", "busy"},
         [
             "HttpStorageTest.RefusalsForNowAreTriedAgain",
@@ -22,7 +22,7 @@ ROWS: dict[str, tuple[set[str], list[str]]] = {
             "S3Storage.BusyServersAreTriedAgainByTheirWords",
         ],
     ),
-    "refuses the connection, or cuts it": (
+    "refuses or closes the connection": (
         {"cut_in_head", "closed", "reset", "reset_in_body", "cut_in_record", "cut_in_handshake"},
         ["HttpStorageTest.WhoIsNotThereIsAnErrorThatNamesIt", "HttpTransportTest.RandomReadsThroughFaultsAreRight"],
     ),
@@ -30,12 +30,12 @@ ROWS: dict[str, tuple[set[str], list[str]]] = {
         {"stall", "silence", "slow_start"},
         ["HttpStorageTest.StallsEndAndTransfersThatMoveDoNot"],
     ),
-    "answers what is no HTTP": (
+    "sends invalid HTTP": (
         {"garbage", "broken_record"},
         ["test_faults.py::test_what_can_be_healed_changes_no_batch"],
     ),
-    "has a certificate": (set(), ["test_servers.py::test_a_certificate_that_nobody_has_signed_is_an_error"]),
-    "sends fewer bytes than it says": (
+    "has an untrusted certificate": (set(), ["test_servers.py::test_a_certificate_that_nobody_has_signed_is_an_error"]),
+    "sends fewer bytes than announced": (
         {"cut", "cut_at_border"},
         [
             "HttpStorageTest.ABodyThatBreaksOffIsResumedWhereItBroke",
@@ -47,7 +47,7 @@ ROWS: dict[str, tuple[set[str], list[str]]] = {
         {"too_long", "too_short"},
         ["HttpStorageTest.ALengthThatContradictsTheRangeIsTriedAgain"],
     ),
-    "sends more bytes than it says": (
+    "sends more bytes than announced": (
         {"other_range", "no_length"},
         ["HttpStorageTest.OtherBytesThanAskedForAreNeverData", "HttpStorageTest.EmptyAndWrongBodiesAreNeverData"],
     ),
@@ -55,7 +55,7 @@ ROWS: dict[str, tuple[set[str], list[str]]] = {
         {"whole_200"},
         ["HttpStorageTest.AWholeObjectInPlaceOfARangeIsCutOutWhereItsLengthIsSaid"],
     ),
-    "has another version by now": (
+    "has another version": (
         {"other_etag", "412", "empty_200"},
         [
             "HttpStorageTest.AnObjectThatChangedIsAnError",
@@ -63,7 +63,7 @@ ROWS: dict[str, tuple[set[str], list[str]]] = {
             "test_many_shards.py::test_a_shard_that_changed_is_named_to_ranks_that_read_nothing_of_it_and_indexed_anew",
         ],
     ),
-    "says that the keys or the token have expired": (
+    "reports expired keys": (
         set(),
         [
             "S3Storage.KeysThatExpiredAreRenewedOnce",
@@ -71,8 +71,8 @@ ROWS: dict[str, tuple[set[str], list[str]]] = {
             "test_campaign.py::test_no_sample_is_wrong_lost_or_twice",
         ],
     ),
-    "says that the bucket is in another region": (set(), ["S3Regions.AreFollowedOnceForABucket"]),
-    "sends bytes that have another checksum": (
+    "reports that the bucket is in another region": (set(), ["S3Regions.AreFollowedOnceForABucket"]),
+    "sends bytes that do not match its checksum": (
         set(),
         [
             "Checksums.DamageUnderWayIsReadAgain",
@@ -80,7 +80,7 @@ ROWS: dict[str, tuple[set[str], list[str]]] = {
             "test_verification.py::test_damage_under_way_is_fetched_again",
         ],
     ),
-    "says 404, 403": (set(), ["HttpStorageTest.RefusalsForGoodAreErrorsAtOnce", "S3Storage.RefusalsSayWhatToDo"]),
+    "returns 404, 403": (set(), ["HttpStorageTest.RefusalsForGoodAreErrorsAtOnce", "S3Storage.RefusalsSayWhatToDo"]),
     "redirects": (set(), ["HttpStorageTest.RedirectsAreFollowedWithoutSecretsAndNotForEver"]),
 }
 
@@ -88,7 +88,7 @@ ROWS: dict[str, tuple[set[str], list[str]]] = {
 @pytest.fixture(scope="module")
 def table() -> dict[str, str]:
     """What the server does -> what Feedline does."""
-    text = (ROOT / "docs/remote.md").read_text().partition("## What goes wrong")[2].partition("\n## ")[0]
+    text = (ROOT / "docs/remote.md").read_text().partition("## Errors and retries")[2].partition("\n## ")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
     return dict(rows[2:])
 
