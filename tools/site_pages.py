@@ -25,6 +25,7 @@ FENCE = re.compile(r"^ *(```|~~~)")
 ITEM = re.compile(r"^( *)([-*]|\d+\.) ")
 HELP = "<!-- what every verb's --help says -->\n"
 INDEX = "index.md"
+CAUSES = "causes.md"  # in docs/; generated, not committed
 
 
 def outside_fences(text: str, change: Callable[[list[str]], list[str]]) -> str:
@@ -133,10 +134,26 @@ def help_of_verbs() -> str:
     return "\n".join(shown(click.Context(root, info_name="feedline", max_content_width=90, **settings), root))
 
 
+def causes() -> str:
+    """The pages of all findings, as `feedline explain --markdown` prints them."""
+    stand_in_for_the_engine()
+    from feedline.cli.explain import pages_of
+    from feedline.findings import shown
+
+    return shown.document(pages_of())
+
+
 def gather(folder: Path) -> int:
     """Writes the pages. Returns how many files there are."""
     docs = CHECKOUT / "docs"
-    pending = [CHECKOUT / "README.md", *sorted(docs.rglob("*.md")), *docs.glob("*.css"), *docs.glob("*.js")]
+    (folder / "docs").mkdir(parents=True, exist_ok=True)
+    (folder / "docs" / CAUSES).write_text(outside_fences(causes(), lists_apart))
+    pending = [
+        CHECKOUT / "README.md",
+        *(page for page in sorted(docs.rglob("*.md")) if page.name != CAUSES),
+        *docs.glob("*.css"),
+        *docs.glob("*.js"),
+    ]
     seen = set(pending)
     while pending:
         path = pending.pop()
@@ -156,7 +173,7 @@ def gather(folder: Path) -> int:
             if target not in seen:
                 seen.add(target)
                 pending.append(target)
-    return len(seen)
+    return len(seen) + 1
 
 
 if __name__ == "__main__":

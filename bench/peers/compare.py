@@ -109,7 +109,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--environments", type=Path, default=_ROOT / "build" / "peers")
     parser.add_argument("--programs", type=Path, default=_ROOT / "build" / "bench" / "bench")
     parser.add_argument("--sheets", type=Path, help="keep 16 pictures of each as an array in this folder")
-    parser.add_argument("--publish", action="store_true", help="write the tables into docs/benchmarks.md")
     return parser.parse_args()
 
 
@@ -144,10 +143,6 @@ def compare(chosen: list[tasks.Task], options: argparse.Namespace, tell: Callabl
     took = {"rounds": count, "seconds": round(time.time() - started)}
     write_record("peers", path, started, {"command": _command(options), **took, **record_of(measured, skipped, bars)})
     path.with_suffix(".md").write_text(f"{heading}; [record]({path.name}).\n\n{text}\n")
-    if options.publish:
-        document = _ROOT / "docs" / "benchmarks.md"
-        figures = f"{heading}; [record](../bench/results/{path.name}).\n\n{text}"
-        document.write_text(report.published(document.read_text(), figures))
     return all(bar["measured"] and report.is_met(bar) for bar in bars)
 
 
@@ -160,9 +155,6 @@ def _command(options: argparse.Namespace) -> str:
 
 def main() -> int:
     options = arguments()
-    if options.publish and (options.only or options.quick):
-        print("--publish takes a whole run, without --only and --quick", file=sys.stderr)
-        return 2
     try:
         chosen = tasks.chosen(options.only)
     except ValueError as error:

@@ -19,7 +19,6 @@ _COLUMNS = (
     ("PSS, MB", "peak_pss", 1e-6, ".0f"),
     ("held above bare, MB", "peak_bytes_above_bare", 1e-6, ".0f"),
 )
-_BEGIN, _END = "<!-- figures:", "<!-- end of figures -->"  # in docs/benchmarks.md
 
 Entries = Sequence[dict[str, Any] | None]
 
@@ -73,16 +72,6 @@ def heading(started: float, rounds: int, commit: str, machine: dict[str, Any]) -
         f"{day} UTC, commit {commit or 'unknown'}, {rounds} round{'s' * (rounds != 1)}, {machine['cpus']} CPUs of "
         f"{machine['cpu']}, {machine['memory_gib']} GiB, Linux {machine['kernel']}, Python {machine['python']}"
     )
-
-
-def published(document: str, text: str, begins: str = _BEGIN, ends: str = _END) -> str:
-    """`document` with `text` between its marks. Raises ValueError where it has none."""
-    before, begin, rest = document.partition(begins)
-    _, end, after = rest.partition(ends)
-    if not begin or not end:
-        raise ValueError(f"no place for figures: the marks {begins!r} and {ends!r} are missing")
-    head = rest[: rest.index("\n")]
-    return f"{before}{begin}{head}\n{text}\n{end}{after}"
 
 
 def bars_table(records: Sequence[dict[str, Any]], elsewhere: dict[str, str]) -> str:

@@ -171,7 +171,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=_ROOT / "demo", help="has bench_photos")
     parser.add_argument("--environments", type=Path, default=_ROOT / "build" / "remote")
     parser.add_argument("--programs", type=Path, default=_ROOT / "build" / "bench" / "bench")
-    parser.add_argument("--publish", action="store_true", help="write the tables into docs/benchmarks.md")
     return parser.parse_args()
 
 
@@ -205,18 +204,11 @@ def compare(options: argparse.Namespace, tell: Callable[[str], None]) -> bool:
     }
     write_record("remote", path, started, record)
     path.with_suffix(".md").write_text(f"{heading}; [record]({path.name}).\n\n{text}\n")
-    if options.publish:
-        document = _ROOT / "docs" / "benchmarks.md"
-        figures = f"{heading}; [record](../bench/results/{path.name}).\n\n{text}"
-        document.write_text(report.published(document.read_text(), figures, tables.BEGIN, tables.END))
     return all(bar["measured"] and report.is_met(bar) for bar in bars)
 
 
 def main() -> int:
     options = arguments()
-    if options.publish and options.only:
-        print("--publish takes a whole run, without --only", file=sys.stderr)
-        return 2
     try:
         return 0 if compare(options, functools.partial(print, flush=True)) else 1
     except servers.Missing as error:

@@ -12,8 +12,6 @@ import training
 from reading import CLIENTS, KINDS, LIMIT, OURS
 from rounds import Key, Measured
 
-BEGIN, END = "<!-- remote figures:", "<!-- end of remote figures -->"  # in docs/benchmarks.md
-
 Entries = Sequence[dict[str, Any] | None]
 
 

@@ -215,15 +215,6 @@ def test_a_table_goes_from_fast_to_slow_and_says_what_is_otherwise():
     assert lines[2].endswith("| 1.5 | 12 | no antialiasing |")
 
 
-def test_figures_are_published_between_their_marks():
-    document = (_PEERS.parents[1] / "docs" / "benchmarks.md").read_text()
-    once = report.published(document, "figures of today")
-    assert "-->\nfigures of today\n<!-- end" in once
-    assert report.published(once, "others") == once.replace("figures of today", "others")
-    with pytest.raises(ValueError, match="no place for figures"):
-        report.published("# a page", "figures")
-
-
 def test_the_skipped_are_listed_once_per_reason():
     text = report.skipped_list({("a", "x"): "not installed: no wheel", ("b", "x"): "not installed: no wheel"})
     assert text.splitlines()[2:] == ["- x (a, b): not installed: no wheel"]

@@ -11,8 +11,8 @@ import pytest
 
 sys.path.extend(str(Path(__file__).resolve().parents[2] / "bench" / name) for name in ("remote", "peers", ""))
 
+import merge
 import processes
-import publish
 import reading
 import tables
 import training
@@ -130,12 +130,12 @@ def test_rounds_of_several_records_stand_behind_each_other_and_ratios_stay_withi
              "skipped": {f"{ranges}, obstore": "aborted", "epoch, 0 ms, LitData": "no"}}  # fmt: skip
     second = {"rounds": 2, "results": {f"{ranges}, {reading.OURS}": [{"cpu_s_per_gb": 9.0}, None],
                                        f"{ranges}, obstore": [{"cpu_s_per_gb": 2.0}, None]}, "skipped": {}}  # fmt: skip
-    measured, skipped = publish.merged([first, second])
+    measured, skipped = merge.merged([first, second])
     assert tables.bars(measured, [])[0]["measured"] == [2.0], "and not of 9.0, which had no limit in its round"
     assert [bool(entry) for entry in measured[ranges, "obstore"]] == [False, True, False]
     assert skipped == {("epoch, 0 ms", "LitData"): "no"}
     with pytest.raises(ValueError, match="no name that is known"):
-        publish.key_of(f"{ranges}, nobody")
+        merge.key_of(f"{ranges}, nobody")
 
 
 def test_a_reader_of_others_that_fails_is_left_out_of_all_rounds_and_named():

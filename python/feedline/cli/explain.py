@@ -16,7 +16,7 @@ from feedline.findings import Entry, shown
 @click.command(short_help="What a finding means, and what to do.")
 @click.argument("code", required=False)
 @parameters.causes_folders()
-@click.option("--markdown", is_flag=True, help="Print all pages as one document: docs/causes.md.")
+@click.option("--markdown", is_flag=True, help="Print all pages as one Markdown document.")
 @parameters.as_json()
 def explain(code: str | None, causes: tuple[Path, ...], markdown: bool, as_json: bool) -> int:
     """Print the page of CODE: what a verb means that says so, by which numbers, and what to do. Without CODE, list all.

@@ -13,9 +13,9 @@ from .finding import Finding, severity_of
 
 _WIDTH = 100
 _HEAD = (
-    "What each code means, how it is recognised, by which numbers, and what to do. `feedline explain CODE` prints the",
-    "same in a terminal. This document is made of the rules' files: `feedline explain --markdown > docs/causes.md`.",
-    "[findings.md](findings.md) says what a finding is, and how a cause is added.",
+    "The meaning, evidence, thresholds and fix of each code. `feedline explain CODE` prints the same in a terminal;",
+    "`feedline explain --markdown` prints this document. [Findings](findings.md) describes the parts of a finding, and",
+    "how to add a cause.",
 )
 
 
@@ -121,7 +121,7 @@ def entry_markdown(entry: Entry) -> list[str]:
 
 
 def document(entries: Sequence[Entry]) -> str:
-    """All pages as one document, verb by verb: docs/causes.md."""
+    """All pages as one Markdown document, verb by verb."""
     lines = ["# Findings, one by one", "", *_HEAD, ""]
     for verb in dict.fromkeys(entry.verb for entry in entries):
         pages = [entry for entry in entries if entry.verb == verb]

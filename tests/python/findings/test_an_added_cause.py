@@ -60,7 +60,7 @@ def test_explain_prints_it(folder, capsys):
     assert "no finding has the code" in capsys.readouterr().err
     assert run(["explain", CODE, "--causes", str(folder)]) == 0
     text = capsys.readouterr().out
-    assert "shared memory" in text and "a pipe moves so much" in text and "named" in text
+    assert "shared memory" in text and "a pipe transfers" in text and "named" in text
     assert run(["explain", CODE, "--causes", str(folder), "--json"]) == 0
     (page,) = json.loads(capsys.readouterr().out)["pages"]
     assert page["thresholds"][0] == {"name": "much", "value": 4 << 20, "reason": page["thresholds"][0]["reason"]}

@@ -90,12 +90,13 @@ def test_every_code_of_the_engine_has_a_page():
     assert said == {page.code for page in PAGES if page.verb == "inspect"} - in_python
 
 
-def test_the_document_is_made_of_the_files(capsys):
-    document = CHECKOUT / "docs/causes.md"
-    if not document.is_file():
-        pytest.skip("the documents are not here")
+def test_the_document_has_every_page_and_its_links_lead_to_them(capsys):
     status, text, _ = explain(capsys, "--markdown")
-    assert status == 0 and text == document.read_text(), "feedline explain --markdown > docs/causes.md"
+    assert status == 0
+    headings = re.findall(r"^### (.*)$", text, re.MULTILINE)
+    assert headings == [f"{page.verb}: {page.code}" for page in PAGES]
+    anchors = [re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in headings]
+    assert re.findall(r"\]\(#([^)]+)\)", text) == anchors
 
 
 @pytest.mark.parametrize("code", sorted({page.code for page in PAGES}))

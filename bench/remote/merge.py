@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of docs/benchmarks.md from records of `tools/bench --remote`: `publish.py RECORD...`.
+"""Prints the tables of several records of `tools/bench --remote` as one: `merge.py RECORD... > FILE.md`.
 
-Rounds of several records stand one behind the other, so that parts can be measured again (`--only`).
+The rounds of all records are joined, so that parts can be measured again (`--only`). FILE.md must be in the folder of
+the records, because its links to them are relative.
 """
 
 from __future__ import annotations
@@ -13,13 +14,11 @@ from typing import Any
 
 sys.path.extend(str(Path(__file__).resolve().parents[1] / name) for name in ("", "peers"))
 
-import report
 import tables
 from reading import CLIENTS
 from rounds import Key, Measured
 from training import LOADERS
 
-_DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 _NAMES = sorted((one.name for one in (*CLIENTS, *LOADERS)), key=len, reverse=True)
 
 
@@ -49,7 +48,7 @@ def heading(path: Path, record: dict[str, Any]) -> str:
     machine, count = record["machine"], record["rounds"]
     return (
         f"{record['date']} UTC, commit {record['commit']}, {count} round{'s' * (count != 1)}, `{record['command']}`, "
-        f"{machine['cpus']} CPUs of {machine['cpu']}; [record](../bench/results/{path.name})."
+        f"{machine['cpus']} CPUs of {machine['cpu']}; [record]({path.name})."
         + "".join(f" Note: {note}." for note in record.get("notes", []))
     )
 
@@ -62,7 +61,7 @@ def main() -> None:
     text = "\n\n".join(
         [*map(heading, paths, records), tables.text(measured, skipped, tables.bars(measured, latencies))]
     )
-    _DOCUMENT.write_text(report.published(_DOCUMENT.read_text(), text, tables.BEGIN, tables.END))
+    print(text)
 
 
 if __name__ == "__main__":
