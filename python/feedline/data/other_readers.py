@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registers Python's readers with the engine: storages by fsspec, images by Pillow.
+"""Whom the engine asks for what it does not read itself: storages and images of Python's libraries.
 
-The package imports this module, so the readers are registered whichever part of it is used first. foreign_images is
-imported here and not by the first engine thread that needs it: a module that is being imported during fork() stays
-half imported in the child. fsspec and Pillow themselves are imported on first use.
+Imported with the package above, so that whatever of it is used first, the engine knows. What is asked is imported
+with the first question: fsspec, Pillow.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _engine
-from . import foreign_images
 
 
 def _find_store(scheme: str) -> Any:
@@ -21,10 +19,14 @@ def _find_store(scheme: str) -> Any:
 
 
 def _open_image(data: bytes, applies_exif: bool) -> Any:
+    from . import foreign_images
+
     return foreign_images.opened(data, applies_exif)
 
 
 def _decode_image(*arguments: Any) -> bytes | str:
+    from . import foreign_images
+
     return foreign_images.decoded(*arguments)
 
 
