@@ -163,7 +163,7 @@ Result<void> PythonFunction::begin() const {
     target().attr("begin")();
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_Exception)) return failed(error);
-    return config_error(std::string("map: ") + error.what());
+    return config_error("map: " + std::string(nb::str(error.value()).c_str()));  // what() has the traceback too
   }
   return {};
 }

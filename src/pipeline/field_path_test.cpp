@@ -146,6 +146,10 @@ TEST_F(FieldPathTest, CollationsSayWhichShapesMayDiffer) {
   EXPECT_NE(refusal(source, 0).find("no fixed output size"), std::string::npos);
   EXPECT_FALSE(make_collation(BatchForm::kPadded, {"png"}, source));
   EXPECT_FALSE(make_collation(BatchForm::kList, {"cls"}, source));
+  const Source numbers = opened({{{"cls", "5"}}, {{"cls", "6"}}}, {"cls"});
+  const auto none = make_collation(BatchForm::kList, {}, numbers);
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().what.find("'cls' is value"), std::string::npos) << none.error().what;
 }
 
 TEST_F(FieldPathTest, AbsentFieldsAreForLists) {

@@ -329,12 +329,17 @@ Result<Collation> make_collation(BatchForm form, std::vector<std::string> names,
   }
   for (const format::FieldDescription& field : fields)
     if (names.empty() && can_collate(field, form)) collation.fields.push_back(field.name);
-  if (collation.fields.empty() && !collation.is_for_all)
-    return config_error(
-        form == BatchForm::kPadded
-            ? "collate: no field can be padded, as none is an array whose length differs; resize images "
-              "to one size, or use collate(\"list\")"
-            : "collate: no field can have this form");
+  if (collation.fields.empty() && !collation.is_for_all) {
+    if (form == BatchForm::kPadded)
+      return config_error(
+          "collate: no field can be padded, as none is an array whose length differs; resize images "
+          "to one size, or use collate(\"list\")");
+    std::string kinds;
+    for (const format::FieldDescription& field : fields)
+      kinds += (kinds.empty() ? "'" : ", '") + field.name + "' is " + std::string(format::name_of(field.kind));
+    return config_error("collate: no field of \"" + source.name() + "\" can have this form (" + kinds +
+                        "); remove collate, which such fields do not need");
+  }
   return collation;
 }
 

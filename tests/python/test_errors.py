@@ -73,6 +73,7 @@ INTERNAL = {
     "Late": "the drop-in: a native batch is late; it becomes a StalledError or torch's RuntimeError",
     "NotShareable": "the drop-in: a loader cannot use a pool's processes; it becomes a warning in the log",
     "RemoteTraceback": "the drop-in: the cause of a worker's exception, only ever shown",
+    "NotStarted": "map: a worker process ended at the main script; it becomes a ConfigError",
     "Stopped": "stage: another copy failed; it ends this one without a word",
     "BrokenPromise": "demo: a resumed run gave other batches; it becomes exit status 1",
     "BadSamplesError": "the drop-in: carries an epoch's bad samples from fetching to delivery",

@@ -158,6 +158,46 @@ def test_rows_of_one_integer_have_no_wrong_labels(values: list[int], tmp_path: P
     assert codes(verified) == ["duplicate_samples"] * (3 - len(set(values)))
 
 
+def _table(path: Path, columns: dict[str, list[Any]]) -> Path:
+    if path.suffix == ".csv":
+        lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+        path.write_text("\n".join(lines) + "\n")
+        return path
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table(columns)
+    if path.suffix == ".parquet":
+        pytest.importorskip("pyarrow.parquet").write_table(table, path)
+    else:
+        with pa.ipc.new_file(str(path), table.schema) as file:
+            file.write_table(table)
+    return path
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.arrow"])
+@pytest.mark.parametrize(
+    ("labels", "fields", "classes", "found"),
+    [
+        ([4, 4], ("id", "text:text"), {}, ["duplicate_samples"]),
+        ([4, 4], ("id", "text:text", "label"), {"4": 2}, ["duplicate_samples"]),
+        ([4, 5], ("id", "text:text", "label"), {"4": 1, "5": 1}, ["labels_differ", "duplicate_samples"]),
+        ([4, 5], ("text:text", "n=label"), {}, []),
+        ([4, 4], ("id", "label"), {"4": 2}, []),
+        (
+            [4, 5],
+            ("image_id=id", "text:text", "Coarse-Label=label"),
+            {"4": 1, "5": 1},
+            ["labels_differ", "duplicate_samples"],
+        ),
+    ],
+)
+def test_only_an_integer_with_a_label_name_is_a_label(
+    labels: list[int], fields: tuple[str, ...], classes: dict[str, int], found: list[str], name: str, tmp_path: Path
+) -> None:
+    table = _table(tmp_path / name, {"id": [11, 12], "text": ["same", "same"], "label": labels})
+    verified = verifying.verify(table, fields=fields)
+    assert verified.classes == classes and codes(verified) == found
+
+
 def test_equal_samples_of_different_shards_are_found(shards: list[Path]) -> None:
     shutil.copy(shards[0], shards[2])
     verified = verifying.verify(shards)

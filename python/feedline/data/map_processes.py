@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from ..errors import WorkerDiedError
-from .mapping import Fields, Step
+from ..errors import ConfigError, WorkerDiedError
+from .mapping import Fields, NotStarted, Step
 
 _PR_SET_PDEATHSIG = 1
 _END_S = 1.5  # for a process in the middle of a sample, once the loader ends
@@ -46,6 +46,8 @@ class Processes:
         self._pid = os.getpid()
 
     def start(self) -> None:
+        if getattr(multiprocessing.current_process(), "_inheriting", False):  # it imports the main script
+            raise ConfigError(_UNGUARDED)
         self._pickled = pickle.dumps(self._steps)
         for _ in range(self._count):
             self._idle.put(self._new())
@@ -133,7 +135,7 @@ class _Worker:
         send(self.connection, (fields, draw))
         return receive(self.connection)
 
-    def died(self) -> WorkerDiedError:
+    def died(self) -> WorkerDiedError | NotStarted:
         self.process.join(_END_S)
         pid, code = self.process.pid, self.process.exitcode
         if code is None:
@@ -142,15 +144,14 @@ class _Worker:
             how = f"was killed by signal {-code} ({_signal_name(-code)})"
         else:
             how = f"ended with exit code {code}"
-        error = WorkerDiedError(f"the process {pid} that ran it {how}" + ("" if self.was_ready else _HINT))
+        if not self.was_ready and code is not None and code > 0:
+            return NotStarted(f"the worker process {how} before its first sample; {_UNGUARDED}")
+        error = WorkerDiedError(f"the process {pid} that ran it {how}")
         error.pid, error.exitcode = pid, code  # type: ignore[attr-defined]
         return error
 
 
-_HINT = (
-    " before its first sample; it imports the main script anew, which must not start a loader then: put what it does "
-    'under if __name__ == "__main__"'
-)
+_UNGUARDED = 'processes import the main script, so put the code that iterates a loader under if __name__ == "__main__"'
 
 
 def _signal_name(number: int) -> str:

@@ -142,6 +142,10 @@ class Chain:
         return "in the loader's threads, which hold the GIL in it: Python code runs in one of them at a time"
 
 
+class NotStarted(Exception):
+    """A worker process ended while it imported the main script. It becomes a ConfigError."""
+
+
 class _NoField(ConfigError):
     """A function is for a field that the one before it does not give."""
 
@@ -285,7 +289,7 @@ def _failed(error: Exception, step: Step | None, name: str | None) -> Failed:
     """What went wrong, without what the function had in its hands: that may be large, and errors are kept."""
     what = str(step) if step is not None else "map"
     field = "" if name is None else f"field '{name}': "
-    if isinstance(error, _NoField):
+    if isinstance(error, (_NoField, NotStarted)):
         return "config", f"{what}: {error}", None
     if isinstance(error, (_WrongResult, WorkerDiedError)):
         return "data", f"{field}{what}: {error}", None

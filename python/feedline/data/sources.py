@@ -76,7 +76,8 @@ def open(
             - LMDB: a pattern of keys, with ``{key}`` or a number in Python's format:
               ``("image-{:09d}", "text=label-{:09d}")``; ``"image"`` and ``"label"`` for Caffe's Datums
             - ``.npz``: an array, ``("image=x:image", "y")``
-            - tables, Arrow, Parquet, MDS, LitData: a column, or alternatives: ``("image=path", "objects.bbox:boxes")``
+            - Arrow, Parquet, MDS, LitData: a column, or alternatives: ``("image=path;file", "objects.bbox:boxes")``
+            - CSV and JSON tables: a column: ``("image=path", "objects.bbox:boxes")``
             - annotated images: ``("image", "boxes", "labels", "masks")`` (docs/annotations.md)
 
             The kind of a field follows from its extension (docs/fields.md) or its type (docs/formats.md). The end of a

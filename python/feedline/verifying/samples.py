@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from .. import _engine
 from ..errors import DataError, StorageError
 from ..findings import Finding
+from .integer_files import IntegerFiles, integer_files_of
 from .report import found_error
 
 DIGEST_BYTES = 16
 _PER_TASK = 32
-_LABELS = (b"cls", b"cls2", b"index", b"inx", b"id")
-NO_LABEL = -1
 
 
 @dataclass
@@ -51,11 +50,12 @@ def read_all(
     """Reads these samples of `dataset`."""
 
     decoded = dataset.collate("list", []) if decode else None  # rows of any size
+    integers = integer_files_of(dataset)
 
     def read(begin: int) -> Seen:
         seen = Seen()
         for index in indices[begin : begin + _PER_TASK]:
-            _read(dataset, decoded, index, shard, seen)
+            _read(dataset, decoded, integers, index, shard, seen)
         return seen
 
     seen = Seen()
@@ -75,7 +75,14 @@ def _in_order(pool: ThreadPoolExecutor, work: Callable[[int], Seen], tasks: rang
             future.cancel()
 
 
-def _read(dataset: _engine.Dataset, decoded: _engine.Dataset | None, index: int, shard: str, seen: Seen) -> None:
+def _read(
+    dataset: _engine.Dataset,
+    decoded: _engine.Dataset | None,
+    integers: IntegerFiles,
+    index: int,
+    shard: str,
+    seen: Seen,
+) -> None:
     try:
         _, label, files = dataset.files(index)
     except (DataError, StorageError) as error:
@@ -83,10 +90,10 @@ def _read(dataset: _engine.Dataset, decoded: _engine.Dataset | None, index: int,
         return
     seen.samples += 1
     seen.stored_bytes += sum(len(content) for _, content in files)
-    word = label_word(dataset.classes, label, files)
+    word = label_word(dataset.classes, label, files, integers)
     if word is not None:
         seen.labels[word] += 1
-    seen.digests.append(digest(files))
+    seen.digests.append(digest(files, integers))
     seen.indices.append(index)
     if decoded is not None:
         try:
@@ -95,23 +102,28 @@ def _read(dataset: _engine.Dataset, decoded: _engine.Dataset | None, index: int,
             seen.findings.append(found_error("undecodable_sample", error, shard=shard, key=dataset.key(index)))
 
 
-def digest(files: list[tuple[bytes, bytes]]) -> bytes:
-    """Of all files of a sample except its label; if it has no other file, the label is its content."""
+def digest(files: list[tuple[bytes, bytes]], integers: IntegerFiles) -> bytes:
+    """Digest of a sample's files without its label and id, or of all files if the others are only integers."""
+    content_files = [file for file in files if not integers.is_label_or_id(file[0])]
+    if all(integers.is_integer(extension) for extension, _ in content_files):
+        content_files = files
     made = hashlib.blake2b(digest_size=DIGEST_BYTES)
-    for extension, content in [file for file in files if file[0].lower() not in _LABELS] or files:
+    for extension, content in content_files:
         made.update(b"%b %d\n" % (extension.lower(), len(content)))
         made.update(content)
     return made.digest()
 
 
-def label_word(classes: list[str], label: int | None, files: list[tuple[bytes, bytes]]) -> str | None:
-    """The name of a sample's class, or its number where it has no name; None: it has no label."""
+def label_word(
+    classes: list[str], label: int | None, files: list[tuple[bytes, bytes]], integers: IntegerFiles
+) -> str | None:
+    """The name of a sample's class, or its number if the class has no name; None if the sample has no label."""
     if label is None:
-        texts = [content for extension, content in files if extension.lower() in _LABELS]
+        texts = [content for extension, content in files if extension.lower() in integers.labels]
         if not texts:
             return None
         try:
             label = int(texts[0])
         except ValueError:
-            return None  # which inspecting finds
+            return None  # inspect reports it
     return classes[label] if 0 <= label < len(classes) else str(label)

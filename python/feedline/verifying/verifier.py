@@ -22,6 +22,7 @@ from ..machine import limits as host_limits
 from ..packing.sums import Sums, folder_and_name, sums_of
 from ..record.journal import Journal
 from .duplicates import duplicates_in
+from .integer_files import integer_files_of
 from .orders import is_exact
 from .parts import Result, Work, inspect_whole, verify_shard, verify_slice
 from .report import Place, Verification, found, found_error, sorted_findings
@@ -97,7 +98,7 @@ def _threads(num_workers: Any) -> int:
 def _journal(resume: str | os.PathLike[str], shown: str, origin: Origin, decode: bool) -> Journal:
     path = Path(arguments.output_path("verify", "resume", resume))
     _, format, fields, _, missing, _ = origin
-    head = {"feedline_verify": 1, "source": shown, "format": format, "fields": list(fields)}
+    head = {"feedline_verify": 2, "source": shown, "format": format, "fields": list(fields)}
     return Journal(path, {**head, "missing": missing, "decode": decode}, "verify")
 
 
@@ -258,4 +259,4 @@ def _of_manifests(manifests: dict[bytes, Sums], names: Sequence[bytes]) -> list[
 
 def _place(dataset: _engine.Dataset, shard: str, index: int) -> Place:
     _, label, files = dataset.files(index)
-    return Place(shard, dataset.key(index), label_word(dataset.classes, label, files))
+    return Place(shard, dataset.key(index), label_word(dataset.classes, label, files, integer_files_of(dataset)))

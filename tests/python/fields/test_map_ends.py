@@ -344,7 +344,7 @@ def test_nothing_is_left_of_processes_that_are_stuck(
     until(lambda: not any(map(running, pids)), "the processes end", seconds=60)
 
 
-def test_a_script_without_a_guard_is_told_of_it(tar: Path, paths: dict[str, str], tmp_path: Path) -> None:
+def test_a_script_without_a_main_guard_ends_in_one_sentence(tar: Path, paths: dict[str, str], tmp_path: Path) -> None:
     script = tmp_path / "unguarded.py"
     script.write_text(
         HEAD
@@ -352,15 +352,38 @@ def test_a_script_without_a_guard_is_told_of_it(tar: Path, paths: dict[str, str]
             """
             try:
                 list(labels.map(mapped.plain, "cls", processes=1).loader(4, output="numpy"))
-            except feedline.DataError as error:
-                print(error)
+            except feedline.ConfigError as error:
+                print(__name__, error, sep=": ", flush=True)
+                if __name__ != "__main__":
+                    raise
             """
         )
     )
     done = subprocess.run(
         [sys.executable, str(script), str(tar)], env=paths, capture_output=True, text=True, timeout=HANG_S
     )
-    assert 'if __name__ == "__main__"' in done.stdout
+    lines = done.stdout.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["__mp_main__", "__main__"], done.stderr
+    for line in lines:
+        assert 'if __name__ == "__main__"' in line and "on_error" not in line
+
+
+def test_a_loader_may_be_made_without_a_main_guard(tar: Path, paths: dict[str, str], tmp_path: Path) -> None:
+    script = tmp_path / "guarded.py"
+    script.write_text(
+        HEAD
+        + textwrap.dedent(
+            """
+            loader = labels.map(mapped.plain, "cls", processes=1).loader(4, output="numpy")
+            if __name__ == "__main__":
+                print(sum(len(batch.cls) for batch in loader))
+            """
+        )
+    )
+    done = subprocess.run(
+        [sys.executable, str(script), str(tar)], env=paths, capture_output=True, text=True, timeout=HANG_S
+    )
+    assert done.stdout == "23\n", done.stderr
 
 
 def test_a_process_ends_on_sigterm_where_the_main_process_ignores_it(
