@@ -51,7 +51,12 @@ def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_pages_are_gathered_with_all_that_they_link_to(pages: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert pages.gather(out) == 9 and (out / "docs/site.css").exists() and (out / "docs/site.js").exists()
+    assert (
+        pages.gather(out) == 10
+        and (out / "docs/causes.md").exists()
+        and (out / "docs/site.css").exists()
+        and (out / "docs/site.js").exists()
+    )
     assert "(docs/decisions/index.md)" in (out / "README.md").read_text()
     assert (out / "docs/decisions/index.md").read_text() == "# Decisions\n\n- [0001: `one` thing](0001-one.md)\n"
     assert "(../src/README.md) [of it](../src/a.cpp)" in (out / "docs/guide.md").read_text()
