@@ -251,3 +251,32 @@ def test_a_fork_waits_for_a_thread_that_imports_pillow(tmp_path: Path, environme
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     """
     run(script, tmp_path, environment)
+
+
+def test_a_first_read_in_another_thread_imports_nothing_but_pillow(tmp_path: Path, environment: dict[str, str]) -> None:
+    """A module that a thread imports during fork() stays half imported in the child, which then waits for it."""
+    image = pytest.importorskip("PIL.Image")
+    (tmp_path / "a").mkdir()
+    image.new("RGB", (8, 8), (10, 20, 30)).save(tmp_path / "a/0.bmp")
+    script = """
+        import importlib.abc, threading
+        class Imports(importlib.abc.MetaPathFinder):
+            def find_spec(self, name, path, target=None):
+                if threading.current_thread() is not threading.main_thread():
+                    imported.append(name)
+        imported = []
+        whole = feedline.open(ds.source)
+        whole.resize((4, 4)).loader(1, num_workers=1, epochs=1)
+        sys.meta_path.insert(0, Imports())
+        shapes = []
+        def read():
+            shapes.append(whole[0].image.shape)
+            shapes.extend(batch.image.shape for batch in whole.resize((4, 4)).loader(1, num_workers=1, epochs=1))
+        thread = threading.Thread(target=read)
+        thread.start()
+        thread.join()
+        assert [tuple(shape) for shape in shapes] == [(3, 8, 8), (1, 3, 4, 4)], shapes
+        assert "PIL.Image" in imported
+        assert not {"numpy", "json", "feedline.data.foreign_images"} & set(imported), imported
+    """
+    run(script, tmp_path, environment)

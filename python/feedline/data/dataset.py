@@ -59,6 +59,13 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         self._chain = chain  # of map()
         self._held: tuple[HeldTensor, ...] = ()  # tensors given to arrays()
         self._same_draws = 0  # samples that ds[i] gave as of epoch 0
+        # The engine imports these modules on first use. If a thread did so during fork(), they would stay half imported
+        # in the child, which would wait for them forever.
+        import json  # noqa: F401
+
+        import numpy  # noqa: F401
+
+        from . import foreign_images  # noqa: F401
 
     def _with(self, engine: _engine.Dataset) -> Dataset:
         dataset = Dataset(engine, self._origin, self._chain)

@@ -92,6 +92,10 @@ const std::vector<const Kernels*>& all_kernels() {
   return kernels;
 }
 
+// Made when the library is loaded: a thread that makes it during fork() would leave it unfinished in the child, which
+// would wait for it forever.
+[[maybe_unused]] const auto& made_at_load = all_kernels();
+
 const Kernels& best_kernels() { return *all_kernels().front(); }
 
 }  // namespace feedline::decode::baseline
