@@ -2,6 +2,7 @@
 #include "memory/sample_limit.h"
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 
 #include "base/cpus.h"
@@ -16,8 +17,13 @@ constexpr std::uint64_t kBudgetShare = 8;  // of usable memory, as a loader's ow
 std::uint64_t sample_limit(std::uint64_t memory_budget) { return std::max(memory_budget, kLeastSampleBytes); }
 
 std::uint64_t usual_sample_limit() {
-  static const std::uint64_t limit = sample_limit(base::usable_memory_bytes() / kBudgetShare);
-  return limit;
+  // Not a static const: a thread that initialises one during fork() would leave it locked in the child. Threads that
+  // compute this at the same time store the same value.
+  static std::atomic<std::uint64_t> limit{0};
+  if (const std::uint64_t known = limit.load(std::memory_order_relaxed)) return known;
+  const std::uint64_t computed = sample_limit(base::usable_memory_bytes() / kBudgetShare);
+  limit.store(computed, std::memory_order_relaxed);
+  return computed;
 }
 
 std::unexpected<Error> too_large(std::uint64_t bytes, std::uint64_t most) {

@@ -280,3 +280,28 @@ def test_a_first_read_in_another_thread_imports_nothing_but_pillow(tmp_path: Pat
         assert not {"numpy", "json", "feedline.data.foreign_images"} & set(imported), imported
     """
     run(script, tmp_path, environment)
+
+
+def test_a_child_reads_while_other_threads_of_the_parent_read_for_the_first_time(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """Nothing that a first read initialises may stay locked in the child."""
+    (tmp_path / "t.csv").write_text("text,label\n" + "".join(f"word {i},{i}\n" for i in range(10)))
+    script = f"""
+        import os, threading, feedline
+        ds = feedline.open({str(tmp_path / "t.csv")!r}, fields=("text:text", "label:value"))
+        threads = [threading.Thread(target=lambda: [ds[i] for i in range(10)]) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        child = os.fork()
+        if child == 0:
+            os._exit(ds[3].label - 3)
+        for thread in threads:
+            thread.join()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    """
+    for _ in range(5):  # processes, as only the first reads of each are of interest
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", textwrap.dedent(script)], env=environment, timeout=HANG_S
+        )
+        assert done.returncode == 0
