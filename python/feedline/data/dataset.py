@@ -60,7 +60,7 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         self._held: tuple[HeldTensor, ...] = ()  # tensors given to arrays()
         self._same_draws = 0  # samples that ds[i] gave as of epoch 0
         # The engine imports these modules on first use. If a thread did so during fork(), they would stay half imported
-        # in the child, which would wait for them forever.
+        # in the child, which would then wait forever.
         import json  # noqa: F401
 
         import numpy  # noqa: F401

@@ -28,7 +28,7 @@ class IntegerFiles:
 
 
 def integer_files_of(dataset: _engine.Dataset) -> IntegerFiles:
-    """In tars and folders an extension tells that a file is a label; in tables the field's name does.
+    """In tars and folders the extension shows that a file is a label, and in tables the name of the field.
 
     The first integer of a table's row is the file ``cls``, whatever its field is called, and each other ``NAME.cls``.
     """

@@ -58,7 +58,7 @@ Result<void> check_report_of_images(const std::string& file, const storage::Stor
   const bool has_captions =
       std::ranges::any_of(*entries, [](const auto& entry) { return entry.name.ends_with(".txt"); });
   return config_error("'" + file + "' is img2dataset's report on the images in '" + stem +
-                      "', not a dataset of its own: open the images with fields=(\"image={key}" +
+                      "', not a separate dataset: open the images with fields=(\"image={key}" +
                       image->name.substr(image->name.rfind('.')) + "\"," +
                       (has_captions ? " \"caption={key}.txt\"" : "") + "), or the reports with format=\"parquet\"");
 }
