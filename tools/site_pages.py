@@ -110,7 +110,7 @@ def stand_in_for_the_engine() -> None:
                 raise AttributeError(name)
             return type(name, (), {"__init__": lambda self, *_, **__: None})
 
-    if importlib.util.find_spec("feedline._engine") is None:
+    if "feedline._engine" not in sys.modules and importlib.util.find_spec("feedline._engine") is None:
         sys.modules["feedline._engine"] = Engine("feedline._engine")
 
 

@@ -78,11 +78,12 @@ def test_no_page_of_the_checkout_has_a_dead_link() -> None:
     assert not dead
 
 
-def test_the_help_needs_no_compiled_engine(tmp_path: Path) -> None:
+def test_help_and_causes_need_no_compiled_engine(tmp_path: Path) -> None:
     """Like in a fresh clone."""
     sources = tmp_path / "python"
     shutil.copytree(TOOLS.parent / "python", sources, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    code = f"import sys; sys.path.insert(0, {str(TOOLS)!r}); import site_pages; print(site_pages.help_of_verbs())"
+    code = f"import sys; sys.path.insert(0, {str(TOOLS)!r}); import site_pages; "
+    code += "print(site_pages.causes(), site_pages.help_of_verbs())"
     # Both in processes of their own: click keeps the help option of a command's first use, by other tests.
     pages = []
     for path in (sources, TOOLS.parent / "python"):
@@ -90,7 +91,7 @@ def test_the_help_needs_no_compiled_engine(tmp_path: Path) -> None:
         ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
         assert ran.returncode == 0, ran.stderr
         pages.append(ran.stdout)
-    assert pages[0] == pages[1] and "-h, --help" in pages[0]
+    assert pages[0] == pages[1] and "-h, --help" in pages[0] and "# Findings" in pages[0]
 
 
 def test_lists_are_written_as_both_read_them(pages: Any) -> None:
