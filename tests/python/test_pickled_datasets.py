@@ -4,8 +4,12 @@
 from __future__ import annotations
 
 import copy
+import functools
+import io
 import multiprocessing.reduction
+import operator
 import pickle
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -97,6 +101,95 @@ def test_a_source_that_has_changed_is_an_error(photos: Path) -> None:
 
 def test_chains_pickle() -> None:
     assert repr(pickle.loads(pickle.dumps(CHAIN))) == repr(CHAIN)
+
+
+class _Negative:
+    """An object of a class of a module."""
+
+    def __call__(self, image: np.ndarray) -> np.ndarray:
+        return 255 - image
+
+    def method(self, image: np.ndarray) -> np.ndarray:
+        return 255 - image
+
+
+@pytest.mark.parametrize("fn", [_Negative(), _Negative().method, functools.partial(np.subtract, 255), np.negative])
+def test_callables_of_modules_pickle(fn: Any, photos: Path) -> None:
+    made = feedline.open(photos).resize((8, 8)).map(fn, "image")
+    assert_same(pickle.loads(pickle.dumps(made)), made)
+
+
+def _local_object() -> Any:
+    class Local:
+        def __call__(self, image: np.ndarray) -> np.ndarray:
+            return image
+
+    return Local()
+
+
+def _nested() -> Any:
+    def inner(image: np.ndarray) -> np.ndarray:
+        return image
+
+    return inner
+
+
+NOT_IN_A_MODULE = {
+    "a lambda": lambda image: image,
+    "a lambda (": functools.partial(lambda image, more: image, more=1),
+    "the nested function inner": _nested(),
+    "an object of the local class _local_object.<locals>.Local": _local_object(),
+    "the local class _local_object": _local_object().__call__,
+}
+
+
+@pytest.mark.parametrize("kind", NOT_IN_A_MODULE)
+def test_a_function_that_is_not_in_a_module_is_named(kind: str, photos: Path) -> None:
+    """With its operation and fields; also in a part of the dataset and in what a worker is sent."""
+    made = feedline.open(photos).resize((8, 8)).map(NOT_IN_A_MODULE[kind], "image")
+    for dumps in (pickle.dumps, multiprocessing.reduction.ForkingPickler.dumps):
+        with pytest.raises(feedline.ConfigError) as raised:
+            dumps({"dataset": made.split(0.5)[0]})
+        message = str(raised.value)
+        assert "map(fields='image')" in message and kind in message and "top level of a module" in message
+
+
+def test_a_lambda_for_all_fields_is_named_with_its_file(photos: Path) -> None:
+    made = feedline.open(photos).resize((8, 8)).map(lambda sample: sample)[1:5]
+    with pytest.raises(feedline.ConfigError, match=r"map\(\) was given a lambda \(.*_datasets.py, line \d+\)"):
+        pickle.dumps(made)
+
+
+def test_workers_that_are_not_forked_name_a_lambda(photos: Path) -> None:
+    torch = pytest.importorskip("torch")
+    dataset = feedline.open(photos).resize((8, 8)).map(lambda image: image, "image")
+    for made, more in ((torch.utils.data.DataLoader, {}), (feedline.DataLoader, {"lower": "never"})):
+        loader = made(dataset, batch_size=3, num_workers=1, multiprocessing_context="spawn", **more)
+        with pytest.raises(feedline.ConfigError, match=r"map\(fields='image'\)"):
+            next(iter(loader))
+
+
+def test_cloudpickle_stores_a_lambda(photos: Path) -> None:
+    cloudpickle = pytest.importorskip("cloudpickle")
+    for kind in NOT_IN_A_MODULE:
+        made = feedline.open(photos).resize((8, 8)).map(NOT_IN_A_MODULE[kind], "image")
+        assert_same(pickle.loads(cloudpickle.dumps([made])[:])[0], made)
+
+
+def test_a_pickler_that_stores_functions_itself_is_left_alone(photos: Path) -> None:
+    class ByValue(pickle.Pickler):
+        def reducer_override(self, one: Any) -> Any:
+            if isinstance(one, types.FunctionType) and one.__name__ == "<lambda>":
+                return operator.attrgetter, ("real",)
+            return NotImplemented
+
+        def store(self, one: Any) -> None:
+            self.dump(one)
+
+    made = feedline.open(photos).resize((8, 8)).map(lambda image: image, "image")
+    stream = io.BytesIO()
+    ByValue(stream).store(made)
+    assert pickle.loads(stream.getvalue()).operations
 
 
 def test_the_signature_of_recorded_methods_is_their_own() -> None:

@@ -43,6 +43,10 @@ class Recorded:
                     setattr(cls, name, _recording(getattr(method, "__wrapped__", method)))
 
     def __reduce__(self) -> tuple[Any, ...]:
+        from . import picklable  # and multiprocessing, which `import feedline` does without
+
+        for call in self._calls[1:]:
+            picklable.check(getattr(type(self), call.name), call.arguments, call.options)
         return _repeat, (self._calls, self._proof())
 
     def __copy__(self) -> Any:
