@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m api_fuzz [SEEDS | --seed N | --case JSON | --minutes M]: random use of the public API, for tools/check api.
+"""python -m api_fuzz [SEEDS | --seed N | --case JSON | --minutes M] [--only PATTERN]: random use of the public API.
 
 Exit status 0: every case ran or was refused by a ConfigError. 1: a crash, a hang, a foreign exception, or rows that are
 lost, repeated or wrong; the seed and a script with the smallest case that fails in the same way are printed.
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import collections
 import itertools
+import re
 import sys
 import tempfile
 import threading
@@ -23,6 +24,11 @@ from .runner import PROCESSES, Failure, Runner
 from .smallest import smallest
 
 
+def _drawn(first: int, only: str) -> Iterator[cases.Case]:
+    """The cases of all seeds whose text has the pattern."""
+    return (one for one in map(cases.drawn, itertools.count(first)) if re.search(only, one.as_text()))
+
+
 def _cases(given: argparse.Namespace) -> Iterator[cases.Case]:
     if given.case is not None:
         yield given.case
@@ -30,9 +36,9 @@ def _cases(given: argparse.Namespace) -> Iterator[cases.Case]:
         yield cases.drawn(given.seed)
     elif given.minutes is not None:
         end = time.monotonic() + 60 * given.minutes
-        yield from map(cases.drawn, itertools.takewhile(lambda _: time.monotonic() < end, itertools.count(given.first)))
+        yield from itertools.takewhile(lambda _: time.monotonic() < end, _drawn(given.first, given.only))
     else:
-        yield from map(cases.drawn, range(given.first, given.first + given.seeds))
+        yield from itertools.islice(_drawn(given.first, given.only), given.seeds)
 
 
 def main() -> int:
@@ -42,6 +48,9 @@ def main() -> int:
     parser.add_argument("--case", type=cases.from_text, help="only this case, as printed in a report")
     parser.add_argument("--minutes", type=float, help="as many seeds as fit")
     parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
+    parser.add_argument(
+        "--only", default="", help="only cases whose text has this regular expression: remote|coco|meshes"
+    )
     parser.add_argument("--processes", type=int, default=PROCESSES)
     given = parser.parse_args()
     counts: collections.Counter[str] = collections.Counter()

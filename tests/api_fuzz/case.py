@@ -47,7 +47,7 @@ def _arguments(arguments: dict[str, Any]) -> dict[str, Any]:
 
 def drawn(seed: int) -> Case:
     """The same case for the same seed."""
-    from . import consumers, drop_in
+    from . import drop_in
 
     rng = random.Random(seed)
     if rng.random() < ODD_SHARE:
@@ -57,7 +57,13 @@ def drawn(seed: int) -> Case:
     name = rng.choice(list(SOURCES))
     source = SOURCES[name]
     steps = operations.draw(rng, source)
-    return Case(seed, "loader", rng.choice(list(consumers.WAYS)), name, steps, loaders.draw(rng, source))
+    return Case(seed, "loader", rng.choice(list(_ways())), name, steps, loaders.draw(rng, source))
+
+
+def _ways() -> dict[str, Callable[[Any], None]]:
+    from . import consumers, ranks
+
+    return {**consumers.WAYS, **ranks.WAYS}
 
 
 def run(case: Case, root: Path) -> str:
@@ -89,4 +95,4 @@ def _prepared(case: Case, rng: random.Random, root: Path, scratch: Path) -> Call
     dataset.loader(**case.options).close()
     # without operations, as the samples do not depend on them
     native = consumers.Setting(source, dataset, case.steps, case.options, rng, source.number(opened))
-    return functools.partial(consumers.WAYS[case.way], native)
+    return functools.partial(_ways()[case.way], native)

@@ -20,6 +20,7 @@ from torch.utils.data.distributed import DistributedSampler
 import feedline
 
 from .consumers import Wrong, in_threads
+from .operations import same
 from .sources import ROWS
 
 Options = dict[str, Any]
@@ -76,13 +77,15 @@ DATASETS: dict[str, Callable[[Path], Any]] = {
     "stream": lambda root: Stream(),
     "native arrays": lambda root: feedline.arrays(id=torch.arange(ROWS), x=torch.zeros(ROWS, 5)),
     "native images": lambda root: feedline.open(root / "folder").resize((8, 8)),
+    "native shards": lambda root: feedline.open(sorted((root / "tar").glob("*.tar"))).resize((8, 8)),
+    "native map": lambda root: feedline.open(root / "folder").resize((8, 8)).map(same, "image"),
     "images": _images,
     "table": _table,
     "table as torch's": lambda root: _table(root).with_format("torch"),
     "stream of a table": lambda root: _table(root).to_iterable_dataset(num_shards=4),
 }
 _STREAMS = ("stream", "stream of a table")
-_IDS_SECOND = ("native images", "images")  # (image, label)
+_IDS_SECOND = ("native images", "native shards", "native map", "images")  # (image, label)
 
 
 ORDERS = ("none", "shuffle", "distributed", "batch sampler", "buckets", "list")
@@ -109,6 +112,8 @@ def draw(rng: random.Random) -> Options:
         choices["persistent_workers"] = (0.3, (True,))
         choices["prefetch_factor"] = (0.2, (1, 3))
         choices["worker_method"] = (0.3, ("thread", "process"))
+        contexts = ("fork", "spawn") if name.startswith("native") else ("fork",)  # a spawned process imports torch
+        choices["multiprocessing_context"] = (0.3, contexts)
     for option, (probability, values) in choices.items():
         if rng.random() < probability:
             options[option] = rng.choice(values)
@@ -143,7 +148,7 @@ class Setting:
         return feedline.DataLoader(dataset, **given)
 
     def without_workers(self) -> Any:
-        of_workers = ("persistent_workers", "prefetch_factor", "worker_method")
+        of_workers = ("persistent_workers", "prefetch_factor", "worker_method", "multiprocessing_context")
         options = {name: value for name, value in self.options.items() if name not in of_workers}
         return Setting({**options, "num_workers": 0}, self.rng, self.root).loader()
 
@@ -292,7 +297,10 @@ def torchs_loader(setting: Setting) -> None:
     workers = setting.options["num_workers"]
     workers = 1 if workers == "auto" else workers
     size = setting.options["batch_size"]
-    loader = torch.utils.data.DataLoader(dataset, batch_size=size, shuffle=True, num_workers=workers)
+    context = setting.options.get("multiprocessing_context")
+    loader = torch.utils.data.DataLoader(
+        dataset, batch_size=size, shuffle=True, num_workers=workers, multiprocessing_context=context
+    )
     Setting({"dataset": setting.options["dataset"], "batch_size": size}, setting.rng, setting.root).epoch(loader)
 
 

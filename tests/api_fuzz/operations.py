@@ -47,7 +47,14 @@ CHANGE_COLOUR: list[Step] = [
     ("to_dtype", {"dtype": "float32", "scale": True}),
     ("to_dtype", {"dtype": "float16", "scale": True}),
 ]
-_NEVER_CHANGED = {name for name, _ in (*KEEP_COLOUR, *SIZES)} | {"cache", "map", "collate"}
+OF_BOXES: list[Step] = [
+    ("random_photometric_distort", {}),
+    ("random_zoom_out", {"side_range": (1, 2)}),
+    ("random_iou_crop", {}),
+    ("scale_jitter", {"target_size": (20, 20)}),
+    ("random_short_side", {"min_size": (12, 16), "max_size": 40}),
+]
+_NEVER_CHANGED = {name for name, _ in (*KEEP_COLOUR, *SIZES)} | {"cache", "map", "collate", "sanitize_bounding_boxes"}
 
 
 def same(value: Any) -> Any:
@@ -63,6 +70,34 @@ FUNCTIONS = {"same": same, "slow": slow}
 
 
 def draw(rng: random.Random, source: Source) -> list[Step]:
+    steps = _annotated(rng, source) if source.boxes else _plain(rng, source)
+    if rng.random() < 0.15 and not (steps and steps[-1][0] == "collate" and source.images):
+        field = rng.choice((source.per_box or ("label",)) + ("image" if source.images else "x",))
+        processes = rng.choice((0,) * 12 + (1, 2))
+        steps.append(("map", {"fn": rng.choice(list(FUNCTIONS)), "fields": field, "processes": processes}))
+        if field in source.per_box:  # a function's arrays have one shape unless the chain says otherwise
+            steps.append(("collate", {"form": "list", "fields": field}))
+    return steps
+
+
+def _annotated(rng: random.Random, source: Source) -> list[Step]:
+    steps = rng.sample(KEEP_COLOUR, rng.choice((0, 1, 2)))
+    if rng.random() < 0.5:
+        steps += rng.sample(OF_BOXES, rng.choice((1, 2)))
+    if rng.random() < 0.2:
+        steps += rng.sample(CHANGE_COLOUR, 1)
+    if rng.random() < 0.8:
+        # images may be smaller than a random crop after a crop or a resize of random size
+        random_size = {name for name, _ in steps} & {"random_iou_crop", "scale_jitter", "random_short_side"}
+        steps.append(rng.choice([one for one in SIZES if one[0] != "random_crop" or not random_size]))
+    if rng.random() < 0.5:
+        steps.append(("sanitize_bounding_boxes", {"labels": source.per_box or None}))
+    if rng.random() < 0.2:
+        steps.append(("collate", {"form": "pad", "fields": source.boxes}))
+    return steps
+
+
+def _plain(rng: random.Random, source: Source) -> list[Step]:
     steps: list[Step] = []
     if source.images:
         if rng.random() < 0.12:
@@ -79,10 +114,6 @@ def draw(rng: random.Random, source: Source) -> list[Step]:
             steps = [("views", {"views": rng.choice((1, 2, 5)), "local": rng.choice((1, 3))})]
     elif source.variable:
         steps.append(("collate", {"form": rng.choice(("list", "pad")), "fields": source.variable}))
-    if rng.random() < 0.15:
-        field = rng.choice(("label", "image" if source.images else "x"))
-        processes = rng.choice((0,) * 12 + (1, 2))
-        steps.append(("map", {"fn": rng.choice(list(FUNCTIONS)), "fields": field, "processes": processes}))
     return steps
 
 

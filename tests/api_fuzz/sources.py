@@ -22,6 +22,8 @@ from PIL import Image
 
 import feedline
 
+from . import annotated, http_server
+
 ROWS = 23  # prime: no batch size, rank count or shard count divides it
 STEP = 8  # between the grey levels of two images: more than JPEG changes them
 DAMAGED = 10
@@ -38,6 +40,10 @@ class Source:
     variable: str | None = None  # the field whose rows differ in length
     lengths: bool = False  # samples are sequences, which buckets need
     damaged: bool = False
+    boxes: str | None = None  # the field of an annotated image's boxes
+    per_box: tuple[str, ...] = ()  # other fields with a row per box
+    # a known fault: test_fork.py, test_a_child_reads_a_block_that_its_parent_is_reading
+    locks_at_fork: bool = False
 
 
 def array(value: Any) -> np.ndarray:
@@ -117,6 +123,7 @@ def make(root: Path) -> None:
     np.savez(root / "x.npz", x=rows_of_numbers(), y=np.arange(ROWS))
     np.arange(ROWS * 6 + 1, dtype="<u2").tofile(root / "tokens.bin")
     feedline.pack_pixels(feedline.open(folder).resize((12, 14)), root / "x.pixels")
+    annotated.make(root, ROWS, STEP)
 
 
 def _make_fields(root: Path) -> None:
@@ -169,6 +176,19 @@ def _labels(dataset: feedline.Dataset) -> list[int]:
     return [int(sample.label) for sample in dataset]
 
 
+def first_label(batch: Any) -> list[int]:
+    return [int(array(row).ravel()[0]) for row in batch.labels]
+
+
+def remote(name: str, **options: Any) -> Callable[[Path], feedline.Dataset]:
+    return lambda root: feedline.open(http_server.url(root, name), **options)
+
+
+def _annotated(name: str, identify: Callable[[Any], list[int]], per_box: tuple[str, ...], **options: Any) -> Source:
+    boxes = "boxes_npy" if "labels_npy" in per_box else "boxes"
+    return Source(annotated.OPENERS[name], identify, images=True, boxes=boxes, per_box=per_box, **options)
+
+
 LABEL = field("label")
 SOURCES: dict[str, Source] = {
     "folder": Source(_opener("folder"), LABEL, images=True),
@@ -209,4 +229,26 @@ SOURCES: dict[str, Source] = {
     "mix of arrays": Source(lambda root: feedline.mix([_arrays(root)] * 2, [1, 2]), LABEL, every=False, number=_of_two),
     "subset": Source(lambda root: _shards(root).subset(range(ROWS)), LABEL, images=True),
     "part": Source(lambda root: _arrays(root).split(0.5)[0], LABEL, number=_labels),
+    "coco": _annotated("coco", field("image_id"), ("labels", "keypoints", "masks")),
+    "coco with one mask": _annotated("coco with one mask", field("image_id"), ("labels",)),
+    "voc": _annotated("voc", first_label, ("labels",)),
+    "yolo": _annotated("yolo", first_label, ("labels", "masks")),
+    "annotated tar": _annotated("annotated tar", field("cls"), ("labels_npy", "points_npy"), in_shards=True),
+    "remote tar": Source(remote("one/000.tar"), LABEL, images=True, in_shards=True),
+    "remote parquet": Source(
+        remote("parquet/data/train-{00000..00002}-of-00003.parquet"),
+        LABEL,
+        images=True,
+        in_shards=True,
+        locks_at_fork=True,
+    ),
+    "remote coco": Source(
+        remote("coco/instances_val.json", fields=("image", "boxes", "labels", "masks", "image_id")),
+        field("image_id"),
+        images=True,
+        boxes="boxes",
+        per_box=("labels", "masks"),
+    ),
+    "remote csv of text": Source(remote("table.csv", fields=("text:text", "label:value")), LABEL),
+    "remote npy": Source(remote("x.npy"), first_number("x", 4)),
 }

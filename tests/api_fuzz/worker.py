@@ -19,6 +19,7 @@ from .consumers import Wrong
 
 def main(root: Path) -> None:
     logging.getLogger("feedline").setLevel(logging.ERROR)  # skipped samples are intended
+    os.environ["XDG_CACHE_HOME"] = str(root / "cache")  # indexes of remote files
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     answers = os.fdopen(os.dup(1), "w")

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from running_processes import HANG_S
 
@@ -46,6 +48,48 @@ def test_a_seed_is_always_the_same_case(environment: dict[str, str]) -> None:
         for _ in range(2)
     ]
     assert found[0] == found[1] and len(set(found[0].splitlines())) > 0
+
+
+def test_seeds_of_a_kind(environment: dict[str, str]) -> None:
+    done = run(environment, "5", "--only", '"voc"|moved_state')
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "api: 5 seeds" in done.stdout
+
+
+ANNOTATED = {
+    "image": np.zeros((3, 8, 6)),
+    "boxes": np.array([[0, 0, 6, 8], [0, 0, 3, 4]], np.float32),
+    "labels": np.array([4, 4]),
+    "masks": np.ones((2, 8, 6)),
+    "mask": np.full((8, 6), 5),
+}
+WRONG = {
+    "labels of another sample": {"labels": np.array([4, 3])},
+    "a label less": {"labels": np.array([4])},
+    "a mask that was not resized": {"masks": np.ones((2, 16, 12))},
+    "a mask of another sample": {"mask": np.full((8, 6), 6)},
+    "background": {"mask": np.zeros((8, 6))},
+    "boxes that were not resized": {"boxes": np.array([[0, 0, 12, 16], [0, 0, 6, 8]], np.float32)},
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_wrong_annotations_are_found(kind: str) -> None:
+    from api_fuzz import annotated
+
+    assert annotated.fault(ANNOTATED, 4, True) == ""
+    assert annotated.fault({**ANNOTATED, **WRONG[kind]}, 4, True)
+
+
+def test_rows_that_a_moved_state_loses_or_repeats_are_found() -> None:
+    from api_fuzz import consumers, ranks, sources
+
+    arrays = sources.SOURCES["arrays"]
+    setting = consumers.Setting(arrays, None, [], {"uneven": "exact"}, random.Random(0), [0, 1, 2, 3])  # type: ignore[arg-type]
+    ranks.check_moved(setting, [[0], [1]], [[2, 3]], True)
+    for rest in ([[2]], [[2, 3, 3]], [[1, 2, 3]]):
+        with pytest.raises(consumers.Wrong):
+            ranks.check_moved(setting, [[0], [1]], rest, True)
 
 
 @pytest.mark.parametrize("fault", ["crash", "hang", "exception", "rows"])

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import made_parquet
 import pytest
 from running_processes import HANG_S
 
@@ -305,3 +306,43 @@ def test_a_child_reads_while_other_threads_of_the_parent_read_for_the_first_time
             [sys.executable, "-W", "ignore", "-c", textwrap.dedent(script)], env=environment, timeout=HANG_S
         )
         assert done.returncode == 0
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="the lock of a table's block is held while the block is read (BlockCache in src/format/tables); a child "
+    "that is forked meanwhile waits for that lock without end",
+)
+def test_a_child_reads_a_block_that_its_parent_is_reading(tmp_path: Path, environment: dict[str, str]) -> None:
+    rows = [{"n": i, "text": f"text {i}"} for i in range(20)]
+    (tmp_path / "x.parquet").write_bytes(made_parquet.file_of(rows))
+    script = f"""
+        import os, signal, threading, feedline
+        from pathlib import Path
+        from range_server import serving
+        with serving(Path({str(tmp_path)!r})) as server:
+            dataset = feedline.open(server.url("x.parquet"), fields=("n", "text"))
+            reading, forked = threading.Event(), threading.Event()
+            def hold(number, path):  # the answer to a read of the parent's thread
+                if not forked.is_set():
+                    reading.set()
+                    forked.wait()
+                return ""
+            server.fault = hold
+            thread = threading.Thread(target=lambda: dataset[3])
+            thread.start()
+            reading.wait()
+            child = os.fork()
+            if child == 0:
+                signal.alarm(10)  # a read takes milliseconds
+                os._exit(dataset[3].n - 3)
+            forked.set()
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            thread.join()
+            assert status == 0, status
+    """
+    paths = {**environment, "PYTHONPATH": f"{Path(__file__).parent}:{environment['PYTHONPATH']}"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(script)], env=paths, capture_output=True, timeout=HANG_S
+    )
+    assert done.returncode == 0, done.stderr.decode()
