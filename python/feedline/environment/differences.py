@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -171,6 +172,9 @@ def meets_python(version: str, spec: str) -> bool:
     """Whether a Python, as ``3.11.2``, meets a version, as ``3.11``, or a range, as ``>=3.10``."""
     if _is_version(spec):
         return version == spec or version.startswith(f"{spec}.")
+    release = re.match(r"[\d.]*\d", version)
+    if release and not re.search("[a-z]", spec):
+        version = release[0]  # as in pip and uv, 3.14.0rc1 meets >=3.14
     return allows(Pin("python", "pip", spec=spec.replace(" ", "")), version)
 
 

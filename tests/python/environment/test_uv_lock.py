@@ -51,7 +51,18 @@ def versions(listing: Listing) -> dict[str, str]:
 FORKED = entry("a", "1.0", marker=BELOW) + entry("a", "2.0", marker=FROM)
 
 
-@pytest.mark.parametrize(("python", "version"), [("3.11.7", "1.0"), ("3.12.0", "2.0"), ("3.13", "2.0")])
+@pytest.mark.parametrize(
+    ("python", "version"),
+    [
+        ("3.11.7", "1.0"),
+        ("3.12.0", "2.0"),
+        ("3.13", "2.0"),
+        ("3.12.0rc1", "2.0"),
+        ("3.12.0a7", "2.0"),
+        ("3.11.0b4", "1.0"),
+        ("3.12.1+", "2.0"),
+    ],
+)
 @pytest.mark.parametrize("versions_in_dependencies", [True, False])
 def test_the_entry_that_holds_counts(python: str, version: str, versions_in_dependencies: bool, tmp_path: Path) -> None:
     needs = wants("a", "1.0", marker=BELOW) + wants("a", "2.0", marker=FROM)
@@ -132,6 +143,10 @@ def test_pylock_markers_of_groups_and_extras(tmp_path: Path) -> None:
         ("==3.11.6", "3.11.7", True),
         (">=3.12", "3.11.7", True),
         ("~=3.11", "3.13.1", False),
+        (">=3.14", "3.14.0rc1", False),
+        (">=3.14.1", "3.14.0rc1", True),
+        (">=3.14.0rc2", "3.14.0rc1", True),
+        ("<3.14", "3.14.0rc1", True),
     ],
 )
 def test_requires_python_is_a_range(requires: str, python: str, differ: bool, tmp_path: Path) -> None:
@@ -142,6 +157,18 @@ def test_requires_python_is_a_range(requires: str, python: str, differ: bool, tm
     for found in (compare(lock, seen), compare(seen, lock), compare_with_lock(lock, read_environment(made.prefix))):
         assert [one.name for one in found] == (["python"] if differ else [])
     assert compare(lock, lock) == []
+
+
+def test_an_environment_with_a_release_candidate_of_python(tmp_path: Path) -> None:
+    """As in uv, 3.14.0rc1 is compared as 3.14.0; by the specification of markers neither entry would hold."""
+    made = Environment(tmp_path / "env", python="3.14.0rc1")
+    made.project("a", "2.0")
+    markers = "python_full_version < '3.14'", "python_full_version >= '3.14'"
+    text = root(wants("a")) + entry("a", "1.0", marker=markers[0]) + entry("a", "2.0", marker=markers[1])
+    seen = read_environment(made.prefix)
+    lock = read(tmp_path, text, seen.place.python or "")
+    assert versions(lock) == {"a": "2.0"}
+    assert list(compare_with_lock(lock, seen)) == []
 
 
 @pytest.mark.parametrize("lock_first", [True, False])

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -50,7 +52,11 @@ def read_uv(text: str, source: str, platform: str, python: str) -> Listing:
     roots = [one for one in packages if _is_root(one)]
     # uv writes conflicting extras and groups in markers; it installs the group `dev` by default.
     groups = [f"group-{len(one['name'])}-{one['name']}-dev" for one in roots]
-    holds = partial(_holds, python=python, extra=groups[0] if len(groups) == 1 else "")
+    # uv compares releases: its markers `< '3.14'` and `>= '3.14'` exclude each other for 3.14.0rc1, too, but by the
+    # specification of markers neither holds.
+    release = re.match(r"[\d.]*\d", python)
+    running = ".".join(map(str, sys.version_info[:3]))
+    holds = partial(_holds, python=release[0] if release else running, extra=groups[0] if len(groups) == 1 else "")
     entries = _Entries(packages, holds, source)
     first = roots or [one for name in dict.fromkeys(one["name"] for one in packages) for one in entries.that_hold(name)]
     reached = [one for one in _reached(entries, first, roots) if not _is_root(one)]
