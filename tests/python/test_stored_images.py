@@ -77,13 +77,16 @@ def test_images_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert status == 0  # a note is no problem
     assert found["images"] == COUNTS
     assert list(found["images"]["formats"]) == ["jpeg", "png"]  # most frequent first
-    (finding,) = found["findings"]
+    finding, deep = found["findings"]
+    assert (deep["code"], deep["severity"]) == ("deep_pixels", "note")
+    assert "1 of 10 images looked at have 16 bits per channel and are read as 8 bits" in deep["text"]
     assert (finding["code"], finding["severity"]) == ("turned_by_exif", "note")
     assert "4 of 10 images" in finding["text"] and ".decode(apply_exif_orientation=True)" in finding["text"]
     status, printed = run(capsys, str(folder))
     text = " ".join(printed.split())
     assert "of 10 looked at: 8 jpeg, 2 png, 2 progressive" in text and "4 with an EXIF orientation" in text
     assert "apply_exif_orientation=True" in text
+    assert "1 with 16 bits per channel" in text and "nothing that a reader would drop" not in text
 
 
 def test_nothing_is_said_of_photos_that_lie_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

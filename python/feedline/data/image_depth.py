@@ -9,6 +9,7 @@ from typing import Any
 from .. import _engine
 from ..errors import Error
 
+DEPTHS = ("16 bits", "32 bits", "floats")
 _BITS_PER_SAMPLE, _SAMPLE_FORMAT = 258, 339  # tags of TIFF
 _FLOATS = 3  # value of _SAMPLE_FORMAT
 _SIZ = b"\xff\x4f\xff\x51"  # JPEG 2000: start of the codestream and of its first segment
@@ -49,7 +50,7 @@ def warn(dataset: _engine.Dataset) -> None:
     """Warns once per opened source, after a sample had such an image."""
     depth = dataset.take_image_depth()
     if depth:
-        warnings.warn(f"{dataset.source}: {_text(depth)}", stacklevel=4)
+        warnings.warn(f"{dataset.source}: {described(depth)}", stacklevel=4)
 
 
 def explained(text: str, dataset: _engine.Dataset) -> str:
@@ -60,14 +61,14 @@ def explained(text: str, dataset: _engine.Dataset) -> str:
         _, _, stored = _engine.image_traits(dataset.encoded(0))
     except Error:  # no image, or one that a loader will report
         return text
-    depths = [depth for depth in ("16 bits", "32 bits", "floats") if depth in stored]
-    return f"{text}decode     {_text(depths[0])}\n" if depths else text
+    depths = [depth for depth in DEPTHS if depth in stored]
+    return f"{text}decode     {described(depths[0])}\n" if depths else text
 
 
-def _text(depth: str) -> str:
+def described(depth: str, images: str = "the images") -> str:
     values = depth if depth == "floats" else f"{depth} per channel"
     return (
-        f"the images have {values} and are read as 8 bits, as by Pillow's convert(): grey values outside 0 to 255 "
+        f"{images} have {values} and are read as 8 bits, as by Pillow's convert(): grey values outside 0 to 255 "
         "become 0 or 255, colours lose their lower bits; if that matters, convert the files or store the values as "
         ".npy arrays"
     )

@@ -12,12 +12,15 @@ from dataclasses import dataclass, field
 from .. import _engine
 from ..errors import ConfigError, DataError, StorageError
 from ..findings import Entry, Finding
+from . import image_depth
 from .sources import annotations_of, engine_source
 
 _MOST = 200  # images; the header of one is a read
 _MOST_REMOTE = 32  # where a read is a request of the whole image
 _MOST_SHARDS = 4  # which are scanned for where their samples are
 _TURNED = "turned_by_exif"
+_DEEP = "deep_pixels"
+_PLAIN = {f"{bits} bits": f"with {bits} bits per channel" for bits in (12, 16, 32)} | {"floats": "with floats"}
 
 
 @dataclass
@@ -55,12 +58,24 @@ class StoredImages:
         """One line for people; "" where nothing was looked at."""
         if not self.looked_at:
             return ""
-        counts = [f"{count:,} {name}" for name, count in (*self.formats.most_common(), *self.stored.most_common())]
+        counts = [f"{count:,} {name}" for name, count in self.formats.most_common()]
+        counts += [f"{count:,} {_PLAIN.get(name, name)}" for name, count in self.stored.most_common()]
         turned = [f"{self.turned:,} with an EXIF orientation"] if self.turned else []
         return f"of {self.looked_at:,} looked at: {', '.join(counts + turned)}"
 
     def findings(self) -> list[Finding]:
-        """A note where images are stored turned."""
+        """Notes on images that are stored rotated, and on those whose pixels lose bits."""
+        return [*self._rotated(), *self._deep()]
+
+    def _deep(self) -> list[Finding]:
+        found = []
+        for depth in (depth for depth in image_depth.DEPTHS if self.stored[depth]):
+            images = f"{self.stored[depth]:,} of {self.looked_at:,} images looked at"
+            text = image_depth.described(depth, images)
+            found.append(Finding(_DEEP, "note", evidence=(text,), about={"shard": "", "key": ""}))
+        return found
+
+    def _rotated(self) -> list[Finding]:
         if not self.turned:
             return []
         text = (
@@ -84,7 +99,19 @@ def entries() -> list[Entry]:
             "`.decode(apply_exif_orientation=True)`, in training and in evaluation; nothing, if the model that is "
             "fine-tuned was trained without.",
             "Orientations in XMP alone are not seen.",
-        )
+        ),
+        Entry(
+            _DEEP,
+            "inspect",
+            "images have more than 8 bits per channel",
+            "PNG, TIFF, PGM, PPM and JPEG 2000 can store 16 bits per channel, and TIFF 32 bits and floats. They are "
+            "read as 8 bits, as by Pillow's convert(): grey values above 255 become 255, and colours lose "
+            "their lower bits.",
+            f"The headers of up to {_MOST} images spread over the source ({_MOST_REMOTE} if it is remote), of "
+            f"{_MOST_SHARDS} shards at most.",
+            "If the values matter, as in depth maps and medical images, store them as .npy arrays.",
+            "The values themselves are not read: grey images whose values are all below 256 lose nothing.",
+        ),
     ]
 
 
