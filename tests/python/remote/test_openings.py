@@ -133,7 +133,7 @@ def test_other_fields_are_read_of_what_was_kept_and_the_rest(server: RangeServer
 def test_a_changed_shard_is_never_other_data_and_is_read_anew(
     server: RangeServer, kind: str, names: list[str], tmp_path: Path
 ) -> None:
-    _open(server, kind)
+    _, cold = _requests_of(server, lambda: _open(server, kind))
     (tmp_path / "other").mkdir()
     _write(tmp_path / "other", kind, shift=5000)
     (tmp_path / "data" / names[3]).write_bytes((tmp_path / "other" / names[3]).read_bytes())
@@ -142,7 +142,8 @@ def test_a_changed_shard_is_never_other_data_and_is_read_anew(
         _numbers(stale, rank=0, world_size=_SHARDS * _EACH // 50)  # which reads nothing of it
     assert it.value.shard == server.url(names[3])
     after, again = _requests_of(server, lambda: _open(server, kind))
-    assert set(_shards_of(again)) == {names[3]}
+    # the server may receive the last reads of the closed loader only now; an opening reads other ranges
+    assert set(_shards_of([one for one in again if one in cold])) == {names[3]}
     numbers = _numbers(after)
     assert numbers[3 * _EACH : 4 * _EACH] == list(range(5000 + 3 * _EACH, 5000 + 4 * _EACH))
     assert numbers[: 3 * _EACH] == list(range(3 * _EACH))
