@@ -10,7 +10,7 @@ from typing import Any
 
 import feedline
 
-from .sources import Source
+from .sources import Source, first_label
 
 Step = tuple[str, dict[str, Any]]
 
@@ -90,7 +90,8 @@ def _annotated(rng: random.Random, source: Source) -> list[Step]:
         # images may be smaller than a random crop after a crop or a resize of random size
         random_size = {name for name, _ in steps} & {"random_iou_crop", "scale_jitter", "random_short_side"}
         steps.append(rng.choice([one for one in SIZES if one[0] != "random_crop" or not random_size]))
-    if rng.random() < 0.5:
+    # it may remove all labels, by which samples are identified
+    if rng.random() < 0.5 and source.identify is not first_label:
         steps.append(("sanitize_bounding_boxes", {"labels": source.per_box or None}))
     if rng.random() < 0.2:
         steps.append(("collate", {"form": "pad", "fields": source.boxes}))

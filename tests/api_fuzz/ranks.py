@@ -133,9 +133,10 @@ def check_moved(setting: Setting, taken: list[list[int]], rest: list[list[int]],
         return
     seen = collections.Counter(itertools.chain(*taken))
     got = seen + collections.Counter(itertools.chain(*rest))
-    if seen.total() >= len(setting.ids):
-        return  # the state is that of the next epoch
     uneven = setting.options.get("uneven", "pad")
+    dropped = len(setting.ids) % len(taken) if uneven == "drop" else 0
+    if seen.total() >= len(setting.ids) - dropped:
+        return  # the state is that of the next epoch
     where = f"{len(taken)} ranks, then {len(rest)}, {uneven}: {taken}, {rest}"
     lost, twice = set(setting.ids) - set(got), (got - collections.Counter(setting.ids)).total()
     most_twice = len(taken) + len(rest) - 2 if uneven == "pad" else 0
