@@ -42,8 +42,9 @@ def _unnamed(value: Any) -> list[Any]:
         return _unnamed(value.__self__ if isinstance(value.__self__, type) else type(value.__self__))
     if isinstance(value, (types.FunctionType, type)):
         return [] if _has_name(value) else [value]
-    kind = type(value)
-    reduces_itself = kind.__reduce_ex__ is not object.__reduce_ex__ or kind.__reduce__ is not object.__reduce__
+    kind: Any = type(value)
+    usual: Any = object
+    reduces_itself = kind.__reduce_ex__ is not usual.__reduce_ex__ or kind.__reduce__ is not usual.__reduce__
     return [] if not callable(value) or reduces_itself or kind in copyreg.dispatch_table else _unnamed(kind)
 
 
