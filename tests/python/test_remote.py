@@ -149,7 +149,11 @@ def test_a_child_after_fork_reads_by_itself(server: RangeServer) -> None:
     expected = np.asarray(data.center_crop(8)[0][0]).tobytes()
     pid = os.fork()
     if pid == 0:
-        os._exit(0 if np.asarray(data.center_crop(8)[0][0]).tobytes() == expected else 1)
+        status = 1
+        try:
+            status = 0 if np.asarray(data.center_crop(8)[0][0]).tobytes() == expected else 1
+        finally:  # after an exception the child would run the remaining tests
+            os._exit(status)
     assert os.waitpid(pid, 0)[1] == 0
     assert np.asarray(data.center_crop(8)[0][0]).tobytes() == expected
 
