@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -423,5 +424,8 @@ Result<Dataset> open(const std::string& source, const OpenOptions& options = {})
 
 // What a reader would drop, merge or refuse in a source; works on damaged ones too, where open() fails.
 Result<Inspection> inspect(const std::string& source, const OpenOptions& options = {});
+
+// Usual names of a column of labels.
+std::span<const std::string_view> label_names();
 
 }  // namespace feedline

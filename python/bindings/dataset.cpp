@@ -319,6 +319,13 @@ void bind_dataset(nb::module_& module) {
   bind_geometry(cls);
   bind_reads(cls);
   bind_reader(module, cls);
+  module.def(
+      "label_names",
+      [] {
+        const auto names = label_names();
+        return std::vector<std::string_view>(names.begin(), names.end());
+      },
+      "Usual names of a column of labels.");
   module.def("open", &open_dataset, "source"_a, "format"_a, "fields"_a, "index_directory"_a, "missing"_a = "error",
              "allow_commands"_a = false, "cache_directory"_a = "", "cache_bytes"_a = 0, "cache_share"_a = 0.5,
              "listing_age_s"_a = 3600, "verify"_a = "", "listed"_a = std::vector<ListedRow>(), "hedge"_a = false);

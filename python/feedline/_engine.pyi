@@ -242,6 +242,9 @@ class SampleReader:
 
     def read_pixels(self, pixels: numpy.typing.NDArray[numpy.uint8], draw: int, seed: int, epoch: int) -> list[tuple[str, Any]]: ...
 
+def label_names() -> list[str]:
+    """Usual names of a column of labels."""
+
 def open(source: str, format: str, fields: Sequence[str], index_directory: str, missing: str = 'error', allow_commands: bool = False, cache_directory: str = '', cache_bytes: int = 0, cache_share: float = 0.5, listing_age_s: int = 3600, verify: str = '', listed: Sequence[tuple[bytes, int, str]] = [], hedge: bool = False) -> Dataset: ...
 
 def map(dataset: Dataset, chain: object) -> Dataset: ...

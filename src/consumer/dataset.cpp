@@ -322,6 +322,8 @@ Result<Loader> Dataset::given_loader(const GivenOptions& options) const {
   });
 }
 
+std::span<const std::string_view> label_names() { return pipeline::label_names(); }
+
 Result<Dataset> open(const std::string& source, const OpenOptions& options) {
   return guarded([&]() -> Result<Dataset> {
     FEEDLINE_TRY(auto opened, pipeline::Source::open(source, options));

@@ -2,6 +2,7 @@
 #include "decode/decoder.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -20,26 +21,28 @@ struct Signature {
   std::size_t offset;
   std::string_view bytes;
   std::string_view what;
-  bool is_image = false;  // that somebody else may read
+  bool is_image = false;            // that another library may read
+  std::string_view extension = {};  // if the bytes identify an image in a column of any bytes
 };
 
 using namespace std::string_view_literals;
 
 // What people have in image folders besides the formats we decode. The first match wins.
 constexpr Signature kOthers[] = {
-    {0, "GIF8"sv, "GIF images", true},
-    {0, "BM"sv, "BMP images", true},
-    {0, "II*\0"sv, "TIFF images", true},
-    {0, "MM\0*"sv, "TIFF images", true},
-    {0, "II+\0"sv, "TIFF images", true},  // BigTIFF, whose offsets have 64 bits
-    {0, "MM\0+"sv, "TIFF images", true},
-    {4, "ftypavi"sv, "AVIF images", true},
-    {4, "ftyphei"sv, "HEIC images", true},
-    {4, "ftypmif1"sv, "HEIF images", true},
+    {0, "GIF87a"sv, "GIF images", true, "gif"},
+    {0, "GIF89a"sv, "GIF images", true, "gif"},
+    {0, "BM"sv, "BMP images", true, "bmp"},
+    {0, "II*\0"sv, "TIFF images", true, "tif"},
+    {0, "MM\0*"sv, "TIFF images", true, "tif"},
+    {0, "II+\0"sv, "TIFF images", true, "tif"},  // BigTIFF, whose offsets have 64 bits
+    {0, "MM\0+"sv, "TIFF images", true, "tif"},
+    {4, "ftypavi"sv, "AVIF images", true, "avif"},
+    {4, "ftyphei"sv, "HEIC images", true, "heic"},
+    {4, "ftypmif1"sv, "HEIF images", true, "heif"},
     {4, "ftyp"sv, "not an image: looks like a video"},
-    {0, "\0\0\0\x0CjP"sv, "JPEG 2000 images", true},
-    {0, "\xFF\x4F\xFF\x51"sv, "JPEG 2000 images", true},
-    {0, "\0\0\0\x0CJXL "sv, "JPEG XL images", true},
+    {0, "\0\0\0\x0CjP"sv, "JPEG 2000 images", true, "jp2"},
+    {0, "\xFF\x4F\xFF\x51"sv, "JPEG 2000 images", true, "j2k"},
+    {0, "\0\0\0\x0CJXL "sv, "JPEG XL images", true, "jxl"},
     {0, "\xFF\x0A"sv, "JPEG XL images", true},
     {0, "8BPS"sv, "Photoshop images", true},
     {0, "%PDF"sv, "not an image: looks like a PDF"},
@@ -68,6 +71,13 @@ constexpr Signature kPortable{0, "P"sv, "PNM images", true};
 bool is_portable(std::string_view text) {
   return text.size() > 2 && text[0] == 'P' && text[1] >= '1' && text[1] <= '6' &&
          (text[2] == '\n' || text[2] == ' ' || text[2] == '\t' || text[2] == '\r');
+}
+
+std::optional<ImageFormat> native_format(std::string_view text) {
+  if (has(text, 0, "\xFF\xD8\xFF"sv)) return ImageFormat::kJpeg;
+  if (has(text, 0, "\x89PNG\r\n\x1A\n"sv)) return ImageFormat::kPng;
+  if (has(text, 0, "RIFF"sv) && has(text, 8, "WEBP"sv)) return ImageFormat::kWebp;
+  return {};
 }
 
 const Signature* signature_of(std::string_view text) {
@@ -133,12 +143,19 @@ Result<void> check_size(std::int64_t width, std::int64_t height) {
 
 Result<ImageFormat> sniff(std::span<const std::byte> bytes) {
   const std::string_view text = text_of(bytes);
-  if (has(text, 0, "\xFF\xD8\xFF"sv)) return ImageFormat::kJpeg;
-  if (has(text, 0, "\x89PNG\r\n\x1A\n"sv)) return ImageFormat::kPng;
-  if (has(text, 0, "RIFF"sv) && has(text, 8, "WEBP"sv)) return ImageFormat::kWebp;
+  if (const auto native = native_format(text)) return *native;
   const Signature* const signature = signature_of(text);
   if (signature != nullptr && signature->is_image && reads_foreign_images()) return ImageFormat::kForeign;
   return decode_error(describe(text, signature));
+}
+
+std::string_view image_extension(std::span<const std::byte> bytes) {
+  const std::string_view text = text_of(bytes);
+  if (const auto native = native_format(text)) return *native == ImageFormat::kJpeg ? "jpg" : name_of(*native);
+  // "BM" begins much other data, so the four reserved bytes of a BMP must be zero
+  if (has(text, 0, "BM"sv) && !has(text, 6, "\0\0\0\0"sv)) return {};
+  const Signature* const signature = signature_of(text);
+  return signature == nullptr ? std::string_view() : signature->extension;
 }
 
 struct ImageDecoder::Impl {

@@ -36,6 +36,12 @@ struct ImageHeader {
 // By content, never by name. kData names what it looks like instead ("a GIF image", "text", "an empty file").
 Result<ImageFormat> sniff(std::span<const std::byte> bytes);
 
+// The usual extension of an image format, without a dot, if the first kImageHead bytes identify it; else empty.
+// Signatures that other data often begins with (those of PNM and of JPEG XL without a container) do not identify a
+// format.
+std::string_view image_extension(std::span<const std::byte> bytes);
+inline constexpr std::size_t kImageHead = 12;  // "RIFF", a size, "WEBP"; a size, "ftyp", "avif"
+
 // A thread keeps one decoder and uses it for every sample: codec state and scratch memory are reused.
 // Not for several threads at once.
 class ImageDecoder {

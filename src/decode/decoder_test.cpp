@@ -21,6 +21,22 @@ TEST(Sniff, GoesByContent) {
   EXPECT_EQ(*sniff(bytes_of("RIFF\0\0\0\0WEBPVP8 "sv)), ImageFormat::kWebp);
 }
 
+TEST(ImageExtension, NeedsASignatureThatOtherDataDoesNotHave) {
+  const std::pair<std::string_view, std::string_view> images[] = {{"\xFF\xD8\xFF\xE0"sv, "jpg"},
+                                                                  {"\x89PNG\r\n\x1A\n"sv, "png"},
+                                                                  {"RIFF\0\0\0\0WEBP"sv, "webp"},
+                                                                  {"GIF89a"sv, "gif"},
+                                                                  {"II*\0"sv, "tif"},
+                                                                  {"BM\1\2\3\4\0\0\0\0\5\0"sv, "bmp"},
+                                                                  {"\0\0\0\x20"
+                                                                   "ftypavif"sv,
+                                                                   "avif"},
+                                                                  {"\0\0\0\x0CjP  \r\n"sv, "jp2"}};
+  for (const auto& [bytes, extension] : images) EXPECT_EQ(image_extension(bytes_of(bytes)), extension);
+  for (const std::string_view other : {"BM is text"sv, "BM"sv, "GIF"sv, "P5 text"sv, "\xFF\x0A"sv, "8BPS"sv, ""sv})
+    EXPECT_EQ(image_extension(bytes_of(other)), "") << other;
+}
+
 TEST(Sniff, SaysWhatItLooksLikeInstead) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {""sv, "an empty file"},

@@ -47,14 +47,6 @@ FieldKind usual_kind(std::string_view name, std::string_view extension) {
   return known == std::end(kExtensions) ? FieldKind::kBytes : known->kind;
 }
 
-std::string_view image_kind_of(std::span<const std::byte> bytes) {
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (text.starts_with("\xff\xd8\xff")) return "jpg";
-  if (text.starts_with("\x89PNG\r\n\x1a\n")) return "png";
-  if (text.starts_with("RIFF") && text.substr(0, 12).ends_with("WEBP")) return "webp";
-  return {};
-}
-
 bool may_be_empty(FieldKind kind) { return kind == FieldKind::kBytes || kind == FieldKind::kText; }
 
 Result<std::optional<FieldKind>> take_kind(std::string_view& spec) {

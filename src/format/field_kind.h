@@ -16,9 +16,6 @@ namespace feedline::format {
 
 // The kind of a field by its name and the extension of its files, which may have dots ("seg.png"), in lower case.
 FieldKind usual_kind(std::string_view name, std::string_view extension);
-// "jpg", "png" or "webp", by the first bytes; empty: no image that decode reads.
-std::string_view image_kind_of(std::span<const std::byte> bytes);
-inline constexpr std::size_t kImageHead = 12;  // so many first bytes show it: "RIFF", a size, "WEBP"
 // Takes ":KIND" off the end of a spec; nullopt: there is none. kConfig: no such kind.
 Result<std::optional<FieldKind>> take_kind(std::string_view& spec);
 // May a file of it have no bytes?

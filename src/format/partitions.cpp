@@ -2,7 +2,6 @@
 #include "format/partitions.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <string_view>
 #include <utility>
@@ -92,12 +91,6 @@ Result<std::vector<Partition>> partitions_of(const std::string& root, const std:
     partition.are_integers = !all.empty() && std::ranges::all_of(all, is_integer);
   }
   return partitions;
-}
-
-bool is_label_name(std::string_view name) {
-  constexpr std::array<std::string_view, 7> kLabels{"label",    "labels", "cls",     "class",
-                                                    "category", "target", "label_id"};
-  return std::ranges::find(kLabels, name) != kLabels.end();
 }
 
 }  // namespace feedline::format

@@ -27,7 +27,4 @@ std::string partition_root(const std::string& source, bool is_folder, const std:
 // The partitions in the order of the folders, percent-decoded. kConfig: a file has other partitions than the first.
 Result<std::vector<Partition>> partitions_of(const std::string& root, const std::vector<std::string>& files);
 
-// Is it the usual name of a label? The values of such a text column are class names.
-bool is_label_name(std::string_view name);
-
 }  // namespace feedline::format

@@ -15,6 +15,7 @@
 #include "format/folder/given_files.h"
 #include "format/format.h"
 #include "format/joined_format.h"
+#include "format/label_names.h"
 #include "format/source_list.h"
 #include "format/tokens/token_format.h"
 #include "memory/sample_limit.h"
@@ -216,6 +217,8 @@ std::uint64_t GivenSource::add(std::vector<GivenImage> files) const {
 void GivenSource::keep(std::shared_ptr<const void> owner) const { files_->keep(std::move(owner)); }
 void GivenSource::forget(std::uint64_t first) const { files_->forget(first); }
 void GivenSource::forget_all() const { files_->forget_all(); }
+
+std::span<const std::string_view> label_names() { return format::kLabelNames; }
 
 Result<Inspection> inspect_source(const std::string& source, const OpenOptions& options) {
   FEEDLINE_TRY(const auto located, locate(source, options));

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -110,6 +111,7 @@ class GivenSource {
 
 // See feedline::inspect.
 Result<Inspection> inspect_source(const std::string& source, const OpenOptions& options);
+std::span<const std::string_view> label_names();
 
 // `error` with every part of `where` that it does not name itself yet, and the dataset.
 Error with_place(Error error, const format::Format& format, const std::string& dataset, std::uint64_t sample);

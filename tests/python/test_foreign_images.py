@@ -8,6 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import made_arrow
+import made_lmdb
+import made_parquet
+import made_tfrecords
 import numpy as np
 import photographs
 import pytest
@@ -142,3 +146,30 @@ def test_without_pillow_the_error_says_what_is_missing(
         [sys.executable, "-c", program, str(files[0])], env=environment, capture_output=True, text=True, check=False
     )
     assert "DataError" in done.stderr and "pip install pillow" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "tfrecord", "lmdb"])
+def test_columns_of_bytes_are_recognised_by_content(files: list[Path], tmp_path: Path, kind: str) -> None:
+    """The column's name does not show that it has images."""
+    for file in files:
+        if file.suffix in (".ppm", ".pgm", ".pbm"):
+            continue  # a signature of two letters, with which other data may begin
+        path = tmp_path / f"{file.name}.{kind}"
+        row = {"stuff": file.read_bytes(), "n": 3}
+        if kind == "parquet":
+            path.write_bytes(made_parquet.file_of([row]))
+        elif kind == "arrow":
+            path.write_bytes(made_arrow.stream([row]))
+        elif kind == "tfrecord":
+            made_tfrecords.write(path, [made_tfrecords.example(row)])
+        else:
+            made_lmdb.write(path, {b"0": row["stuff"]})
+        dataset = feedline.open(path)
+        expected = np.asarray(Image.open(file).convert("RGB")).transpose(2, 0, 1)
+        assert np.array_equal(dataset[0][0], expected), file.name
+
+
+def test_bytes_that_begin_like_a_short_signature_stay_bytes(tmp_path: Path) -> None:
+    for text in (b"BM is text", b"P5 is text", b"GIF is text", b"\xff\x0a..."):
+        (tmp_path / "x.parquet").write_bytes(made_parquet.file_of([{"stuff": text, "n": 3}]))
+        assert feedline.open(tmp_path / "x.parquet", fields=("stuff",))[0].stuff == text

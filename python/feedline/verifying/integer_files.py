@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from .. import _engine
 
 _TAR_INTEGERS = frozenset((b"cls", b"cls2", b"index", b"inx", b"id"))  # WebDataset decodes these to an integer
-_LABELS = {"label", "labels", "cls", "class", "category", "target", "targets", "y"}
+_LABELS = {*_engine.label_names(), "targets", "y"}
 _IDS = {"id", "ids", "index", "idx", "inx", "key"}
 
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "decode/decoder.h"
 #include "format/columns/column_values.h"
-#include "format/field_kind.h"
 #include "format/member_files.h"
 #include "format/tfrecord/feature_survey.h"
 #include "memory/npy_header.h"
@@ -53,7 +53,7 @@ class FileWriter {
 
  private:
   static std::string_view end_of(const Column& column, const FieldDescription* field, Bytes value) {
-    if (const std::string_view image = image_kind_of(value); !image.empty()) return image;
+    if (const std::string_view image = decode::image_extension(value); !image.empty()) return image;
     switch (column.kind) {
       case ColumnKind::kText:
       case ColumnKind::kReal:
@@ -102,7 +102,7 @@ class FileWriter {
     if (!images) return std::unexpected(images.error());
     for (std::size_t i = 0; i < images->size(); ++i) {
       const Bytes image = (*images)[i];
-      const std::string_view kind = image_kind_of(image);
+      const std::string_view kind = decode::image_extension(image);
       const std::string number = name_ + "." + std::to_string(i) + ".";
       files_.add(number + std::string(kind.empty() ? "bin" : kind), "", {image.begin(), image.end()});
     }

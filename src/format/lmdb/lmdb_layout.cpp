@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "decode/decoder.h"
 #include "format/field_kind.h"
 #include "format/lmdb/datum.h"
 #include "memory/npy_header.h"
@@ -84,7 +85,7 @@ Result<Seen> look_at(const std::vector<std::uint64_t>& entries, const ReadEntry&
     if (!value && value.error().code == ErrorCode::kStorage) return std::unexpected(value.error());
     if (!value) continue;
     ++seen.values;
-    seen.images += !image_kind_of(*value).empty();
+    seen.images += !decode::image_extension(*value).empty();
     seen.arrays += memory::is_npy(*value);
     seen.integers += parse_integer(*value).has_value();
     const auto datum = parse_datum(*value);

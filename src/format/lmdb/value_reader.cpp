@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "decode/decoder.h"
 #include "format/field_kind.h"
 #include "format/lmdb/datum.h"
 #include "format/member_files.h"
@@ -43,7 +44,7 @@ void write_array(const Datum& datum, const std::string& header, std::byte* out) 
 
 std::string extension_of(const LmdbField& field, const KeyPattern& pattern, Bytes value) {
   const FieldKind kind = field.description.kind;
-  if (const std::string_view image = image_kind_of(value); !image.empty()) return std::string(image);
+  if (const std::string_view image = decode::image_extension(value); !image.empty()) return std::string(image);
   const std::size_t dot = pattern.behind.rfind('.');
   if (dot != std::string::npos && dot + 1 < pattern.behind.size()) return pattern.behind.substr(dot + 1);
   if (kind == FieldKind::kText) return "txt";

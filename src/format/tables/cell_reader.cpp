@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "decode/decoder.h"
 #include "format/field_kind.h"
 #include "format/member_files.h"
 #include "format/tables/tensor_type.h"
@@ -113,7 +114,7 @@ std::string_view end_of(FieldKind kind, Bytes bytes) {
       return "bin";
     case FieldKind::kImage:
     case FieldKind::kMask:
-      return image_kind_of(bytes).empty() ? "jpg" : image_kind_of(bytes);
+      return decode::image_extension(bytes).empty() ? "jpg" : decode::image_extension(bytes);
     default:
       return bytes.empty() || bytes.front() == std::byte{0x93} ? "npy" : "json";
   }

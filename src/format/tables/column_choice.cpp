@@ -9,14 +9,14 @@
 
 #include "base/check.h"
 #include "format/field_kind.h"
+#include "format/label_names.h"
 #include "format/wanted_field.h"
 
 namespace feedline::format {
 namespace {
 
-// What people call them; an image is one of bytes, a label one integer.
+// What people call them; an image is one of bytes.
 constexpr std::array<std::string_view, 7> kImages{"image", "img", "jpg", "jpeg", "png", "webp", "image_bytes"};
-constexpr std::array<std::string_view, 6> kLabels{"label", "labels", "cls", "class", "target", "label_id"};
 
 bool is_single(const ColumnType& column) { return column.holds == Holds::kNumbers && column.lists.dims() == 0; }
 
@@ -101,7 +101,7 @@ const ColumnType* image_of(const std::vector<ColumnType>& columns) {
 }
 
 const ColumnType* label_of(const std::vector<ColumnType>& columns) {
-  for (const std::string_view name : kLabels) {
+  for (const std::string_view name : kLabelNamesOfColumns) {
     const auto found = std::ranges::find(columns, name, &ColumnType::name);
     if (found != columns.end() && is_integer(*found)) return &*found;
   }

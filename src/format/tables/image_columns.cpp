@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "format/field_kind.h"
+#include "decode/decoder.h"
 #include "format/opening_reader.h"
 #include "format/tables/fetched_reader.h"
 
@@ -62,7 +62,7 @@ Result<TableCell> unpack_by_one_read(const ColumnTable& table, const storage::Re
 // nullopt: the row has no value.
 Result<std::optional<bool>> is_image_in(const ColumnTable& table, const storage::Reader& reader, std::uint64_t row,
                                         std::size_t slot) {
-  std::array<std::byte, kImageHead> head;
+  std::array<std::byte, decode::kImageHead> head;
   Bytes bytes;
   std::shared_ptr<const void> pin;
   FEEDLINE_TRY(const CellPlace place, table.place(row, slot));
@@ -86,7 +86,7 @@ Result<std::optional<bool>> is_image_in(const ColumnTable& table, const storage:
       break;
     }
   }
-  return !image_kind_of(bytes).empty();
+  return !decode::image_extension(bytes).empty();
 }
 
 // Is the first value there an image? Damage is left to whoever reads the row.

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "format/checksum.h"
+#include "format/label_names.h"
 
 namespace feedline::format {
 namespace {
@@ -35,6 +36,7 @@ PartitionColumn column_of(const Partition& partition, std::size_t file) {
   column.type.name = partition.name;
   const std::optional<std::string>& value = partition.values[file];
   column.is_null = !value;
+  // the values of a text column of labels are class names
   const bool is_class = !partition.are_integers && is_label_name(partition.name);
   if (!partition.are_integers && !is_class) {
     column.type.holds = Holds::kText;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "decode/decoder.h"
 #include "format/field_kind.h"
 #include "format/member_files.h"
 #include "format/tfrecord/example.h"
@@ -67,7 +68,7 @@ class FileWriter {
 
  private:
   static std::string_view end_of_bytes(const Named& one, Bytes bytes) {
-    if (const std::string_view image = image_kind_of(bytes); !image.empty()) return image;
+    if (const std::string_view image = decode::image_extension(bytes); !image.empty()) return image;
     const auto kind = one.field != nullptr ? one.field->description.kind
                                            : usual_kind("", plain_name(one.name.substr(one.name.rfind('/') + 1)));
     if (kind == FieldKind::kText) return "txt";

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "format/field_kind.h"
+#include "decode/decoder.h"
 
 namespace feedline::format {
 namespace {
@@ -28,7 +28,7 @@ FeatureSeen seen_of(const Feature& feature) {
   seen.fewest = seen.most = feature.count().value_or(0);
   if (seen.kind == ValueKind::kBytes)
     feature.each_bytes([&](std::span<const std::byte> bytes) {
-      seen.is_image = !image_kind_of(bytes).empty();
+      seen.is_image = !decode::image_extension(bytes).empty();
       return false;
     });
   return seen;
