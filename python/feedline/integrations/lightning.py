@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ..drop_in.data_loader import DataLoader
+from ..torch_loader.data_loader import DataLoader
 from .meter import Meter, feedline_loader
 
 try:

@@ -1,0 +1,511 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`feedline.DataLoader`: `torch.utils.data.DataLoader` with one changed import."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from multiprocessing.context import BaseContext
+from typing import Any, Literal, SupportsIndex, TypeVar
+
+import torch
+from torch.utils.data import default_collate, default_convert, get_worker_info
+from torch.utils.data.dataloader import DataLoader as _TorchDataLoader
+
+from ..data import words
+from ..errors import ConfigError, WorkerDiedError
+from ..loader import gpu
+from ..loader.loader import BadSample, publish
+from ..loader.statistics import Statistics
+from . import foreign_patches, preflight
+from .fetching import fetch, own_generators
+from .iteration.position import Position
+from .iteration.process_count import why_fixed
+from .iteration.single_iterator import SingleIterator
+from .iteration.worker_iterator import WorkerIterator
+from .lowering.plan import missed, plan_lowering
+from .lowering.unknown_datasets import next_step
+from .native.plans import ArrayPlan, ImagePlan, PrefixPlan
+from .options.auto_options import CHOSEN, NO_WORKERS, OFF, ONE, Choice
+from .options.settings import Settings, check_worker_count, resolve
+from .state.loader_progress import Course
+from .state.state_edits import skipped
+from .workers import page_lock
+from .workers.pool import WorkerPool
+from .workers.worker import put_attribute
+
+__all__ = [
+    "DataLoader",
+    "StatefulDataLoader",
+    "WorkerDiedError",
+    "WorkerPool",
+    "default_collate",
+    "default_convert",
+    "get_worker_info",
+]
+
+_T_co = TypeVar("_T_co", covariant=True)
+_STALL_S = 300.0
+
+
+class DataLoader(_TorchDataLoader[_T_co]):
+    """torch's DataLoader: same arguments, attributes, results and errors; see docs/drop-in.md for what is better.
+
+    Beyond torch's arguments:
+
+    Args:
+        num_workers: also ``"auto"``: by the CPUs that this process may use, its share where several ranks train on
+            this machine; 0 for data that is in memory already. Where native threads do the work, as many of them as
+            the training loop needs, found while it runs; worker processes likewise with a `seed`, where their number
+            shows in nothing.
+        seed: makes every sample's random numbers (``random``, NumPy, torch) and the shuffled order a function of
+            (seed, epoch, sample), whatever the number of workers. Transforms with generators of their own are seeded by
+            the methods that Albumentations, MONAI and imgaug document, or by a ``set_random_seed(seed)``;
+            :meth:`explain` and a warning name generators that it does not reach. None: torch's way, by worker.
+        device: where the tensors of a batch go before you get it.
+        on_error: what a bad sample does: ``"raise"``, ``"skip"`` (the batch is refilled from the end of the order) or
+            ``"replace"`` (by the next good sample of the dataset). With the last two, workers that die are replaced.
+        error_budget: bad samples that an epoch may skip or replace before it raises; 0 is any number.
+        memory_budget: bytes of batches that may wait in worker memory, or text such as ``"2 GiB"``; None: a quarter of
+            what is left at the start, shared by the ranks of this machine. At least one batch per worker always fits;
+            what you keep does not count.
+        lower: ``"auto"``: what the engine knows runs in native threads, as many as ``num_workers`` (at least one), with
+            the samples and the order of torch's loader; ``"never"``: nothing does; ``"require"``: what stays in Python
+            is a ConfigError, and webdataset's shards that lie behind a network are read by Feedline's client. See
+            :meth:`explain`.
+        settings: ``"auto"``: arguments that you do not give are chosen, by rules that are logged and that
+            :meth:`explain` shows. ``num_workers`` as its ``"auto"`` does, but no more
+            than an epoch has batches; ``prefetch_factor`` by bytes, from 1 to 4 as ``memory_budget`` holds of the
+            largest batch so far; ``persistent_workers`` where there are workers, so that they see a change of the
+            dataset between epochs only through ``set_epoch``; ``pin_memory`` where torch can use an NVIDIA GPU. A path:
+            those that ``feedline tune --settings`` saved there, as :func:`feedline.load_settings` reads them. None:
+            torch's defaults.
+        worker_method: ``"process"`` (also ``"multiprocessing"``) or ``"thread"``.
+        prefetch_epochs: with persistent workers, begin the next epoch's batches while this one ends.
+        pool: a :class:`feedline.WorkerPool`, whose processes the workers of this loader are in, with those of others.
+        central_batching: of an IterableDataset with workers: every batch but the last is full, and ``drop_last`` leaves
+            out that one alone, whatever the number of workers: what each of them has left at its end becomes batches
+            here. A dataset that does not share itself out among workers is read by one of them, so nothing comes twice.
+        uneven: of a `sampler` that is torch's ``DistributedSampler``: ``"pad"``: as it is, it repeats samples so that
+            all ranks have as many; ``"exact"``: :class:`feedline.DistributedSampler` takes its place, and every sample
+            comes once.
+        snapshot_every_n_steps: after every how many batches a worker's stateful dataset is asked for its state, and
+            where an epoch begins and ends; 0: only there; None: only there, from the first :meth:`state_dict` or
+            :meth:`load_state_dict` on; ``"auto"``: 1, for streams from the first of these calls on.
+        stall_timeout: seconds without any progress before a StalledError, with a warning at a fifth of it; 0: never.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = ONE,
+        shuffle: bool | None = None,
+        sampler: Iterable[Any] | None = None,
+        batch_sampler: Iterable[list[Any]] | None = None,
+        num_workers: int | Literal["auto"] = NO_WORKERS,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = OFF,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: str | BaseContext | None = None,
+        generator: torch.Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = OFF,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+        seed: int | None = None,
+        device: torch.device | str | int | None = None,
+        on_error: words.OnError = "raise",
+        error_budget: int = 0,
+        memory_budget: int | str | None = None,
+        lower: words.Lower = "auto",
+        settings: str | os.PathLike[str] | None = None,
+        worker_method: words.WorkerMethod = "process",
+        prefetch_epochs: bool = False,
+        pool: WorkerPool | None = None,
+        central_batching: bool = False,
+        uneven: Literal["pad", "exact"] = "pad",
+        snapshot_every_n_steps: int | Literal["auto"] | None = "auto",
+        stall_timeout: float = _STALL_S,
+    ) -> None:
+        stock, own, choices = resolve(
+            {
+                "dataset": dataset,
+                "batch_size": batch_size,
+                "shuffle": shuffle,
+                "sampler": sampler,
+                "batch_sampler": batch_sampler,
+                "num_workers": num_workers,
+                "collate_fn": collate_fn,
+                "pin_memory": pin_memory,
+                "drop_last": drop_last,
+                "timeout": timeout,
+                "worker_init_fn": worker_init_fn,
+                "multiprocessing_context": multiprocessing_context,
+                "generator": generator,
+                "prefetch_factor": prefetch_factor,
+                "persistent_workers": persistent_workers,
+                "pin_memory_device": pin_memory_device,
+                "in_order": in_order,
+            },
+            {
+                "seed": seed,
+                "device": device,
+                "on_error": on_error,
+                "error_budget": error_budget,
+                "memory_budget": memory_budget,
+                "lower": lower,
+                "settings": settings,
+                "worker_method": worker_method,
+                "prefetch_epochs": prefetch_epochs,
+                "pool": pool,
+                "central_batching": central_batching,
+                "uneven": uneven,
+                "snapshot_every_n_steps": snapshot_every_n_steps,
+                "stall_timeout": stall_timeout,
+            },
+        )
+        # Frameworks make a loader anew from its attributes, so arguments stand in them under their own names, and
+        # nothing else does.
+        self.__dict__.update(own)
+        self._iterator: Any = None
+        self._early: Any = None  # made for a state before the first epoch, which begins with it
+        self._course = Course()
+        self._choices = choices
+        super().__init__(**stock)
+        self.in_order = in_order  # torch before 2.6 does not know it
+        self._member = None if pool is None else pool.join(self)
+        preflight.warn(self, lambda: Settings.of(self).budget_bytes())
+        if lower == "require":
+            kept = missed(plan_lowering(Settings.of(self), self._course))
+            if kept:
+                reasons = "; ".join(f"{s.name} ({s.what}): {s.why}" for s in kept)
+                raise ConfigError(f'lower="require": this loader cannot run natively: {reasons}')
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "num_workers":
+            check_worker_count(value)
+        super().__setattr__(name, value)
+        course = self.__dict__.get("_course")
+        if course is not None and course.settings is not None and not name.startswith("_"):
+            course.settings = Settings.of(self)  # for the iterators that are under way
+
+    # -- iteration
+
+    def __iter__(self) -> Any:
+        seen = foreign_patches.take_speechbrain_position(self)
+        if seen:
+            self.skip(seen)
+        early, self._early = self._early, None
+        if early is not None and early is self._course.iterator() and self._course.pending is None:
+            return early
+        course, settings = self._course, Settings.of(self)
+        course.wait_s = None
+        before = course.cursor
+        if foreign_patches.replaces_iter():
+            course.begin(settings)
+            iterator = super().__iter__()  # calls _get_iterator()
+        else:
+            iterator = self._start_epoch(settings)
+        if isinstance(iterator, Position):
+            self._show(iterator)
+        elif course.cursor is before:  # nor is there one of ours within it
+            course.pass_unseen(settings)
+        if seen:
+            iterator._num_yielded = seen  # SpeechBrain saves it
+        return iterator
+
+    def _show(self, iterator: Position) -> None:
+        """To those that watch, until it pauses."""
+        publish(self)  # after workers have been forked: it has a thread
+        self._course.running.add(iterator)
+        if iterator._when_paused is None:
+            reference = weakref.ref(self)
+            iterator._when_paused = functools.partial(_paused, reference)
+            weakref.finalize(iterator, _withdraw_idle, reference).atexit = False
+
+    def _start_epoch(self, settings: Settings) -> Any:
+        course = self._course
+        if self._iterator is None or not course.may_use(getattr(self._iterator, "_ahead", None), settings):
+            course.begin(settings)
+        if not (settings.persistent_workers and settings.num_workers > 0):
+            course.fresh_workers = True
+            return self._get_iterator()
+        if self._iterator is not None and self._needs_another(self._iterator):
+            self._iterator = None
+        if self._iterator is None:
+            course.fresh_workers = True
+            self._iterator = self._get_iterator()
+        else:
+            course.fresh_workers = False
+            self._iterator._reset(self)
+        return self._iterator
+
+    def _needs_another(self, iterator: Any) -> bool:
+        """Whether workers that live on cannot give the next epoch."""
+        if not isinstance(iterator, Position):  # a subclass has made it
+            return False
+        if getattr(iterator, "_broken", False) or iterator._is_inherited() or iterator._has_lost_workers():
+            return True
+        if self._course.counted is not None and self._course.counted.needs_fresh_workers():
+            return True
+        pending = self._course.pending
+        if pending is None:
+            return False
+        # What a dataset says of itself, or a position in a stream, is of one that nobody has read yet; and the random
+        # numbers of workers begin with their seed.
+        seed = pending.get("base_seed")
+        same_seed = seed is None or seed == getattr(iterator, "_base_seed", seed)
+        is_told = pending["kind"] == "iterable" or bool(pending.get("workers"))
+        return is_told or not same_seed or fetch.is_stateful(self.dataset)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: everything but iterators, which belong to this loader."""
+        fresh = {"_iterator": None, "_early": None, "_course": copy.copy(self._course)}
+        return {**self.__dict__, **fresh, "_member": None}
+
+    def _get_iterator(self) -> Any:
+        """torch's name. A subclass may make one of torch's classes, and has torch's workers and transport then."""
+        settings = Settings.of(self)
+        if settings.device is not None:
+            gpu.check_usable("DataLoader", torch, settings.device)
+        plan = plan_lowering(settings, self._course)
+        is_native = isinstance(plan, (ImagePlan, ArrayPlan))
+        patches = foreign_patches.replaced(is_native)
+        if patches:
+            foreign_patches.warn_of(patches)
+            return super()._get_iterator()
+        if isinstance(plan, (ImagePlan, ArrayPlan)):
+            return plan.iterate(self)
+        wrap = plan.wrap if isinstance(plan, PrefixPlan) else None
+        if settings.num_workers == 0:
+            return SingleIterator(self, wrap)
+        self.check_worker_number_rationality()
+        return WorkerIterator(self, wrap)
+
+    # -- epochs and state
+
+    def set_epoch(self, epoch: int) -> None:
+        """The epoch of the next ``iter()``, for the samplers, the dataset and, through it, the workers."""
+        self._early = None
+        self._course.set_epoch(epoch, Settings.of(self))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loader stands, after the batches that were delivered. Fit for JSON and pickle.
+
+        Before the first epoch, within one, or after its last batch, when the state begins the next epoch.
+        """
+        course, settings = self._course, Settings.of(self)
+        if settings.iterable and not settings.num_workers and course.is_fresh():
+            self._early = iter(self)  # for its dataset's iterator, whose state nobody else knows
+        return course.state_dict(settings)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Goes on, at the next ``iter()``, where the state was taken. An empty state changes nothing.
+
+        Raises:
+            ConfigError: not such a state, or one that does not fit this loader.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise ConfigError(f"load_state_dict: this is not a state of feedline.DataLoader: {state_dict!r:.80}")
+        if state_dict:
+            self._early = None
+        self._course.load_state_dict(state_dict, Settings.of(self))
+
+    def skip(self, batches: SupportsIndex) -> None:
+        """The next ``iter()`` goes on so many batches behind where the loader stands, as if they had been delivered.
+
+        Samples of a map-style dataset are not read, and torch's own samplers are not advanced one by one. Of an
+        IterableDataset every worker reads its part of them and drops it.
+
+        Raises:
+            ConfigError: `batches` is not an integer of at least 0, or the sampler has a state of its own.
+        """
+        self.load_state_dict(skipped(self.state_dict(), batches, Settings.of(self)))
+
+    def broadcast(self, name: str, value: Any) -> None:
+        """Sets an attribute of the dataset here and in workers that live on, which get it behind the batches they were
+        asked for already: call it between two epochs for all of the next one.
+
+        Args:
+            name: of the dataset; ``"transform.size"`` is of its transform.
+            value: what pickle takes, where workers are processes.
+
+        Raises:
+            AttributeError: the dataset has no such part, or cannot be given it.
+        """
+        put_attribute(self.dataset, name, value)
+        self._course.given[name] = value
+        iterator = self._course.iterator()
+        if isinstance(iterator, WorkerIterator) and not iterator.give(name, value):
+            self._iterator = None  # what runs natively in its workers was made of the dataset as it was
+
+    # -- what it does
+
+    @property
+    def errors(self) -> list[BadSample]:
+        """Bad samples that were skipped or replaced, in the order in which they were met."""
+        return self._course.errors
+
+    def explain(self) -> str:
+        """Stage by stage, what runs where, and why not natively."""
+        settings = Settings.of(self)
+        plan = plan_lowering(settings, self._course)
+        lines = [f"DataLoader over {type(self.dataset).__qualname__}, lower={self.lower!r}"]
+        wide = max(len(stage.what) for stage in plan.stages)
+        lines += [f"  {s.name:<10} {s.what:<{wide}}  {s.runs}: {s.why}" for s in plan.stages]
+        instead = next_step(self.dataset, plan)
+        if instead:
+            lines.append(f"  instead    {instead}")
+        has_ring = settings.num_workers > 0 and not settings.in_threads and not isinstance(plan, (ImagePlan, ArrayPlan))
+        if has_ring:
+            budget = settings.budget_bytes()
+            lines.append(f"  hand-over  one memfd ring, at most {budget:,} bytes of waiting batches, no copy")
+        if has_ring and settings.adapts:
+            fixed = why_fixed(settings)
+            words = f"{settings.num_workers} processes, all the time: {fixed}"
+            lines.append(
+                f"  workers    {words if fixed else f'up to {settings.num_workers} processes, as the loop waits'}"
+            )
+        if has_ring and settings.pool is not None:
+            lines.append(f"  workers    in the processes of a pool, with those of others: {settings.pool!r}")
+        patches = foreign_patches.replaced(isinstance(plan, (ImagePlan, ArrayPlan)))
+        if patches:
+            lines.append(f"  iterators  torch's, not Feedline's, because {', '.join(patches)} was replaced")
+        if type(self)._get_iterator is not DataLoader._get_iterator:
+            lines.append(f"  iterators  {type(self).__qualname__}: yours; where it makes torch's, none of this is so")
+        if self.pin_memory:
+            lines.append(f"  pin        {page_lock.explain(self._course.page_lock_refusal, has_ring)}")
+        if self.seed is not None:
+            lines += own_generators.lines_of(settings.own_generators(), self.seed)
+        return "\n".join(lines + self._chosen_lines(isinstance(plan, (ImagePlan, ArrayPlan))))
+
+    def _chosen_lines(self, is_native: bool) -> list[str]:
+        """Of the arguments that ``settings`` is about: what they are, and why."""
+        if self.settings is None:
+            return []
+        chosen = {choice.name: choice for choice in self._choices}
+        if self._course.prefetch is not None:
+            chosen["prefetch_factor"] = self._course.prefetch
+        elif is_native and "prefetch_factor" in chosen:
+            why = "the engine holds batches ahead by bytes"
+            chosen["prefetch_factor"] = chosen["prefetch_factor"]._replace(why=why)
+        names = ("batch_size", *CHOSEN) if "batch_size" in chosen else CHOSEN
+        shown = [str(chosen.get(name) or Choice(name, getattr(self, name), "as given")) for name in names]
+        return [f"  settings   {text}" for text in shown]
+
+    def stats(self) -> Statistics:
+        """Of the epoch that was begun last: ``batches`` delivered, and ``wait_s``, how long ``next()`` waited for
+        workers or native threads (None without any: nobody measures it). ``bad_samples`` of all epochs.
+        ``bytes_held``: of the memory that workers write batches to, what tensors of yours, and batches on their way to
+        you, occupy now; 0 once the workers have ended.
+
+        ``controller``: with ``num_workers="auto"`` and native threads, as of :meth:`Loader.stats`; with worker
+        processes whose number follows the loop, ``processes`` that work, their ``limit`` and ``changes``; else None.
+        """
+        course = self._course
+        iterator, cursor = course.iterator(), course.cursor
+        crew = getattr(iterator, "_crew", None)
+        pipeline = getattr(iterator, "_pipeline", None)
+        processes = None if course.processes is None else course.processes.facts()
+        return Statistics(
+            {
+                "epoch": cursor.epoch if cursor else course.epoch,
+                "batches": cursor.delivered if cursor else 0,
+                "bad_samples": len(self.errors),
+                "wait_s": course.wait_s,
+                "bytes_held": crew.bytes_held() if crew is not None else 0,
+                "controller": pipeline.engine.stats()["controller"] if pipeline is not None else processes,
+            }
+        )
+
+    def progress(self, **options: Any) -> Any:
+        """A progress bar of one ``iter()``: goes through the batches, and shows the share of waiting. As
+        :meth:`Loader.progress`, without the rate of samples: what a batch is, your ``collate_fn`` decides.
+
+        Raises:
+            ConfigError: tqdm is not installed.
+        """
+        from ..loader import progress
+
+        pending = self._course.pending
+        initial = int(pending["delivered"]) if pending is not None else 0
+        return progress.bar(self, samples=None, initial=initial, is_first=None, options=options)
+
+    def __repr__(self) -> str:
+        try:
+            batches = f"{len(self):,} batches"
+        except (TypeError, NotImplementedError):  # of a stream nobody knows
+            batches = "batches"
+        of = type(self.dataset).__name__
+        size = f", batch_size={self.batch_size}" if self.batch_size is not None else ""
+        return f"<feedline.DataLoader of {batches}: {of}{size}, num_workers={self.num_workers}>"
+
+    def _repr_html_(self) -> str:
+        from ..loader import html_table
+
+        return html_table.section(
+            repr(self).strip("<>"), self.stats()._tables(), html_table.folded("what runs where", self.explain())
+        )
+
+    def metrics(self, port: int = 0, *, name: str | None = None) -> str:
+        """Serves :meth:`stats` as metrics, to this machine alone, while the loader lives; returns the URL.
+
+        See :func:`feedline.serving.metrics.serve`.
+        """
+        from ..serving import metrics
+
+        return metrics.serve(self, port, name)
+
+    def _counters(self) -> dict[str, Any]:
+        stats = self.stats()
+        return {**stats, "held_bytes": stats["bytes_held"]}
+
+    def _published(self) -> dict[str, Any]:
+        iterator = self._course.iterator()
+        counters: dict[str, Any] = {**self._counters(), "threads": int(self.num_workers)}
+        if counters["wait_s"] is None:
+            del counters["wait_s"]
+        pipeline = getattr(iterator, "_pipeline", None)
+        if pipeline is not None:  # how its threads stand; what was delivered is for this loader to say
+            of_engine = pipeline.engine.stats()
+            counters = {**of_engine, **counters, "threads": of_engine["threads"]}
+        folder = getattr(self.dataset, "root", getattr(self.dataset, "source", ""))  # torchvision's word, and ours
+        shown = f" {folder}" if isinstance(folder, (str, os.PathLike)) else ""
+        try:
+            batches_per_epoch = len(self)
+        except (TypeError, NotImplementedError):  # of a stream nobody knows
+            batches_per_epoch = None
+        return {
+            "kind": "DataLoader",
+            "source": f"{type(self.dataset).__qualname__}{shown}".strip(),
+            "batch_size": self.batch_size,
+            "epoch": counters["epoch"],
+            "batches_per_epoch": batches_per_epoch,
+            "counters": counters,
+        }
+
+
+StatefulDataLoader = DataLoader  # by the name that torchdata's has, for code that was written for it
+
+
+def _paused(reference: weakref.ref[Any], iterator: Any) -> None:
+    """Nobody may ask for another batch of an epoch."""
+    loader = reference()
+    if loader is not None:
+        loader._course.running.discard(iterator)
+    _withdraw_idle(reference)
+
+
+def _withdraw_idle(reference: weakref.ref[Any]) -> None:
+    """Ends the publishing of a loader that nobody iterates: a thread for it would be one that nothing needs."""
+    loader = reference()
+    publishing = sys.modules.get("feedline.serving.publishing")
+    if loader is not None and publishing is not None and not list(loader._course.running):
+        publishing.withdraw(loader)

@@ -1,0 +1,411 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From indices to a batch, in whichever process or thread: which sample is at work, what a bad one does, its seed."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import hashlib
+import inspect
+import random
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.random  # NumPy does so at its first use, which would make the first iter() wait
+import torch
+
+from ...data import draws
+from ...data.dataset import Dataset
+from ...errors import ConfigError
+from .failures import Failure, sample_path
+from .own_generators import NONE, own_generators
+from .stream_libraries import loses_its_buffer
+
+Notice = Callable[[int, Any], None]  # (stage, sample)
+STAGES = ("waiting for a task", "starting", "worker_init_fn", "reading a sample", "collate_fn", "handing over")
+WAITING, STARTING, INIT, READING, COLLATING, SENDING = range(6)
+_REPLACEMENT_TRIES = 100  # a dataset with more bad samples than this in a row is no dataset
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a fetcher needs besides the dataset."""
+
+    iterable: bool
+    auto_collation: bool
+    collate_fn: Callable[[Any], Any]
+    drop_last: bool
+    on_error: str = "raise"
+    seed: int | None = None
+    leaves_short: bool = False  # of a stream: a batch that is not full is left as a list of samples
+    seeds_transforms: bool = False  # also seed the transforms' own generators, which no other thread uses
+
+
+class BadSamplesError(Exception):
+    """on_error="skip": these (position, failure) of the batch must be filled by the loader."""
+
+    def __init__(self, bad: list[tuple[int, Failure]]) -> None:
+        super().__init__(bad)
+        self.bad = bad
+
+
+class Gatherer:
+    """Where the samples of a batch go as they are read. This one leaves them as they are; see gather.py."""
+
+    def begin(self, count: int) -> None:
+        """A batch of at most `count` samples comes."""
+
+    def add(self, sample: Any) -> Any:
+        """What stands for `sample` until the batch is collated."""
+        return sample
+
+    def end(self) -> None:
+        """The batch is collated, or given up."""
+
+
+def make_fetcher(
+    recipe: Recipe,
+    dataset: Any,
+    epoch: int,
+    worker: int | None,
+    notice: Notice,
+    gatherer: Gatherer | None = None,
+) -> Fetcher:
+    kind = IterableFetcher if recipe.iterable else MapFetcher
+    return kind(recipe, dataset, epoch, worker, notice, gatherer or Gatherer())
+
+
+class Fetcher:
+    """`bad` is what the last fetch left out or replaced."""
+
+    def __init__(
+        self, recipe: Recipe, dataset: Any, epoch: int, worker: int | None, notice: Notice, gatherer: Gatherer
+    ) -> None:
+        self.recipe, self.dataset, self.epoch, self.worker, self.notice = recipe, dataset, epoch, worker, notice
+        self._gatherer = gatherer
+        seeds_transforms = recipe.seed is not None and recipe.seeds_transforms
+        self._generators = own_generators(dataset, recipe.collate_fn) if seeds_transforms else NONE
+        self.bad: list[Failure] = []
+        self.is_short = False  # the last fetch gave a list of samples: too few for a batch
+        self.sample: Any = None  # at work, for the error message
+
+    def fetch(self, index: Any) -> Any:
+        """The batch, or the one sample, of `index`."""
+        try:
+            with draws.by_a_loader():
+                return self._fetch(index)
+        finally:
+            self._gatherer.end()
+
+    def _fetch(self, index: Any) -> Any:
+        raise NotImplementedError
+
+    def skip(self, batches: int, size: int | None) -> None:
+        """Passes over what was delivered before; nothing to do where samples have indices."""
+
+    def is_stateful(self) -> bool:
+        """Whether there is anybody to ask for :meth:`state`."""
+        return is_stateful(self.dataset)
+
+    def fetch_and_drop(self, index: Any) -> None:
+        """Reads what was delivered before, for what that does to the dataset. A batch that raised did so before."""
+        with contextlib.suppress(Exception):
+            self.fetch(index)
+
+    def state(self) -> dict[str, Any] | None:
+        state = state_of(self.dataset)
+        return None if state is None else {"dataset": state}
+
+    def failure(self, error: BaseException) -> Failure:
+        where = "in DataLoader" if self.worker is None else f"in DataLoader worker process {self.worker}"
+        path = None if self.recipe.iterable else sample_path(self.dataset, self.sample)
+        return Failure(error, where, self.worker, self.sample, path)
+
+    def seed(self, *key: Any) -> None:
+        """Seeds what a part of the epoch draws, where the loader has a seed."""
+        if self.recipe.seed is None:
+            return
+        seed = seed_everything(self.recipe.seed, self.epoch, *key)
+        if self._generators.seeds:
+            self._generators.put(seed)
+
+    def _collate(self, samples: Any, index: Any) -> Any:
+        self.notice(COLLATING, index[0] if isinstance(index, list) and index else index)
+        self.seed("collate", index)
+        self.sample = index
+        try:
+            return self.recipe.collate_fn(samples)
+        except Exception as error:
+            if self.recipe.auto_collation and isinstance(samples, list):
+                error.add_note(f"Feedline: while collating the samples {index!r:.500}{unequal_shapes(samples)}")
+            raise
+
+
+class MapFetcher(Fetcher):
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._getitems = getitems_of(self.dataset)
+
+    def _fetch(self, index: Any) -> Any:
+        self.bad = []
+        if not self.recipe.auto_collation:
+            self.sample = index
+            self.notice(READING, index)
+            self.seed(index)
+            return self._collate(self.dataset[index], index)
+        self.sample = index
+        if self.recipe.on_error != "raise":
+            return self._collate(self._good_samples(index), index)
+        if self._getitems is not None:
+            self.notice(READING, index[0] if isinstance(index, list) and index else None)
+            self.seed(index)
+            try:
+                samples = self._getitems(index)
+            except Exception as error:
+                self.sample = _sample_at_work(error, index)
+                raise
+            return self._collate(samples, index)
+        samples = []
+        self._gatherer.begin(len(index))
+        for sample in index:
+            self.sample = sample
+            samples.append(self._gatherer.add(self._read(sample)))
+        return self._collate(samples, index)
+
+    def _read(self, sample: Any) -> Any:
+        self.notice(READING, sample)
+        self.seed(sample)
+        return self.dataset[sample]
+
+    def _good_samples(self, index: Any) -> list[Any]:
+        samples, bad = [], []
+        self._gatherer.begin(len(index))
+        for position, sample in enumerate(index):
+            self.sample = sample
+            try:
+                samples.append(self._gatherer.add(self._read(sample)))
+            except Exception as error:
+                failure = self.failure(error)
+                bad.append((position, failure))
+                if self.recipe.on_error == "replace":
+                    samples.append(self._gatherer.add(self._replacement(sample, error)))
+        self.bad = [failure for _, failure in bad]
+        if bad and self.recipe.on_error == "skip":
+            raise BadSamplesError(bad)
+        return samples
+
+    def _replacement(self, sample: Any, error: Exception) -> Any:
+        try:
+            count = len(self.dataset)
+            candidates = [(sample + step) % count for step in range(1, min(count, _REPLACEMENT_TRIES + 1))]
+        except TypeError:
+            raise error from None
+        for candidate in candidates:
+            with contextlib.suppress(Exception):
+                return self._read(candidate)
+        raise error
+
+
+class IterableFetcher(Fetcher):
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._count = 0
+        self.seed("iter", self.worker)
+        self._iterator: Iterator[Any] = iter(self.dataset)
+        self._ended = False
+
+    def _fetch(self, index: Any) -> Any:
+        self.bad = []
+        if self._ended:
+            raise StopIteration
+        if not self.recipe.auto_collation:
+            sample = self._next()
+            return self._collate(sample, self._count - 1)
+        samples: list[Any] = []
+        self._gatherer.begin(len(index))
+        for _ in index:
+            try:
+                samples.append(self._gatherer.add(self._next()))
+            except StopIteration:
+                self._ended = True
+                break
+        self.is_short = self.recipe.leaves_short and 0 < len(samples) < len(index)
+        if self.is_short:
+            return samples
+        if not samples or (self.recipe.drop_last and len(samples) < len(index)):
+            raise StopIteration
+        return self._collate(samples, list(range(self._count - len(samples), self._count)))
+
+    def _next(self) -> Any:
+        while True:
+            self.sample = self._count
+            self.notice(READING, self._count)
+            self.seed(self.worker, self._count)
+            self._count += 1
+            try:
+                return next(self._iterator)
+            except StopIteration:
+                self._count -= 1
+                raise
+            except Exception as error:
+                # A generator that raised is at its end: going on would silently shorten the data.
+                if self.recipe.on_error == "raise" or isinstance(self._iterator, types.GeneratorType):
+                    raise
+                self.bad.append(self.failure(error))
+                if len(self.bad) > _REPLACEMENT_TRIES:
+                    raise
+
+    def is_stateful(self) -> bool:
+        return is_stateful(self.dataset) or is_stateful(self._iterator)
+
+    def skip(self, batches: int, size: int | None) -> None:
+        with contextlib.suppress(StopIteration):
+            for _ in range(batches * (1 if size is None else size)):
+                self._next()
+
+    def state(self) -> dict[str, Any] | None:
+        iterator, dataset = state_of(self._iterator), None
+        if self._iterator is not self.dataset:  # one that is its own iterator says so once, and is told after iter()
+            dataset = state_of(self.dataset)
+        if dataset is None and iterator is None:
+            return None
+        return {"dataset": dataset, "iterator": iterator, "ended": self._ended, "count": self._count}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._count, self._ended = state.get("count", 0), state.get("ended", False)
+        if state.get("iterator") is not None and is_stateful(self._iterator):
+            self._iterator.load_state_dict(state["iterator"])  # type: ignore[attr-defined]
+
+
+def _sample_at_work(error: BaseException, indices: Any) -> Any:
+    """Which of `indices` a __getitems__ was reading when it raised, where its loop variable shows it; else all."""
+    with contextlib.suppress(Exception):
+        frame = error.__traceback__
+        while frame is not None:
+            for name in ("idx", "index", "i", "item"):
+                value = frame.tb_frame.f_locals.get(name)
+                if type(value) is int and value in indices:
+                    return value
+            frame = frame.tb_next
+    return indices
+
+
+def state_of(thing: Any) -> Any:
+    """A copy of what `thing` says of itself: many keep and change the dictionary that they give."""
+    return copy.deepcopy(thing.state_dict()) if is_stateful(thing) else None
+
+
+def load_dataset_state(dataset: Any, state: Any) -> None:
+    """ConfigError if the dataset has no `load_state_dict`, as that which the state was taken from had."""
+    if not callable(getattr(dataset, "load_state_dict", None)):
+        raise ConfigError(
+            "load_state_dict: the state contains the state of a dataset, but this loader's dataset, "
+            f"{type(dataset).__name__}, has no load_state_dict(). Resume with the dataset that the state was taken with"
+        )
+    dataset.load_state_dict(state)
+
+
+def is_stateful(thing: Any) -> bool:
+    """By torchdata's protocol: `state_dict()` and `load_state_dict(state)`.
+
+    Others have methods of these names that require more, as the number of delivered samples: only their own loaders
+    know that. A stream whose states leave samples out counts as one without: it is read and dropped.
+    """
+    if not _takes(getattr(thing, "state_dict", None)) or not _takes(getattr(thing, "load_state_dict", None), {}):
+        return False
+    return not loses_its_buffer(thing)
+
+
+def _takes(method: Any, *arguments: Any) -> bool:
+    if not callable(method):
+        return False
+    try:
+        inspect.signature(method).bind(*arguments)
+    except TypeError:
+        return False
+    except ValueError:  # written in C, without a signature
+        pass
+    return True
+
+
+def getitems_of(dataset: Any) -> Callable[[Any], Any] | None:
+    """`dataset.__getitems__`, unless a class further down overrides `__getitem__` alone, so what a sample is.
+
+    Nor for our own datasets, whose samples one by one are the same, and each have their own seed.
+    """
+    getitems = getattr(dataset, "__getitems__", None)
+    inner = dataset
+    while type(inner) is torch.utils.data.Subset:
+        inner = inner.dataset
+    if not getitems or type(inner) is Dataset:
+        return None
+    order = type(dataset).__mro__
+    batched = next((i for i, c in enumerate(order) if "__getitems__" in vars(c)), -1)
+    single = next((i for i, c in enumerate(order) if "__getitem__" in vars(c)), len(order))
+    return getitems if batched <= single else None
+
+
+def seed_of(*key: Any) -> int:
+    """63 bits from `key`."""
+    return int.from_bytes(hashlib.blake2b(repr(key).encode(), digest_size=8).digest(), "little") >> 1
+
+
+def seed_everything(*key: Any) -> int:
+    """Seeds `random`, NumPy and torch only from `key`: the same numbers in any worker, thread or process.
+
+    Returns:
+        The 63-bit seed.
+    """
+    seed = seed_of(*key)
+    random.seed(seed)
+    np.random.seed(seed >> 31)
+    torch.default_generator.manual_seed(seed)
+    return seed
+
+
+def generator_states() -> tuple[Any, Any, Any]:
+    """Where the process's own generators stand."""
+    return random.getstate(), np.random.get_state(), torch.get_rng_state()
+
+
+def put_generator_states(states: tuple[Any, Any, Any]) -> None:
+    random.setstate(states[0])
+    np.random.set_state(states[1])
+    torch.set_rng_state(states[2])
+
+
+@contextlib.contextmanager
+def untouched_generators() -> Iterator[None]:
+    """Puts the process's own random numbers back where they were."""
+    states = generator_states()
+    try:
+        yield
+    finally:
+        put_generator_states(states)
+
+
+def unequal_shapes(samples: list[Any], path: str = "") -> str:
+    """Names the first field that differs in shape or keys: the usual reason why collating fails."""
+    if not samples:
+        return ""
+    first = samples[0]
+    with contextlib.suppress(Exception):
+        if hasattr(first, "shape"):
+            shapes = [tuple(s.shape) for s in samples]
+            return f"; field {path or 'sample'} has the shapes {shapes!r:.500}" if len(set(shapes)) > 1 else ""
+        if isinstance(first, dict):
+            keys = [sorted(map(str, s)) for s in samples]
+            if any(k != keys[0] for k in keys):
+                return f"; field {path or 'sample'} has the keys {keys!r:.500}"
+            found = [unequal_shapes([s[k] for s in samples], f"{path}[{k!r}]") for k in first]
+            return next(filter(None, found), "")
+        if isinstance(first, (list, tuple)):
+            lengths = [len(s) for s in samples]
+            if len(set(lengths)) > 1:
+                return f"; field {path or 'sample'} has the lengths {lengths!r:.500}"
+            found = [unequal_shapes([s[i] for s in samples], f"{path}[{i}]") for i in range(len(first))]
+            return next(filter(None, found), "")
+    return ""

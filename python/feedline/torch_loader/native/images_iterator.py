@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches of image files that the engine reads, transforms and collates, in the order of the loader's samplers."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import logging
+import math
+import os
+import threading
+import weakref
+from typing import Any, ClassVar, NamedTuple
+
+import numpy
+import torch
+from torch.utils.data import BatchSampler
+from torch.utils.data._utils.collate import default_collate
+
+from ... import _engine
+from ...errors import StalledError
+from ...loader import changes
+from ..fetching import fetch
+from ..known import sources
+from ..known.known_collate import Stock
+from ..options.devices import to_device
+from ..options.settings import Settings
+from ..state.loader_progress import Course
+from .native_iterator import Late, NativeIterator
+from .plans import ImagePlan
+
+_log = logging.getLogger("feedline")
+_MASK = (1 << 64) - 1
+_BATCHES_AHEAD = 2  # threads share a batch, so one to fill and one to deliver keep them all at work
+_SMALL_BATCHES = 4 << 20  # bytes: of small ones, more
+_READ_AHEAD = 32 << 20  # bytes: what the engine fetches at most ahead of its threads where the storage is slow
+_SPREAD = 0x9E3779B97F4A7C15  # odd: different samples draw from different numbers
+
+
+class _Begun(NamedTuple):
+    first: int  # number of its first file in the engine
+    labels: list[Any]
+
+
+class NativeImageIterator(NativeIterator):
+    """The engine reads what the samplers say. What it cannot read, the dataset reads itself, sample by sample."""
+
+    _draws_from_base_seed = True
+
+    def __init__(self, loader: Any, plan: ImagePlan) -> None:
+        self._plan = plan
+        self._pipeline: Pipeline | None = None
+        self._by_pillow = _decoded_by_pillow()
+        super().__init__(loader)
+
+    def _start(self, loader: Any) -> None:
+        self._size = _expected_size(loader)
+        self._cuda_device = self._gpu(Settings.of(loader).device)
+        super()._start(loader)
+
+    def _gpu(self, device: torch.device | None) -> int | None:
+        """The GPU that the engine brings batches to; None: it leaves them here, and they go there as torch's do."""
+        if device is None or device.type != "cuda" or not isinstance(self._plan.collation, Stock):
+            return None  # a function of the user's collates what is in host memory
+        return torch.cuda.current_device() if device.index is None else device.index
+
+    def _finished(self, data: Any) -> Any:
+        if self._cuda_device is None:
+            return super()._finished(data)
+        return to_device(data, self._settings.device)  # images are there
+
+    def _begin(self, index: Any, batch: int) -> _Begun | None:
+        try:
+            found = [sources.locate(self._dataset, i) for i in index]
+            samples = [sources.samples_of(leaf)[i] for leaf, i in found]
+            paths, labels = [os.fsencode(path) for path, _ in samples], [label for _, label in samples]
+            draws = [self._draw(int(i), batch, row) for row, i in enumerate(index)]
+        except Exception:
+            return None  # the dataset raises it again, where torch would
+        if not paths:
+            return None
+        return _Begun(self._ready(paths).give(paths, draws), labels)
+
+    def _fits(self, index: Any) -> bool:
+        # Batches of a sampler of one's own may grow.
+        return self._pipeline is None or not hasattr(index, "__len__") or len(index) <= self._size
+
+    def _open(self) -> None:
+        if self._pipeline is not None:
+            self._pipeline.give_back()
+        settings = self._settings
+        setting = Setting(
+            dataset=self._plan.arrays or (self._plan.dataset if self._plan.files is None else None),
+            operations=tuple(self._plan.dataset.operations),
+            batch_size=self._size,
+            threads=self._plan.threads,
+            adapts=self._plan.adapts,
+            seed=0 if settings.seed is None else settings.seed & _MASK,
+            timeout_ms=round(1000 * (self._timeout or settings.stall_timeout)),
+            memory_budget=settings.memory_budget,
+            cuda_device=self._cuda_device,
+        )
+        self._pipeline = Pipeline.take(self._course, settings, setting, self._plan)
+        self._pipeline.begin(self._cursor.epoch)
+
+    def _draw(self, sample: int, batch: int, row: int) -> int:
+        """What a sample's random operations draw from, besides the seed and the epoch."""
+        if not self._plan.unique:
+            sample = fetch.seed_of(sample, batch, row)
+        return sample & _MASK if self._settings.seed is not None else (self._base_seed + sample * _SPREAD) & _MASK
+
+    def _finish(self, index: Any, begun: _Begun | None) -> Any:
+        if begun is None:
+            return self._in_python(index)
+        images, bad = self._take(begun)
+        images, labels = images[: len(index)], begun.labels[: len(index)]
+        bad = [row for row in bad if row < len(index)]
+        course = self._course
+        course.native_rows += len(index)
+        before, self._by_pillow = self._by_pillow, _decoded_by_pillow()
+        course.native_misses += self._by_pillow - before  # one at a time, so workers would be quicker
+        if not bad:
+            return self._collated(images, labels, index)
+        if not course.native_misses:
+            _log.info("the engine does not read all files; the dataset reads the others in this process")
+        course.native_misses += len(bad)
+        return self._mended(index, self._samples(images.cpu(), labels), set(bad))
+
+    def _samples(self, images: torch.Tensor, labels: list[Any]) -> list[Any]:
+        """The rows of a batch as the dataset gives its samples."""
+        return list(zip(images, labels, strict=True))
+
+    def _collated(self, images: torch.Tensor, labels: list[Any], index: Any) -> Any:
+        batch = [images, default_collate(tuple(labels))]  # as torch transposes samples: text stays in a tuple
+        if isinstance(self._plan.collation, Stock):
+            return batch
+        try:
+            with fetch.untouched_generators() if self._seeded else contextlib.nullcontext():
+                self._dataset_fetcher.seed("collate", index)
+                return self._plan.collation(batch)
+        except Exception:
+            return self._in_python(index)  # which raises it with torch's words
+
+    def _take(self, begun: Any) -> tuple[torch.Tensor, list[int]]:
+        """The engine's next batch, and which of its rows it could not read."""
+        batch = self._next_batch()
+        assert self._pipeline is not None
+        self._pipeline.forget(begun.first)
+        return batch.to_torch()[0], [row for row, _ in batch.bad]
+
+    def _next_batch(self) -> Any:
+        assert self._pipeline is not None
+        try:
+            batch = self._pipeline.next()
+        except (StalledError, KeyboardInterrupt) as error:
+            raise Late(error) from None
+        assert batch is not None
+        return batch
+
+    def _ready(self, rows: list[Any]) -> Pipeline:
+        """The engine with room for a batch of these rows."""
+        if self._pipeline is None or not self._fits(rows):
+            self._size = max(self._size, len(rows))
+            self._open()
+        assert self._pipeline is not None
+        return self._pipeline
+
+    def _mended(self, index: Any, samples: list[Any], bad: set[int]) -> Any:
+        """The batch with its bad rows as the dataset reads them, raises for them, or has them replaced."""
+        good: dict[Any, collections.deque[Any]] = {}
+        for row, sample in enumerate(index):
+            if row not in bad:
+                good.setdefault(sample, collections.deque()).append(samples[row])
+        whole = self._dataset_fetcher
+        self._dataset_fetcher = fetch.make_fetcher(
+            whole.recipe, _Overlay(self._dataset, good), self._cursor.epoch, None, lambda stage, sample: None
+        )
+        try:
+            return self._in_python(index)
+        finally:
+            self._dataset_fetcher = whole
+
+    def _abandon(self) -> None:
+        super()._abandon()
+        if self._pipeline is not None:
+            self._pipeline.give_back()
+            self._pipeline = None
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError):
+            self._abandon()
+
+
+class _Overlay:
+    """A dataset of which some samples have been read already."""
+
+    def __init__(self, dataset: Any, ready: dict[Any, collections.deque[Any]]) -> None:
+        self._inner, self._ready = dataset, ready
+
+    def __getitem__(self, index: Any) -> Any:
+        ready = self._ready.get(index)
+        return ready.popleft() if ready else self._inner[index]
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__getitems__":
+            raise AttributeError(name)
+        return getattr(self._inner, name)
+
+
+class Setting(NamedTuple):
+    """What a pipeline is made for.
+
+    `memory_budget`: the user's, bytes. `dataset`: what the samples lie in; None for files that are named.
+    `cuda_device`: where its batches are; None: in host memory.
+    """
+
+    dataset: Any
+    operations: tuple[str, ...]
+    batch_size: int
+    threads: int
+    adapts: bool
+    seed: int
+    timeout_ms: int
+    memory_budget: int | None
+    cuda_device: int | None
+
+
+class Pipeline:
+    """An engine loader that follows a given order, of given files or of a dataset's own samples.
+
+    One at a time uses it; between epochs it rests with its loader's course, its threads and memory warm. Used by one
+    thread.
+    """
+
+    _resting: ClassVar[weakref.WeakKeyDictionary[Any, Pipeline]] = weakref.WeakKeyDictionary()
+    _lock = threading.Lock()
+
+    def __init__(self, course: Course, settings: Settings, setting: Setting, plan: ImagePlan) -> None:
+        self.setting = setting
+        self.files = None if plan.files is None else plan.files.engine
+        self._owner, self._pid = weakref.ref(course), os.getpid()
+        one = _batch_bytes(plan, setting)
+        batches = max(_BATCHES_AHEAD * one, _SMALL_BATCHES)
+        ahead = batches + _READ_AHEAD if setting.memory_budget is None else setting.memory_budget
+        budget = max(min(ahead, settings.budget_bytes()), one)
+        self.engine = _engine.make_given_loader(
+            plan.dataset._engine,
+            batch_size=setting.batch_size,
+            seed=setting.seed,
+            num_workers=0 if setting.adapts else setting.threads,
+            most_workers=setting.threads,
+            memory_budget=budget,
+            timeout_ms=setting.timeout_ms,
+            cuda_device=setting.cuda_device,
+        )
+        self._feeds_gpu = settings.feeds_gpu()
+        self._changes = changes.Log()
+        self._closing = weakref.finalize(self, self.engine.close)
+
+    @classmethod
+    def take(cls, course: Course, settings: Settings, setting: Setting, plan: ImagePlan) -> Pipeline:
+        """The one that rests with `course`, where it fits, or another."""
+        with cls._lock:
+            resting = cls._resting.pop(course, None)
+        if resting is not None and resting.setting == setting and resting._pid == os.getpid():
+            return resting
+        return cls(course, settings, setting, plan)
+
+    def begin(self, epoch: int) -> None:
+        self.engine.set_epoch(epoch)
+        self.engine.start_epoch(feeds_gpu=self._feeds_gpu)
+
+    def give(self, files: list[Any], draws: list[int]) -> int:
+        """The next batch, of paths, or of images as `GivenFiles.add_images` takes them.
+
+        Returns the number of its first file, to be forgotten when it has come.
+        """
+        assert self.files is not None
+        first: int = self.files.add(files) if isinstance(files[0], bytes) else self.files.add_images(files)
+        self.engine.give(list(range(first, first + len(files))), draws)
+        return first
+
+    def forget(self, first: int) -> None:
+        """The files of a batch that has come."""
+        assert self.files is not None
+        self.files.forget(first)
+
+    def next(self) -> Any:
+        """The engine's next batch; None after the last."""
+        batch = self.engine.next()
+        if self.engine.changes != self._changes.seen:
+            self._changes.write(self.engine)
+        return batch
+
+    def give_back(self) -> None:
+        """Not needed any more in this epoch."""
+        if self._pid != os.getpid() or not self._closing.alive:  # closed where it is garbage along with its iterator
+            return
+        self.begin(0)  # whatever is on its way is given up
+        if self.files is not None:
+            self.files.forget_all()
+        owner = self._owner()
+        if owner is not None:
+            with self._lock:
+                self._resting[owner] = self
+
+
+def _decoded_by_pillow() -> int:
+    """Images that the engine's threads of this process have left to Pillow."""
+    return sum(_engine.foreign_images_decoded().values())
+
+
+def _expected_size(loader: Any) -> int:
+    """Samples of the largest batch, as far as can be known before the first."""
+    sampler = loader.batch_sampler
+    if type(sampler) is not BatchSampler:
+        return 1
+    try:
+        return max(1, min(sampler.batch_size, len(sampler.sampler)))  # type: ignore[arg-type]
+    except TypeError:
+        return 1
+
+
+def _batch_bytes(plan: ImagePlan, setting: Setting) -> int:
+    page = 4096
+    rows = 0
+    for shape, dtype in plan.dataset.schema.values():
+        rows += setting.batch_size * math.prod(shape) * numpy.dtype(dtype).itemsize
+    return rows + page

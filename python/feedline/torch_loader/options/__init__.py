@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options: declared, checked, chosen by rules."""

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Page-locks the part of a ring that is used again and again, so that a GPU reads batches where they lie.
+
+    a region:  | locked | locked later, twice as much | comes and goes, never locked |
+                        border                        border
+
+Without this torch copies every batch into page-locked memory of its own. Three things make locking more than one call:
+
+- A copy to the GPU may still read a tensor that nobody holds any more; torch waits for that only in its own memory. So
+  released blocks wait here until every device has done what it had been given by then. Marks are made and
+  looked at by `settle`, which `next()` calls: there is no thread, nothing waits for a GPU, and so a GPU that hangs
+  keeps neither `close` nor the interpreter's end from finishing.
+- A page that is punched out of a locked range leaves the GPU reading the page that was there before. So nothing is
+  punched below a region's last border before the range is unlocked.
+- CUDA refuses a copy of which a part only is locked, or that two calls have locked. So no block lies across a border:
+  workers know the borders, borders are put between blocks, and what was made meanwhile is moved out by the reader.
+
+Where the process ends first, the kernel unlocks.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections import deque
+
+import numpy as np
+import torch
+
+from ..._engine import GpuMark, PageLocks
+from ...errors import ConfigError, Error
+from .ring import PAGE, Control, Ring
+from .ring_reader import RingReader
+
+_log = logging.getLogger("feedline")
+_holding: set[PageLock] = set()  # with something locked, so that no region is unmapped before
+
+_Extent = tuple[int, int, int]  # worker, start, size
+
+
+class PageLock:
+    """What of one ring is page-locked, and what a GPU may still be reading of it. In the training process alone."""
+
+    def __init__(self, ring: Ring, reader: RingReader) -> None:
+        self.guard = threading.RLock()  # reentrant: a garbage collection may release a block anywhere
+        self.waiting_bytes = 0  # of blocks that nobody holds, and a GPU may read
+        self._ring, self._reader = ring, reader
+        self._pid = os.getpid()
+        self._locks: PageLocks | None = None  # once torch has begun CUDA
+        self._controls = [ring.control(i) for i in range(ring.workers)]
+        self._borders: list[list[int]] = [[] for _ in range(ring.workers)]
+        self._dropped: list[_Extent] = []
+        self._marked: deque[tuple[GpuMark, list[_Extent]]] = deque()
+        self._settling = False
+        self._refused = False
+        self._failed = False
+        # What the loop lets go of is marked a step later, and past another step later where the GPU lags by one. With
+        # several workers one batch of each is enough for that.
+        for control in self._controls:
+            control[Control.GPU] = 2 if ring.workers == 1 else 1
+
+    def end(self, worker: int) -> int:
+        """Of what is locked of a region, or being locked."""
+        borders = self._borders[worker]
+        return borders[-1] if borders else 0
+
+    def crosses(self, worker: int, start: int, size: int) -> bool:
+        return any(start < border < start + size for border in self._borders[worker])
+
+    # -- locking
+
+    def lock(self, worker: int) -> str | None:
+        """Locks more of a region where that pays. Says what is in the way where that is refused, once."""
+        keep = self._controls[worker][Control.KEEP] // PAGE * PAGE
+        # At each border memory may be lost, and each lock takes long: so there are few of either.
+        if self._refused or keep == 0 or keep < 2 * self.end(worker) or len(self._borders[worker]) == Control.BORDERS:
+            return None
+        if not torch.cuda.is_initialized() or torch.cuda.is_current_stream_capturing():
+            return None
+        with self.guard:
+            begin = self.end(worker)
+            end = self._between_blocks(worker, keep)
+            if end <= begin or self._reader.closed or self._failed:
+                return None
+            try:
+                if self._locks is None:
+                    self._locks = PageLocks.open()
+                # Making a context takes hundreds of megabytes of a GPU that may not be ours: one that exists is taken.
+                if self._locks.has_gpu(torch.cuda.current_device()):
+                    self._lock(self._locks, worker, begin, end)
+            except (Error, OSError) as error:
+                self._refused = True
+                for control in self._controls:
+                    control[Control.GPU] = 0
+                why = f"page-locking {end - begin:,} bytes failed ({error})"
+                _log.warning("%s: batches are copied to be pinned, as by torch", why)
+                return why
+        return None
+
+    def _between_blocks(self, worker: int, end: int) -> int:
+        for start, size in sorted(self._reader.occupied(worker), reverse=True):
+            if start < end < start + size:
+                return start
+        return end
+
+    def _lock(self, locks: PageLocks, worker: int, begin: int, end: int) -> None:
+        locks.check_room(end - begin)
+        os.posix_fallocate(self._ring.fd, self._ring.region_start(worker) + begin, end - begin)
+        word = Control.BORDER + len(self._borders[worker])
+        self._controls[worker][word] = end
+        self._borders[worker].append(end)
+        try:
+            locks.lock(self._address(worker) + begin, end - begin)
+        except Error:
+            self._borders[worker].pop()
+            self._controls[worker][word] = 0
+            raise
+        _holding.add(self)
+
+    def _address(self, worker: int) -> int:
+        return np.frombuffer(self._reader.region(worker), dtype=np.uint8, count=1).ctypes.data
+
+    # -- giving back
+
+    def release(self, worker: int, start: int, size: int) -> None:
+        """The last holder of a block is gone."""
+        with self.guard:
+            # What was never opened was never given to a GPU.
+            if start < self.end(worker) and (worker, start) in self._reader.live:
+                self._dropped.append((worker, start, size))
+                self.waiting_bytes += size
+            else:
+                self._reader.give_back(worker, start, size)
+        if self._reader.closed:
+            self.settle()
+
+    def settle(self) -> None:
+        """Gives back what no GPU reads any more, here and of loaders that are gone."""
+        if self._dropped or self._marked or self._reader.closed:
+            self._settle()
+        for other in list(_holding):
+            if other is not self and other._reader.closed:
+                other._settle()
+
+    def _settle(self) -> None:
+        if os.getpid() != self._pid or sys.is_finalizing() or torch.cuda.is_current_stream_capturing():
+            return
+        with self.guard:
+            if self._settling or self._failed:
+                return
+            self._settling = True
+            try:
+                self._mark()
+                while self._marked and self._marked[0][0].is_past():
+                    for extent in self._marked.popleft()[1]:
+                        self.waiting_bytes -= extent[2]
+                        self._reader.give_back(*extent)
+                if self._reader.closed:
+                    self._unlock()
+            except Error as error:
+                # Nobody can say what the GPU still reads: what waits is never used again, nor unlocked.
+                self._failed = True
+                if self._locks is None or not self._locks.has_ended:
+                    _log.warning("%s: page-locked batches that a GPU may still read are not used again", str(error))
+            finally:
+                self._settling = False
+
+    def _mark(self) -> None:
+        if self._dropped and self._locks is not None:
+            dropped, self._dropped = self._dropped, []
+            mark = self._locks.mark()
+            if mark is None:
+                self._dropped += dropped
+            else:
+                self._marked.append((mark, dropped))
+
+    def _unlock(self) -> None:
+        """After closing: every region on which nothing lies any more."""
+        for worker, borders in enumerate(self._borders):
+            end = self.end(worker)
+            if self._locks is None or end == 0 or any(start < end for start, _ in self._reader.occupied(worker)):
+                continue
+            address = self._address(worker)
+            for begin in [0, *borders[:-1]]:
+                self._locks.unlock(address + begin)
+            borders.clear()
+            self._reader.give_back_unlocked(worker, end)
+        if not any(self._borders):
+            _holding.discard(self)
+            self._reader.page_lock = None  # neither holds the other any more
+
+
+def page_lock_for(ring: Ring, reader: RingReader) -> tuple[PageLock | None, str | None]:
+    """A ring's lock, with nothing locked yet; or why there is none, where there is a GPU."""
+    if not torch.cuda.is_available():
+        return None, None
+    try:
+        PageLocks.check()
+        return PageLock(ring, reader), None
+    except ConfigError as error:
+        return None, str(error)
+
+
+def explain(refusal: str | None, has_ring: bool) -> str:
+    """How a loader pins, in a line. `refusal`: why its ring is not page-locked, where that was tried."""
+    if not getattr(torch, "accelerator", torch.cuda).is_available():  # torch before 2.6 has no accelerator
+        return "nothing: there is no accelerator"
+    if not torch.cuda.is_available():
+        return "one copy of each batch, by torch: page-locking the ring is for CUDA"
+    if not has_ring:
+        return "one copy of each batch, by torch: batches do not come through a ring"
+    why = refusal
+    if why is None:
+        try:
+            PageLocks.check()
+            return "no copy: the ring's reused part is page-locked at the first batch; torch copies what lies elsewhere"
+        except ConfigError as error:
+            why = str(error)
+    return f"one copy of each batch, by torch: {why}"

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Worker processes that several loaders share, as those for training and for validation."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import socket
+import threading
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...errors import ConfigError
+from .pool_process import run_host
+from .process_workers import close_at_exit, close_inherited, end_processes, nothing, preload_forkserver, stacks_file
+from .shared_parts import Parts
+from .worker_args import PassedFd, QuietName
+
+if TYPE_CHECKING:
+    from .pool_workers import PoolCrew
+
+_ROLES = ("dataset", "collate_fn", "worker_init_fn")
+
+
+class WorkerPool:
+    """Worker processes for several loaders: those of training serve validation as well.
+
+    ::
+
+        pool = feedline.WorkerPool()
+        train = feedline.DataLoader(train_set, batch_size=64, shuffle=True, num_workers=8, pool=pool)
+        val = feedline.DataLoader(val_set, batch_size=64, num_workers=8, pool=pool)
+
+    There are as many processes as the loader with the most workers has. Worker i of each loader is in process i, with
+    a dataset, random numbers, ``get_worker_info()`` and memory for batches of its own, so a loader gives what it gives
+    with processes of its own and ``persistent_workers=True``, which a pool implies. Its ``worker_init_fn`` runs once in
+    each of its workers. What belongs to a process stays common: modules and their globals, the environment, the current
+    directory.
+
+    The processes start with the first epoch of any of the loaders, and end when the last of their iterators does. With
+    ``fork`` they have the datasets of all loaders that are there by then, as they are by then. What has changed since,
+    what comes later, and a dataset that shares changeable objects with another's (two subsets of one) is pickled once,
+    when its own first epoch begins. What cannot be pickled then gets processes of its own, which is logged.
+    """
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._hosts: dict[int, _HostProcess] = {}
+        self._crews: weakref.WeakSet[PoolCrew] = weakref.WeakSet()
+        self._members: dict[int, weakref.ref[Any]] = {}
+        self._serials = itertools.count()
+        self._method = ""
+        self.stacks: PassedFd | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: processes belong to this one."""
+        return {}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self._begin()
+
+    def __repr__(self) -> str:
+        return f"<feedline.WorkerPool of {len(self._hosts)} processes for {len(self._crews)} loaders>"
+
+    def join(self, loader: Any) -> int:
+        """A loader has been made. Its number among all that have joined."""
+        self._leave_parent()
+        serial = next(self._serials)
+        self._members[serial] = weakref.ref(loader, lambda _: self._members.pop(serial, None))
+        return serial
+
+    def hosts(self, workers: Iterable[int], starter: int, context: Any) -> tuple[dict[int, _HostProcess], bool]:
+        """The processes that these workers of every loader are in, and whether all of them have just begun.
+
+        `starter`: the loader that they start for.
+
+        Raises:
+            ConfigError: the pool's processes have been started by another method.
+        """
+        self._leave_parent()
+        method = context.get_start_method()
+        if self._hosts and method != self._method:
+            raise ConfigError(
+                f"WorkerPool: its processes were started by {self._method!r}, and this loader's "
+                f"multiprocessing_context is {method!r}"
+            )
+        found = {worker: self._hosts.get(worker) for worker in workers}
+        missing = [worker for worker, host in found.items() if host is None or not host.process.is_alive()]
+        if missing and not self._hosts:
+            self._method, self.stacks = method, stacks_file()
+            close_at_exit(self)
+            preload_forkserver(method)
+        # Looked through once: that writes to every object, and so gives each process that is forked before pages of
+        # its own.
+        copies = self._copies(starter) if missing and method == "fork" else {}
+        for worker in missing:
+            assert self.stacks is not None
+            self._hosts[worker] = _HostProcess(context, dict(copies))
+            self._hosts[worker].start(self.stacks)
+        return {worker: self._hosts[worker] for worker in found}, len(missing) == len(found)
+
+    def _copies(self, starter: int) -> dict[int, Copy]:
+        """By number of the loader: what a process that is forked now has of it, for itself alone."""
+        found: dict[int, Copy] = {}
+        for serial in sorted(self._members, key=lambda serial: serial != starter):
+            loader = self._members[serial]()
+            with contextlib.suppress(ValueError):
+                copy = Copy.of(loader)
+                if not any(copy.parts.shares(other.parts) for other in found.values()):
+                    found[serial] = copy
+        return found
+
+    def enter(self, crew: PoolCrew) -> None:
+        self._crews.add(crew)
+
+    def leave(self, crew: PoolCrew) -> None:
+        self._crews.discard(crew)
+        if not self._crews:
+            self.close()
+
+    def others(self, crew: PoolCrew) -> Iterable[PoolCrew]:
+        return [other for other in self._crews if other is not crew]
+
+    def close(self) -> None:
+        if self._pid != os.getpid():
+            return
+        for crew in list(self._crews):
+            crew.stop()
+        hosts, self._hosts = list(self._hosts.values()), {}
+        for host in hosts:
+            host.connection.close()
+        end_processes([host.process for host in hosts if host.process is not None])
+
+    def _close_ends(self) -> None:
+        for host in self._hosts.values():
+            host.connection.close()
+
+    def _leave_parent(self) -> None:
+        """In a process that was forked from the one whose children the hosts are."""
+        if self._pid != os.getpid():
+            members, serials = self._members, self._serials
+            self._begin()
+            self._members, self._serials = members, serials
+
+
+class Copy(NamedTuple):
+    """What a forked process has of a loader, until a session has used it."""
+
+    roles: dict[str, Any]
+    parts: Parts
+
+    @classmethod
+    def of(cls, loader: Any) -> Copy:
+        """Raises:
+        ValueError: too much to look through.
+        """
+        roles = {role: value for role in _ROLES if (value := getattr(loader, role, None)) is not None}
+        return cls(roles, Parts(roles.values()))
+
+
+class _HostProcess:
+    """One of the pool's processes, seen from here."""
+
+    def __init__(self, context: Any, copies: dict[int, Copy]) -> None:
+        self._context, self.copies = context, copies
+        self.process: Any = None
+        ours, self._theirs = context.Pipe(duplex=True)
+        self.connection = socket.socket(fileno=os.dup(ours.fileno()))
+        ours.close()
+
+    def start(self, stacks: PassedFd) -> None:
+        is_forked = self._context.get_start_method() == "fork"
+        forked_with = {
+            name_in_host(serial, role): value
+            for serial, copy in self.copies.items()
+            for role, value in copy.roles.items()
+        }
+        main_thread = threading.current_thread() is threading.main_thread()
+        inherited = close_inherited if is_forked else nothing
+        self.process = self._context.Process(
+            target=run_host, args=(self._theirs, stacks, main_thread, forked_with, inherited), daemon=True
+        )
+        if not is_forked:
+            self.process.name = QuietName(self.process.name)
+        self.process.start()
+        self._theirs.close()
+
+
+def name_in_host(serial: int, role: str) -> str:
+    return f"{serial}.{role}"

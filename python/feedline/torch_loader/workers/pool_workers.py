@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The workers of one iterator in the processes of a `WorkerPool`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from .pool import Copy, WorkerPool, name_in_host
+from .pool_process import Opening, send_opening
+from .process_workers import JOIN_S, Died, ProcessCrew
+from .ring import ELSEWHERE, Control
+from .serialization import Frame
+from .shared_parts import Parts
+from .worker import CRASHED, TASK, Spec
+from .worker_args import Letter, PassedFd, Payload
+
+
+class NotShareable(Exception):
+    """The loader needs processes of its own: the message says why."""
+
+
+class PoolCrew(ProcessCrew):
+    """Processes outlive it, and other crews use them meanwhile.
+
+    Whenever the loop waits for this crew, workers of the others may not wait for room in memory: the process could not
+    turn to what is waited for.
+    """
+
+    def __init__(self, spec: Spec, payload: Payload, context: Any, pool: WorkerPool, member: int) -> None:
+        """Raises:
+        NotShareable: the payload cannot get into processes that run already.
+        """
+        self._pool, self._member = pool, member
+        self._ended_sessions: set[int] = set()
+        try:
+            super().__init__(spec, payload, context)
+        except NotShareable:
+            self._closed = True
+            self._epoll.close()
+            self.reader.close()
+            pool.leave(self)
+            raise
+        pool.enter(self)
+
+    def _start_all(self, workers: Iterable[int], occupied: Sequence[tuple[int, int]] = ()) -> None:
+        pool = self._pool
+        hosts, have_just_begun = pool.hosts(workers, self._member, self._context)
+        self._stacks = pool.stacks  # type: ignore[assignment]
+        copies = [host.copies.pop(self._member, None) for host in hosts.values()]
+        letter, roles = self._letter(copies, have_just_begun)
+        recipe = replace(self.spec.recipe, collate_fn=tuple)  # the payload has the user's
+        spec = replace(self.spec, ring=None, stack_fd=None, recipe=recipe)
+        known = {role: name_in_host(self._member, role) for role in roles}
+        for worker, host in hosts.items():
+            opening = Opening(spec, worker, self.ring.layout(), list(occupied), known)
+
+            def launched(tasks: Any, results: Any, host: Any = host, opening: Opening = opening) -> Any:
+                fds = [self.ring.fd, letter.fd, tasks.fileno(), results.fileno()]
+                with contextlib.suppress(OSError):  # it has died meanwhile, as its sentinel says
+                    send_opening(host.connection, opening, fds)
+                return host.process
+
+            self._connect(worker, launched)
+        letter.close()
+
+    def _stacks_file(self) -> PassedFd | None:  # type: ignore[override]
+        return self._pool.stacks
+
+    def _letter(self, copies: list[Copy | None], are_new: bool) -> tuple[Letter, Iterable[str]]:
+        """The payload for processes that have these copies of it, and what of it they take from there."""
+        copy = copies[0]
+        if copy is not None and all(other is not None and other.parts == copy.parts for other in copies):
+            with contextlib.suppress(Exception):  # what stands for the dataset natively cannot be pickled
+                if are_new or Parts(copy.roles.values()) == copy.parts:  # nothing has changed since
+                    return Letter(self._payload, copy.roles), copy.roles
+        try:
+            return Letter(self._payload, {}), ()
+        except Exception as error:
+            raise NotShareable(f"{type(error).__name__}: {error}") from error
+
+    def send(self, worker: int, task: int, kind: int, value: Any) -> None:
+        control = self._controls[worker]
+        if kind == TASK and control[Control.WANTED] == ELSEWHERE:
+            control[Control.WANTED] = 0
+        super().send(worker, task, kind, value)
+
+    def receive(self, timeout: float) -> tuple[int, Frame] | Died | None:
+        if timeout > 0:
+            self._put_off_others()
+        return super().receive(timeout)
+
+    def _put_off_others(self) -> None:
+        for other in self._pool.others(self):
+            for control in other._controls:
+                control[Control.WANTED] = ELSEWHERE
+
+    def _drain(self, worker: int) -> None:
+        while (frame := self._inboxes[worker].take()) is not None:
+            self._ready.append((worker, frame))
+            if frame.kind == CRASHED:
+                self._ended_sessions.add(worker)
+
+    def _bury(self, worker: int) -> None:
+        if worker in self._ended_sessions or worker in self._leaving:  # the process goes on
+            self._dead.add(worker)
+            self._forget(worker)
+        else:
+            super()._bury(worker)
+
+    def respawn(self, worker: int, pending: list[tuple[int, int]]) -> None:
+        self._ended_sessions.discard(worker)
+        super().respawn(worker, pending)
+
+    def has_lost_one(self) -> bool:
+        """Whether a process has died, of which another loader may have been told."""
+        return not all(process.is_alive() for process in self.workers)
+
+    def stop(self) -> None:
+        for control in self._controls:
+            control[Control.STOP] = 1
+
+    def close(self) -> None:
+        """Ends the sessions: asks, and waits for them. Batches that the user holds stay."""
+        if self._closed or os.getpid() != self._pid:
+            return
+        self._closed = True
+        self.stop()
+        self._put_off_others()
+        for outbox in self._outboxes:
+            outbox.close()
+        have_ended = self._await_ends()
+        for inbox in self._inboxes:
+            inbox.close()
+        self._epoll.close()
+        for entry in self._ready:
+            if not isinstance(entry, Died):
+                entry[1].drop()
+        self._ready.clear()
+        is_last = not self._pool.others(self)
+        self._pool.leave(self)
+        if have_ended or is_last:  # otherwise the memory goes with the session that still writes to it
+            self.reader.close()
+
+    def _await_ends(self) -> bool:
+        deadline = time.monotonic() + JOIN_S
+        for worker, inbox in enumerate(self._inboxes):
+            poll = select.poll()
+            poll.register(inbox.fd, select.POLLIN)
+            while True:
+                self._drain(worker)
+                left_s = deadline - time.monotonic()
+                if inbox.ended or left_s <= 0:
+                    break
+                poll.poll(min(left_s, 0.1) * 1000)
+        return all(inbox.ended for inbox in self._inboxes)

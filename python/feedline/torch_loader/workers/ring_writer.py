@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The worker's side of a ring: where in its region a batch goes, and whether there may be one more.
+
+The lowest free place that is long enough is taken, so that a region's memory grows from its beginning. `RingWriter`
+alone knows which places are free, as it alone takes them; that a block is free again it sees in the block's state.
+"""
+
+from __future__ import annotations
+
+import bisect
+import os
+import time
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from ...errors import StorageError
+from ...machine import limits
+from .ring import ELSEWHERE, HEADER, HELD, IN_FLIGHT, KEPT, PUNCHED, Block, Control, Ring, make_block, round_up
+
+_LARGE_BATCH = 8 << 20  # bytes: making it takes milliseconds, and as many of it as of others would be much memory
+
+
+class RingWriter:
+    """Worker `worker`'s allocator. `wait_step` is called while the budget makes it wait, and may raise to stop."""
+
+    def __init__(
+        self,
+        ring: Ring,
+        worker: int,
+        budget: int,
+        ahead: int,
+        occupied: Iterable[tuple[int, int]] = (),
+        wait_step: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._ring, self._worker, self._budget, self.ahead = ring, worker, budget, ahead
+        self._control = ring.control(worker)
+        self._memory = ring.map_region(worker)
+        self.address = np.frombuffer(self._memory, dtype=np.uint8, count=1).ctypes.data
+        self._wait_step = wait_step
+        self.task = -1  # the one that memory is asked for
+        self._blocks: dict[int, _Extent] = {}  # start -> what is not free, as far as known
+        self._free = [(0, ring.region_bytes)]  # sorted, never adjacent
+        self._backed = 0  # pages below this offset are there
+        self._scan: list[int] = []
+        self._unsent: set[int] = set()
+        self._sent_bytes = 0
+        self._since_scan = 0
+        self._task_bytes = self._last_task_bytes = 0
+        for start, size in sorted(occupied):
+            self._take(start, size)
+            self._blocks[start] = _Extent(size, worker_holds=False, sent=True)
+            self._sent_bytes += size
+
+    def allocate(self, payload: int) -> Block:
+        """A block of `payload` bytes. Raises StorageError, with numbers, where memory is short."""
+        size = round_up(payload + HEADER)
+        self._reap(32)
+        self._keep_budget(size)
+        self._keep_depth()
+        start = self._find(size)
+        self._since_scan += 1
+        # Before growing, look at everything; not every time, or holding n batches would cost n * n looks.
+        if start is None or (start + size > self._backed and self._since_scan > len(self._blocks) // 16):
+            self._since_scan = 0
+            self._reap(len(self._blocks))
+            start = self._find(size)
+        if start is None:
+            raise StorageError(
+                f"a batch needs {size:,} bytes, and {sum(b.size for b in self._blocks.values()):,} of the "
+                f"{self._ring.region_bytes:,} bytes of worker {self._worker}'s address space are in use"
+            )
+        self._back(start, size)
+        self._take(start, size)
+        extent = self._blocks[start] = _Extent(size)
+        self._unsent.add(start)
+        self._memory[start] = KEPT
+        self._task_bytes += size
+        return make_block(self._memory, start + HEADER, payload, extent.leave)
+
+    def find(self, address: int, nbytes: int) -> int | None:
+        """The start of the unsent block that holds `nbytes` at `address`, or None."""
+        offset = address - self.address
+        if not 0 <= offset < self._ring.region_bytes:
+            return None
+        for start in self._unsent:
+            if start <= offset and offset + nbytes <= start + self._blocks[start].size:
+                return start
+        return None
+
+    def start_of(self, block: Block) -> int:
+        return block.ctypes.data - self.address - HEADER
+
+    def send(self, start: int) -> int:
+        """Marks a block as on its way; its size with header. The consumer owns it once the message arrives."""
+        extent = self._blocks[start]
+        extent.sent = True
+        self._unsent.discard(start)
+        self._sent_bytes += extent.size
+        self._memory[start] = IN_FLIGHT
+        return extent.size
+
+    def end_task(self) -> None:
+        """Between two batches: learns how much of the region is worth keeping warm."""
+        # Of small batches there may be as many as are asked of this worker, and the one that the training loop holds;
+        # and those that a GPU still reads.
+        batches = self.ahead + (self._task_bytes < _LARGE_BATCH)
+        keep = (max(2, batches) + self._control[Control.GPU]) * self._task_bytes
+        if keep > self._control[Control.KEEP]:
+            self._control[Control.KEEP] = keep
+        self._last_task_bytes, self._task_bytes = self._task_bytes, 0
+
+    def _reap(self, limit: int) -> None:
+        for _ in range(min(limit, len(self._blocks))):
+            if not self._scan:
+                self._scan = list(self._blocks)
+            start = self._scan.pop()
+            extent = self._blocks.get(start)
+            if extent is None or extent.worker_holds:
+                continue
+            state = self._memory[start]
+            if extent.sent and state not in (PUNCHED, KEPT):
+                continue
+            del self._blocks[start]
+            self._unsent.discard(start)
+            self._sent_bytes -= extent.size if extent.sent else 0
+            self._give(start, extent.size)
+            if state == PUNCHED:
+                self._backed = min(self._backed, start)
+
+    def _is_wanted(self) -> bool:
+        """Whether the loop waits for the batch that is being made. Later ones may wait already where this one had bad
+        samples or its first worker died; those are not taken before it. Or it waits for what another loader's session
+        in this process makes, which has to wait for this batch.
+        """
+        return self._control[Control.WANTED] in (self.task + 1, ELSEWHERE)
+
+    def is_full(self) -> bool:
+        """Whether a batch like the last one would have to wait for room."""
+        self._reap(len(self._blocks))
+        in_flight = self._sent(IN_FLIGHT)
+        return in_flight > 0 and in_flight + self._last_task_bytes > self._budget
+
+    def _sent(self, state: int) -> int:
+        return sum(e.size for start, e in self._blocks.items() if e.sent and self._memory[start] == state)
+
+    def _keep_budget(self, size: int) -> None:
+        # Where nothing waits, one batch always passes: the consumer may be about to ask for this very one.
+        while True:
+            if self._sent_bytes + self._task_bytes + size <= self._budget:
+                return
+            in_flight = self._sent(IN_FLIGHT)
+            if in_flight == 0 or self._is_wanted() or in_flight + self._task_bytes + size <= self._budget:
+                return
+            self._wait_step()
+            time.sleep(0.001)
+
+    def _keep_depth(self) -> None:
+        """Before a large batch: one that the training loop holds counts as one of those that are made ahead.
+
+        torch's worker holds the samples of the batch that it makes and their copy, but no free memory. Without a third
+        batch per worker we stay below that, and with two of them one is always made while another is used.
+        """
+        batch = self._last_task_bytes
+        if self._task_bytes or batch < _LARGE_BATCH:
+            return
+        waited = False
+        while not self._is_wanted() and self._sent(IN_FLIGHT) >= batch * max(1, self.ahead - (self._sent(HELD) > 0)):
+            waited = True
+            self._wait_step()
+            time.sleep(0.001)
+        if waited:
+            self._reap(len(self._blocks))
+
+    def _back(self, start: int, size: int) -> None:
+        end = start + size
+        if end <= self._backed:
+            return
+        first = max(start, self._backed)
+        room = limits.memory_left()
+        if end - first > room:
+            raise StorageError(
+                f"a batch needs {end - first:,} bytes more of shared memory, and {room:,} bytes are left "
+                f"({limits.memory_words()}); make batches or prefetch_factor smaller, or keep fewer batches"
+            )
+        try:
+            os.posix_fallocate(self._ring.fd, self._ring.region_start(self._worker) + first, end - first)
+        except OSError as error:
+            raise StorageError(
+                f"the kernel refused {end - first:,} bytes of memory for a batch ({os.strerror(error.errno or 0)}); "
+                f"{room:,} bytes are left ({limits.memory_words()})",
+                errno=error.errno,
+            ) from None
+        if start <= self._backed:
+            self._backed = end
+
+    def _find(self, size: int) -> int | None:
+        borders = self._control.borders() if self._control[Control.BORDER] else []
+        for start, length in self._free:
+            end = start + length
+            for border in borders:
+                if start < border < start + size:
+                    start = border
+            if end - start >= size:
+                return start
+        return None
+
+    def _take(self, start: int, size: int) -> None:
+        at = bisect.bisect_right(self._free, (start, self._ring.region_bytes + 1)) - 1
+        free_start, length = self._free[at]
+        rest = []
+        if start > free_start:
+            rest.append((free_start, start - free_start))
+        if start + size < free_start + length:
+            rest.append((start + size, free_start + length - start - size))
+        self._free[at : at + 1] = rest
+
+    def _give(self, start: int, size: int) -> None:
+        at = bisect.bisect_left(self._free, (start, 0))
+        if at < len(self._free) and self._free[at][0] == start + size:
+            size += self._free.pop(at)[1]
+        if at > 0 and sum(self._free[at - 1]) == start:
+            start, before = self._free.pop(at - 1)
+            size += before
+            at -= 1
+        self._free.insert(at, (start, size))
+
+
+class _Extent:
+    __slots__ = ("sent", "size", "worker_holds")
+
+    def __init__(self, size: int, worker_holds: bool = True, sent: bool = False) -> None:
+        self.size, self.worker_holds, self.sent = size, worker_holds, sent
+
+    def leave(self) -> None:
+        self.worker_holds = False

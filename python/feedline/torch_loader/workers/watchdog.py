@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notices that nothing moves while the training loop waits, and says where: stage, worker, sample, Python stack."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+from ...errors import StalledError
+
+_WARN_SHARE = 0.2  # of the limit: early enough to look at the process while it still hangs
+
+
+class Watchdog:
+    """For one wait. Progress is any sample begun by one of the workers that the loop waits for."""
+
+    def __init__(self, crew: Any, workers: list[int], limit_s: float) -> None:
+        self._crew, self._workers, self._limit_s = crew, workers, limit_s
+        self._progress = self._count()
+        self._since = time.monotonic()
+        self._warned = False
+
+    def _count(self) -> int:
+        return sum(self._crew.progress(worker) for worker in self._workers)
+
+    def step(self) -> float:
+        """Seconds to wait before the next look. Warns, then raises StalledError."""
+        if self._limit_s <= 0:
+            return 5.0
+        progress, now = self._count(), time.monotonic()
+        if progress != self._progress:
+            self._progress, self._since, self._warned = progress, now, False
+        waited = now - self._since
+        if waited >= self._limit_s:
+            raise StalledError(f"DataLoader: {self._report(waited)}", stage="workers")
+        if waited >= self._limit_s * _WARN_SHARE and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"DataLoader: {self._report(waited)}\nThis becomes an error after {self._limit_s:g} s "
+                "(stall_timeout=; 0 waits for ever).",
+                stacklevel=2,
+            )
+        return min(1.0, self._limit_s * _WARN_SHARE / 4)
+
+    def _report(self, waited: float) -> str:
+        lines = [f"no progress for {waited:.1f} s."]
+        for worker in self._workers:
+            pid = self._crew.workers[worker].pid
+            lines.append(f"Worker {worker} (pid {pid}): {self._crew.activity(worker)}. Its Python stack:")
+            lines += _user_part(self._crew.stack(worker))
+        return "\n".join(lines)
+
+
+def _user_part(stack: str) -> list[str]:
+    """The stack, innermost frame first, down to where the worker begins."""
+    lines = stack.rstrip().splitlines()
+    end = next((i for i, line in enumerate(lines) if line.endswith((" in run_process", " in run_host"))), len(lines))
+    return lines[:end]

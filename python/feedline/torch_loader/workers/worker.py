@@ -1,0 +1,479 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a worker does, as a process or a thread: takes tasks, answers each with a batch, an end or a failure."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import functools
+import os
+import random
+import signal
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import IterDataPipe
+from torch.utils.data._utils import collate as torch_collate
+from torch.utils.data._utils import signal_handling
+from torch.utils.data._utils import worker as torch_worker
+
+from ...machine import limits
+from ..fetching import fetch, stream_libraries
+from ..fetching.dataset_wrapper import DatasetWrapper
+from ..fetching.failures import Failure
+from ..fetching.fetch import BadSamplesError, Recipe, make_fetcher
+from .channel import BlockingPort
+from .gather import RingGatherer
+from .ring import Control, Ring
+from .ring_writer import RingWriter
+from .serialization import LARGE, Encoder, Frame, is_plain, ring_tensor
+from .thread_info import hidden_info, set_thread_info
+from .worker_args import Load, Payload, begin_collecting
+
+# Messages to a worker, and from it. STATE: (mark of the epoch, whether behind its last batch, what the dataset says).
+EPOCH, TASK, STOP, LOAD, ASK, AHEAD, LAST, GIVE = 1, 2, 3, 4, 5, 6, 7, 8
+DATA, DATA_AND_MORE, END, FAILED, BAD, CRASHED, STATE = 11, 12, 13, 14, 15, 16, 17
+
+STACK_SIGNAL = signal.SIGRTMAX - 2  # asks a worker for its Python stack; hardly anybody uses real-time signals
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass
+class EpochStart:
+    """How an epoch begins for one worker."""
+
+    epoch: int
+    shared_seed: int | None = None
+    dataset_epoch: int | None = None
+    skip: int = 0  # batches to pass over
+    batch_size: int | None = None
+    state: dict[str, Any] | None = None
+    since: int = 0  # batches between `state` and where it goes on, of which `skip` are passed over, or `again` read
+    again: list[Any] = field(default_factory=list)  # indices of batches to read and drop
+    ended: bool = False  # `state` is of an epoch's end: this is the next one
+    mark: int | None = None  # says which epoch the answer is of; None: no answer, nobody wants the state
+
+
+@dataclass
+class Spec:
+    """The same for all workers of a loader."""
+
+    num_workers: int
+    base_seed: int
+    recipe: Recipe
+    wants_state: int  # every how many batches; 0: not before an ASK says so
+    ring: Ring | None = None
+    budget: int = 0
+    ahead: int = 2
+    starting: int | None = None  # how many of them begin; None: all
+    readers: int | None = None  # among how many workers a dataset is to share itself out; None: all
+    stack_fd: Any = None
+    method: str = "multiprocessing"
+    main_thread: bool = True
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+class Session:
+    """A worker's state from start to end, whatever carries the messages."""
+
+    def __init__(self, spec: Spec, worker: int, notice: fetch.Notice, gatherer: fetch.Gatherer | None = None) -> None:
+        self._spec, self._worker, self._notice, self._gatherer = spec, worker, notice, gatherer
+        self._recipe = spec.recipe
+        self._payload: Payload | None = None
+        self._fetcher: fetch.Fetcher | None = None
+        self._start_failure: Failure | None = None  # for good: no batch comes from a worker that was not set up
+        self._epoch_failure: Failure | None = None
+        self._ended = False
+        self._has_loaded = False  # a state into the dataset, for the epoch that was begun last
+        self._shared_rng: torch.Generator | None = None
+        self._wants_state, self._since_state = spec.wants_state, 0
+        self._first_print = spec.recipe.iterable and spec.num_workers > 1
+        self._begun_with: dict[str, Any] | None = None  # where the epoch began, if somebody wants to know
+
+    def start(self, load: Callable[[], Payload], own_process: bool) -> None:
+        self._notice(fetch.STARTING, None)
+        try:
+            self._payload = load()
+            self._set_up(own_process)
+        except Exception as error:
+            self._start_failure = self._failure(error)
+
+    def _set_up(self, own_process: bool) -> None:
+        spec, worker, payload = self._spec, self._worker, self._payload
+        assert payload is not None
+        seed = spec.base_seed + worker
+        more: dict[str, Any] = {}
+        if own_process:
+            random.seed(seed)
+            torch.manual_seed(seed)
+            np.random.seed(torch_worker._generate_state(spec.base_seed, worker))
+        else:
+            more = _thread_generators(seed, spec.base_seed, worker)
+            if spec.recipe.collate_fn is torch_collate.default_collate:
+                self._recipe = replace(spec.recipe, collate_fn=_collate_in_thread)
+        dataset = _original(payload.dataset)
+        info = torch_worker.WorkerInfo(
+            id=worker, num_workers=spec.readers or spec.num_workers, seed=seed, dataset=dataset, **more
+        )
+        set_worker_info(info, own_process)
+        if payload.init_fn is not None:
+            self._notice(fetch.INIT, None)
+            payload.init_fn(worker)
+
+    def answer(self, kind: int, value: Any) -> tuple[int, Any] | None:
+        """The reply to a message; None where there is none."""
+        if kind == EPOCH:
+            self._begin(value)
+            return None if value.mark is None else (STATE, (value.mark, False, self._begun_with))
+        if kind == ASK:
+            self._wants_state, self._since_state = value, 0
+            return None
+        if kind == GIVE:
+            self._give(*value)
+            return None
+        if kind == LAST:
+            return STATE, self._last_state(value)
+        failure = self._start_failure or self._epoch_failure
+        if failure is not None:
+            return FAILED, failure
+        if self._ended:
+            return None
+        assert self._fetcher is not None
+        try:
+            data = self._fetcher.fetch(value)
+            more = self._more(data)
+        except BadSamplesError as bad:
+            return BAD, bad.bad
+        except StopIteration as error:
+            if self._spec.recipe.iterable:
+                self._ended = True
+                return self._end()
+            return FAILED, self._fetcher.failure(error)
+        except Exception as error:
+            return FAILED, self._fetcher.failure(error)
+        return (DATA_AND_MORE, (data, more)) if more else (DATA, data)
+
+    def _give(self, name: str, value: Any) -> None:
+        """The loop has set this attribute of its dataset."""
+        if self._payload is not None:
+            put_attribute(_original(self._payload.dataset), name, value)
+
+    def _begin(self, start: EpochStart) -> None:
+        self._ended = False
+        self._since_state = start.since
+        self._epoch_failure = self._begun_with = None
+        payload = self._payload
+        if payload is None:
+            return
+        try:
+            dataset = payload.dataset
+            if isinstance(dataset, IterDataPipe):
+                from torch.utils.data.graph_settings import apply_random_seed
+
+                self._shared_rng = self._shared_rng or torch.Generator()
+                self._shared_rng.manual_seed(start.shared_seed or 0)
+                dataset = payload.dataset = apply_random_seed(dataset, self._shared_rng)
+            if start.dataset_epoch is not None and callable(getattr(dataset, "set_epoch", None)):
+                dataset.set_epoch(start.dataset_epoch)
+            state = start.state
+            if state is not None and state.get("dataset") is not None:
+                fetch.load_dataset_state(dataset, state["dataset"])
+                self._has_loaded = True
+            elif self._has_loaded:
+                self._forget_loaded()
+            self._fetcher = self._make_fetcher(dataset, start)
+            if state is not None and isinstance(self._fetcher, fetch.IterableFetcher):
+                self._fetcher.restore(state)
+            if start.ended and isinstance(self._fetcher, fetch.IterableFetcher):
+                self._forget_loaded()
+                self._fetcher = self._make_fetcher(dataset, start)  # as in a run that was not interrupted
+            if start.skip:
+                self._fetcher.skip(start.skip, start.batch_size)
+            for index in start.again:
+                self._fetcher.fetch_and_drop(index)
+            if start.mark is not None:
+                self._begun_with = self._fetcher.state()
+        except Exception as error:
+            self._fetcher = None
+            self._epoch_failure = self._failure(error)
+
+    def _forget_loaded(self) -> None:
+        assert self._payload is not None
+        stream_libraries.forget_loaded(_original(self._payload.dataset))
+        self._has_loaded = False
+
+    def _make_fetcher(self, dataset: Any, start: EpochStart) -> fetch.Fetcher:
+        return make_fetcher(self._recipe, dataset, start.epoch, self._worker, self._notice, self._gatherer)
+
+    def _end(self) -> tuple[int, Any]:
+        """Of a stream: with the state that the next epoch begins from where workers live on."""
+        assert self._fetcher is not None
+        try:
+            return END, self._fetcher.state() if self._wants_state else None
+        except Exception as error:
+            self._ended, self._epoch_failure = False, self._fetcher.failure(error)
+            return FAILED, self._epoch_failure
+
+    def _last_state(self, mark: int) -> tuple[int, bool, Any]:
+        """After the last batch of an epoch, of a map-style dataset."""
+        state = None
+        if self._fetcher is not None:
+            with contextlib.suppress(Exception):  # who asks for it within an epoch is told
+                state = self._fetcher.state()
+        return mark, True, state
+
+    def _more(self, data: Any) -> dict[str, Any]:
+        more: dict[str, Any] = {}
+        assert self._fetcher is not None
+        if self._fetcher.bad:
+            more["bad"] = self._fetcher.bad
+        if self._fetcher.is_short:
+            more["short"] = True
+        if self._wants_state:
+            self._since_state += 1
+            if self._since_state % self._wants_state == 0:
+                state = self._fetcher.state()
+                if state is not None:
+                    more["state"] = state
+        if self._first_print:
+            self._first_print = False
+            with contextlib.suppress(Exception):
+                more["print"] = zlib.crc32(b"".join(Encoder().encode(0, 0, data)))
+        return more
+
+    def crash(self, error: BaseException) -> Failure:
+        """What ends the worker: an exit that the dataset asks for, or an error of ours."""
+        return self._failure(error) if self._fetcher is None else self._fetcher.failure(error)
+
+    def _failure(self, error: BaseException) -> Failure:
+        return Failure(error, f"in DataLoader worker process {self._worker}", self._worker, None, None)
+
+
+def _original(dataset: Any) -> Any:
+    """The user's, where another stands for it."""
+    return dataset.original if isinstance(dataset, DatasetWrapper) else dataset
+
+
+def put_attribute(dataset: Any, name: str, value: Any) -> None:
+    """`name` may be of a part: ``"transform.size"``."""
+    *parts, last = name.split(".")
+    setattr(functools.reduce(getattr, parts, dataset), last, value)
+
+
+def _thread_generators(seed: int, base_seed: int, worker: int) -> dict[str, Any]:
+    kind = getattr(torch_worker, "_RNG", None)
+    if kind is None:
+        return {}
+    generators = kind(
+        random_generator=random.Random(seed),
+        torch_generator=torch.Generator().manual_seed(seed),
+        numpy_generator=np.random.default_rng(torch_worker._generate_state(base_seed, worker)),
+    )
+    return {"rng": generators, "worker_method": "thread"}
+
+
+def _collate_in_thread(samples: list[Any]) -> Any:
+    """default_collate, which in a worker would stack into shared memory: threads share all memory anyway."""
+    with hidden_info():
+        return torch_collate.default_collate(samples)
+
+
+@contextlib.contextmanager
+def _not_in_worker() -> Iterator[None]:
+    info, torch_worker._worker_info = torch_worker._worker_info, None
+    try:
+        yield
+    finally:
+        torch_worker._worker_info = info
+
+
+def set_worker_info(info: Any, own_process: bool) -> None:
+    if own_process:
+        torch_worker._worker_info = info
+    else:
+        set_thread_info(info)
+
+
+def run_process(
+    spec: Spec,
+    load: Load,
+    worker: int,
+    tasks: Connection,
+    results: Connection,
+    occupied: Sequence[tuple[int, int]],
+    inherited: Callable[[], None],
+) -> None:
+    """A worker process from start to end."""
+    assert spec.ring is not None
+    parent = os.getppid()
+    inherited()
+    control = spec.ring.control(worker)
+    control[Control.READY] = set_signals(spec.main_thread, spec.stack_fd.fd, parent)
+    port = BlockingPort(tasks, results, lambda: not control[Control.STOP] and os.getppid() == parent)
+    with contextlib.suppress(Stopped):
+        _work(spec, load, worker, port, control, occupied)
+
+
+def _work(
+    spec: Spec, load: Load, worker: int, port: BlockingPort, control: Control, occupied: Sequence[tuple[int, int]]
+) -> None:
+    """Whatever is raised, by the user's code or by ours, the training loop is told before this process ends of it."""
+    service: Service | None = None
+    try:
+        service = Service(spec, worker, port, control, occupied)
+
+        def loaded() -> Payload:
+            payload = load(port, worker)
+            if payload is None:
+                raise Stopped
+            begin_collecting()
+            return payload
+
+        service.start(loaded)
+        service.serve()
+    except Stopped:
+        raise
+    except BaseException as error:
+        service_crashed(service, port, worker, error)
+        raise
+
+
+def service_crashed(service: Service | None, port: BlockingPort, worker: int, error: BaseException) -> None:
+    """Tells the training loop what has ended a worker."""
+    if service is None:
+        failure = Failure(error, f"in DataLoader worker process {worker}", worker, None, None)
+    else:
+        failure = service.session.crash(error)
+    port.send(Encoder().encode(0, CRASHED, failure))
+
+
+class Stopped(BaseException):
+    """The loader needs this worker no more, though it is in the middle of a sample."""
+
+
+def _stop_unless(wanted: bool) -> None:
+    if not wanted:
+        raise Stopped
+
+
+class Service:
+    """A session in a process, with the pipes and the memory that its batches go by."""
+
+    def __init__(
+        self, spec: Spec, worker: int, port: BlockingPort, control: Control, occupied: Sequence[tuple[int, int]]
+    ) -> None:
+        assert spec.ring is not None
+        self.port, self.control = port, control
+        self.writer = RingWriter(
+            spec.ring, worker, spec.budget, spec.ahead, occupied, lambda: _stop_unless(port.is_wanted())
+        )
+        gatherer = RingGatherer(self.writer)
+        gathers = _collate_into(self.writer, gatherer) and spec.recipe.collate_fn is torch_collate.default_collate
+        self._encoder = Encoder(self.writer)
+        self.session = Session(
+            spec, worker, self._notice, gatherer if gathers and not spec.recipe.leaves_short else None
+        )
+
+    def _notice(self, stage: int, sample: Any) -> None:
+        control = self.control
+        control[Control.STAGE] = stage
+        control[Control.INDEX] = sample if type(sample) is int and abs(sample) < 1 << 62 else -1
+        control[Control.SAMPLES] += 1
+        if control[Control.STOP]:
+            raise Stopped
+
+    def start(self, load: Callable[[], Payload]) -> None:
+        self.session.start(load, own_process=True)
+        self.control[Control.STAGE] = fetch.WAITING
+
+    def serve(self) -> None:
+        """Until the loader needs this worker no more."""
+        while (frame := self.port.receive()) is not None and self.answer(frame):
+            pass
+
+    def answer(self, frame: Frame) -> bool:
+        """False: the loader needs this worker no more."""
+        if frame.kind == STOP:
+            return False
+        if frame.kind == TASK and frame.task < self.control[Control.FIRST_TASK]:
+            return True  # of an epoch that was given up
+        if frame.kind == AHEAD:
+            self.writer.ahead = frame.decode()
+            return True
+        self.writer.task = frame.task
+        reply = self.session.answer(frame.kind, frame.decode())
+        if reply is not None:
+            self.control[Control.STAGE] = fetch.SENDING
+            parts = _encoded(self.session, self._encoder, frame.task, *reply)
+            del reply
+            self.writer.end_task()
+            self.control[Control.RSS] = limits.resident_bytes()
+            if not self.port.send(parts):
+                return False
+        self.control[Control.STAGE] = fetch.WAITING
+        return True
+
+
+def _encoded(session: Session, encoder: Encoder, task: int, kind: int, value: Any) -> list[bytes]:
+    try:
+        return encoder.encode(task, kind, value)
+    except Exception as error:
+        # What cannot be handed over is that batch's error, not the end of the worker.
+        return Encoder().encode(task, FAILED, session._failure(error))
+
+
+def set_signals(main_thread: bool, stack_fd: int, parent: int) -> bool:
+    """Of a worker process, right behind its start. Whether it will show its Python stack when it is asked."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's to report
+    if main_thread:
+        # The signal comes when the thread that started us ends, which for the main thread is the process's end.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(0)
+    with contextlib.suppress(Exception):
+        signal_handling._set_worker_signal_handlers()
+    with contextlib.suppress(Exception):
+        torch.multiprocessing._set_thread_name("pt_data_worker")
+    torch.set_num_threads(1)
+    try:
+        faulthandler.register(STACK_SIGNAL, file=stack_fd, all_threads=True, chain=False)
+    except Exception:
+        return False
+    return True
+
+
+def _collate_into(writer: RingWriter, gatherer: RingGatherer) -> bool:
+    """torch's default_collate, also when the user's collate_fn calls it, stacks into the ring from here on.
+
+    False where the user has put a function of their own in the place of torch's.
+    """
+    table = torch_collate.default_collate_fn_map
+    stock = torch_collate.collate_tensor_fn
+    if table.get(torch.Tensor) is not stock:
+        return False
+
+    def collate_tensor(batch: Any, *, collate_fn_map: Any = None) -> torch.Tensor:
+        first = batch[0]
+        plain = isinstance(batch, (list, tuple))
+        if not plain or not all(type(t) is torch.Tensor and t.dtype == first.dtype and is_plain(t) for t in batch):
+            if type(first) is torch.Tensor:
+                return stock(batch, collate_fn_map=collate_fn_map)
+            with _not_in_worker():  # where torch would stack into a shared memory file of its own
+                return stock(batch, collate_fn_map=collate_fn_map)
+        size = first.numel() * first.element_size() * len(batch)
+        if size < LARGE or any(t.shape != first.shape for t in batch):
+            return torch.stack(tuple(batch), 0)
+        gathered = gatherer.batch_of(batch)
+        if gathered is not None:
+            return gathered
+        out = ring_tensor(writer.allocate(size), first.dtype, (len(batch), *first.shape))
+        return torch.stack(tuple(batch), 0, out=out)
+
+    table[torch.Tensor] = collate_tensor
+    return True

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the dataset and the user's functions get into worker processes.
+
+`fork` has them already. Other processes get them pickled once for all, in memory that the kernel shares, and that goes
+as the slowest of them reads it. Pickling runs beside the start of the interpreters, which takes longer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import operator
+import os
+import pickle
+import sys
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from multiprocessing.reduction import ForkingPickler
+from typing import Any, Protocol
+
+import torch
+
+from .channel import BlockingPort
+from .list_pickling import EndOfList, LongList, has_long_list, stand_ins
+from .ring import PAGE, Control, Ring, punch_hole
+
+_READ = (
+    1 << 17
+)  # bytes of a pickled dataset at a time: the calls cost nothing, and a buffer of 1 MiB left 2 MB of holes
+_PROTOCOL = 5
+_NEVER = (1 << 30,)  # as a threshold of the garbage collector: so many objects that it does not run
+_USUAL = (2000, 10, 0) if sys.version_info >= (3, 14) else (700, 10, 10)
+
+
+@dataclass
+class Payload:
+    """What the user gave: it may be large, and may not be picklable."""
+
+    dataset: Any
+    collate_fn: Any
+    init_fn: Any
+
+
+class Load(Protocol):
+    """Called in the worker: its payload, or None when the loader needs the worker no more."""
+
+    def __call__(self, port: BlockingPort, worker: int) -> Payload | None: ...
+
+
+class PassedFd:
+    """A file descriptor that goes along with a process's arguments, whatever the start method."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.close = weakref.finalize(self, os.close, fd)
+
+    def __getstate__(self) -> Any:
+        from multiprocessing import reduction
+
+        return reduction.DupFd(self.fd)
+
+    def __setstate__(self, passed: Any) -> None:
+        PassedFd.__init__(self, passed.detach())
+
+
+class HeldPayload:
+    """The payload as it is: for fork, and for what must be pickled into each process by itself."""
+
+    def __init__(self, payload: Payload) -> None:
+        self._payload = payload
+
+    def __call__(self, port: BlockingPort, worker: int) -> Payload | None:
+        return self._payload
+
+
+class SharedPayload:
+    """A payload that is pickled after the workers have been started: each waits for a message that it is there."""
+
+    def __init__(self, ring: Ring, workers: Iterable[int]) -> None:
+        self._ring, self._workers = ring, list(workers)
+        for worker in self._workers:
+            ring.control(worker)[Control.LOADED] = 0
+        self._memory = PassedFd(os.memfd_create("feedline-dataset", os.MFD_CLOEXEC))
+
+    def fill(self, payload: Payload) -> None:
+        """Pickles. This process does not hold the memory any more then.
+
+        Raises:
+            Exception: something in it cannot be pickled, or only for one process.
+        """
+        try:
+            with open(self._memory.fd, "wb", closefd=False) as file:
+                _OncePickler(file, _PROTOCOL).dump(payload)
+        finally:
+            self._memory.close()
+
+    def __call__(self, port: BlockingPort, worker: int) -> Payload | None:
+        if port.receive() is None:
+            return None
+        mine = self._ring.control(worker)
+        all_of_them = [self._ring.control(other) for other in self._workers]
+
+        def taken(count: int) -> int:
+            mine[Control.LOADED] = count
+            return min(control[Control.LOADED] for control in all_of_them)
+
+        with io.BufferedReader(_Draining(self._memory.fd, taken), _READ) as file:
+            payload = pickle.load(file)
+        self._memory.close()
+        return payload
+
+
+class Letter:
+    """A payload pickled for processes that run already, in memory that the kernel shares.
+
+    Tensors go by value. `known`: objects that those processes have, by name: pickled as that.
+    """
+
+    def __init__(self, payload: Payload, known: Mapping[str, Any]) -> None:
+        """Raises:
+        Exception: something in it cannot be pickled.
+        """
+        self._memory = PassedFd(os.memfd_create("feedline-dataset", os.MFD_CLOEXEC))
+        self.fd = self._memory.fd
+        with open(self.fd, "wb", closefd=False) as file:
+            pickler = _KnowingPickler(file, known) if known else _ValuePickler(file, _PROTOCOL)
+            pickler.dump(payload)
+        self.close = self._memory.close
+
+
+def read_letter(fd: int, known: Mapping[str, Any]) -> Payload:
+    """In another process. Takes the descriptor."""
+    with os.fdopen(fd, "rb", buffering=0) as memory:
+        draining = _Draining(memory.fileno(), lambda count: 0)  # others read it, too
+        with io.BufferedReader(draining, _READ) as file:
+            reader = pickle.Unpickler(file)
+            reader.persistent_load = known.__getitem__  # type: ignore[method-assign]
+            payload: Payload = reader.load()
+            return payload
+
+
+class _Draining(io.RawIOBase):
+    """A file in memory whose readers give back what all of them have read. `taken`: told how far this one is, says how
+    far the slowest is, both in bytes.
+    """
+
+    def __init__(self, fd: int, taken: Callable[[int], int]) -> None:
+        self._fd, self._taken = fd, taken
+        self._at = self._given_back = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = os.preadv(self._fd, [buffer], self._at)
+        self._at += count
+        slowest = self._taken(self._at) // PAGE * PAGE
+        if slowest > self._given_back:
+            punch_hole(self._fd, self._given_back, slowest - self._given_back)
+            self._given_back = slowest
+        return count
+
+
+class _HandleInside(Exception):
+    """Something that can be pickled only for one process: a tensor to share, a lock, a pipe."""
+
+
+class _OncePickler(ForkingPickler):
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, (torch.Tensor, torch.UntypedStorage, torch.TypedStorage)):
+            raise _HandleInside
+        if isinstance(value, (LongList, EndOfList)):
+            return value.reduced(self._stop_noting)
+        if has_long_list(value) and type(value) not in self.dispatch_table:
+            reduced = value.__reduce_ex__(_PROTOCOL)
+            if len(reduced) > 2 and type(reduced[2]) is dict:
+                return (*reduced[:2], stand_ins(reduced[2]), *reduced[3:])
+            return reduced
+        return NotImplemented
+
+    def _stop_noting(self, stop: bool) -> None:
+        self.fast = stop  # pickle's name for it
+
+
+class _ValuePickler(_OncePickler):
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, (torch.Tensor, torch.UntypedStorage, torch.TypedStorage)):
+            return value.__reduce_ex__(_PROTOCOL)
+        return super().reducer_override(value)
+
+
+class _KnowingPickler(_ValuePickler):
+    def __init__(self, file: Any, known: Mapping[str, Any]) -> None:
+        super().__init__(file, _PROTOCOL)
+        self._names = {id(value): name for name, value in known.items()}
+
+    def persistent_id(self, value: Any) -> str | None:
+        return self._names.get(id(value))
+
+
+def name_unpicklable(payload: Payload) -> str:
+    """Which part of the payload cannot be pickled, for the error message."""
+    parts = {"collate_fn": payload.collate_fn, "worker_init_fn": payload.init_fn}
+    with contextlib.suppress(Exception):
+        parts |= {f"dataset.{name}": value for name, value in vars(payload.dataset).items()}
+    bad = []
+    for name, value in parts.items():
+        try:
+            _OncePickler(_Sink(), _PROTOCOL).dump(value)
+        except (_HandleInside, RuntimeError):
+            continue
+        except Exception as error:
+            bad.append(f"{name} ({type(error).__name__}: {error})")
+    return "; ".join(bad)
+
+
+class _Sink:
+    def write(self, data: Any) -> int:
+        return len(data)
+
+
+class QuietName(str):
+    """A process's name that keeps the garbage collector of a fresh interpreter from running until the dataset is in.
+
+    The name is the first thing that such a process unpickles, before it imports the user's main module and torch. These
+    make a million objects that stay, and looking through them again and again takes a seventh of the start.
+    """
+
+    def __reduce__(self) -> Any:
+        return operator.getitem, ((str(self), _StopCollecting()), 0)
+
+
+class _StopCollecting:
+    def __reduce__(self) -> Any:
+        return gc.set_threshold, _NEVER
+
+
+def begin_collecting() -> None:
+    """In a worker that has its dataset: what is there now stays, so the collector need not look at it, which in a
+    forked process would also copy its pages. A threshold that the user's main module has set is left alone.
+    """
+    if gc.get_threshold()[0] == _NEVER[0]:
+        gc.set_threshold(*_USUAL)
+    gc.freeze()
