@@ -32,7 +32,7 @@ from .lowering.unknown_datasets import next_step
 from .native.plans import ArrayPlan, ImagePlan, PrefixPlan
 from .options.auto_options import CHOSEN, NO_WORKERS, OFF, ONE, Choice
 from .options.settings import Settings, check_worker_count, resolve
-from .state.loader_progress import Course
+from .state.loader_progress import LoaderProgress
 from .state.state_edits import skipped
 from .workers import page_lock
 from .workers.pool import WorkerPool
@@ -176,14 +176,14 @@ class DataLoader(_TorchDataLoader[_T_co]):
         self.__dict__.update(own)
         self._iterator: Any = None
         self._early: Any = None  # made for a state before the first epoch, which begins with it
-        self._course = Course()
+        self._progress = LoaderProgress()
         self._choices = choices
         super().__init__(**stock)
         self.in_order = in_order  # torch before 2.6 does not know it
         self._member = None if pool is None else pool.join(self)
         preflight.warn(self, lambda: Settings.of(self).budget_bytes())
         if lower == "require":
-            kept = missed(plan_lowering(Settings.of(self), self._course))
+            kept = missed(plan_lowering(Settings.of(self), self._progress))
             if kept:
                 reasons = "; ".join(f"{s.name} ({s.what}): {s.why}" for s in kept)
                 raise ConfigError(f'lower="require": this loader cannot run natively: {reasons}')
@@ -192,9 +192,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
         if name == "num_workers":
             check_worker_count(value)
         super().__setattr__(name, value)
-        course = self.__dict__.get("_course")
-        if course is not None and course.settings is not None and not name.startswith("_"):
-            course.settings = Settings.of(self)  # for the iterators that are under way
+        progress = self.__dict__.get("_progress")
+        if progress is not None and progress.settings is not None and not name.startswith("_"):
+            progress.settings = Settings.of(self)  # for the iterators that are under way
 
     # -- iteration
 
@@ -203,20 +203,20 @@ class DataLoader(_TorchDataLoader[_T_co]):
         if seen:
             self.skip(seen)
         early, self._early = self._early, None
-        if early is not None and early is self._course.iterator() and self._course.pending is None:
+        if early is not None and early is self._progress.iterator() and self._progress.pending is None:
             return early
-        course, settings = self._course, Settings.of(self)
-        course.wait_s = None
-        before = course.cursor
+        progress, settings = self._progress, Settings.of(self)
+        progress.wait_s = None
+        before = progress.cursor
         if foreign_patches.replaces_iter():
-            course.begin(settings)
+            progress.begin(settings)
             iterator = super().__iter__()  # calls _get_iterator()
         else:
             iterator = self._start_epoch(settings)
         if isinstance(iterator, Position):
             self._show(iterator)
-        elif course.cursor is before:  # nor is there one of ours within it
-            course.pass_unseen(settings)
+        elif progress.cursor is before:  # nor is there one of ours within it
+            progress.pass_unseen(settings)
         if seen:
             iterator._num_yielded = seen  # SpeechBrain saves it
         return iterator
@@ -224,26 +224,26 @@ class DataLoader(_TorchDataLoader[_T_co]):
     def _show(self, iterator: Position) -> None:
         """To those that watch, until it pauses."""
         publish(self)  # after workers have been forked: it has a thread
-        self._course.running.add(iterator)
+        self._progress.running.add(iterator)
         if iterator._when_paused is None:
             reference = weakref.ref(self)
             iterator._when_paused = functools.partial(_paused, reference)
             weakref.finalize(iterator, _withdraw_idle, reference).atexit = False
 
     def _start_epoch(self, settings: Settings) -> Any:
-        course = self._course
-        if self._iterator is None or not course.may_use(getattr(self._iterator, "_ahead", None), settings):
-            course.begin(settings)
+        progress = self._progress
+        if self._iterator is None or not progress.may_use(getattr(self._iterator, "_ahead", None), settings):
+            progress.begin(settings)
         if not (settings.persistent_workers and settings.num_workers > 0):
-            course.fresh_workers = True
+            progress.fresh_workers = True
             return self._get_iterator()
         if self._iterator is not None and self._needs_another(self._iterator):
             self._iterator = None
         if self._iterator is None:
-            course.fresh_workers = True
+            progress.fresh_workers = True
             self._iterator = self._get_iterator()
         else:
-            course.fresh_workers = False
+            progress.fresh_workers = False
             self._iterator._reset(self)
         return self._iterator
 
@@ -253,9 +253,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
             return False
         if getattr(iterator, "_broken", False) or iterator._is_inherited() or iterator._has_lost_workers():
             return True
-        if self._course.counted is not None and self._course.counted.needs_fresh_workers():
+        if self._progress.counted is not None and self._progress.counted.needs_fresh_workers():
             return True
-        pending = self._course.pending
+        pending = self._progress.pending
         if pending is None:
             return False
         # What a dataset says of itself, or a position in a stream, is of one that nobody has read yet; and the random
@@ -267,7 +267,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: everything but iterators, which belong to this loader."""
-        fresh = {"_iterator": None, "_early": None, "_course": copy.copy(self._course)}
+        fresh = {"_iterator": None, "_early": None, "_progress": copy.copy(self._progress)}
         return {**self.__dict__, **fresh, "_member": None}
 
     def _get_iterator(self) -> Any:
@@ -275,7 +275,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         settings = Settings.of(self)
         if settings.device is not None:
             gpu.check_usable("DataLoader", torch, settings.device)
-        plan = plan_lowering(settings, self._course)
+        plan = plan_lowering(settings, self._progress)
         is_native = isinstance(plan, (ImagePlan, ArrayPlan))
         patches = foreign_patches.replaced(is_native)
         if patches:
@@ -294,17 +294,17 @@ class DataLoader(_TorchDataLoader[_T_co]):
     def set_epoch(self, epoch: int) -> None:
         """The epoch of the next ``iter()``, for the samplers, the dataset and, through it, the workers."""
         self._early = None
-        self._course.set_epoch(epoch, Settings.of(self))
+        self._progress.set_epoch(epoch, Settings.of(self))
 
     def state_dict(self) -> dict[str, Any]:
         """Where the loader stands, after the batches that were delivered. Fit for JSON and pickle.
 
         Before the first epoch, within one, or after its last batch, when the state begins the next epoch.
         """
-        course, settings = self._course, Settings.of(self)
-        if settings.iterable and not settings.num_workers and course.is_fresh():
+        progress, settings = self._progress, Settings.of(self)
+        if settings.iterable and not settings.num_workers and progress.is_fresh():
             self._early = iter(self)  # for its dataset's iterator, whose state nobody else knows
-        return course.state_dict(settings)
+        return progress.state_dict(settings)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Goes on, at the next ``iter()``, where the state was taken. An empty state changes nothing.
@@ -316,7 +316,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
             raise ConfigError(f"load_state_dict: this is not a state of feedline.DataLoader: {state_dict!r:.80}")
         if state_dict:
             self._early = None
-        self._course.load_state_dict(state_dict, Settings.of(self))
+        self._progress.load_state_dict(state_dict, Settings.of(self))
 
     def skip(self, batches: SupportsIndex) -> None:
         """The next ``iter()`` goes on so many batches behind where the loader stands, as if they had been delivered.
@@ -341,8 +341,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
             AttributeError: the dataset has no such part, or cannot be given it.
         """
         put_attribute(self.dataset, name, value)
-        self._course.given[name] = value
-        iterator = self._course.iterator()
+        self._progress.given[name] = value
+        iterator = self._progress.iterator()
         if isinstance(iterator, WorkerIterator) and not iterator.give(name, value):
             self._iterator = None  # what runs natively in its workers was made of the dataset as it was
 
@@ -351,12 +351,12 @@ class DataLoader(_TorchDataLoader[_T_co]):
     @property
     def errors(self) -> list[BadSample]:
         """Bad samples that were skipped or replaced, in the order in which they were met."""
-        return self._course.errors
+        return self._progress.errors
 
     def explain(self) -> str:
         """Stage by stage, what runs where, and why not natively."""
         settings = Settings.of(self)
-        plan = plan_lowering(settings, self._course)
+        plan = plan_lowering(settings, self._progress)
         lines = [f"DataLoader over {type(self.dataset).__qualname__}, lower={self.lower!r}"]
         wide = max(len(stage.what) for stage in plan.stages)
         lines += [f"  {s.name:<10} {s.what:<{wide}}  {s.runs}: {s.why}" for s in plan.stages]
@@ -381,7 +381,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         if type(self)._get_iterator is not DataLoader._get_iterator:
             lines.append(f"  iterators  {type(self).__qualname__}: yours; where it makes torch's, none of this is so")
         if self.pin_memory:
-            lines.append(f"  pin        {page_lock.explain(self._course.page_lock_refusal, has_ring)}")
+            lines.append(f"  pin        {page_lock.explain(self._progress.page_lock_refusal, has_ring)}")
         if self.seed is not None:
             lines += own_generators.lines_of(settings.own_generators(), self.seed)
         return "\n".join(lines + self._chosen_lines(isinstance(plan, (ImagePlan, ArrayPlan))))
@@ -391,8 +391,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
         if self.settings is None:
             return []
         chosen = {choice.name: choice for choice in self._choices}
-        if self._course.prefetch is not None:
-            chosen["prefetch_factor"] = self._course.prefetch
+        if self._progress.prefetch is not None:
+            chosen["prefetch_factor"] = self._progress.prefetch
         elif is_native and "prefetch_factor" in chosen:
             why = "the engine holds batches ahead by bytes"
             chosen["prefetch_factor"] = chosen["prefetch_factor"]._replace(why=why)
@@ -409,18 +409,18 @@ class DataLoader(_TorchDataLoader[_T_co]):
         ``controller``: with ``num_workers="auto"`` and native threads, as of :meth:`Loader.stats`; with worker
         processes whose number follows the loop, ``processes`` that work, their ``limit`` and ``changes``; else None.
         """
-        course = self._course
-        iterator, cursor = course.iterator(), course.cursor
-        crew = getattr(iterator, "_crew", None)
+        progress = self._progress
+        iterator, cursor = progress.iterator(), progress.cursor
+        group = getattr(iterator, "_worker_group", None)
         pipeline = getattr(iterator, "_pipeline", None)
-        processes = None if course.processes is None else course.processes.facts()
+        processes = None if progress.processes is None else progress.processes.facts()
         return Statistics(
             {
-                "epoch": cursor.epoch if cursor else course.epoch,
+                "epoch": cursor.epoch if cursor else progress.epoch,
                 "batches": cursor.delivered if cursor else 0,
                 "bad_samples": len(self.errors),
-                "wait_s": course.wait_s,
-                "bytes_held": crew.bytes_held() if crew is not None else 0,
+                "wait_s": progress.wait_s,
+                "bytes_held": group.bytes_held() if group is not None else 0,
                 "controller": pipeline.engine.stats()["controller"] if pipeline is not None else processes,
             }
         )
@@ -434,7 +434,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         """
         from ..loader import progress
 
-        pending = self._course.pending
+        pending = self._progress.pending
         initial = int(pending["delivered"]) if pending is not None else 0
         return progress.bar(self, samples=None, initial=initial, is_first=None, options=options)
 
@@ -468,7 +468,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         return {**stats, "held_bytes": stats["bytes_held"]}
 
     def _published(self) -> dict[str, Any]:
-        iterator = self._course.iterator()
+        iterator = self._progress.iterator()
         counters: dict[str, Any] = {**self._counters(), "threads": int(self.num_workers)}
         if counters["wait_s"] is None:
             del counters["wait_s"]
@@ -499,7 +499,7 @@ def _paused(reference: weakref.ref[Any], iterator: Any) -> None:
     """Nobody may ask for another batch of an epoch."""
     loader = reference()
     if loader is not None:
-        loader._course.running.discard(iterator)
+        loader._progress.running.discard(iterator)
     _withdraw_idle(reference)
 
 
@@ -507,5 +507,5 @@ def _withdraw_idle(reference: weakref.ref[Any]) -> None:
     """Ends the publishing of a loader that nobody iterates: a thread for it would be one that nothing needs."""
     loader = reference()
     publishing = sys.modules.get("feedline.serving.publishing")
-    if loader is not None and publishing is not None and not list(loader._course.running):
+    if loader is not None and publishing is not None and not list(loader._progress.running):
         publishing.withdraw(loader)

@@ -17,7 +17,7 @@ from feedline.torch_loader.options.settings import Settings
 
 def plan_of(loader) -> str:
     return {ArrayPlan: "arrays", ImagePlan: "images", PrefixPlan: "prefix", Reason: "python"}[
-        type(plan_lowering(Settings.of(loader), loader._course))
+        type(plan_lowering(Settings.of(loader), loader._progress))
     ]
 
 
@@ -57,7 +57,7 @@ def assert_same_epochs(dataset, *, plan: str, epochs: int = 1, workers: int = 0,
     after = random_states()
     if plan == "images":
         rows = sum(len(images) for batches in found for images, _ in batches)
-        assert (ours._course.native_rows, ours._course.native_misses) == (rows, 0)
+        assert (ours._progress.native_rows, ours._progress.native_misses) == (rows, 0)
     torch.manual_seed(5)
     theirs = TorchLoader(dataset, **options)
     assert_same(found, [list(theirs) for _ in range(epochs)])

@@ -81,7 +81,7 @@ def test_a_child_asks_its_parents_workers_for_nothing():
     next(iterator)
     in_child(loader.state_dict)
     list(iterator)
-    assert all(entry["state"] is None for entry in loader._course.cursor.by_worker)
+    assert all(entry["state"] is None for entry in loader._progress.cursor.by_worker)
 
 
 @pytest.mark.filterwarnings("ignore")

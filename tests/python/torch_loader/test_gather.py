@@ -144,7 +144,7 @@ def test_what_stays_warm_is_no_more_than_can_be_in_use(prefetch_factor):
         Large(400, 250_000), batch_size=2, num_workers=2, prefetch_factor=prefetch_factor, persistent_workers=True
     )
     batches = list(loader)
-    ring = loader._iterator._crew.ring
+    ring = loader._iterator._worker_group.ring
     del batches
     gc.collect()
     most = 2 * (prefetch_factor + 1) * 2_100_000  # per worker: what it may be asked for, and one in the loop
@@ -159,7 +159,7 @@ def test_large_batches_are_as_many_as_are_made_ahead_and_the_one_in_the_loop_is_
     held = []
     for batch in loader:
         time.sleep(0.2)  # so that the workers make whatever they may
-        held.append(os.fstat(loader._iterator._crew.ring.fd).st_blocks * 512)
+        held.append(os.fstat(loader._iterator._worker_group.ring.fd).st_blocks * 512)
         del batch
     assert max(held) <= 2 * max(2, prefetch_factor) * 10_100_000
 

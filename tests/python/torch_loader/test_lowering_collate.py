@@ -151,7 +151,7 @@ def test_a_known_function_runs_natively_and_gives_torchs_batches(folder: Path, n
     torch.manual_seed(11)
     ours = list(loader)
     after = torch.get_rng_state()
-    assert loader._course.native_rows == len(dataset)
+    assert loader._progress.native_rows == len(dataset)
     torch.manual_seed(11)
     theirs = list(TorchLoader(dataset, 4, collate_fn=collate))
     assert torch.equal(after, torch.get_rng_state())
@@ -357,7 +357,7 @@ def test_files_that_the_engine_does_not_read_are_mixed_by_python(folder: Path, t
     torch.manual_seed(4)
     loader = DataLoader(dataset, 4, collate_fn=collate)
     ours = list(loader)
-    assert loader._course.native_misses == 1
+    assert loader._progress.native_misses == 1
     torch.manual_seed(4)
     for batch, wanted in zip(ours, TorchLoader(dataset, 4, collate_fn=collate), strict=True):
         assert torch.allclose(batch[0], wanted[0], rtol=0, atol=2e-6) and torch.equal(batch[1], wanted[1])

@@ -148,8 +148,8 @@ def assert_same_batches(dataset: Any, plan: str, workers: int = 0, misses: int |
     found = [list(loader) for _ in range(2)]
     after = random_states()
     if plan == "images" and misses is not None:
-        assert loader._course.native_rows > 0
-        assert loader._course.native_misses == misses
+        assert loader._progress.native_rows > 0
+        assert loader._progress.native_misses == misses
     torch.manual_seed(5)
     theirs = TorchLoader(dataset, **options)
     assert_same(found, [list(theirs) for _ in range(2)])

@@ -171,7 +171,7 @@ def test_a_tensor_kept_after_the_loader_is_gone_stays_as_it_is(gpu):
     kept = next(iterator)
     gpu.read(kept)
     collections.deque(iterator, maxlen=0)
-    fd = os.dup(iterator._crew.ring.fd)
+    fd = os.dup(iterator._worker_group.ring.fd)
     del iterator
     gc.collect()
     assert gpu.ranges == 1 and kept.is_pinned() and rows_of(kept) == [0, 1, 2, 3]
@@ -385,7 +385,7 @@ def test_a_forked_child_leaves_the_driver_alone(gpu):
         try:
             del batch
             iterator._page_lock.settle()
-            iterator._crew.reader.close()
+            iterator._worker_group.reader.close()
             status = 0 if gpu.broken_rules == "" else 2
         finally:
             os._exit(status)
@@ -426,8 +426,8 @@ def test_on_a_gpu_that_lags_behind():
     loader = loader_of(400, num_workers=2)
     arrived = []
     for i, batch in enumerate(loader):
-        if loader._course.page_lock_refusal is not None:
-            pytest.skip(loader._course.page_lock_refusal)
+        if loader._progress.page_lock_refusal is not None:
+            pytest.skip(loader._progress.page_lock_refusal)
         assert batch.is_pinned()
         assert i > 0 or loader.stats()["bytes_held"] >= batch.nbytes  # it lies in the ring still
         if i % 10 == 0:
@@ -447,7 +447,7 @@ def test_without_a_gpu_no_driver_is_opened(monkeypatch):
     with pytest.warns(UserWarning, match="no accelerator is found"):
         iterator = iter(loader)
     next(iterator)
-    assert iterator._page_lock is None and iterator._crew.reader.page_lock is None
+    assert iterator._page_lock is None and iterator._worker_group.reader.page_lock is None
     assert "pin        nothing: there is no accelerator" in loader.explain()
 
 

@@ -18,19 +18,19 @@ from drop_in_processes import HANG_S, alive, run_script, script_command, until
 
 import feedline
 from feedline import DataLoader
-from feedline.torch_loader.workers import process_workers as crew
+from feedline.torch_loader.workers import process_workers as group
 from feedline.torch_loader.workers import watchdog
 
 
 @pytest.fixture
 def no_grace(monkeypatch):
     """Workers in the middle of a sample are ended at once: samples in these tests never end."""
-    monkeypatch.setattr(crew, "JOIN_S", 0.1)
+    monkeypatch.setattr(group, "JOIN_S", 0.1)
 
 
 def until_hanging(iterator):
     """Worker 0 has begun the sample that never ends."""
-    until(lambda: iterator._crew.sample(0) == 9)
+    until(lambda: iterator._worker_group.sample(0) == 9)
 
 
 def test_a_hanging_sample_is_named_with_its_stack(no_grace):
@@ -88,7 +88,7 @@ def test_a_fork_while_a_thread_holds_a_lock_is_named_too(no_grace):
     words = r"(?s)last seen reading a sample.*in __getitem__"
     with _Locked.lock:
         iterator = iter(loader)
-        until(lambda: iterator._crew.sample(0) == 0)
+        until(lambda: iterator._worker_group.sample(0) == 0)
         loader.stall_timeout = 1.0
         with (
             pytest.warns(UserWarning, match="no progress"),
@@ -157,13 +157,13 @@ def test_ctrl_c_prints_one_traceback_and_leaves_no_child():
         from drop_in_data import Hanging
         from drop_in_processes import until
         from feedline import DataLoader
-        from feedline.torch_loader.workers import process_workers as crew
-        crew._JOIN_S = 0.1
+        from feedline.torch_loader.workers import process_workers as group
+        group._JOIN_S = 0.1
         iterator = iter(DataLoader(Hanging(), batch_size=1, num_workers=3, persistent_workers=True))
         for _ in range(5): next(iterator)
 
         def tell():
-            until(lambda: iterator._crew.sample(0) == 9)
+            until(lambda: iterator._worker_group.sample(0) == 9)
             print(*[w.pid for w in iterator._workers], flush=True)
         threading.Thread(target=tell).start()
         list(iterator)
@@ -187,7 +187,7 @@ def test_workers_do_not_outlive_a_killed_loader():
         from drop_in_processes import until
         from feedline import DataLoader
         iterator = iter(DataLoader(Hanging(10), batch_size=10, num_workers=1))
-        until(lambda: iterator._crew.sample(0) == 9)
+        until(lambda: iterator._worker_group.sample(0) == 9)
         print(iterator._workers[0].pid, flush=True)
         os.kill(os.getpid(), 9)
     """

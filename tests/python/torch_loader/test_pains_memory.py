@@ -54,7 +54,7 @@ def test_keeping_every_batch_of_an_epoch_works_and_the_memory_returns():
     batches = list(loader)  # 100 MB
     assert [int(b[i, 0]) for b in batches for i in range(2)] == list(range(100))
     assert all(bool((b[0] == b[0, 0]).all()) for b in batches)
-    ring = loader._iterator._crew.ring
+    ring = loader._iterator._worker_group.ring
     kept = os.fstat(ring.fd).st_blocks * 512
     del batches
     gc.collect()
@@ -69,7 +69,7 @@ def test_one_kept_tensor_of_a_finished_loader_does_not_hold_the_rest():
     loader = DataLoader(Large(20, 250_000), batch_size=2, num_workers=1)
     iterator = iter(loader)
     kept = next(iterator)
-    fd = os.dup(iterator._crew.ring.fd)
+    fd = os.dup(iterator._worker_group.ring.fd)
     collections.deque(iterator, maxlen=0)
     del iterator
     gc.collect()
@@ -86,9 +86,9 @@ def test_memory_budget_holds_whatever_prefetch_factor_says():
     loader = DataLoader(Large(60, 250_000), batch_size=1, num_workers=1, prefetch_factor=40, memory_budget=4_000_000)
     iterator = iter(loader)
     next(iterator)
-    until(lambda: iterator._crew.progress(0) >= 8)  # the worker has filled what it may
-    settled(lambda: iterator._crew.progress(0))
-    assert os.fstat(iterator._crew.ring.fd).st_blocks * 512 < 7_000_000  # four waiting, one or two here
+    until(lambda: iterator._worker_group.progress(0) >= 8)  # the worker has filled what it may
+    settled(lambda: iterator._worker_group.progress(0))
+    assert os.fstat(iterator._worker_group.ring.fd).st_blocks * 512 < 7_000_000  # four waiting, one or two here
     assert len(list(iterator)) == 59
 
 
@@ -107,7 +107,7 @@ def test_resident_memory_does_not_grow_over_an_epoch():
     pages = []
     for _ in range(3):
         collections.deque(loader, maxlen=0)
-        pages.append(os.fstat(loader._iterator._crew.ring.fd).st_blocks)
+        pages.append(os.fstat(loader._iterator._worker_group.ring.fd).st_blocks)
     # A batch more or less may be warm; what an epoch passes on is 80 MB.
     assert (pages[2] - pages[1]) * 512 < 8_000_000
 

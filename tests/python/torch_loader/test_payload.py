@@ -16,7 +16,7 @@ from drop_in_data import Dying, Numbers, flatten
 from drop_in_processes import until
 
 from feedline import DataLoader
-from feedline.torch_loader.workers.worker_args import QuietName, begin_collecting
+from feedline.torch_loader.workers.worker_args import NoGcProcessName, enable_gc
 
 _USUAL = gc.get_threshold()
 
@@ -142,13 +142,13 @@ def test_the_garbage_collector_of_a_worker_is_as_ever_but_leaves_out_what_was_th
 
 def test_a_name_stops_the_collector_until_the_dataset_is_there():
     try:
-        name = pickle.loads(pickle.dumps(QuietName("SpawnProcess-1")))
+        name = pickle.loads(pickle.dumps(NoGcProcessName("SpawnProcess-1")))
         assert (type(name), name) == (str, "SpawnProcess-1")
         assert gc.get_threshold()[0] > 1_000_000_000
-        begin_collecting()
+        enable_gc()
         assert gc.get_threshold() == _USUAL
         gc.set_threshold(123)  # as a user's main module may
-        begin_collecting()
+        enable_gc()
         assert gc.get_threshold()[0] == 123
     finally:
         gc.set_threshold(*_USUAL)

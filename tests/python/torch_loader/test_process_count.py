@@ -16,7 +16,7 @@ from feedline import DataLoader
 from feedline.machine import limits
 from feedline.torch_loader.iteration import process_count
 from feedline.torch_loader.iteration.process_count import ProcessCount
-from feedline.torch_loader.workers.process_workers import ProcessCrew
+from feedline.torch_loader.workers.process_workers import ProcessWorkers
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
 CPUS = 5
@@ -254,7 +254,7 @@ def test_answers_of_a_process_that_has_gone_are_let_go_of_before_another_has_its
         def drop(self):
             self.is_dropped = True
 
-    crew, of_one, of_other = ProcessCrew.__new__(ProcessCrew), Frame(), Frame()
-    crew._ready = deque([(0, of_one), (1, of_other)])
-    crew._drop_answers(1)
-    assert list(crew._ready) == [(0, of_one)] and (of_one.is_dropped, of_other.is_dropped) == (False, True)
+    group, of_one, of_other = ProcessWorkers.__new__(ProcessWorkers), Frame(), Frame()
+    group._ready = deque([(0, of_one), (1, of_other)])
+    group._drop_answers(1)
+    assert list(group._ready) == [(0, of_one)] and (of_one.is_dropped, of_other.is_dropped) == (False, True)

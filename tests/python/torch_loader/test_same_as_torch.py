@@ -154,7 +154,7 @@ def behaviour(make_loader, scenario):
 def is_lowered(dataset, arguments):
     try:
         loader = DataLoader(dataset, **arguments)
-        return plan_lowering(Settings.of(loader), loader._course).__class__ is ArrayPlan
+        return plan_lowering(Settings.of(loader), loader._progress).__class__ is ArrayPlan
     except Exception:  # refused
         return False
 

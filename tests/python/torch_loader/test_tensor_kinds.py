@@ -242,10 +242,10 @@ def test_a_batch_is_whole_when_its_worker_is_long_gone():
     loader = DataLoader(Made("meta", 100), num_workers=1, collate_fn=first, prefetch_factor=4)
     iterator = iter(loader)
     next(iterator)
-    while len(iterator._crew._ready) < 3:
-        event = iterator._crew.receive(1.0)
-        iterator._crew._ready.appendleft(event) if event is not None else None
-        iterator._crew._drain(0)
+    while len(iterator._worker_group._ready) < 3:
+        event = iterator._worker_group.receive(1.0)
+        iterator._worker_group._ready.appendleft(event) if event is not None else None
+        iterator._worker_group._drain(0)
     for process in iterator._workers:
         process.kill()
         process.join()

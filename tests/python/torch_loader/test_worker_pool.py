@@ -31,7 +31,12 @@ from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import Dataset, Subset, TensorDataset, get_worker_info
 
 from feedline import ConfigError, DataLoader, WorkerDiedError, WorkerPool
-from feedline.torch_loader.workers.pool_process import FDS, Opening, receive_opening, send_opening
+from feedline.torch_loader.workers.pool_process import (
+    FDS,
+    SessionRequest,
+    receive_session_request,
+    send_session_request,
+)
 from feedline.torch_loader.workers.shared_parts import Parts
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
@@ -109,12 +114,12 @@ class Pid(Numbers):
         return os.getpid()
 
 
-def both(make, course):
-    """What `course` gives of the loaders that `make(class, **more)` makes, of torch's and of ours in a pool."""
+def both(make, progress):
+    """What `progress` gives of the loaders that `make(class, **more)` makes, of torch's and of ours in a pool."""
     found = []
     for loader_class, more in ((TorchDataLoader, {}), (DataLoader, {"pool": WorkerPool()})):
         torch.manual_seed(3)
-        found.append(told(course(*make(loader_class, **more))))
+        found.append(told(progress(*make(loader_class, **more))))
     return found
 
 
@@ -160,7 +165,7 @@ def test_worker_init_fn_runs_once_in_each_worker_of_each_loader():
 
 
 def test_a_validation_that_is_given_up_leaves_nothing_behind():
-    def course(train, val):
+    def progress(train, val):
         out = []
         for _ in range(3):
             for step, batch in enumerate(train):
@@ -169,7 +174,7 @@ def test_a_validation_that_is_given_up_leaves_nothing_behind():
                     out += [batch for batch, _ in zip(val, range(2), strict=False)]
         return [[batch] for batch in [*out, *val]]
 
-    theirs, ours = both(of_two(Numbers, lambda: Numbers(24)), course)
+    theirs, ours = both(of_two(Numbers, lambda: Numbers(24)), progress)
     assert ours == theirs
 
 
@@ -382,13 +387,13 @@ def test_a_process_that_is_late_takes_one_opening_after_the_other():
         for number in range(2):
             read, write = os.pipe()
             os.write(write, bytes([number]))
-            send_opening(ours, Opening(None, number, {}, [], {}), [read] * FDS)
+            send_session_request(ours, SessionRequest(None, number, {}, [], {}), [read] * FDS)
             os.close(read)
             os.close(write)
         for number in range(2):
-            opening, fds = receive_opening(theirs)
-            assert (opening.worker, len(fds), os.read(fds[0], 9)) == (number, FDS, bytes([number]))
+            request, fds = receive_session_request(theirs)
+            assert (request.worker, len(fds), os.read(fds[0], 9)) == (number, FDS, bytes([number]))
             for fd in fds:
                 os.close(fd)
         ours.close()
-        assert receive_opening(theirs) is None
+        assert receive_session_request(theirs) is None

@@ -31,7 +31,7 @@ _REPLACEMENT_TRIES = 100  # a dataset with more bad samples than this in a row i
 
 
 @dataclass(frozen=True)
-class Recipe:
+class FetchConfig:
     """What a fetcher needs besides the dataset."""
 
     iterable: bool
@@ -67,27 +67,39 @@ class Gatherer:
 
 
 def make_fetcher(
-    recipe: Recipe,
+    config: FetchConfig,
     dataset: Any,
     epoch: int,
     worker: int | None,
     notice: Notice,
     gatherer: Gatherer | None = None,
 ) -> Fetcher:
-    kind = IterableFetcher if recipe.iterable else MapFetcher
-    return kind(recipe, dataset, epoch, worker, notice, gatherer or Gatherer())
+    kind = IterableFetcher if config.iterable else MapFetcher
+    return kind(config, dataset, epoch, worker, notice, gatherer or Gatherer())
 
 
 class Fetcher:
     """`bad` is what the last fetch left out or replaced."""
 
     def __init__(
-        self, recipe: Recipe, dataset: Any, epoch: int, worker: int | None, notice: Notice, gatherer: Gatherer
+        self,
+        config: FetchConfig,
+        dataset: Any,
+        epoch: int,
+        worker: int | None,
+        notice: Notice,
+        gatherer: Gatherer,
     ) -> None:
-        self.recipe, self.dataset, self.epoch, self.worker, self.notice = recipe, dataset, epoch, worker, notice
+        self.config, self.dataset, self.epoch, self.worker, self.notice = (
+            config,
+            dataset,
+            epoch,
+            worker,
+            notice,
+        )
         self._gatherer = gatherer
-        seeds_transforms = recipe.seed is not None and recipe.seeds_transforms
-        self._generators = own_generators(dataset, recipe.collate_fn) if seeds_transforms else NONE
+        seeds_transforms = config.seed is not None and config.seeds_transforms
+        self._generators = own_generators(dataset, config.collate_fn) if seeds_transforms else NONE
         self.bad: list[Failure] = []
         self.is_short = False  # the last fetch gave a list of samples: too few for a batch
         self.sample: Any = None  # at work, for the error message
@@ -121,14 +133,14 @@ class Fetcher:
 
     def failure(self, error: BaseException) -> Failure:
         where = "in DataLoader" if self.worker is None else f"in DataLoader worker process {self.worker}"
-        path = None if self.recipe.iterable else sample_path(self.dataset, self.sample)
+        path = None if self.config.iterable else sample_path(self.dataset, self.sample)
         return Failure(error, where, self.worker, self.sample, path)
 
     def seed(self, *key: Any) -> None:
         """Seeds what a part of the epoch draws, where the loader has a seed."""
-        if self.recipe.seed is None:
+        if self.config.seed is None:
             return
-        seed = seed_everything(self.recipe.seed, self.epoch, *key)
+        seed = seed_everything(self.config.seed, self.epoch, *key)
         if self._generators.seeds:
             self._generators.put(seed)
 
@@ -137,9 +149,9 @@ class Fetcher:
         self.seed("collate", index)
         self.sample = index
         try:
-            return self.recipe.collate_fn(samples)
+            return self.config.collate_fn(samples)
         except Exception as error:
-            if self.recipe.auto_collation and isinstance(samples, list):
+            if self.config.auto_collation and isinstance(samples, list):
                 error.add_note(f"Feedline: while collating the samples {index!r:.500}{unequal_shapes(samples)}")
             raise
 
@@ -151,13 +163,13 @@ class MapFetcher(Fetcher):
 
     def _fetch(self, index: Any) -> Any:
         self.bad = []
-        if not self.recipe.auto_collation:
+        if not self.config.auto_collation:
             self.sample = index
             self.notice(READING, index)
             self.seed(index)
             return self._collate(self.dataset[index], index)
         self.sample = index
-        if self.recipe.on_error != "raise":
+        if self.config.on_error != "raise":
             return self._collate(self._good_samples(index), index)
         if self._getitems is not None:
             self.notice(READING, index[0] if isinstance(index, list) and index else None)
@@ -190,10 +202,10 @@ class MapFetcher(Fetcher):
             except Exception as error:
                 failure = self.failure(error)
                 bad.append((position, failure))
-                if self.recipe.on_error == "replace":
+                if self.config.on_error == "replace":
                     samples.append(self._gatherer.add(self._replacement(sample, error)))
         self.bad = [failure for _, failure in bad]
-        if bad and self.recipe.on_error == "skip":
+        if bad and self.config.on_error == "skip":
             raise BadSamplesError(bad)
         return samples
 
@@ -221,7 +233,7 @@ class IterableFetcher(Fetcher):
         self.bad = []
         if self._ended:
             raise StopIteration
-        if not self.recipe.auto_collation:
+        if not self.config.auto_collation:
             sample = self._next()
             return self._collate(sample, self._count - 1)
         samples: list[Any] = []
@@ -232,10 +244,10 @@ class IterableFetcher(Fetcher):
             except StopIteration:
                 self._ended = True
                 break
-        self.is_short = self.recipe.leaves_short and 0 < len(samples) < len(index)
+        self.is_short = self.config.leaves_short and 0 < len(samples) < len(index)
         if self.is_short:
             return samples
-        if not samples or (self.recipe.drop_last and len(samples) < len(index)):
+        if not samples or (self.config.drop_last and len(samples) < len(index)):
             raise StopIteration
         return self._collate(samples, list(range(self._count - len(samples), self._count)))
 
@@ -252,7 +264,7 @@ class IterableFetcher(Fetcher):
                 raise
             except Exception as error:
                 # A generator that raised is at its end: going on would silently shorten the data.
-                if self.recipe.on_error == "raise" or isinstance(self._iterator, types.GeneratorType):
+                if self.config.on_error == "raise" or isinstance(self._iterator, types.GeneratorType):
                     raise
                 self.bad.append(self.failure(error))
                 if len(self.bad) > _REPLACEMENT_TRIES:

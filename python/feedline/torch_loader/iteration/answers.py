@@ -10,9 +10,9 @@ from typing import Any
 from torch.utils.data import _utils as torch_utils
 
 from ..fetching.failures import Failure
-from ..workers.pool_workers import PoolCrew
-from ..workers.process_workers import Died, ProcessCrew
-from ..workers.thread_workers import ThreadCrew
+from ..workers.pool_workers import PoolWorkers
+from ..workers.process_workers import Died, ProcessWorkers
+from ..workers.thread_workers import ThreadWorkers
 from ..workers.watchdog import Watchdog
 from ..workers.worker import CRASHED, END, EPOCH, GIVE, STATE, TASK
 from .position import ITERABLE
@@ -65,7 +65,7 @@ class Answers(Tasks):
             self._workers_status[answered.worker] = False
             self._cursor.ends[answered.worker] = frame.decode()
             if not self._persistent_workers:
-                self._crew.leave(answered.worker)
+                self._worker_group.leave(answered.worker)
             self._put_next()
             return None
         answered.frame = frame
@@ -73,7 +73,7 @@ class Answers(Tasks):
 
     def _receive(self, task: Task | None) -> Any:
         """A worker's answer to some task. Without one: a state that a worker has told, or nothing, will do too."""
-        event = self._crew.receive(0)
+        event = self._worker_group.receive(0)
         deadline = time.monotonic() + self._timeout if self._timeout > 0 else None
         watchdog = None
         while True:
@@ -85,7 +85,7 @@ class Answers(Tasks):
                 self._note_state(*event)
                 if task is None:
                     return None
-                event = self._crew.receive(0)
+                event = self._worker_group.receive(0)
                 continue
             elif event is not None:
                 return event[1]
@@ -96,7 +96,7 @@ class Answers(Tasks):
                     awaited = [task.worker]
                 else:
                     awaited = sorted({t.worker for t in self._task_info.values()})
-                watchdog = Watchdog(self._crew, awaited, self._settings.stall_timeout)
+                watchdog = Watchdog(self._worker_group, awaited, self._settings.stall_timeout)
             try:
                 slice_s = watchdog.step()
             except BaseException:
@@ -107,12 +107,12 @@ class Answers(Tasks):
                 if slice_s <= 0:
                     raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
             began = time.monotonic()
-            event = self._crew.receive(slice_s)
-            self._course.wait_s = (self._course.wait_s or 0.0) + time.monotonic() - began
+            event = self._worker_group.receive(slice_s)
+            self._progress.wait_s = (self._progress.wait_s or 0.0) + time.monotonic() - began
 
     def _note_crash(self, worker: int, frame: Any) -> None:
         self._crashes[worker] = frame.decode()
-        if isinstance(self._crew, (ThreadCrew, PoolCrew)):  # of others a process's end follows
+        if isinstance(self._worker_group, (ThreadWorkers, PoolWorkers)):  # of others a process's end follows
             self._handle_death(Died(worker, None))
 
     def _handle_death(self, event: Died) -> None:
@@ -122,7 +122,7 @@ class Answers(Tasks):
             (number, task) for number, task in self._task_info.items() if task.worker == worker and task.frame is None
         ]
         current = mine[0][1] if mine else None
-        may_replace = self._settings.on_error != "raise" and isinstance(self._crew, ProcessCrew)
+        may_replace = self._settings.on_error != "raise" and isinstance(self._worker_group, ProcessWorkers)
         if not may_replace or (current is not None and current.deaths >= 1):
             self._break()
             raise error
@@ -130,17 +130,17 @@ class Answers(Tasks):
         if current is not None:
             current.deaths += 1
         held = [t.frame for t in self._task_info.values() if t.frame is not None and t.worker == worker]
-        self._crew.respawn(worker, [block for frame in held for block in frame.occupied()])
-        for given in self._course.given.items():
-            self._crew.send(worker, 0, GIVE, given)
+        self._worker_group.respawn(worker, [block for frame in held for block in frame.occupied()])
+        for given in self._progress.given.items():
+            self._worker_group.send(worker, 0, GIVE, given)
         start = self._epoch_start(worker, {})
         if self._dataset_kind == ITERABLE:
             entry = self._cursor.by_worker[worker]
             start.state, start.skip = entry["state"], len(held)
             start.skip += entry["since"] if start.state is not None else entry["batches"]
-        self._crew.send(worker, 0, EPOCH, start)
+        self._worker_group.send(worker, 0, EPOCH, start)
         for number, task in mine:
-            self._crew.send(worker, number, TASK, task.index)
+            self._worker_group.send(worker, number, TASK, task.index)
 
     def _break(self) -> None:
         self._broken = True
@@ -151,6 +151,6 @@ class Answers(Tasks):
         if self._shutdown or torch_utils is None or torch_utils.python_exit_status in (True, None):
             return
         self._shutdown = True
-        if self._crew is not None:
+        if self._worker_group is not None:
             self._give_up_tasks()
-            self._crew.close()
+            self._worker_group.close()

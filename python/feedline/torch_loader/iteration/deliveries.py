@@ -49,20 +49,20 @@ class Deliveries(Answers):
             return True
         task.index = index
         self._tasks_outstanding += 1
-        self._crew.send(task.worker, number, TASK, index)
+        self._worker_group.send(task.worker, number, TASK, index)
         return True
 
     def _give_up_after(self, number: int) -> None:
         """The order ends before this batch, for its samples were used as refills."""
         self._give_up_tasks()
-        self._crew.skip_before(self._send_idx)
+        self._worker_group.skip_before(self._send_idx)
         self._rcvd_idx = self._send_idx
         self._tasks_outstanding = 0
 
     def _deliver(self, number: int, task: Task) -> Any:
         self._workers_num_tasks[task.worker] -= 1
-        if self._settings.prefetches_by_bytes and task.frame.nbytes() > self._course.batch_bytes:
-            self._course.batch_bytes = task.frame.nbytes()
+        if self._settings.prefetches_by_bytes and task.frame.nbytes() > self._progress.batch_bytes:
+            self._progress.batch_bytes = task.frame.nbytes()
             self._prefetch_by_bytes()
         if self._processes is not None:
             self._follow_the_loop(self._processes)
@@ -77,7 +77,7 @@ class Deliveries(Answers):
         if self._page_lock is not None:
             refusal = self._page_lock.lock(task.worker)
             if refusal is not None:
-                self._course.page_lock_refusal = refusal
+                self._progress.page_lock_refusal = refusal
         if more:
             if "bad" in more:
                 self._log_bad(more["bad"], self._cursor.delivered)
@@ -102,8 +102,8 @@ class Deliveries(Answers):
 
     def _compare_print(self, worker: int, crc: int) -> None:
         other = self._prints.setdefault(crc, worker)
-        if other != worker and not self._course.warned_unsharded:
-            self._course.warned_unsharded = True
+        if other != worker and not self._progress.warned_unsharded:
+            self._progress.warned_unsharded = True
             _log.warning(
                 "workers %d and %d began with the same batch: this IterableDataset seems not to be sharded by "
                 "get_worker_info(), so every sample would come %d times",

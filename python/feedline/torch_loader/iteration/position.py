@@ -21,11 +21,11 @@ from ...errors import ConfigError, Error
 from ...loader.loader import BadSample
 from ..fetching import fetch, own_generators
 from ..fetching.failures import Failure
-from ..fetching.fetch import Recipe
+from ..fetching.fetch import FetchConfig
 from ..options.devices import to_device
 from ..options.settings import Settings
 from ..state import state
-from ..state.loader_progress import Course
+from ..state.loader_progress import LoaderProgress
 from .orders import RefillOrder, lean_iterator, pass_over
 
 _log = logging.getLogger("feedline")
@@ -37,7 +37,7 @@ class Position:
     """A mixin of the iterators: drawing indices, replaying them, counting what was delivered, bad samples."""
 
     _taking: threading.RLock
-    _course: Course
+    _progress: LoaderProgress
     _refills: RefillOrder | None
     _owner: int
     _samplers: list[Any] | None  # what those with a state said of themselves behind the index drawn last
@@ -74,31 +74,31 @@ class Position:
     def _open_epoch(self, loader: Any) -> None:
         self._owner = os.getpid()
         self._take_settings(loader)
-        resumed = self._course.resumed_base_seed()
+        resumed = self._progress.resumed_base_seed()
         if resumed is not None:
             self._base_seed = resumed
-        self._cursor, self._resume = self._course.open(self._settings)
+        self._cursor, self._resume = self._progress.open(self._settings)
         self._cursor.base_seed = self._base_seed if self._num_workers or self._draws_from_base_seed else None
-        self._course.latest = weakref.ref(self)
+        self._progress.latest = weakref.ref(self)
         self._drawn = False
         self._asks_samplers = self._dataset_kind != ITERABLE and state.are_stateful(self._settings.order)
         self._samplers: list[Any] | None = None
         self._last_passed: collections.deque[Any] = collections.deque(maxlen=0)
         self._refills = None
         self._bad_count = 0
-        if self._settings.seed is not None and not self._course.warned_generators:
-            self._course.warned_generators = True
+        if self._settings.seed is not None and not self._progress.warned_generators:
+            self._progress.warned_generators = True
             own_generators.warn_of(self._settings.own_generators())
 
     def _take_settings(self, loader: Any) -> None:
         """As they are now. The loader itself is not kept: with workers that live on it keeps its iterator."""
-        self._course = loader._course
-        self._course.settings = Settings.of(loader)
+        self._progress = loader._progress
+        self._progress.settings = Settings.of(loader)
 
     @property
     def _settings(self) -> Settings:
-        assert self._course.settings is not None  # since _take_settings()
-        return self._course.settings
+        assert self._progress.settings is not None  # since _take_settings()
+        return self._progress.settings
 
     def want_states(self, every: int) -> None:
         """From now on the dataset is asked for its state after every so many batches. Here: whenever one is wanted."""
@@ -224,7 +224,7 @@ class Position:
                 batch,
                 settings.on_error,
             )
-            self._course.errors.append(entry)
+            self._progress.errors.append(entry)
             _log.warning("bad sample, %s: %s", settings.on_error, message)
             self._bad_count += 1
             if settings.error_budget and self._bad_count > settings.error_budget:
@@ -271,8 +271,8 @@ def _length(order: Any) -> float:
         return math.inf
 
 
-def recipe_of(iterator: Any) -> Recipe:
-    return Recipe(
+def fetch_config_of(iterator: Any) -> FetchConfig:
+    return FetchConfig(
         iterable=iterator._dataset_kind == ITERABLE,
         auto_collation=iterator._auto_collation,
         collate_fn=iterator._collate_fn,

@@ -15,7 +15,7 @@ from ..fetching import fetch, stream_libraries
 from ..fetching.fetch import BadSamplesError, make_fetcher
 from ..options.settings import Settings
 from ..state import state
-from .position import ITERABLE, NO_MORE, Position, recipe_of
+from .position import ITERABLE, NO_MORE, Position, fetch_config_of
 
 _log = logging.getLogger("feedline")
 
@@ -26,7 +26,7 @@ class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
     def __init__(self, loader: Any, wrap: Callable[[Any], Any] | None = None) -> None:
         """`wrap`: makes the dataset that is read in place of the loader's; None: the loader's is read."""
         self._before_iter = state.take_randomness(Settings.of(loader))
-        with loader._course.as_if_begun():
+        with loader._progress.as_if_begun():
             torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
         self._profile_name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
         if self._timeout != 0:
@@ -36,13 +36,13 @@ class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
         if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
             torch.utils.data.graph_settings.apply_sharding(self._dataset, self._world_size, self._rank)
         resume = (self._resume or {}).get("workers")
-        is_counted = self._course.counted is not None and "counted" in (self._resume or {})
+        is_counted = self._progress.counted is not None and "counted" in (self._resume or {})
         resume = resume[0] if resume and not is_counted else None
         dataset_state = (resume or {}).get("state")
         if dataset_state is not None and dataset_state.get("dataset") is not None:
             fetch.load_dataset_state(self._dataset, dataset_state["dataset"])
-            self._course.has_loaded = True
-        elif self._course.has_loaded:
+            self._progress.has_loaded = True
+        elif self._progress.has_loaded:
             self._forget_loaded()
         self._dataset_fetcher = self._make_fetcher()
         self._seeded = self._settings.seed is not None
@@ -57,10 +57,10 @@ class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
 
     def _forget_loaded(self) -> None:
         stream_libraries.forget_loaded(self._settings.dataset)
-        self._course.has_loaded = False
+        self._progress.has_loaded = False
 
     def _make_fetcher(self) -> fetch.Fetcher:
-        return make_fetcher(recipe_of(self), self._dataset, self._cursor.epoch, None, lambda stage, sample: None)
+        return make_fetcher(fetch_config_of(self), self._dataset, self._cursor.epoch, None, lambda stage, sample: None)
 
     def _next_data(self) -> Any:
         try:
@@ -93,11 +93,11 @@ class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
                 raise
             except Exception as error:
                 if fetcher.sample is not None:
-                    path = None if fetcher.recipe.iterable else fetch.sample_path(fetcher.dataset, fetcher.sample)
+                    path = None if fetcher.config.iterable else fetch.sample_path(fetcher.dataset, fetcher.sample)
                     error.add_note(f"Feedline: sample {fetcher.sample!r:.200}" + (f" (file {path})" if path else ""))
                 raise
             if fetcher.bad:
-                if self._settings.on_error == "replace" or fetcher.recipe.iterable:
+                if self._settings.on_error == "replace" or fetcher.config.iterable:
                     self._log_bad(fetcher.bad, batch)
                 fetcher.bad = []
             if self._refills:

@@ -13,7 +13,7 @@ from torch.utils.data import MapDataPipe
 from ..options.auto_options import batches_ahead
 from ..options.settings import Settings
 from ..state import state
-from ..state.loader_progress import Course, epochs_of
+from ..state.loader_progress import LoaderProgress, epochs_of
 from ..workers.worker import AHEAD, EPOCH, LAST, TASK, EpochStart
 from .orders import lean_iterator
 from .position import ITERABLE
@@ -62,8 +62,12 @@ class Tasks(WorkerStates):
         wanted = min(self._num_workers, processes.count + 1)
         while self._alive > wanted:
             self._alive -= 1
-            self._crew.leave(self._alive)
-        while self._alive < wanted and has_room_for(self._crew.largest_bytes()) and self._crew.rejoin(self._alive):
+            self._worker_group.leave(self._alive)
+        while (
+            self._alive < wanted
+            and has_room_for(self._worker_group.largest_bytes())
+            and self._worker_group.rejoin(self._alive)
+        ):
             self._alive += 1
         processes.has(self._alive)
         processes.begin_epoch()
@@ -71,7 +75,7 @@ class Tasks(WorkerStates):
 
     def _follow_the_loop(self, processes: ProcessCount) -> None:
         """At a hand-over: more or fewer workers get tasks from now on."""
-        now_s, waited_s = time.monotonic(), self._course.wait_s or 0.0
+        now_s, waited_s = time.monotonic(), self._progress.wait_s or 0.0
         before = processes.count
         if self._delivered_s:
             processes.note(now_s - self._delivered_s, max(0.0, waited_s - self._waited_s))
@@ -91,7 +95,7 @@ class Tasks(WorkerStates):
         except StopIteration:
             self._ask_last()
             if self._may_look_ahead():
-                self._ahead = NextEpoch(self, self._settings, self._course)
+                self._ahead = NextEpoch(self, self._settings, self._progress)
                 self._ahead.put(self)
             return
         self._put_task(index)
@@ -105,16 +109,16 @@ class Tasks(WorkerStates):
 
     def _prefetch_by_bytes(self) -> None:
         """From the largest batch so far: more or fewer are made ahead from now on."""
-        chosen = batches_ahead(self._settings.budget_bytes(), self._course.batch_bytes, self._num_workers)
-        self._course.prefetch = chosen
+        chosen = batches_ahead(self._settings.budget_bytes(), self._progress.batch_bytes, self._num_workers)
+        self._progress.prefetch = chosen
         if chosen.value == self._prefetch_factor:
             return
         _log.info("DataLoader over %s: %s", type(self._settings.dataset).__qualname__, chosen)
         self._owed_tasks += (chosen.value - self._prefetch_factor) * self._working()
-        self._prefetch_factor = self._crew.spec.ahead = chosen.value
+        self._prefetch_factor = self._worker_group.spec.ahead = chosen.value
         for worker in range(self._num_workers):
             if self._workers_status[worker]:
-                self._crew.send(worker, 0, AHEAD, chosen.value)
+                self._worker_group.send(worker, 0, AHEAD, chosen.value)
 
     def _ask_last(self) -> None:
         """The order has ended: workers that live on begin the next epoch with the state that they have behind it."""
@@ -123,7 +127,7 @@ class Tasks(WorkerStates):
         self._sampler_ended = True
         if self._asks_workers():
             for worker in range(self._num_workers):
-                self._crew.send(worker, 0, LAST, self._mark)
+                self._worker_group.send(worker, 0, LAST, self._mark)
 
     def _may_look_ahead(self) -> bool:
         if not (self._settings.prefetch_epochs and self._persistent_workers) or self._refills is not None:
@@ -148,7 +152,7 @@ class Tasks(WorkerStates):
         self._workers_num_tasks[worker] += 1
         self._tasks_outstanding += 1
         self._send_idx += 1
-        self._crew.send(worker, self._send_idx - 1, TASK, index)
+        self._worker_group.send(worker, self._send_idx - 1, TASK, index)
 
     def _give_up_tasks(self) -> None:
         for task in self._task_info.values():
@@ -167,10 +171,10 @@ class NextEpoch:
     Workers take messages in order, so they begin the epoch between the two epochs' tasks.
     """
 
-    def __init__(self, iterator: Tasks, settings: Settings, course: Course) -> None:
+    def __init__(self, iterator: Tasks, settings: Settings, progress: LoaderProgress) -> None:
         self.border = iterator._send_idx  # tasks from here on are of the next epoch
-        course.begin(settings)
-        self.epoch = course.epoch
+        progress.begin(settings)
+        self.epoch = progress.epoch
         self.sampler_epochs = epochs_of(settings)
         self.cursor = state.Cursor(self.epoch, iterator._num_workers)
         self.cursor.base_seed = iterator._base_seed
@@ -178,9 +182,9 @@ class NextEpoch:
         indices = iter(iterator._index_sampler)
         self.cursor.randomness = state.take_randomness(settings)
         self._indices = lean_iterator(iterator._index_sampler, indices)
-        start = EpochStart(self.epoch, dataset_epoch=course.dataset_epoch(settings.dataset, next_epoch=True))
+        start = EpochStart(self.epoch, dataset_epoch=progress.dataset_epoch(settings.dataset, next_epoch=True))
         for worker in range(iterator._num_workers):
-            iterator._crew.send(worker, 0, EPOCH, start)
+            iterator._worker_group.send(worker, 0, EPOCH, start)
 
     def put(self, iterator: Tasks) -> None:
         index = next(self._indices, None)
@@ -196,7 +200,7 @@ class NextEpoch:
                 iterator._tasks_outstanding -= 1
             else:
                 task.frame.drop()
-        iterator._crew.skip_before(self.border)
+        iterator._worker_group.skip_before(self.border)
         iterator._rcvd_idx = iterator._border = self.border
         iterator._sampler_iter, iterator._drawn, iterator._refills = self._indices, True, None
         iterator._cursor, iterator._resume = self.cursor, None

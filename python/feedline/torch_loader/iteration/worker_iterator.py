@@ -20,13 +20,13 @@ from torch.utils.data import dataloader as torch_dataloader
 from ..options.stream_shares import how_shared
 from ..state import state
 from ..workers.page_lock import page_lock_for
-from ..workers.pool_workers import NotShareable, PoolCrew
-from ..workers.process_workers import ProcessCrew
-from ..workers.thread_workers import ThreadCrew
+from ..workers.pool_workers import NotShareable, PoolWorkers
+from ..workers.process_workers import ProcessWorkers
+from ..workers.thread_workers import ThreadWorkers
 from ..workers.worker import EPOCH, GIVE, Spec
-from ..workers.worker_args import Payload
+from ..workers.worker_args import WorkerArgs
 from .deliveries import KEPT, Deliveries
-from .position import ITERABLE, recipe_of
+from .position import ITERABLE, fetch_config_of
 from .process_count import process_count_of
 
 _log = logging.getLogger("feedline")
@@ -39,13 +39,13 @@ class WorkerIterator(Deliveries, torch_dataloader._MultiProcessingDataLoaderIter
         """`wrap`: makes the dataset that workers read in place of the loader's; None: they read the loader's."""
         self._shutdown = False
         self._crashes = {}
-        self._crew = None
+        self._worker_group = None
         self._page_lock = None
-        with loader._course.as_if_begun():
+        with loader._progress.as_if_begun():
             torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
         self._take_settings(loader)
         self._profile_name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
-        prefetch = self._course.prefetch if self._settings.prefetches_by_bytes else None
+        prefetch = self._progress.prefetch if self._settings.prefetches_by_bytes else None
         self._prefetch_factor = loader.prefetch_factor if prefetch is None else prefetch.value
         self._in_order = loader.in_order
         if self._num_workers <= 0:
@@ -63,7 +63,7 @@ class WorkerIterator(Deliveries, torch_dataloader._MultiProcessingDataLoaderIter
         self._ahead = None
         self._prints = {}
         self._broken = False
-        self._processes = self._course.processes = self._course.processes or process_count_of(self._settings)
+        self._processes = self._progress.processes = self._progress.processes or process_count_of(self._settings)
         self._alive = self._num_workers
         if self._processes is not None:
             self._alive = min(self._num_workers, self._processes.count + 1)
@@ -71,43 +71,43 @@ class WorkerIterator(Deliveries, torch_dataloader._MultiProcessingDataLoaderIter
         self._delivered_s = self._waited_s = 0.0
         self._mark = 0
         self._unknown = {}
-        resumed = self._course.resumed_base_seed()
+        resumed = self._progress.resumed_base_seed()
         if resumed is not None:
             self._base_seed = resumed
         self._dataset = self._dataset if wrap is None else wrap(self._dataset)
         self._is_wrapped = wrap is not None  # made from the dataset before the workers started
-        self._crew = self._make_crew(loader)
-        self._workers = self._crew.workers
+        self._worker_group = self._make_crew(loader)
+        self._workers = self._worker_group.workers
         self._reset(loader, first_iter=True)
 
     def _make_crew(self, loader: Any) -> Any:
         spec = Spec(
             num_workers=self._settings.num_workers,
             base_seed=self._base_seed,
-            recipe=recipe_of(self),
-            wants_state=self._course.snapshot_steps(self._settings) if self._may_have_state() else 0,
+            config=fetch_config_of(self),
+            wants_state=self._progress.snapshot_steps(self._settings) if self._may_have_state() else 0,
             budget=max(1, self._settings.budget_bytes() // self._num_workers),
             ahead=self._prefetch_factor,
             starting=self._alive,
             readers=1 if self._has_one_reader() else None,
         )
-        payload = Payload(self._dataset, self._collate_fn, self._worker_init_fn)
+        worker_args = WorkerArgs(self._dataset, self._collate_fn, self._worker_init_fn)
         if self._settings.in_threads:
-            return ThreadCrew(spec, payload)
-        crew = self._make_processes(loader, spec, payload)
-        if self._pin_memory and self._course.page_lock_refusal is None:
-            self._page_lock, self._course.page_lock_refusal = page_lock_for(crew.ring, crew.reader)
-            crew.reader.page_lock = self._page_lock
-        return crew
+            return ThreadWorkers(spec, worker_args)
+        group = self._make_processes(loader, spec, worker_args)
+        if self._pin_memory and self._progress.page_lock_refusal is None:
+            self._page_lock, self._progress.page_lock_refusal = page_lock_for(group.ring, group.reader)
+            group.reader.page_lock = self._page_lock
+        return group
 
-    def _make_processes(self, loader: Any, spec: Spec, payload: Payload) -> ProcessCrew:
+    def _make_processes(self, loader: Any, spec: Spec, worker_args: WorkerArgs) -> ProcessWorkers:
         context = loader.multiprocessing_context or torch.multiprocessing
         pool = self._settings.pool
         if pool is not None:
             if loader._member is None:  # unpickled, or a copy
                 loader._member = pool.join(loader)
             try:
-                return PoolCrew(spec, payload, context, pool, loader._member)
+                return PoolWorkers(spec, worker_args, context, pool, loader._member)
             except NotShareable as refusal:
                 _log.warning(
                     "DataLoader over %s: its workers have processes of their own, and not the pool's, which run "
@@ -115,10 +115,10 @@ class WorkerIterator(Deliveries, torch_dataloader._MultiProcessingDataLoaderIter
                     type(self._settings.dataset).__qualname__,
                     str(refusal),  # whoever keeps records would keep this iterator by its traceback
                 )
-        return ProcessCrew(spec, payload, context)
+        return ProcessWorkers(spec, worker_args, context)
 
     def _has_lost_workers(self) -> bool:
-        return isinstance(self._crew, PoolCrew) and self._crew.has_lost_one()
+        return isinstance(self._worker_group, PoolWorkers) and self._worker_group.has_lost_one()
 
     def _has_one_reader(self) -> bool:
         """With central_batching: others would give the same samples again.
@@ -132,8 +132,8 @@ class WorkerIterator(Deliveries, torch_dataloader._MultiProcessingDataLoaderIter
             return False
         if how_shared(settings.dataset, settings.worker_init_fn):
             return False
-        if not self._course.warned_unsharded:
-            self._course.warned_unsharded = True
+        if not self._progress.warned_unsharded:
+            self._progress.warned_unsharded = True
             _log.warning(
                 "central_batching: whether %s shares its samples out cannot be seen: one of %d workers reads it all",
                 type(settings.dataset).__qualname__,
@@ -146,21 +146,21 @@ class WorkerIterator(Deliveries, torch_dataloader._MultiProcessingDataLoaderIter
         if self._shutdown or self._broken or self._is_inherited():
             return True
         for worker in range(self._alive):
-            self._crew.send(worker, 0, GIVE, (name, value))
+            self._worker_group.send(worker, 0, GIVE, (name, value))
         return not self._is_wrapped
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         self._take_settings(loader)
-        course = self._course
-        course.wait_s = 0.0
+        progress = self._progress
+        progress.wait_s = 0.0
         ahead, self._ahead = self._ahead, None
-        if ahead is not None and course.may_use(ahead, self._settings):
+        if ahead is not None and progress.may_use(ahead, self._settings):
             self._num_yielded = self._bad_count = 0
             ahead.adopt(self)
-            course.adopt(self._cursor, self._settings)
+            progress.adopt(self._cursor, self._settings)
             return
         self._before_iter = state.take_randomness(self._settings)
-        with course.as_if_begun():
+        with progress.as_if_begun():
             torch_dataloader._BaseDataLoaderIter._reset(self, loader, first_iter)
         self._open_epoch(loader)
         self._mark += 1
@@ -177,22 +177,22 @@ class WorkerIterator(Deliveries, torch_dataloader._MultiProcessingDataLoaderIter
         self._rcvd_idx = self._send_idx
         self._rest = {}
         self._border = self._send_idx + len(self._cursor.waiting)
-        self._crew.skip_before(self._send_idx)
+        self._worker_group.skip_before(self._send_idx)
         self._tasks_outstanding = self._owed_tasks = 0
         self._workers_num_tasks = [0] * self._num_workers
         self._sampler_ended = False
         again = self._order_to_read_again()
         if self._dataset_kind == ITERABLE and self._cursor.delivered:
             cycle_from = self._first_worker_behind()
-        elif self._course.counted is not None:
-            cycle_from = self._course.counted.first_worker()
+        elif self._progress.counted is not None:
+            cycle_from = self._progress.counted.first_worker()
         elif self._cursor.delivered:
             cycle_from = self._cursor.delivered % self._num_workers
         cycle = itertools.chain(range(cycle_from, self._num_workers), itertools.cycle(range(self._num_workers)))
         self._worker_queue_idx_cycle = cycle
         for worker in range(self._num_workers):
             if self._workers_status[worker]:
-                self._crew.send(worker, 0, EPOCH, self._epoch_start(worker, again))
+                self._worker_group.send(worker, 0, EPOCH, self._epoch_start(worker, again))
         for _ in range(self._prefetch_factor * self._working()):
             self._try_put_index()
 
@@ -215,7 +215,7 @@ class WorkerIterator(Deliveries, torch_dataloader._MultiProcessingDataLoaderIter
                 raise StopIteration
             task = self._task_info[number]
             if task.frame is None:
-                self._crew.want(task.worker, number)
+                self._worker_group.want(task.worker, number)
                 arrived = self._wait(task)
                 if arrived is None:
                     continue

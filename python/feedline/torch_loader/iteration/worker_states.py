@@ -20,7 +20,7 @@ class WorkerStates(Position):
     The attributes here are those that several of them use; `WorkerIterator` sets them.
     """
 
-    _crew: Any  # ProcessCrew, PoolCrew or ThreadCrew
+    _worker_group: Any  # ProcessWorkers, PoolWorkers or ThreadWorkers
     _shutdown: bool
     _broken: bool  # ended with an error
     _persistent_workers: bool
@@ -36,18 +36,18 @@ class WorkerStates(Position):
         return self._dataset_kind == ITERABLE or fetch.is_stateful(self._dataset)
 
     def want_states(self, every: int) -> None:
-        spec = self._crew.spec
+        spec = self._worker_group.spec
         if not every or 0 < spec.wants_state <= every or not self._may_have_state():
             return
         if self._shutdown or self._is_inherited():
             return
         spec.wants_state = every  # of those that are started later, too
         for worker in range(self._num_workers):
-            self._crew.send(worker, 0, ASK, every)
+            self._worker_group.send(worker, 0, ASK, every)
         if self._cursor.finished and self._persistent_workers and self._ahead is None:
             self._ask_behind_the_end()
         is_within = self._cursor.delivered and not self._cursor.finished
-        if is_within and not self._course.fresh_workers and fetch.is_stateful(self._dataset):
+        if is_within and not self._progress.fresh_workers and fetch.is_stateful(self._dataset):
             _log.warning(
                 "state_dict(): workers were not asked for their states before, so resuming from here reads the epoch "
                 "again with a dataset as you make it, which knows nothing of the epochs before. Call state_dict() "
@@ -60,10 +60,10 @@ class WorkerStates(Position):
             if self._cursor.ends.get(worker) is None:
                 self._cursor.ends.pop(worker, None)
                 self._unknown[worker] = True
-                self._crew.send(worker, 0, LAST, self._mark)
+                self._worker_group.send(worker, 0, LAST, self._mark)
 
     def _asks_workers(self) -> bool:
-        return bool(self._crew.spec.wants_state) and self._may_have_state()
+        return bool(self._worker_group.spec.wants_state) and self._may_have_state()
 
     def _is_unknown(self, worker: int) -> bool:
         """Whether a state of this moment wants what this worker has yet to tell."""
@@ -90,7 +90,7 @@ class WorkerStates(Position):
 
     def _epoch_start(self, worker: int, again: dict[int, list[Any]]) -> EpochStart:
         settings, entry = self._settings, self._cursor.by_worker[worker]
-        dataset_epoch = self._course.dataset_epoch(settings.dataset)
+        dataset_epoch = self._progress.dataset_epoch(settings.dataset)
         start = EpochStart(self._cursor.epoch, self._shared_seed, dataset_epoch, batch_size=settings.batch_size)
         start.mark = self._mark if worker in self._unknown else None
         if self._resume is not None and self._resume.get("workers") and not self._is_counted():
@@ -111,7 +111,7 @@ class WorkerStates(Position):
 
     def _is_counted(self) -> bool:
         """Whether the stream itself passes over what was delivered before."""
-        return self._resume is not None and "counted" in self._resume and self._course.counted is not None
+        return self._resume is not None and "counted" in self._resume and self._progress.counted is not None
 
     def _order_to_read_again(self) -> dict[int, list[Any]]:
         """By worker: the batches that a map-style dataset with a state had read since it was asked for that."""
@@ -134,7 +134,7 @@ class WorkerStates(Position):
 
     def _first_worker_behind(self) -> int:
         """Of a stream that is gone on with: whose batch comes first."""
-        resume, counted = self._resume, self._course.counted
+        resume, counted = self._resume, self._progress.counted
         assert resume is not None  # or nothing of this epoch was delivered
         if counted is not None and (counted.restarts_at_first_worker or resume["num_workers"] != self._num_workers):
             return 0

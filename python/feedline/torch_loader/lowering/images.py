@@ -14,7 +14,7 @@ from ..native.images_iterator import NativeImageIterator
 from ..native.plans import NATIVE, ImagePlan, Plan, PrefixPlan, Stage
 from ..native.prefix import NativeCrops, NativePrefix
 from ..options.settings import Settings
-from ..state.loader_progress import Course
+from ..state.loader_progress import LoaderProgress
 from .collating import collation_of
 from .stages import (
     DRAWN_IN_WORKERS,
@@ -33,12 +33,12 @@ _LOOKED_AT = 64  # files whose names are looked at before the first is read
 _MOST_FOREIGN = 0.05  # of files in formats that the engine does not decode: Pillow reads those in this process
 
 
-def plan_images(settings: Settings, course: Course, leaves: list[Any]) -> Plan:
+def plan_images(settings: Settings, progress: LoaderProgress, leaves: list[Any]) -> Plan:
     for leaf in leaves:
         why = sources.why_not_readable(leaf)
         if why:
             return reason_for(settings, why)
-    foreign = _foreign(leaves) or _missed(course)
+    foreign = _foreign(leaves) or _missed(progress)
     if foreign:
         return reason_for(settings, foreign)
     crops = known_views.crops_of(leaves[0].transform) if len(leaves) == 1 else None
@@ -170,9 +170,9 @@ def _foreign(leaves: list[Any]) -> str:
     return f"{len(foreign)} of the first {len(looked)} files are not JPEG, PNG or WebP by name"
 
 
-def _missed(course: Course) -> str:
+def _missed(progress: LoaderProgress) -> str:
     """Whether too many files turned out, in the epochs before, to be none that the engine reads."""
-    misses, rows = course.native_misses, course.native_rows
+    misses, rows = progress.native_misses, progress.native_rows
     if misses < _LOOKED_AT or misses <= _MOST_FOREIGN * rows:
         return ""
     return f"{misses} of {rows} files so far were not read natively"

@@ -21,7 +21,7 @@ from ..native.arrays import ArrayIterator
 from ..native.dataset_iterator import NativeDatasetIterator
 from ..native.plans import NATIVE, ArrayPlan, ImagePlan, Plan, PrefixPlan, Reason, Stage
 from ..options.settings import Settings
-from ..state.loader_progress import Course
+from ..state.loader_progress import LoaderProgress
 from . import arrow_streams, webdataset_pipelines
 from .arrow import plan_arrow_images, plan_arrow_stream
 from .collating import why_no_collating
@@ -32,7 +32,7 @@ from .unknown_datasets import STREAM
 from .webdataset import plan_webdataset
 
 
-def plan_lowering(settings: Settings, course: Course) -> Plan:
+def plan_lowering(settings: Settings, progress: LoaderProgress) -> Plan:
     """What of a loader with `settings` runs natively, after what its epochs have told."""
     blocked = 'lower="never"' if settings.lower == "never" else _blocked(settings)
     if blocked:
@@ -44,7 +44,7 @@ def plan_lowering(settings: Settings, course: Course) -> Plan:
         return plan_arrow_stream(settings) if is_arrow else plan_webdataset(settings)
     leaves = sources.leaves(settings.dataset)
     if all(sources.is_image_folder(leaf) for leaf in leaves):
-        return plan_images(settings, course, leaves)
+        return plan_images(settings, progress, leaves)
     if len(leaves) == 1 and annotated_datasets.is_one(leaves[0]):
         return plan_annotated(settings, leaves[0])
     if len(leaves) == 1 and type(leaves[0]) is Dataset:

@@ -48,11 +48,11 @@ class NativeDatasetIterator(NativeImageIterator):
         batch = self._next_batch()
         columns = [column[: len(index)] for column in batch.to_torch()]
         bad = {row for row, _ in batch.bad if row < len(index)}
-        course = self._course
-        course.native_rows += len(index)
+        progress = self._progress
+        progress.native_rows += len(index)
         if not bad:
             return self._batch_type(*map(_collated, columns, self._is_number))
-        course.native_misses += len(bad)
+        progress.native_misses += len(bad)
         return self._mended(index, self._samples_of(columns, len(index)), bad)
 
     def _samples_of(self, columns: list[torch.Tensor], rows: int) -> list[Any]:

@@ -25,7 +25,7 @@ from ..known import sources
 from ..known.known_collate import Stock
 from ..options.devices import to_device
 from ..options.settings import Settings
-from ..state.loader_progress import Course
+from ..state.loader_progress import LoaderProgress
 from .native_iterator import Late, NativeIterator
 from .plans import ImagePlan
 
@@ -100,7 +100,7 @@ class NativeImageIterator(NativeIterator):
             memory_budget=settings.memory_budget,
             cuda_device=self._cuda_device,
         )
-        self._pipeline = Pipeline.take(self._course, settings, setting, self._plan)
+        self._pipeline = Pipeline.take(self._progress, settings, setting, self._plan)
         self._pipeline.begin(self._cursor.epoch)
 
     def _draw(self, sample: int, batch: int, row: int) -> int:
@@ -115,15 +115,15 @@ class NativeImageIterator(NativeIterator):
         images, bad = self._take(begun)
         images, labels = images[: len(index)], begun.labels[: len(index)]
         bad = [row for row in bad if row < len(index)]
-        course = self._course
-        course.native_rows += len(index)
+        progress = self._progress
+        progress.native_rows += len(index)
         before, self._by_pillow = self._by_pillow, _decoded_by_pillow()
-        course.native_misses += self._by_pillow - before  # one at a time, so workers would be quicker
+        progress.native_misses += self._by_pillow - before  # one at a time, so workers would be quicker
         if not bad:
             return self._collated(images, labels, index)
-        if not course.native_misses:
+        if not progress.native_misses:
             _log.info("the engine does not read all files; the dataset reads the others in this process")
-        course.native_misses += len(bad)
+        progress.native_misses += len(bad)
         return self._mended(index, self._samples(images.cpu(), labels), set(bad))
 
     def _samples(self, images: torch.Tensor, labels: list[Any]) -> list[Any]:
@@ -173,7 +173,7 @@ class NativeImageIterator(NativeIterator):
                 good.setdefault(sample, collections.deque()).append(samples[row])
         whole = self._dataset_fetcher
         self._dataset_fetcher = fetch.make_fetcher(
-            whole.recipe, _Overlay(self._dataset, good), self._cursor.epoch, None, lambda stage, sample: None
+            whole.config, _Overlay(self._dataset, good), self._cursor.epoch, None, lambda stage, sample: None
         )
         try:
             return self._in_python(index)
@@ -231,17 +231,17 @@ class Setting(NamedTuple):
 class Pipeline:
     """An engine loader that follows a given order, of given files or of a dataset's own samples.
 
-    One at a time uses it; between epochs it rests with its loader's course, its threads and memory warm. Used by one
+    One at a time uses it; between epochs it rests with its loader's progress, its threads and memory warm. Used by one
     thread.
     """
 
     _resting: ClassVar[weakref.WeakKeyDictionary[Any, Pipeline]] = weakref.WeakKeyDictionary()
     _lock = threading.Lock()
 
-    def __init__(self, course: Course, settings: Settings, setting: Setting, plan: ImagePlan) -> None:
+    def __init__(self, progress: LoaderProgress, settings: Settings, setting: Setting, plan: ImagePlan) -> None:
         self.setting = setting
         self.files = None if plan.files is None else plan.files.engine
-        self._owner, self._pid = weakref.ref(course), os.getpid()
+        self._owner, self._pid = weakref.ref(progress), os.getpid()
         one = _batch_bytes(plan, setting)
         batches = max(_BATCHES_AHEAD * one, _SMALL_BATCHES)
         ahead = batches + _READ_AHEAD if setting.memory_budget is None else setting.memory_budget
@@ -261,13 +261,13 @@ class Pipeline:
         self._closing = weakref.finalize(self, self.engine.close)
 
     @classmethod
-    def take(cls, course: Course, settings: Settings, setting: Setting, plan: ImagePlan) -> Pipeline:
-        """The one that rests with `course`, where it fits, or another."""
+    def take(cls, progress: LoaderProgress, settings: Settings, setting: Setting, plan: ImagePlan) -> Pipeline:
+        """The one that rests with `progress`, where it fits, or another."""
         with cls._lock:
-            resting = cls._resting.pop(course, None)
+            resting = cls._resting.pop(progress, None)
         if resting is not None and resting.setting == setting and resting._pid == os.getpid():
             return resting
-        return cls(course, settings, setting, plan)
+        return cls(progress, settings, setting, plan)
 
     def begin(self, epoch: int) -> None:
         self.engine.set_epoch(epoch)

@@ -14,7 +14,7 @@ from torch.utils.data import dataloader as torch_dataloader
 
 from ..fetching import fetch
 from ..iteration.orders import is_unique
-from ..iteration.position import recipe_of
+from ..iteration.position import fetch_config_of
 from ..iteration.single_iterator import SingleIterator
 from ..options.settings import Settings
 from ..state import state
@@ -39,7 +39,7 @@ class NativeIterator(SingleIterator):
 
     def __init__(self, loader: Any) -> None:
         self._before_iter = state.take_randomness(Settings.of(loader))
-        with loader._course.as_if_begun():
+        with loader._progress.as_if_begun():
             torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
         _check_numbers(loader)
         kind = "_MultiProcessingDataLoaderIter" if loader.num_workers else "_SingleProcessDataLoaderIter"
@@ -52,7 +52,7 @@ class NativeIterator(SingleIterator):
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         self._before_iter = state.take_randomness(Settings.of(loader))
-        with loader._course.as_if_begun():
+        with loader._progress.as_if_begun():
             torch_dataloader._BaseDataLoaderIter._reset(self, loader, first_iter)
         self._abandon()
         self._start(loader)
@@ -65,11 +65,11 @@ class NativeIterator(SingleIterator):
         self._drawn_batches = self._cursor.delivered
         # Samples that have to be read in this process leave its random numbers alone where workers would have.
         self._seeded = settings.seed is not None or settings.num_workers > 0
-        recipe = recipe_of(self)
+        config = fetch_config_of(self)
         if self._seeded and settings.seed is None:
-            recipe = dataclasses.replace(recipe, seed=self._base_seed)
+            config = dataclasses.replace(config, seed=self._base_seed)
         self._dataset_fetcher = fetch.make_fetcher(
-            recipe, self._dataset, self._cursor.epoch, None, lambda stage, sample: None
+            config, self._dataset, self._cursor.epoch, None, lambda stage, sample: None
         )
         self._keep_fetcher(self._dataset_fetcher)
         if settings.num_workers:
@@ -110,11 +110,11 @@ class NativeIterator(SingleIterator):
         with self._taking:
             if self._is_alone:
                 return self._next()
-            course, began_s = self._course, time.monotonic()
+            progress, began_s = self._progress, time.monotonic()
             try:
                 return self._next()
             finally:
-                course.wait_s = (course.wait_s or 0.0) + time.monotonic() - began_s
+                progress.wait_s = (progress.wait_s or 0.0) + time.monotonic() - began_s
 
     def _next(self) -> Any:
         if torch.autograd._profiler_enabled():

@@ -26,7 +26,7 @@ _log = logging.getLogger("feedline")
 _NEVER = 1 << 62  # batches between two states: only where an epoch begins and ends
 
 
-class Course:
+class LoaderProgress:
     """Used by the thread that iterates, but for `latest`, `cursor` and the counters, which others may look at.
 
     Attributes:

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import ConfigError
-from .pool_process import run_host
+from .pool_process import run_pool_process
 from .process_workers import close_at_exit, close_inherited, end_processes, nothing, preload_forkserver, stacks_file
 from .shared_parts import Parts
-from .worker_args import PassedFd, QuietName
+from .worker_args import NoGcProcessName, PassedFd
 
 if TYPE_CHECKING:
-    from .pool_workers import PoolCrew
+    from .pool_workers import PoolWorkers
 
 _ROLES = ("dataset", "collate_fn", "worker_init_fn")
 
@@ -51,7 +51,7 @@ class WorkerPool:
     def _begin(self) -> None:
         self._pid = os.getpid()
         self._hosts: dict[int, _HostProcess] = {}
-        self._crews: weakref.WeakSet[PoolCrew] = weakref.WeakSet()
+        self._groups: weakref.WeakSet[PoolWorkers] = weakref.WeakSet()
         self._members: dict[int, weakref.ref[Any]] = {}
         self._serials = itertools.count()
         self._method = ""
@@ -65,7 +65,7 @@ class WorkerPool:
         self._begin()
 
     def __repr__(self) -> str:
-        return f"<feedline.WorkerPool of {len(self._hosts)} processes for {len(self._crews)} loaders>"
+        return f"<feedline.WorkerPool of {len(self._hosts)} processes for {len(self._groups)} loaders>"
 
     def join(self, loader: Any) -> int:
         """A loader has been made. Its number among all that have joined."""
@@ -115,22 +115,22 @@ class WorkerPool:
                     found[serial] = copy
         return found
 
-    def enter(self, crew: PoolCrew) -> None:
-        self._crews.add(crew)
+    def enter(self, group: PoolWorkers) -> None:
+        self._groups.add(group)
 
-    def leave(self, crew: PoolCrew) -> None:
-        self._crews.discard(crew)
-        if not self._crews:
+    def leave(self, group: PoolWorkers) -> None:
+        self._groups.discard(group)
+        if not self._groups:
             self.close()
 
-    def others(self, crew: PoolCrew) -> Iterable[PoolCrew]:
-        return [other for other in self._crews if other is not crew]
+    def others(self, group: PoolWorkers) -> Iterable[PoolWorkers]:
+        return [other for other in self._groups if other is not group]
 
     def close(self) -> None:
         if self._pid != os.getpid():
             return
-        for crew in list(self._crews):
-            crew.stop()
+        for group in list(self._groups):
+            group.stop()
         hosts, self._hosts = list(self._hosts.values()), {}
         for host in hosts:
             host.connection.close()
@@ -176,20 +176,20 @@ class _HostProcess:
     def start(self, stacks: PassedFd) -> None:
         is_forked = self._context.get_start_method() == "fork"
         forked_with = {
-            name_in_host(serial, role): value
+            name_in_pool_process(serial, role): value
             for serial, copy in self.copies.items()
             for role, value in copy.roles.items()
         }
         main_thread = threading.current_thread() is threading.main_thread()
         inherited = close_inherited if is_forked else nothing
         self.process = self._context.Process(
-            target=run_host, args=(self._theirs, stacks, main_thread, forked_with, inherited), daemon=True
+            target=run_pool_process, args=(self._theirs, stacks, main_thread, forked_with, inherited), daemon=True
         )
         if not is_forked:
-            self.process.name = QuietName(self.process.name)
+            self.process.name = NoGcProcessName(self.process.name)
         self.process.start()
         self._theirs.close()
 
 
-def name_in_host(serial: int, role: str) -> str:
+def name_in_pool_process(serial: int, role: str) -> str:
     return f"{serial}.{role}"

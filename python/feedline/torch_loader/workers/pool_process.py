@@ -32,32 +32,32 @@ from .channel import BlockingPort
 from .ring import ELSEWHERE, Control, Ring
 from .serialization import Frame
 from .worker import Service, Spec, Stopped, service_crashed, set_signals
-from .worker_args import PassedFd, Payload, begin_collecting, read_letter
+from .worker_args import PassedFd, WorkerArgs, enable_gc, read_pickled_args
 
 _LENGTH = struct.Struct("<Q")
-FDS = 4  # of a session: ring, payload, tasks, results
+FDS = 4  # of a session: ring, worker_args, tasks, results
 _IDLE_S = 1.0  # how often a process with nothing to do looks whether its parent is there
 _FULL_S = 0.01  # and how often one that may not begin a batch looks whether it may
 
 
 @dataclass
-class Opening:
+class SessionRequest:
     """A new session, beside its descriptors."""
 
     spec: Spec  # without ring, descriptor of stacks and collate_fn
     worker: int
     ring: dict[str, int]
     occupied: list[tuple[int, int]]
-    known: dict[str, str]  # name in the payload -> name of what the process was forked with
+    known: dict[str, str]  # name in the worker_args -> name of what the process was forked with
 
 
-def send_opening(connection: socket.socket, opening: Opening, fds: list[int]) -> None:
-    body = pickle.dumps(opening)
+def send_session_request(connection: socket.socket, request: SessionRequest, fds: list[int]) -> None:
+    body = pickle.dumps(request)
     socket.send_fds(connection, [_LENGTH.pack(len(body))], fds)
     connection.sendall(body)
 
 
-def receive_opening(connection: socket.socket) -> tuple[Opening, list[int]] | None:
+def receive_session_request(connection: socket.socket) -> tuple[SessionRequest, list[int]] | None:
     """None: the pool has gone."""
     head, fds, _, _ = socket.recv_fds(connection, _LENGTH.size, FDS, socket.MSG_CMSG_CLOEXEC)
     if len(head) < _LENGTH.size:
@@ -72,7 +72,7 @@ def receive_opening(connection: socket.socket) -> tuple[Opening, list[int]] | No
     return pickle.loads(body), fds
 
 
-class _Turn:
+class _SessionGlobals:
     """What of the process a session has for its own, while others have their turns."""
 
     def __init__(self) -> None:
@@ -86,14 +86,14 @@ class _Turn:
         torch_collate.default_collate_fn_map[torch.Tensor] = self._collate
 
 
-class _Guest:
+class _PoolSession:
     """One loader's session."""
 
-    def __init__(self, opening: Opening, fds: list[int], parent: int, shows_stack: bool) -> None:
-        ring_fd, self._letter, tasks, results = fds
-        self.worker = opening.worker
-        ring = Ring.attached(opening.ring, ring_fd)
-        control = self.control = ring.control(opening.worker)
+    def __init__(self, request: SessionRequest, fds: list[int], parent: int, shows_stack: bool) -> None:
+        ring_fd, self._args_fd, tasks, results = fds
+        self.worker = request.worker
+        ring = Ring.attached(request.ring, ring_fd)
+        control = self.control = ring.control(request.worker)
         control[Control.READY] = shows_stack
         self.fd = tasks
         self.port = BlockingPort(
@@ -101,29 +101,29 @@ class _Guest:
             Connection(results, readable=False),
             lambda: not control[Control.STOP] and os.getppid() == parent,
         )
-        self._opening, self._spec = opening, replace(opening.spec, ring=ring)
+        self._request, self._spec = request, replace(request.spec, ring=ring)
         self.service: Service | None = None
         self.waiting: deque[Frame] = deque()
-        self.turn: _Turn | None = None
+        self.turn: _SessionGlobals | None = None
 
     def start(self, forked_with: Mapping[str, Any]) -> None:
         """In the turn of a process that has nothing to do with any session."""
-        known = {name: forked_with[there] for name, there in self._opening.known.items()}
-        payload: Payload | None = None
+        known = {name: forked_with[there] for name, there in self._request.known.items()}
+        worker_args: WorkerArgs | None = None
         error: Exception | None = None
         try:
-            payload = read_letter(self._letter, known)
-            self._spec.recipe = replace(self._spec.recipe, collate_fn=payload.collate_fn)
+            worker_args = read_pickled_args(self._args_fd, known)
+            self._spec.config = replace(self._spec.config, collate_fn=worker_args.collate_fn)
         except Exception as raised:
             error = raised
 
-        def loaded() -> Payload:
-            if payload is None:
+        def loaded() -> WorkerArgs:
+            if worker_args is None:
                 raise error if error is not None else RuntimeError
-            begin_collecting()
-            return payload
+            enable_gc()
+            return worker_args
 
-        self.service = Service(self._spec, self.worker, self.port, self.control, self._opening.occupied)
+        self.service = Service(self._spec, self.worker, self.port, self.control, self._request.occupied)
         self.service.start(loaded)
 
     def look(self) -> bool:
@@ -148,86 +148,86 @@ class _Guest:
         self.port.close()
 
 
-class _Host:
+class _PoolProcess:
     def __init__(self, connection: socket.socket, forked_with: Mapping[str, Any], parent: int, shows: bool) -> None:
         self._connection, self._forked_with, self._parent, self._shows_stack = connection, forked_with, parent, shows
-        self._guests: list[_Guest] = []
-        self._pristine = _Turn()
-        self._current: _Guest | None = None
+        self._sessions: list[_PoolSession] = []
+        self._pristine = _SessionGlobals()
+        self._current: _PoolSession | None = None
 
     def run(self) -> None:
         """Until the pool needs this process no more."""
         while os.getppid() == self._parent:
-            if self._has_opening() and not self._open():
+            if self._has_session_request() and not self._open():
                 return
-            for guest in list(self._guests):
-                if not guest.look():
-                    self._leave(guest)
-            ready = [guest for guest in self._guests if guest.waiting and not guest.is_put_off()]
-            for guest in ready:
-                self._answer(guest)
+            for session in list(self._sessions):
+                if not session.look():
+                    self._leave(session)
+            ready = [session for session in self._sessions if session.waiting and not session.is_put_off()]
+            for session in ready:
+                self._answer(session)
             if not ready:
-                self._wait(_FULL_S if any(guest.waiting for guest in self._guests) else _IDLE_S)
+                self._wait(_FULL_S if any(session.waiting for session in self._sessions) else _IDLE_S)
 
     def _wait(self, seconds: float) -> None:
         poll = select.poll()
-        for fd in (self._connection.fileno(), *(guest.fd for guest in self._guests)):
+        for fd in (self._connection.fileno(), *(session.fd for session in self._sessions)):
             poll.register(fd, select.POLLIN)
         poll.poll(seconds * 1000)
 
-    def _has_opening(self) -> bool:
+    def _has_session_request(self) -> bool:
         return bool(select.select([self._connection], [], [], 0)[0])
 
     def _open(self) -> bool:
-        received = receive_opening(self._connection)
+        received = receive_session_request(self._connection)
         if received is None:
             return False
-        guest = _Guest(*received, self._parent, self._shows_stack)
-        self._guests.append(guest)
-        self._take_turn(None)
-        self._current = guest
-        self._run(guest, lambda: guest.start(self._forked_with))
+        session = _PoolSession(*received, self._parent, self._shows_stack)
+        self._sessions.append(session)
+        self._activate(None)
+        self._current = session
+        self._run(session, lambda: session.start(self._forked_with))
         return True
 
-    def _answer(self, guest: _Guest) -> None:
-        self._take_turn(guest)
+    def _answer(self, session: _PoolSession) -> None:
+        self._activate(session)
 
         def answered() -> None:
-            if not guest.answer():
+            if not session.answer():
                 raise Stopped
 
-        self._run(guest, answered)
+        self._run(session, answered)
 
-    def _take_turn(self, guest: _Guest | None) -> None:
-        if guest is self._current and guest is not None:
+    def _activate(self, session: _PoolSession | None) -> None:
+        if session is self._current and session is not None:
             return
         if self._current is not None:
-            self._current.turn = _Turn()
-        turn = self._pristine if guest is None else guest.turn
+            self._current.turn = _SessionGlobals()
+        turn = self._pristine if session is None else session.turn
         assert turn is not None
         turn.put_back()
-        self._current = guest
+        self._current = session
 
-    def _run(self, guest: _Guest, step: Callable[[], None]) -> None:
+    def _run(self, session: _PoolSession, step: Callable[[], None]) -> None:
         """What ends a session does not end the others': the loader is told, as where a process ends of it."""
         try:
             step()
         except Stopped:
-            self._leave(guest)
+            self._leave(session)
         except BaseException as error:
             with contextlib.suppress(Stopped):
-                service_crashed(guest.service, guest.port, guest.worker, error)
-            self._leave(guest)
+                service_crashed(session.service, session.port, session.worker, error)
+            self._leave(session)
 
-    def _leave(self, guest: _Guest) -> None:
-        self._guests.remove(guest)
-        if guest is self._current:
-            self._take_turn(None)
+    def _leave(self, session: _PoolSession) -> None:
+        self._sessions.remove(session)
+        if session is self._current:
+            self._activate(None)
             self._current = None
-        guest.leave()
+        session.leave()
 
 
-def run_host(
+def run_pool_process(
     connection: Connection,
     stacks: PassedFd,
     main_thread: bool,
@@ -241,4 +241,4 @@ def run_host(
     shows_stack = set_signals(main_thread, stacks.fd, parent)
     with socket.socket(fileno=os.dup(connection.fileno())) as own:
         connection.close()
-        _Host(own, forked_with, parent, shows_stack).run()
+        _PoolProcess(own, forked_with, parent, shows_stack).run()

@@ -11,35 +11,35 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .pool import Copy, WorkerPool, name_in_host
-from .pool_process import Opening, send_opening
-from .process_workers import JOIN_S, Died, ProcessCrew
+from .pool import Copy, WorkerPool, name_in_pool_process
+from .pool_process import SessionRequest, send_session_request
+from .process_workers import JOIN_S, Died, ProcessWorkers
 from .ring import ELSEWHERE, Control
 from .serialization import Frame
 from .shared_parts import Parts
 from .worker import CRASHED, TASK, Spec
-from .worker_args import Letter, PassedFd, Payload
+from .worker_args import PassedFd, PickledWorkerArgs, WorkerArgs
 
 
 class NotShareable(Exception):
     """The loader needs processes of its own: the message says why."""
 
 
-class PoolCrew(ProcessCrew):
-    """Processes outlive it, and other crews use them meanwhile.
+class PoolWorkers(ProcessWorkers):
+    """Processes outlive it, and other groups use them meanwhile.
 
-    Whenever the loop waits for this crew, workers of the others may not wait for room in memory: the process could not
+    Whenever the loop waits for this group, workers of the others may not wait for room in memory: the process could not
     turn to what is waited for.
     """
 
-    def __init__(self, spec: Spec, payload: Payload, context: Any, pool: WorkerPool, member: int) -> None:
+    def __init__(self, spec: Spec, worker_args: WorkerArgs, context: Any, pool: WorkerPool, member: int) -> None:
         """Raises:
-        NotShareable: the payload cannot get into processes that run already.
+        NotShareable: the worker_args cannot get into processes that run already.
         """
         self._pool, self._member = pool, member
         self._ended_sessions: set[int] = set()
         try:
-            super().__init__(spec, payload, context)
+            super().__init__(spec, worker_args, context)
         except NotShareable:
             self._closed = True
             self._epoll.close()
@@ -53,34 +53,34 @@ class PoolCrew(ProcessCrew):
         hosts, have_just_begun = pool.hosts(workers, self._member, self._context)
         self._stacks = pool.stacks  # type: ignore[assignment]
         copies = [host.copies.pop(self._member, None) for host in hosts.values()]
-        letter, roles = self._letter(copies, have_just_begun)
-        recipe = replace(self.spec.recipe, collate_fn=tuple)  # the payload has the user's
-        spec = replace(self.spec, ring=None, stack_fd=None, recipe=recipe)
-        known = {role: name_in_host(self._member, role) for role in roles}
+        pickled, roles = self._args_fd(copies, have_just_begun)
+        config = replace(self.spec.config, collate_fn=tuple)  # the worker_args has the user's
+        spec = replace(self.spec, ring=None, stack_fd=None, config=config)
+        known = {role: name_in_pool_process(self._member, role) for role in roles}
         for worker, host in hosts.items():
-            opening = Opening(spec, worker, self.ring.layout(), list(occupied), known)
+            request = SessionRequest(spec, worker, self.ring.layout(), list(occupied), known)
 
-            def launched(tasks: Any, results: Any, host: Any = host, opening: Opening = opening) -> Any:
-                fds = [self.ring.fd, letter.fd, tasks.fileno(), results.fileno()]
+            def launched(tasks: Any, results: Any, host: Any = host, request: SessionRequest = request) -> Any:
+                fds = [self.ring.fd, pickled.fd, tasks.fileno(), results.fileno()]
                 with contextlib.suppress(OSError):  # it has died meanwhile, as its sentinel says
-                    send_opening(host.connection, opening, fds)
+                    send_session_request(host.connection, request, fds)
                 return host.process
 
             self._connect(worker, launched)
-        letter.close()
+        pickled.close()
 
     def _stacks_file(self) -> PassedFd | None:  # type: ignore[override]
         return self._pool.stacks
 
-    def _letter(self, copies: list[Copy | None], are_new: bool) -> tuple[Letter, Iterable[str]]:
-        """The payload for processes that have these copies of it, and what of it they take from there."""
+    def _args_fd(self, copies: list[Copy | None], are_new: bool) -> tuple[PickledWorkerArgs, Iterable[str]]:
+        """The worker_args for processes that have these copies of it, and what of it they take from there."""
         copy = copies[0]
         if copy is not None and all(other is not None and other.parts == copy.parts for other in copies):
             with contextlib.suppress(Exception):  # what stands for the dataset natively cannot be pickled
                 if are_new or Parts(copy.roles.values()) == copy.parts:  # nothing has changed since
-                    return Letter(self._payload, copy.roles), copy.roles
+                    return PickledWorkerArgs(self._worker_args, copy.roles), copy.roles
         try:
-            return Letter(self._payload, {}), ()
+            return PickledWorkerArgs(self._worker_args, {}), ()
         except Exception as error:
             raise NotShareable(f"{type(error).__name__}: {error}") from error
 

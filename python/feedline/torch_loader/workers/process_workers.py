@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The workers of one iterator, seen from the training loop: processes over pipes and a ring, or threads.
 
-Both crews speak alike: `send` never waits, `receive` gives (worker, frame), `Died`, or None after its timeout.
+Both groups speak alike: `send` never waits, `receive` gives (worker, frame), `Died`, or None after its timeout.
 """
 
 from __future__ import annotations
@@ -28,7 +28,15 @@ from .ring import Control, Ring
 from .ring_reader import RingReader
 from .serialization import Encoder, Frame
 from .worker import LOAD, STACK_SIGNAL, STOP, Spec, run_process
-from .worker_args import HeldPayload, Load, PassedFd, Payload, QuietName, SharedPayload, name_unpicklable
+from .worker_args import (
+    InheritedWorkerArgs,
+    Load,
+    NoGcProcessName,
+    PassedFd,
+    SharedWorkerArgs,
+    WorkerArgs,
+    name_unpicklable,
+)
 
 JOIN_S = 5.0  # as torch: a worker in the middle of a sample may finish it
 _live: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -49,8 +57,8 @@ def nothing() -> None:
     pass
 
 
-class ProcessCrew:
-    def __init__(self, spec: Spec, payload: Payload, context: Any) -> None:
+class ProcessWorkers:
+    def __init__(self, spec: Spec, worker_args: WorkerArgs, context: Any) -> None:
         self._context = context
         self._method = context.get_start_method()
         self.ring = Ring(spec.num_workers)
@@ -58,7 +66,7 @@ class ProcessCrew:
         self._stacks = self._stacks_file()
         spec.ring, spec.stack_fd = self.ring, self._stacks
         spec.main_thread = threading.current_thread() is threading.main_thread()
-        self.spec, self._payload = spec, payload
+        self.spec, self._worker_args = spec, worker_args
         self._controls = [self.ring.control(i) for i in range(spec.num_workers)]
         self._epoll = select.epoll()
         self._by_fd: dict[int, tuple[str, int]] = {}
@@ -82,20 +90,20 @@ class ProcessCrew:
 
     def _start_all(self, workers: Iterable[int], occupied: Sequence[tuple[int, int]] = ()) -> None:
         if self._method != "fork":
-            shared = SharedPayload(self.ring, workers)
+            shared = SharedWorkerArgs(self.ring, workers)
             for worker in workers:
                 self._start(worker, shared, occupied)
             if self._hand_over(shared, workers):
                 return
             self._kill(workers)
-        held = HeldPayload(self._payload)
+        held = InheritedWorkerArgs(self._worker_args)
         for worker in workers:
             self._start(worker, held, occupied)
 
-    def _hand_over(self, shared: SharedPayload, workers: Iterable[int]) -> bool:
+    def _hand_over(self, shared: SharedWorkerArgs, workers: Iterable[int]) -> bool:
         """False where a tensor, a lock or the like makes it multiprocessing's task, with each process by itself."""
         try:
-            shared.fill(self._payload)
+            shared.fill(self._worker_args)
         except Exception:
             return False
         for worker in workers:
@@ -122,7 +130,7 @@ class ProcessCrew:
                 daemon=True,
             )
             if self._method != "fork":
-                process.name = QuietName(process.name)
+                process.name = NoGcProcessName(process.name)
             try:
                 process.start()
             except (TypeError, AttributeError, pickle.PicklingError) as error:
@@ -164,7 +172,7 @@ class ProcessCrew:
             "You can also try multiprocessing.set_start_method('fork').",
             stacklevel=2,
         )
-        named = name_unpicklable(self._payload)
+        named = name_unpicklable(self._worker_args)
         if named:
             error.add_note(f"Feedline: not picklable: {named}")
 

@@ -19,7 +19,7 @@ from ..fetching.failures import Failure
 from .process_workers import Died, LocalFrame
 from .thread_info import set_thread_info
 from .worker import CRASHED, STOP, TASK, Session, Spec
-from .worker_args import Payload
+from .worker_args import WorkerArgs
 
 _JOIN_S = 5.0
 
@@ -29,20 +29,20 @@ class ThreadWorker(threading.Thread):
 
     exitcode: int | None = None
 
-    def __init__(self, crew: ThreadCrew, worker: int) -> None:
+    def __init__(self, group: ThreadWorkers, worker: int) -> None:
         super().__init__(name=f"feedline-worker-{worker}", daemon=True)
         self.worker = worker
         self.pid = None
         self.tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.stage, self.sample, self.samples = fetch.STARTING, None, 0
-        self._results, self._spec, self._payload = crew.results, crew.spec, crew.payload
-        self._stopping = crew.stopping
+        self._results, self._spec, self._worker_args = group.results, group.spec, group.worker_args
+        self._stopping = group.stopping
         self.first_task = 0
 
     def run(self) -> None:
         session = Session(self._spec, self.worker, self._notice)
         try:
-            session.start(lambda: self._payload, own_process=False)
+            session.start(lambda: self._worker_args, own_process=False)
             while not self._stopping.is_set():
                 self.stage = fetch.WAITING
                 task, kind, value = self.tasks.get()
@@ -103,9 +103,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_Fork._in_child)
 
 
-class ThreadCrew:
-    def __init__(self, spec: Spec, payload: Payload) -> None:
-        self.spec, self.payload = spec, payload
+class ThreadWorkers:
+    def __init__(self, spec: Spec, worker_args: WorkerArgs) -> None:
+        self.spec, self.worker_args = spec, worker_args
         self.results: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.stopping = threading.Event()
         self.workers = [ThreadWorker(self, i) for i in range(spec.num_workers)]

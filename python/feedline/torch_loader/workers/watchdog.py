@@ -15,14 +15,14 @@ _WARN_SHARE = 0.2  # of the limit: early enough to look at the process while it 
 class Watchdog:
     """For one wait. Progress is any sample begun by one of the workers that the loop waits for."""
 
-    def __init__(self, crew: Any, workers: list[int], limit_s: float) -> None:
-        self._crew, self._workers, self._limit_s = crew, workers, limit_s
+    def __init__(self, group: Any, workers: list[int], limit_s: float) -> None:
+        self._worker_group, self._workers, self._limit_s = group, workers, limit_s
         self._progress = self._count()
         self._since = time.monotonic()
         self._warned = False
 
     def _count(self) -> int:
-        return sum(self._crew.progress(worker) for worker in self._workers)
+        return sum(self._worker_group.progress(worker) for worker in self._workers)
 
     def step(self) -> float:
         """Seconds to wait before the next look. Warns, then raises StalledError."""
@@ -46,14 +46,16 @@ class Watchdog:
     def _report(self, waited: float) -> str:
         lines = [f"no progress for {waited:.1f} s."]
         for worker in self._workers:
-            pid = self._crew.workers[worker].pid
-            lines.append(f"Worker {worker} (pid {pid}): {self._crew.activity(worker)}. Its Python stack:")
-            lines += _user_part(self._crew.stack(worker))
+            pid = self._worker_group.workers[worker].pid
+            lines.append(f"Worker {worker} (pid {pid}): {self._worker_group.activity(worker)}. Its Python stack:")
+            lines += _user_part(self._worker_group.stack(worker))
         return "\n".join(lines)
 
 
 def _user_part(stack: str) -> list[str]:
     """The stack, innermost frame first, down to where the worker begins."""
     lines = stack.rstrip().splitlines()
-    end = next((i for i, line in enumerate(lines) if line.endswith((" in run_process", " in run_host"))), len(lines))
+    end = next(
+        (i for i, line in enumerate(lines) if line.endswith((" in run_process", " in run_pool_process"))), len(lines)
+    )
     return lines[:end]

@@ -27,14 +27,14 @@ from ...machine import limits
 from ..fetching import fetch, stream_libraries
 from ..fetching.dataset_wrapper import DatasetWrapper
 from ..fetching.failures import Failure
-from ..fetching.fetch import BadSamplesError, Recipe, make_fetcher
+from ..fetching.fetch import BadSamplesError, FetchConfig, make_fetcher
 from .channel import BlockingPort
 from .gather import RingGatherer
 from .ring import Control, Ring
 from .ring_writer import RingWriter
 from .serialization import LARGE, Encoder, Frame, is_plain, ring_tensor
 from .thread_info import hidden_info, set_thread_info
-from .worker_args import Load, Payload, begin_collecting
+from .worker_args import Load, WorkerArgs, enable_gc
 
 # Messages to a worker, and from it. STATE: (mark of the epoch, whether behind its last batch, what the dataset says).
 EPOCH, TASK, STOP, LOAD, ASK, AHEAD, LAST, GIVE = 1, 2, 3, 4, 5, 6, 7, 8
@@ -66,7 +66,7 @@ class Spec:
 
     num_workers: int
     base_seed: int
-    recipe: Recipe
+    config: FetchConfig
     wants_state: int  # every how many batches; 0: not before an ASK says so
     ring: Ring | None = None
     budget: int = 0
@@ -84,8 +84,8 @@ class Session:
 
     def __init__(self, spec: Spec, worker: int, notice: fetch.Notice, gatherer: fetch.Gatherer | None = None) -> None:
         self._spec, self._worker, self._notice, self._gatherer = spec, worker, notice, gatherer
-        self._recipe = spec.recipe
-        self._payload: Payload | None = None
+        self._config = spec.config
+        self._worker_args: WorkerArgs | None = None
         self._fetcher: fetch.Fetcher | None = None
         self._start_failure: Failure | None = None  # for good: no batch comes from a worker that was not set up
         self._epoch_failure: Failure | None = None
@@ -93,20 +93,20 @@ class Session:
         self._has_loaded = False  # a state into the dataset, for the epoch that was begun last
         self._shared_rng: torch.Generator | None = None
         self._wants_state, self._since_state = spec.wants_state, 0
-        self._first_print = spec.recipe.iterable and spec.num_workers > 1
+        self._first_print = spec.config.iterable and spec.num_workers > 1
         self._begun_with: dict[str, Any] | None = None  # where the epoch began, if somebody wants to know
 
-    def start(self, load: Callable[[], Payload], own_process: bool) -> None:
+    def start(self, load: Callable[[], WorkerArgs], own_process: bool) -> None:
         self._notice(fetch.STARTING, None)
         try:
-            self._payload = load()
+            self._worker_args = load()
             self._set_up(own_process)
         except Exception as error:
             self._start_failure = self._failure(error)
 
     def _set_up(self, own_process: bool) -> None:
-        spec, worker, payload = self._spec, self._worker, self._payload
-        assert payload is not None
+        spec, worker, worker_args = self._spec, self._worker, self._worker_args
+        assert worker_args is not None
         seed = spec.base_seed + worker
         more: dict[str, Any] = {}
         if own_process:
@@ -115,16 +115,16 @@ class Session:
             np.random.seed(torch_worker._generate_state(spec.base_seed, worker))
         else:
             more = _thread_generators(seed, spec.base_seed, worker)
-            if spec.recipe.collate_fn is torch_collate.default_collate:
-                self._recipe = replace(spec.recipe, collate_fn=_collate_in_thread)
-        dataset = _original(payload.dataset)
+            if spec.config.collate_fn is torch_collate.default_collate:
+                self._config = replace(spec.config, collate_fn=_collate_in_thread)
+        dataset = _original(worker_args.dataset)
         info = torch_worker.WorkerInfo(
             id=worker, num_workers=spec.readers or spec.num_workers, seed=seed, dataset=dataset, **more
         )
         set_worker_info(info, own_process)
-        if payload.init_fn is not None:
+        if worker_args.init_fn is not None:
             self._notice(fetch.INIT, None)
-            payload.init_fn(worker)
+            worker_args.init_fn(worker)
 
     def answer(self, kind: int, value: Any) -> tuple[int, Any] | None:
         """The reply to a message; None where there is none."""
@@ -151,7 +151,7 @@ class Session:
         except BadSamplesError as bad:
             return BAD, bad.bad
         except StopIteration as error:
-            if self._spec.recipe.iterable:
+            if self._spec.config.iterable:
                 self._ended = True
                 return self._end()
             return FAILED, self._fetcher.failure(error)
@@ -161,24 +161,24 @@ class Session:
 
     def _give(self, name: str, value: Any) -> None:
         """The loop has set this attribute of its dataset."""
-        if self._payload is not None:
-            put_attribute(_original(self._payload.dataset), name, value)
+        if self._worker_args is not None:
+            put_attribute(_original(self._worker_args.dataset), name, value)
 
     def _begin(self, start: EpochStart) -> None:
         self._ended = False
         self._since_state = start.since
         self._epoch_failure = self._begun_with = None
-        payload = self._payload
-        if payload is None:
+        worker_args = self._worker_args
+        if worker_args is None:
             return
         try:
-            dataset = payload.dataset
+            dataset = worker_args.dataset
             if isinstance(dataset, IterDataPipe):
                 from torch.utils.data.graph_settings import apply_random_seed
 
                 self._shared_rng = self._shared_rng or torch.Generator()
                 self._shared_rng.manual_seed(start.shared_seed or 0)
-                dataset = payload.dataset = apply_random_seed(dataset, self._shared_rng)
+                dataset = worker_args.dataset = apply_random_seed(dataset, self._shared_rng)
             if start.dataset_epoch is not None and callable(getattr(dataset, "set_epoch", None)):
                 dataset.set_epoch(start.dataset_epoch)
             state = start.state
@@ -204,12 +204,12 @@ class Session:
             self._epoch_failure = self._failure(error)
 
     def _forget_loaded(self) -> None:
-        assert self._payload is not None
-        stream_libraries.forget_loaded(_original(self._payload.dataset))
+        assert self._worker_args is not None
+        stream_libraries.forget_loaded(_original(self._worker_args.dataset))
         self._has_loaded = False
 
     def _make_fetcher(self, dataset: Any, start: EpochStart) -> fetch.Fetcher:
-        return make_fetcher(self._recipe, dataset, start.epoch, self._worker, self._notice, self._gatherer)
+        return make_fetcher(self._config, dataset, start.epoch, self._worker, self._notice, self._gatherer)
 
     def _end(self) -> tuple[int, Any]:
         """Of a stream: with the state that the next epoch begins from where workers live on."""
@@ -328,12 +328,12 @@ def _work(
     try:
         service = Service(spec, worker, port, control, occupied)
 
-        def loaded() -> Payload:
-            payload = load(port, worker)
-            if payload is None:
+        def loaded() -> WorkerArgs:
+            worker_args = load(port, worker)
+            if worker_args is None:
                 raise Stopped
-            begin_collecting()
-            return payload
+            enable_gc()
+            return worker_args
 
         service.start(loaded)
         service.serve()
@@ -374,10 +374,10 @@ class Service:
             spec.ring, worker, spec.budget, spec.ahead, occupied, lambda: _stop_unless(port.is_wanted())
         )
         gatherer = RingGatherer(self.writer)
-        gathers = _collate_into(self.writer, gatherer) and spec.recipe.collate_fn is torch_collate.default_collate
+        gathers = _collate_into(self.writer, gatherer) and spec.config.collate_fn is torch_collate.default_collate
         self._encoder = Encoder(self.writer)
         self.session = Session(
-            spec, worker, self._notice, gatherer if gathers and not spec.recipe.leaves_short else None
+            spec, worker, self._notice, gatherer if gathers and not spec.config.leaves_short else None
         )
 
     def _notice(self, stage: int, sample: Any) -> None:
@@ -388,7 +388,7 @@ class Service:
         if control[Control.STOP]:
             raise Stopped
 
-    def start(self, load: Callable[[], Payload]) -> None:
+    def start(self, load: Callable[[], WorkerArgs]) -> None:
         self.session.start(load, own_process=True)
         self.control[Control.STAGE] = fetch.WAITING
 

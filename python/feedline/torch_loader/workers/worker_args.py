@@ -35,7 +35,7 @@ _USUAL = (2000, 10, 0) if sys.version_info >= (3, 14) else (700, 10, 10)
 
 
 @dataclass
-class Payload:
+class WorkerArgs:
     """What the user gave: it may be large, and may not be picklable."""
 
     dataset: Any
@@ -44,9 +44,9 @@ class Payload:
 
 
 class Load(Protocol):
-    """Called in the worker: its payload, or None when the loader needs the worker no more."""
+    """Called in the worker: its worker_args, or None when the loader needs the worker no more."""
 
-    def __call__(self, port: BlockingPort, worker: int) -> Payload | None: ...
+    def __call__(self, port: BlockingPort, worker: int) -> WorkerArgs | None: ...
 
 
 class PassedFd:
@@ -65,18 +65,18 @@ class PassedFd:
         PassedFd.__init__(self, passed.detach())
 
 
-class HeldPayload:
-    """The payload as it is: for fork, and for what must be pickled into each process by itself."""
+class InheritedWorkerArgs:
+    """The worker_args as it is: for fork, and for what must be pickled into each process by itself."""
 
-    def __init__(self, payload: Payload) -> None:
-        self._payload = payload
+    def __init__(self, worker_args: WorkerArgs) -> None:
+        self._worker_args = worker_args
 
-    def __call__(self, port: BlockingPort, worker: int) -> Payload | None:
-        return self._payload
+    def __call__(self, port: BlockingPort, worker: int) -> WorkerArgs | None:
+        return self._worker_args
 
 
-class SharedPayload:
-    """A payload that is pickled after the workers have been started: each waits for a message that it is there."""
+class SharedWorkerArgs:
+    """A worker_args that is pickled after the workers have been started: each waits for a message that it is there."""
 
     def __init__(self, ring: Ring, workers: Iterable[int]) -> None:
         self._ring, self._workers = ring, list(workers)
@@ -84,7 +84,7 @@ class SharedPayload:
             ring.control(worker)[Control.LOADED] = 0
         self._memory = PassedFd(os.memfd_create("feedline-dataset", os.MFD_CLOEXEC))
 
-    def fill(self, payload: Payload) -> None:
+    def fill(self, worker_args: WorkerArgs) -> None:
         """Pickles. This process does not hold the memory any more then.
 
         Raises:
@@ -92,11 +92,11 @@ class SharedPayload:
         """
         try:
             with open(self._memory.fd, "wb", closefd=False) as file:
-                _OncePickler(file, _PROTOCOL).dump(payload)
+                _OncePickler(file, _PROTOCOL).dump(worker_args)
         finally:
             self._memory.close()
 
-    def __call__(self, port: BlockingPort, worker: int) -> Payload | None:
+    def __call__(self, port: BlockingPort, worker: int) -> WorkerArgs | None:
         if port.receive() is None:
             return None
         mine = self._ring.control(worker)
@@ -106,42 +106,42 @@ class SharedPayload:
             mine[Control.LOADED] = count
             return min(control[Control.LOADED] for control in all_of_them)
 
-        with io.BufferedReader(_Draining(self._memory.fd, taken), _READ) as file:
-            payload = pickle.load(file)
+        with io.BufferedReader(_FreeingReader(self._memory.fd, taken), _READ) as file:
+            worker_args = pickle.load(file)
         self._memory.close()
-        return payload
+        return worker_args
 
 
-class Letter:
-    """A payload pickled for processes that run already, in memory that the kernel shares.
+class PickledWorkerArgs:
+    """A worker_args pickled for processes that run already, in memory that the kernel shares.
 
     Tensors go by value. `known`: objects that those processes have, by name: pickled as that.
     """
 
-    def __init__(self, payload: Payload, known: Mapping[str, Any]) -> None:
+    def __init__(self, worker_args: WorkerArgs, known: Mapping[str, Any]) -> None:
         """Raises:
         Exception: something in it cannot be pickled.
         """
         self._memory = PassedFd(os.memfd_create("feedline-dataset", os.MFD_CLOEXEC))
         self.fd = self._memory.fd
         with open(self.fd, "wb", closefd=False) as file:
-            pickler = _KnowingPickler(file, known) if known else _ValuePickler(file, _PROTOCOL)
-            pickler.dump(payload)
+            pickler = _NamedObjectsPickler(file, known) if known else _ValuePickler(file, _PROTOCOL)
+            pickler.dump(worker_args)
         self.close = self._memory.close
 
 
-def read_letter(fd: int, known: Mapping[str, Any]) -> Payload:
+def read_pickled_args(fd: int, known: Mapping[str, Any]) -> WorkerArgs:
     """In another process. Takes the descriptor."""
     with os.fdopen(fd, "rb", buffering=0) as memory:
-        draining = _Draining(memory.fileno(), lambda count: 0)  # others read it, too
+        draining = _FreeingReader(memory.fileno(), lambda count: 0)  # others read it, too
         with io.BufferedReader(draining, _READ) as file:
             reader = pickle.Unpickler(file)
             reader.persistent_load = known.__getitem__  # type: ignore[method-assign]
-            payload: Payload = reader.load()
-            return payload
+            worker_args: WorkerArgs = reader.load()
+            return worker_args
 
 
-class _Draining(io.RawIOBase):
+class _FreeingReader(io.RawIOBase):
     """A file in memory whose readers give back what all of them have read. `taken`: told how far this one is, says how
     far the slowest is, both in bytes.
     """
@@ -191,7 +191,7 @@ class _ValuePickler(_OncePickler):
         return super().reducer_override(value)
 
 
-class _KnowingPickler(_ValuePickler):
+class _NamedObjectsPickler(_ValuePickler):
     def __init__(self, file: Any, known: Mapping[str, Any]) -> None:
         super().__init__(file, _PROTOCOL)
         self._names = {id(value): name for name, value in known.items()}
@@ -200,11 +200,11 @@ class _KnowingPickler(_ValuePickler):
         return self._names.get(id(value))
 
 
-def name_unpicklable(payload: Payload) -> str:
-    """Which part of the payload cannot be pickled, for the error message."""
-    parts = {"collate_fn": payload.collate_fn, "worker_init_fn": payload.init_fn}
+def name_unpicklable(worker_args: WorkerArgs) -> str:
+    """Which part of the worker_args cannot be pickled, for the error message."""
+    parts = {"collate_fn": worker_args.collate_fn, "worker_init_fn": worker_args.init_fn}
     with contextlib.suppress(Exception):
-        parts |= {f"dataset.{name}": value for name, value in vars(payload.dataset).items()}
+        parts |= {f"dataset.{name}": value for name, value in vars(worker_args.dataset).items()}
     bad = []
     for name, value in parts.items():
         try:
@@ -221,7 +221,7 @@ class _Sink:
         return len(data)
 
 
-class QuietName(str):
+class NoGcProcessName(str):
     """A process's name that keeps the garbage collector of a fresh interpreter from running until the dataset is in.
 
     The name is the first thing that such a process unpickles, before it imports the user's main module and torch. These
@@ -237,7 +237,7 @@ class _StopCollecting:
         return gc.set_threshold, _NEVER
 
 
-def begin_collecting() -> None:
+def enable_gc() -> None:
     """In a worker that has its dataset: what is there now stays, so the collector need not look at it, which in a
     forked process would also copy its pages. A threshold that the user's main module has set is left alone.
     """
