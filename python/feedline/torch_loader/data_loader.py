@@ -232,7 +232,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
 
     def _start_epoch(self, settings: Settings) -> Any:
         progress = self._progress
-        if self._iterator is None or not progress.may_use(getattr(self._iterator, "_ahead", None), settings):
+        if self._iterator is None or not progress.may_use(getattr(self._iterator, "_next_epoch", None), settings):
             progress.begin(settings)
         if not (settings.persistent_workers and settings.num_workers > 0):
             progress.fresh_workers = True

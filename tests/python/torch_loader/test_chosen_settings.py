@@ -237,7 +237,7 @@ def test_prefetching_follows_the_measured_batches(machine: Machine, caplog: pyte
             most, seen = 0, []
             for values in iterator:
                 seen += values[:, 0].int().tolist()
-                most = max(most, len(iterator._task_info)) if len(seen) > 40 else 0
+                most = max(most, len(iterator._queue.tasks)) if len(seen) > 40 else 0
         assert seen == list(range(120))
         assert most <= 2 * ahead and (ahead == 1 or most > 2 * (ahead - 1)), (most, ahead)
         assert shown(loader)["prefetch_factor"].startswith(f"{ahead}: of batches of 64")

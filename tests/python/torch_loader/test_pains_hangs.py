@@ -102,7 +102,7 @@ def test_after_a_timeout_no_worker_stays(no_grace):
     iterator = iter(DataLoader(Hanging(), batch_size=4, num_workers=2, timeout=HANG_S))
     next(iterator), next(iterator)
     until_hanging(iterator)
-    workers, iterator._timeout = iterator._workers, 0.2
+    workers, iterator._replies.timeout = iterator._workers, 0.2
     with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.2 seconds"):
         next(iterator)
     del iterator

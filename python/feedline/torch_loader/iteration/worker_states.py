@@ -1,104 +1,109 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a loader's workers stand: what they tell of their datasets, and what a worker begins an epoch with."""
+"""States of the datasets in a loader's workers: requested, received, and sent back at the start of an epoch."""
 
 from __future__ import annotations
 
-import collections
 import logging
 from typing import Any
 
 from ..fetching import fetch
 from ..workers.worker import ASK, LAST, EpochStart
-from .position import ITERABLE, Position
+from ..workers.worker_group import Answer, WorkerGroup
+from .epoch_context import EpochContext
+from .task_queue import TaskQueue
 
 _log = logging.getLogger("feedline")
 
 
-class WorkerStates(Position):
-    """Of an iterator with workers: their states, asked for and told. The first of its mixins, upon `Position`.
-
-    The attributes here are those that several of them use; `WorkerIterator` sets them.
+class WorkerStates:
+    """Attributes:
+    mark: of the epoch; states from other epochs are ignored.
     """
 
-    _worker_group: Any  # ProcessWorkers, PoolWorkers or ThreadWorkers
-    _shutdown: bool
-    _broken: bool  # ended with an error
-    _persistent_workers: bool
-    _shared_seed: Any
-    _prefetch_factor: int
-    _mark: int  # of the epoch, for states that workers tell
-    _unknown: dict[int, bool]  # workers whose state is awaited, and whether it is that behind the epoch
-    _workers_status: list[bool]  # whether a worker has samples left in this epoch
-    _ahead: Any  # tasks.NextEpoch, once that has begun
+    def __init__(self, group: WorkerGroup, context: EpochContext, queue: TaskQueue) -> None:
+        self._group, self._context, self._queue = group, context, queue
+        self.mark = 0
+        self._requested: dict[int, bool] = {}  # worker -> whether its state after the epoch was requested or received
+        self._has_requested_last = False
 
-    def _may_have_state(self) -> bool:
-        """Of an iterable dataset only the iterators in the workers may have one."""
-        return self._dataset_kind == ITERABLE or fetch.is_stateful(self._dataset)
+    def begin_epoch(self, workers: list[int]) -> None:
+        """`workers`: those that read in this epoch."""
+        self.mark += 1
+        self._requested = dict.fromkeys(workers, False) if self.are_saved() else {}
+        self._context.cursor.keeps_indices = self._context.saves_samplers and self.are_saved()
+        self._has_requested_last = False
 
-    def want_states(self, every: int) -> None:
-        spec = self._worker_group.spec
-        if not every or 0 < spec.wants_state <= every or not self._may_have_state():
-            return
-        if self._shutdown or self._is_inherited():
-            return
-        spec.wants_state = every  # of those that are started later, too
-        for worker in range(self._num_workers):
-            self._worker_group.send(worker, 0, ASK, every)
-        if self._cursor.finished and self._persistent_workers and self._ahead is None:
-            self._ask_behind_the_end()
-        is_within = self._cursor.delivered and not self._cursor.finished
-        if is_within and not self._progress.fresh_workers and fetch.is_stateful(self._dataset):
-            _log.warning(
-                "state_dict(): workers were not asked for their states before, so resuming from here reads the epoch "
-                "again with a dataset as you make it, which knows nothing of the epochs before. Call state_dict() "
-                "before the first epoch, or give snapshot_every_n_steps=1, if that matters"
-            )
+    def are_saved(self) -> bool:
+        return bool(self._group.spec.wants_state) and may_have_state(self._context)
 
-    def _ask_behind_the_end(self) -> None:
-        """Nobody wanted states before the epoch ended: workers that live on still have what it left behind."""
-        for worker in range(self._num_workers):
-            if self._cursor.ends.get(worker) is None:
-                self._cursor.ends.pop(worker, None)
-                self._unknown[worker] = True
-                self._worker_group.send(worker, 0, LAST, self._mark)
-
-    def _asks_workers(self) -> bool:
-        return bool(self._worker_group.spec.wants_state) and self._may_have_state()
-
-    def _is_unknown(self, worker: int) -> bool:
-        """Whether a state of this moment wants what this worker has yet to tell."""
-        if worker not in self._unknown:
+    def request(self, every: int) -> bool:
+        """Has workers send a state every so many batches. False: they do already, or cannot have one."""
+        spec, context = self._group.spec, self._context
+        if not every or 0 < spec.wants_state <= every or not may_have_state(context):
             return False
-        if self._cursor.finished:
-            return self._persistent_workers and worker not in self._cursor.ends
-        if not self._workers_status[worker]:
-            return False
-        entry = self._cursor.by_worker[worker]
-        return not entry["batches"] and entry["state"] is None and not self._unknown[worker]
+        spec.wants_state = every  # also for workers that start later
+        for worker in range(context.num_workers):
+            self._group.send(worker, 0, ASK, every)
+        return True
 
-    def _note_state(self, worker: int, frame: Any) -> None:
-        mark, is_last, told = frame.decode()
-        if mark != self._mark or worker not in self._unknown:  # of an epoch that was given up
+    def request_after_epoch(self) -> None:
+        """No state was requested before the epoch ended; persistent workers still have it."""
+        cursor = self._context.cursor
+        for worker in range(self._context.num_workers):
+            if cursor.ends.get(worker) is None:
+                cursor.ends.pop(worker, None)
+                self._requested[worker] = True
+                self._group.send(worker, 0, LAST, self.mark)
+
+    def request_last(self) -> None:
+        """The order has ended: persistent workers send the state that the next epoch begins with."""
+        if self._has_requested_last or not self._context.persistent or self._context.iterable:
+            return
+        self._has_requested_last = True
+        if self.are_saved():
+            for worker in range(self._context.num_workers):
+                self._group.send(worker, 0, LAST, self.mark)
+
+    def missing(self) -> list[int]:
+        """Workers whose state is needed for a state of the loader, and has not arrived."""
+        return [worker for worker in range(self._context.num_workers) if self._is_missing(worker)]
+
+    def _is_missing(self, worker: int) -> bool:
+        if worker not in self._requested:
+            return False
+        cursor = self._context.cursor
+        if cursor.finished:
+            return self._context.persistent and worker not in cursor.ends
+        if not self._queue.active[worker]:
+            return False
+        entry = cursor.by_worker[worker]
+        return not entry["batches"] and entry["state"] is None and not self._requested[worker]
+
+    def receive(self, worker: int, answer: Answer) -> None:
+        mark, is_last, state = answer.decode()
+        if mark != self.mark or worker not in self._requested:  # from an abandoned epoch
             return
         if is_last:
-            self._cursor.ends[worker] = told
+            self._context.cursor.ends[worker] = state
             return
-        self._unknown[worker] = True
-        entry = self._cursor.by_worker[worker]
+        self._requested[worker] = True
+        entry = self._context.cursor.by_worker[worker]
         if not entry["batches"] and entry["state"] is None:
-            entry["state"], entry["since"] = told, 0
+            entry["state"], entry["since"] = state, 0
 
-    def _epoch_start(self, worker: int, again: dict[int, list[Any]]) -> EpochStart:
-        settings, entry = self._settings, self._cursor.by_worker[worker]
-        dataset_epoch = self._progress.dataset_epoch(settings.dataset)
-        start = EpochStart(self._cursor.epoch, self._shared_seed, dataset_epoch, batch_size=settings.batch_size)
-        start.mark = self._mark if worker in self._unknown else None
-        if self._resume is not None and self._resume.get("workers") and not self._is_counted():
-            taken = self._resume["workers"][worker]
-            start.state, start.since, start.ended = taken["state"], taken["since"], taken.get("ended", False)
+    def epoch_start(self, worker: int, again: list[Any]) -> EpochStart:
+        """The message that starts the epoch in a worker. `again`: batches that it reads once more, to restore state."""
+        context, entry = self._context, self._context.cursor.by_worker[worker]
+        settings, resume = context.settings, context.resume
+        dataset_epoch = context.progress.dataset_epoch(settings.dataset)
+        start = EpochStart(context.cursor.epoch, context.shared_seed, dataset_epoch, batch_size=settings.batch_size)
+        start.mark = self.mark if worker in self._requested else None
+        if resume is not None and resume.get("workers") and not self._skips_by_count():
+            saved = resume["workers"][worker]
+            start.state, start.since, start.ended = saved["state"], saved["since"], saved.get("ended", False)
             if not start.ended:
-                entry |= taken
-        if self._dataset_kind == ITERABLE:
+                entry |= saved
+        if context.iterable:
             start.skip = entry["since"] if start.state is not None else entry["batches"]
             if start.skip and start.state is None:
                 _log.warning(
@@ -106,36 +111,37 @@ class WorkerStates(Position):
                     worker,
                     start.skip,
                 )
-        start.again = again.get(worker, [])
+        start.again = again
         return start
 
-    def _is_counted(self) -> bool:
-        """Whether the stream itself passes over what was delivered before."""
-        return self._resume is not None and "counted" in self._resume and self._progress.counted is not None
+    def epoch_restart(self, worker: int, waiting: int) -> EpochStart:
+        """The message for a worker that replaces one that died, which left `waiting` answers."""
+        start = self.epoch_start(worker, [])
+        if self._context.iterable:
+            entry = self._context.cursor.by_worker[worker]
+            start.state, start.skip = entry["state"], waiting
+            start.skip += entry["since"] if start.state is not None else entry["batches"]
+        return start
 
-    def _order_to_read_again(self) -> dict[int, list[Any]]:
-        """By worker: the batches that a map-style dataset with a state had read since it was asked for that."""
-        entries = (self._resume or {}).get("workers") or []
-        if self._dataset_kind == ITERABLE or not self._cursor.delivered or not self._in_order:
-            return {}
-        if self._asks_samplers:
-            return {worker: entry.get("again", []) for worker, entry in enumerate(entries)}
-        since = {worker: entry["since"] for worker, entry in enumerate(entries) if entry["since"]}
-        if not since:
-            return {}
-        self._last_passed = collections.deque(maxlen=(max(since.values()) + 1) * self._num_workers)
-        self._draw_first()
-        passed = list(self._last_passed)
-        first = self._cursor.delivered - len(passed)
-        return {
-            worker: [i for at, i in enumerate(passed, first) if at % self._num_workers == worker][-count:]
-            for worker, count in since.items()
-        }
+    def _skips_by_count(self) -> bool:
+        """Whether the stream itself skips the samples that were delivered before."""
+        resume = self._context.resume
+        return resume is not None and "counted" in resume and self._context.progress.counted is not None
 
-    def _first_worker_behind(self) -> int:
-        """Of a stream that is gone on with: whose batch comes first."""
-        resume, counted = self._resume, self._progress.counted
-        assert resume is not None  # or nothing of this epoch was delivered
-        if counted is not None and (counted.restarts_at_first_worker or resume["num_workers"] != self._num_workers):
-            return 0
-        return int(resume["last_worker"] + 1) % self._num_workers
+    def first_worker(self) -> int:
+        """The worker that sends the first batch of the epoch."""
+        context, counted, resume = self._context, self._context.progress.counted, self._context.resume
+        if context.iterable and context.cursor.delivered:
+            assert resume is not None  # otherwise no batch of this epoch was delivered
+            fresh = resume["num_workers"] != context.num_workers
+            if counted is not None and (counted.restarts_at_first_worker or fresh):
+                return 0
+            return int(resume["last_worker"] + 1) % context.num_workers
+        if counted is not None:
+            return counted.first_worker()
+        return context.cursor.delivered % context.num_workers
+
+
+def may_have_state(context: EpochContext) -> bool:
+    """Only the iterators in the workers can tell whether an iterable dataset has a state."""
+    return context.iterable or fetch.is_stateful(context.dataset)

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Any
 
 from ...errors import StalledError
+from .worker_group import WorkerGroup
 
 _WARN_SHARE = 0.2  # of the limit: early enough to look at the process while it still hangs
 
@@ -15,7 +15,7 @@ _WARN_SHARE = 0.2  # of the limit: early enough to look at the process while it 
 class Watchdog:
     """For one wait. Progress is any sample begun by one of the workers that the loop waits for."""
 
-    def __init__(self, group: Any, workers: list[int], limit_s: float) -> None:
+    def __init__(self, group: WorkerGroup, workers: list[int], limit_s: float) -> None:
         self._worker_group, self._workers, self._limit_s = group, workers, limit_s
         self._progress = self._count()
         self._since = time.monotonic()
