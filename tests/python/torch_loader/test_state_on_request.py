@@ -210,7 +210,7 @@ def test_a_state_that_knows_nothing_of_earlier_epochs_says_so(caplog):
     with caplog.at_level(logging.WARNING, "feedline"):
         loader.state_dict()
         loader.state_dict()
-    assert caplog.text.count("knows nothing of the epochs before") == 1 and "snapshot_every_n_steps=1" in caplog.text
+    assert caplog.text.count("lacks the state from earlier epochs") == 1 and "snapshot_every_n_steps=1" in caplog.text
     del iterator
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every iterator of a loader shares: drawing indices, replaying them, counting what was delivered, bad samples."""
+"""The base of all iterators of a loader: indices, position, and bad samples."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ NO_MORE: dict[str, Any] = {}
 
 
 class Position:
-    """A mixin of the iterators: drawing indices, replaying them, counting what was delivered, bad samples."""
+    """Base of the iterators: draws and replays indices, counts delivered batches, handles bad samples."""
 
     _taking: threading.RLock
     _progress: LoaderProgress
     _refills: RefillOrder | None
     _owner: int
-    _samplers: list[Any] | None  # what those with a state said of themselves behind the index drawn last
-    _last_passed: collections.deque[Any]  # of the indices passed over, the last ones, which may be read again
-    _before_iter: dict[str, Any] | None = None  # what the order may be drawn from, right before its iterator was made
-    # by the loader, which wants to know when nobody may ask for another batch; with the iterator
+    _samplers: list[Any] | None  # states of stateful samplers after the last index
+    _last_passed: collections.deque[Any]  # the last skipped indices, which may be read again
+    _before_iter: dict[str, Any] | None = None  # generators right before the order's iterator was made
+    # set by the loader; called with the iterator at the end of an epoch
     _when_paused: Callable[[Any], None] | None = None
     _draw_order = staticmethod(lean_iterator)
     _draws_from_base_seed = False  # without workers, too
@@ -65,7 +65,7 @@ class Position:
         return iterator
 
     def __next__(self) -> Any:
-        """The next batch. If several threads call it, each batch goes to one of them, and all get StopIteration."""
+        """The next batch. Each batch goes to one of the calling threads; all of them get StopIteration."""
         if self._is_inherited():  # fork() may have copied a held lock
             return super().__next__()  # type: ignore[misc]
         with self._taking:
@@ -91,7 +91,7 @@ class Position:
             own_generators.warn_of(self._settings.own_generators())
 
     def _take_settings(self, loader: Any) -> None:
-        """As they are now. The loader itself is not kept: with workers that live on it keeps its iterator."""
+        """Reads the current settings. The loader is not stored: with persistent workers it holds its iterator."""
         self._progress = loader._progress
         self._progress.settings = Settings.of(loader)
 
@@ -101,22 +101,22 @@ class Position:
         return self._progress.settings
 
     def want_states(self, every: int) -> None:
-        """From now on the dataset is asked for its state after every so many batches. Here: whenever one is wanted."""
+        """Saves the dataset's state after every so many batches from now on. Without workers: on demand."""
 
     def await_states(self) -> None:
-        """Until all is known that a state of this moment is made of. Here: it is."""
+        """Waits for the parts of a state that are in other processes. Without workers: none."""
 
     def _keep_fetcher(self, fetcher: fetch.Fetcher) -> None:
-        """For states of this epoch that are wanted when this iterator is gone."""
+        """For states of this epoch that are requested after this iterator has ended."""
         if fetcher.is_stateful():
             self._cursor.fetcher = fetcher
 
     def _is_inherited(self) -> bool:
-        """Whether this process was forked from the one that the workers or threads of this iterator answer."""
+        """Whether this process was forked from the one that made this iterator."""
         return os.getpid() != self._owner
 
     def _has_lost_workers(self) -> bool:
-        """Whether workers that live on are not all there any more, though nobody has been told."""
+        """Whether persistent workers have ended without an error being raised."""
         return False
 
     def _inherited_error(self) -> Error:
@@ -131,7 +131,7 @@ class Position:
         self._pause()
 
     def _pause(self) -> None:
-        """Nobody may ask for another batch: the loader is not shown as running until an epoch begins."""
+        """Stops showing the loader as running, until the next epoch begins."""
         if self._when_paused is not None:
             self._when_paused(self)
 
@@ -182,7 +182,7 @@ class Position:
                 if self._refills is not None and self._in_order:
                     raise ConfigError(
                         "load_state_dict: the state was taken with in_order=False, and on_error='skip' fills up "
-                        "the order from its end. Go on with in_order=False and workers"
+                        "the order from its end. Resume with in_order=False and workers"
                     )
                 self._sampler_iter = itertools.chain(list(cursor.waiting), self._sampler_iter)
             if process is not None:
@@ -201,9 +201,9 @@ class Position:
         expected = self._resume.get("last_index") if self._resume else None
         if expected is not None and state.fingerprint(last) != expected:
             raise ConfigError(
-                "load_state_dict: the sampler gives another order than when the state was taken, so the position in it "
-                "means nothing. Its order must come from torch's, NumPy's or Python's generators, from its own "
-                "generator attribute, or from its own state_dict()"
+                "load_state_dict: the sampler's order differs from when the state was saved, so the position is "
+                "not valid. The order must come from torch's, NumPy's or Python's generators, the sampler's own "
+                "generator attribute, or its own state_dict()"
             )
 
     def _log_bad(self, failures: list[Failure], batch: int) -> None:
@@ -237,13 +237,13 @@ class Position:
                 ) from error
 
     def _pass(self, worker: int, index: Any, samplers: list[Any] | None, is_furthest: bool | None = None) -> None:
-        """A batch that raised has had its turn: the next one follows, here and where a state of this is loaded."""
+        """Skips a batch that raised, here and after a state is loaded."""
         if self._dataset_kind != ITERABLE:
             self._cursor.deliver(worker, index, NO_MORE, samplers, is_furthest)
         self._pause()
 
     def _refilled(self, batch: int, index: list[Any], bad: list[tuple[int, Failure]]) -> list[Any]:
-        """`index` with its bad samples replaced from the end of the order, or without them where that is used up."""
+        """`index` with bad samples replaced from the end of the order, or removed if none are left there."""
         self._log_bad([failure for _, failure in bad], batch)
         bad_positions = {position for position, _ in bad}
         filled: list[Any] = []
@@ -257,7 +257,7 @@ class Position:
         return filled
 
     def _finished(self, data: Any) -> Any:
-        """Pins and moves, for the user."""
+        """Pins the batch and moves it to the device."""
         if self._pin_memory:
             data = torch_utils.pin_memory.pin_memory(data, self._pin_memory_device)
         device = self._settings.device
@@ -285,9 +285,9 @@ def fetch_config_of(iterator: Any) -> FetchConfig:
 
 
 class _ReplayedOrder:
-    """The rest of an order that was begun with other states of the process's generators than they have now.
+    """The rest of an order that was begun with other states of the process's generators.
 
-    A sampler may draw from them at any of its steps, so every step runs with the states that the one before left.
+    A sampler may draw at any step, so each step runs with the generators' states after the previous one.
     """
 
     def __init__(self, indices: Any) -> None:

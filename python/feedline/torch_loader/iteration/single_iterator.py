@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `iter(loader)` gives without workers: torch's iterator class, with Feedline's errors and state inside."""
+"""The iterator without workers: torch's iterator class with Feedline's errors and state."""
 
 from __future__ import annotations
 

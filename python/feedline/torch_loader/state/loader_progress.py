@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a loader stands in its epochs, and what they have told: shared by the loader and the iterators it has made.
+"""A loader's progress through its epochs, shared by the loader and its iterators.
 
-It holds neither of them: a loader with workers that live on holds its iterator, and an iterator may outlive its loader.
+It holds neither: a loader with persistent workers holds its iterator, and an iterator may outlive its loader.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ _NEVER = 1 << 62  # batches between two states: only where an epoch begins and e
 
 
 class LoaderProgress:
-    """Used by the thread that iterates, but for `latest`, `cursor` and the counters, which others may look at.
+    """Used by the iterating thread only, except `latest`, `cursor` and the counters, which other threads may read.
 
     Attributes:
         epoch: the one that begins next, or is being begun.
         cursor: of the epoch that was begun last.
-        pending: the state that the next epoch goes on from.
-        counted: of the epoch that was begun last, where its stream goes on by a number of samples.
+        pending: the state that the next epoch resumes from.
+        counted: the last epoch's stream, if that resumes from a number of samples.
         settings: the loader's, as they were when the epoch began or an attribute of it was set last.
         latest: the iterator that was made last.
         running: iterators in the middle of an epoch.
         fresh_workers: the workers of the epoch were started for it.
         has_loaded: without workers: the dataset has got the state that the epoch before went on from.
-        wants_state: somebody has asked for a state, and may do so again.
+        wants_state: a state was requested or loaded, so later requests are likely.
         given: attributes that the dataset was given in all workers, by name.
         errors: bad samples that were skipped or replaced.
-        wait_s: seconds in ``next()``, of the epoch that was begun last; None: nobody measures it.
-        page_lock_refusal: why batches are pinned by torch, where there is a GPU.
+        wait_s: seconds in ``next()`` in the last epoch; None if not measured.
+        page_lock_refusal: why torch pins batches, if there is a GPU.
         unseen: the epoch that was begun last has an iterator that is not ours.
-        batch_bytes: of the largest batch that came from a worker, where that is looked at.
-        processes: how many worker processes work, where their number follows the loop.
-        prefetch: how many batches that has led to.
-        native_rows, native_misses: samples that the engine was to read, and those that it could not.
+        batch_bytes: size of the largest batch from a worker, if the prefetch depends on it.
+        processes: the number of active worker processes, if it adapts to the loop.
+        prefetch: batches in flight, as chosen from `batch_bytes`.
+        native_rows, native_misses: samples given to the engine, and those that it could not read.
     """
 
     def __init__(self) -> None:

@@ -35,20 +35,20 @@ from .worker import Service, Spec, Stopped, service_crashed, set_signals
 from .worker_args import PassedFd, WorkerArgs, enable_gc, read_pickled_args
 
 _LENGTH = struct.Struct("<Q")
-FDS = 4  # of a session: ring, worker_args, tasks, results
-_IDLE_S = 1.0  # how often a process with nothing to do looks whether its parent is there
-_FULL_S = 0.01  # and how often one that may not begin a batch looks whether it may
+FDS = 4  # of a session: ring, arguments, tasks, results
+_IDLE_S = 1.0  # how often an idle process checks that its parent lives
+_FULL_S = 0.01  # how often a process checks whether it may begin a deferred batch
 
 
 @dataclass
 class SessionRequest:
-    """A new session, beside its descriptors."""
+    """Starts a session; its descriptors are sent with it."""
 
     spec: Spec  # without ring, descriptor of stacks and collate_fn
     worker: int
     ring: dict[str, int]
     occupied: list[tuple[int, int]]
-    known: dict[str, str]  # name in the worker_args -> name of what the process was forked with
+    known: dict[str, str]  # name in the arguments -> name of the object that the process inherited
 
 
 def send_session_request(connection: socket.socket, request: SessionRequest, fds: list[int]) -> None:
@@ -58,13 +58,13 @@ def send_session_request(connection: socket.socket, request: SessionRequest, fds
 
 
 def receive_session_request(connection: socket.socket) -> tuple[SessionRequest, list[int]] | None:
-    """None: the pool has gone."""
+    """None: the pool has ended."""
     head, fds, _, _ = socket.recv_fds(connection, _LENGTH.size, FDS, socket.MSG_CMSG_CLOEXEC)
     if len(head) < _LENGTH.size:
         return None
     missing, body = _LENGTH.unpack(head)[0], bytearray()
     while missing:
-        part = connection.recv(missing)  # not one byte more: the descriptors of the next one would be lost
+        part = connection.recv(missing)  # not more: the next request's descriptors would be lost
         if not part:
             return None
         body += part
@@ -73,7 +73,7 @@ def receive_session_request(connection: socket.socket) -> tuple[SessionRequest, 
 
 
 class _SessionGlobals:
-    """What of the process a session has for its own, while others have their turns."""
+    """Process-wide state of a session, saved while other sessions run."""
 
     def __init__(self) -> None:
         self._generators = fetch.generator_states()
@@ -107,7 +107,7 @@ class _PoolSession:
         self.turn: _SessionGlobals | None = None
 
     def start(self, forked_with: Mapping[str, Any]) -> None:
-        """In the turn of a process that has nothing to do with any session."""
+        """Runs with the process-wide state that no session has changed."""
         known = {name: forked_with[there] for name, there in self._request.known.items()}
         worker_args: WorkerArgs | None = None
         error: Exception | None = None
@@ -127,7 +127,7 @@ class _PoolSession:
         self.service.start(loaded)
 
     def look(self) -> bool:
-        """Takes what has come. False: the loader needs this session no more."""
+        """Reads messages that have arrived. False: the loader has closed this session."""
         frame = self.port.take()
         while frame is not None:
             self.waiting.append(frame)
@@ -135,7 +135,7 @@ class _PoolSession:
         return not self.port.ended and self.port.is_wanted()
 
     def is_put_off(self) -> bool:
-        """Whether the loop waits for others, and a batch of this one would need more memory than the budget has."""
+        """Whether the loop waits for other workers, and this one's batch would exceed the memory budget."""
         assert self.service is not None
         return self.control[Control.WANTED] == ELSEWHERE and self.service.writer.is_full()
 
@@ -156,7 +156,7 @@ class _PoolProcess:
         self._current: _PoolSession | None = None
 
     def run(self) -> None:
-        """Until the pool needs this process no more."""
+        """Until the pool ends this process."""
         while os.getppid() == self._parent:
             if self._has_session_request() and not self._open():
                 return
@@ -209,7 +209,7 @@ class _PoolProcess:
         self._current = session
 
     def _run(self, session: _PoolSession, step: Callable[[], None]) -> None:
-        """What ends a session does not end the others': the loader is told, as where a process ends of it."""
+        """An error ends this session only, and is sent to the loader as if the process had died."""
         try:
             step()
         except Stopped:
@@ -234,9 +234,9 @@ def run_pool_process(
     forked_with: Mapping[str, Any],
     inherited: Callable[[], None],
 ) -> None:
-    """A process of a pool from start to end. `forked_with`: what it has by being forked."""
+    """Runs a process of a pool. `forked_with`: objects that it inherited."""
     parent = os.getppid()
-    gc.freeze()  # the collector would write to all that was forked, and so copy it
+    gc.freeze()  # the collector would write to inherited objects, and so copy their pages
     inherited()
     shows_stack = set_signals(main_thread, stacks.fd, parent)
     with socket.socket(fileno=os.dup(connection.fileno())) as own:

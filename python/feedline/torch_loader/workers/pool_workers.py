@@ -34,7 +34,7 @@ class PoolWorkers(ProcessWorkers):
 
     def __init__(self, spec: Spec, worker_args: WorkerArgs, context: Any, pool: WorkerPool, member: int) -> None:
         """Raises:
-        NotShareable: the worker_args cannot get into processes that run already.
+        NotShareable: the arguments cannot be sent to processes that run already.
         """
         self._pool, self._member = pool, member
         self._ended_sessions: set[int] = set()
@@ -54,7 +54,7 @@ class PoolWorkers(ProcessWorkers):
         self._stacks = pool.stacks  # type: ignore[assignment]
         copies = [host.copies.pop(self._member, None) for host in hosts.values()]
         pickled, roles = self._args_fd(copies, have_just_begun)
-        config = replace(self.spec.config, collate_fn=tuple)  # the worker_args has the user's
+        config = replace(self.spec.config, collate_fn=tuple)  # the user's is in the arguments
         spec = replace(self.spec, ring=None, stack_fd=None, config=config)
         known = {role: name_in_pool_process(self._member, role) for role in roles}
         for worker, host in hosts.items():
@@ -73,7 +73,7 @@ class PoolWorkers(ProcessWorkers):
         return self._pool.stacks
 
     def _args_fd(self, copies: list[Copy | None], are_new: bool) -> tuple[PickledWorkerArgs, Iterable[str]]:
-        """The worker_args for processes that have these copies of it, and what of it they take from there."""
+        """The arguments pickled for processes that inherited these copies, and the names of the copies used."""
         copy = copies[0]
         if copy is not None and all(other is not None and other.parts == copy.parts for other in copies):
             with contextlib.suppress(Exception):  # what stands for the dataset natively cannot be pickled

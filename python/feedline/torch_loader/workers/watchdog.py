@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notices that nothing moves while the training loop waits, and says where: stage, worker, sample, Python stack."""
+"""Detects stalls while the training loop waits, and reports stage, worker, sample and Python stack."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WARN_SHARE = 0.2  # of the limit: early enough to look at the process while it 
 
 
 class Watchdog:
-    """For one wait. Progress is any sample begun by one of the workers that the loop waits for."""
+    """Used for one wait. Progress is a sample begun by any worker that the loop waits for."""
 
     def __init__(self, group: WorkerGroup, workers: list[int], limit_s: float) -> None:
         self._worker_group, self._workers, self._limit_s = group, workers, limit_s
@@ -25,7 +25,7 @@ class Watchdog:
         return sum(self._worker_group.progress(worker) for worker in self._workers)
 
     def step(self) -> float:
-        """Seconds to wait before the next look. Warns, then raises StalledError."""
+        """Seconds until the next check. Warns, then raises StalledError."""
         if self._limit_s <= 0:
             return 5.0
         progress, now = self._count(), time.monotonic()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the dataset and the user's functions get into worker processes.
+"""Passes the dataset and the user's functions to worker processes.
 
-`fork` has them already. Other processes get them pickled once for all, in memory that the kernel shares, and that goes
-as the slowest of them reads it. Pickling runs beside the start of the interpreters, which takes longer.
+Forked processes inherit them. Others read one pickle in shared memory, which is freed as the slowest process reads it.
+Pickling overlaps the start of the interpreters, which takes longer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _USUAL = (2000, 10, 0) if sys.version_info >= (3, 14) else (700, 10, 10)
 
 @dataclass
 class WorkerArgs:
-    """What the user gave: it may be large, and may not be picklable."""
+    """The user's objects: they may be large, or not picklable."""
 
     dataset: Any
     collate_fn: Any
@@ -44,13 +44,13 @@ class WorkerArgs:
 
 
 class Load(Protocol):
-    """Called in the worker: its worker_args, or None when the loader needs the worker no more."""
+    """Called in the worker. Returns its arguments, or None if the loader no longer needs the worker."""
 
     def __call__(self, port: BlockingPort, worker: int) -> WorkerArgs | None: ...
 
 
 class PassedFd:
-    """A file descriptor that goes along with a process's arguments, whatever the start method."""
+    """A file descriptor passed with a process's arguments, for any start method."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
@@ -66,7 +66,7 @@ class PassedFd:
 
 
 class InheritedWorkerArgs:
-    """The worker_args as it is: for fork, and for what must be pickled into each process by itself."""
+    """The arguments themselves: for fork, and for objects that must be pickled for each process separately."""
 
     def __init__(self, worker_args: WorkerArgs) -> None:
         self._worker_args = worker_args
@@ -76,7 +76,7 @@ class InheritedWorkerArgs:
 
 
 class SharedWorkerArgs:
-    """A worker_args that is pickled after the workers have been started: each waits for a message that it is there."""
+    """Arguments that are pickled after the workers have started; each worker waits for a message before it reads."""
 
     def __init__(self, ring: Ring, workers: Iterable[int]) -> None:
         self._ring, self._workers = ring, list(workers)
@@ -85,7 +85,7 @@ class SharedWorkerArgs:
         self._memory = PassedFd(os.memfd_create("feedline-dataset", os.MFD_CLOEXEC))
 
     def fill(self, worker_args: WorkerArgs) -> None:
-        """Pickles. This process does not hold the memory any more then.
+        """Pickles, and closes this process's descriptor of the memory.
 
         Raises:
             Exception: something in it cannot be pickled, or only for one process.
@@ -113,9 +113,9 @@ class SharedWorkerArgs:
 
 
 class PickledWorkerArgs:
-    """A worker_args pickled for processes that run already, in memory that the kernel shares.
+    """Arguments pickled for processes that run already, in shared memory.
 
-    Tensors go by value. `known`: objects that those processes have, by name: pickled as that.
+    Tensors are copied. `known`: objects that those processes have, by name; their names are pickled instead.
     """
 
     def __init__(self, worker_args: WorkerArgs, known: Mapping[str, Any]) -> None:
@@ -131,9 +131,9 @@ class PickledWorkerArgs:
 
 
 def read_pickled_args(fd: int, known: Mapping[str, Any]) -> WorkerArgs:
-    """In another process. Takes the descriptor."""
+    """In another process. Closes the descriptor."""
     with os.fdopen(fd, "rb", buffering=0) as memory:
-        draining = _FreeingReader(memory.fileno(), lambda count: 0)  # others read it, too
+        draining = _FreeingReader(memory.fileno(), lambda count: 0)  # other processes read it, too
         with io.BufferedReader(draining, _READ) as file:
             reader = pickle.Unpickler(file)
             reader.persistent_load = known.__getitem__  # type: ignore[method-assign]
@@ -142,8 +142,9 @@ def read_pickled_args(fd: int, known: Mapping[str, Any]) -> WorkerArgs:
 
 
 class _FreeingReader(io.RawIOBase):
-    """A file in memory whose readers give back what all of them have read. `taken`: told how far this one is, says how
-    far the slowest is, both in bytes.
+    """A file in memory that is freed as far as all readers have read it.
+
+    `taken` reports this reader's position and returns the slowest reader's, both in bytes.
     """
 
     def __init__(self, fd: int, taken: Callable[[int], int]) -> None:
@@ -164,7 +165,7 @@ class _FreeingReader(io.RawIOBase):
 
 
 class _HandleInside(Exception):
-    """Something that can be pickled only for one process: a tensor to share, a lock, a pipe."""
+    """The object can be pickled for one process only: a shared tensor, a lock or a pipe."""
 
 
 class _OncePickler(ForkingPickler):
@@ -201,7 +202,7 @@ class _NamedObjectsPickler(_ValuePickler):
 
 
 def name_unpicklable(worker_args: WorkerArgs) -> str:
-    """Which part of the worker_args cannot be pickled, for the error message."""
+    """The parts that cannot be pickled, for the error message."""
     parts = {"collate_fn": worker_args.collate_fn, "worker_init_fn": worker_args.init_fn}
     with contextlib.suppress(Exception):
         parts |= {f"dataset.{name}": value for name, value in vars(worker_args.dataset).items()}
@@ -222,10 +223,10 @@ class _Sink:
 
 
 class NoGcProcessName(str):
-    """A process's name that keeps the garbage collector of a fresh interpreter from running until the dataset is in.
+    """A process name that disables the garbage collector of a new interpreter until the dataset is loaded.
 
-    The name is the first thing that such a process unpickles, before it imports the user's main module and torch. These
-    make a million objects that stay, and looking through them again and again takes a seventh of the start.
+    The name is unpickled first, before the user's main module and torch are imported. Those create a million permanent
+    objects; scanning them repeatedly takes a seventh of the start.
     """
 
     def __reduce__(self) -> Any:
@@ -238,8 +239,8 @@ class _StopCollecting:
 
 
 def enable_gc() -> None:
-    """In a worker that has its dataset: what is there now stays, so the collector need not look at it, which in a
-    forked process would also copy its pages. A threshold that the user's main module has set is left alone.
+    """In a worker that has loaded its dataset: exempts existing objects from collection, as scanning them in a forked
+    process would copy their pages. A threshold set by the user's main module is not changed.
     """
     if gc.get_threshold()[0] == _NEVER[0]:
         gc.set_threshold(*_USUAL)
