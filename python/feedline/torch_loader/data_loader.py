@@ -134,52 +134,14 @@ class DataLoader(_TorchDataLoader[_T_co]):
         snapshot_every_n_steps: int | Literal["auto"] | None = "auto",
         stall_timeout: float = _STALL_S,
     ) -> None:
-        stock, own, choices = resolve(
-            {
-                "dataset": dataset,
-                "batch_size": batch_size,
-                "shuffle": shuffle,
-                "sampler": sampler,
-                "batch_sampler": batch_sampler,
-                "num_workers": num_workers,
-                "collate_fn": collate_fn,
-                "pin_memory": pin_memory,
-                "drop_last": drop_last,
-                "timeout": timeout,
-                "worker_init_fn": worker_init_fn,
-                "multiprocessing_context": multiprocessing_context,
-                "generator": generator,
-                "prefetch_factor": prefetch_factor,
-                "persistent_workers": persistent_workers,
-                "pin_memory_device": pin_memory_device,
-                "in_order": in_order,
-            },
-            {
-                "seed": seed,
-                "device": device,
-                "on_error": on_error,
-                "error_budget": error_budget,
-                "memory_budget": memory_budget,
-                "lower": lower,
-                "settings": settings,
-                "worker_method": worker_method,
-                "prefetch_epochs": prefetch_epochs,
-                "pool": pool,
-                "central_batching": central_batching,
-                "uneven": uneven,
-                "snapshot_every_n_steps": snapshot_every_n_steps,
-                "stall_timeout": stall_timeout,
-            },
-        )
-        # Frameworks make a loader anew from its attributes, so arguments stand in them under their own names, and
-        # nothing else does.
-        self.__dict__.update(own)
+        arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        stock, own, choices = resolve(arguments)
+        self.__dict__.update(own)  # under the arguments' names: frameworks create loaders from these attributes
         self._iterator: Any = None
         self._early: Any = None  # made for a state before the first epoch, which begins with it
         self._progress = LoaderProgress()
         self._choices = choices
         super().__init__(**stock)
-        self.in_order = in_order  # torch before 2.6 does not know it
         self._member = None if pool is None else pool.join(self)
         preflight.warn(self, lambda: Settings.of(self).budget_bytes())
         if lower == "require":

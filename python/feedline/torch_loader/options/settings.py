@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import inspect
 import logging
+import os
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import torch
@@ -50,41 +51,65 @@ class Order(NamedTuple):
     generator: torch.Generator | None
 
 
-@dataclass(frozen=True)
-class Settings:
-    """A loader's arguments as they are when an epoch begins, and whenever an attribute of it is set: frameworks do."""
+@dataclass(frozen=True, kw_only=True)
+class OwnOptions:
+    """The arguments that torch's DataLoader lacks; `feedline.DataLoader` documents them."""
 
-    dataset: Any
-    order: Order
-    index_sampler: Any  # torch's name for the one of `order` that is iterated
-    iterable: bool
-    auto_collation: bool  # batches are put together here, from single samples
-    batch_size: int | None
-    central_batching: bool  # of a stream: batches are full whatever the number of workers
-    collate_fn: Any
-    worker_init_fn: Any
-    num_workers: int
-    adapts: bool  # num_workers="auto": native threads come and go
-    prefetches_by_bytes: bool  # settings="auto": batches ahead by what one takes
-    in_threads: bool  # workers are threads, also where a context of the user's calls threads processes
-    persistent_workers: bool
-    pool: WorkerPool | None
-    pin_memory: bool
     seed: int | None
-    seeds_order: bool  # the order's generator is seeded from `seed`, epoch by epoch
-    device: torch.device | None
+    device: torch.device | str | int | None
     on_error: str
     error_budget: int
     memory_budget: int | None
     lower: str
+    settings: str | os.PathLike[str] | None
+    worker_method: str
     prefetch_epochs: bool
+    pool: WorkerPool | None
+    central_batching: bool
+    uneven: str
     snapshot_every_n_steps: int | str | None
     stall_timeout: float
+
+
+_OWN = tuple(own_field.name for own_field in fields(OwnOptions))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(OwnOptions):
+    """A snapshot of a loader's arguments, taken when an epoch begins and when one of its attributes is set.
+
+    Attributes:
+        index_sampler: torch's name for the sampler in `order` that is iterated.
+        auto_collation: batches are collated here from single samples.
+        adapts: `num_workers="auto"`: the number of native threads changes during the epoch.
+        prefetches_by_bytes: `settings="auto"`: the size of a batch determines how many are prefetched.
+        in_threads: workers are threads, also if the user's multiprocessing context calls threads processes.
+        seeds_order: the order's generator is seeded from `seed` in each epoch.
+    """
+
+    dataset: Any
+    order: Order
+    index_sampler: Any
+    iterable: bool
+    auto_collation: bool
+    batch_size: int | None
+    collate_fn: Any
+    worker_init_fn: Any
+    num_workers: int
+    adapts: bool
+    prefetches_by_bytes: bool
+    in_threads: bool
+    persistent_workers: bool
+    pin_memory: bool
+    seeds_order: bool
+    device: torch.device | None
 
     @classmethod
     def of(cls, loader: Any) -> Settings:
         process = getattr(loader.multiprocessing_context, "Process", None)
         threads = isinstance(process, type) and issubclass(process, threading.Thread)
+        own = {name: getattr(loader, name) for name in _OWN}
+        own["device"] = device_of(loader.device)
         return cls(
             dataset=loader.dataset,
             order=Order(loader.sampler, loader.batch_sampler, loader.generator),
@@ -92,7 +117,6 @@ class Settings:
             iterable=loader._dataset_kind == torch_dataloader._DatasetKind.Iterable,
             auto_collation=loader._auto_collation,
             batch_size=loader.batch_size,
-            central_batching=loader.central_batching,
             collate_fn=loader.collate_fn,
             worker_init_fn=loader.worker_init_fn,
             num_workers=int(loader.num_workers),
@@ -100,18 +124,9 @@ class Settings:
             prefetches_by_bytes=isinstance(loader.prefetch_factor, AutomaticPrefetch),
             in_threads=loader.worker_method == "thread" or threads,
             persistent_workers=loader.persistent_workers,
-            pool=loader.pool,
             pin_memory=loader.pin_memory,
-            seed=loader.seed,
             seeds_order=loader.seed is not None and isinstance(loader.generator, SeededGenerator),
-            device=device_of(loader.device),
-            on_error=loader.on_error,
-            error_budget=loader.error_budget,
-            memory_budget=loader.memory_budget,
-            lower=loader.lower,
-            prefetch_epochs=loader.prefetch_epochs,
-            snapshot_every_n_steps=loader.snapshot_every_n_steps,
-            stall_timeout=loader.stall_timeout,
+            **own,
         )
 
     def budget_bytes(self) -> int:
@@ -144,21 +159,28 @@ class Settings:
 
 
 class Resolved(NamedTuple):
-    """A loader's arguments, checked and in one form."""
+    """A loader's arguments after validation.
 
-    stock: dict[str, Any]  # of torch's loader, those that this torch knows
-    own: dict[str, Any]  # ours, as attributes
-    choices: list[Choice]  # what of them `settings` has chosen
+    Attributes:
+        stock: torch's, without those that the installed torch lacks.
+        own: the others, which become attributes.
+        choices: the arguments chosen by `settings`.
+    """
+
+    stock: dict[str, Any]
+    own: dict[str, Any]
+    choices: list[Choice]
 
 
-def resolve(stock: Mapping[str, Any], own: Mapping[str, Any]) -> Resolved:
-    """What to make a loader of.
+def resolve(arguments: Mapping[str, Any]) -> Resolved:
+    """Validates the arguments of `DataLoader`, and chooses those that `settings` leaves to rules or a file.
 
     Raises:
-        ConfigError: one of ours, or ``num_workers``, is not what it may be.
-        OSError: the file of ``settings`` cannot be read.
+        ConfigError: one of Feedline's arguments, or ``num_workers``, is invalid.
+        OSError: the file given as ``settings`` cannot be read.
     """
-    stock, own = dict(stock), dict(own)
+    own = {name: arguments[name] for name in _OWN}
+    stock = {name: value for name, value in arguments.items() if name not in own}
     _check(own)
     if own["memory_budget"] is not None:
         own["memory_budget"] = byte_count("loader", "memory_budget", own["memory_budget"])
@@ -175,7 +197,8 @@ def resolve(stock: Mapping[str, Any], own: Mapping[str, Any]) -> Resolved:
         stock["sampler"] = exact(stock["sampler"])
     if own["seed"] is not None and stock["generator"] is None:
         stock["generator"] = SeededGenerator()
-    return Resolved({name: value for name, value in stock.items() if name in _STOCK}, own, chosen)
+    unknown = {name: stock.pop(name) for name in list(stock) if name not in _STOCK}  # by this version of torch
+    return Resolved(stock, own | unknown, chosen)
 
 
 def _check_pool(stock: dict[str, Any], own: Mapping[str, Any]) -> None:
