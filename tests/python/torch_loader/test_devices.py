@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from drop_in_data import Numbers
+from loader_datasets import Numbers
 
 import feedline
 from feedline import DataLoader

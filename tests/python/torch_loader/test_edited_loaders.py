@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import stand_in_torchvision
 import torch
-from drop_in_data import flatten
+from loader_datasets import flatten
 from lowered import plan_of
 from stateful_cases import GeneratorSampler, Plain, Positioned, Stateless
 from torch.utils.data import BatchSampler, Dataset, DistributedSampler, RandomSampler, SequentialSampler, TensorDataset

@@ -10,7 +10,7 @@ import traceback
 
 import pytest
 import torch
-from drop_in_data import Large, Numbers, ResumableStream
+from loader_datasets import Large, Numbers, ResumableStream
 from torch.utils.data import TensorDataset
 
 import feedline

@@ -14,7 +14,7 @@ from unittest.mock import MagicMock
 
 import pytest
 import torch
-from drop_in_data import Failing, Numbers, Stream, flatten
+from loader_datasets import Failing, Numbers, Stream, flatten
 from running_processes import end_publishing
 from torch.utils.data import DistributedSampler, TensorDataset, get_worker_info
 from torch.utils.data import dataloader as torch_dataloader
@@ -22,6 +22,7 @@ from torch.utils.data import dataloader as torch_dataloader
 from feedline import ConfigError, DataLoader
 from feedline.serving import publishing
 from feedline.torch_loader.options.settings import Settings
+from feedline.watching.probe.loop_hooks import _task_of
 
 # -- attributes
 
@@ -419,3 +420,10 @@ def test_a_sampler_that_cannot_be_watched_is_never_set():
     loader = DataLoader(Numbers(), 4, sampler=sampler)
     list(loader), list(loader), list(loader)
     assert sampler.calls == 0
+
+
+@pytest.mark.parametrize("kind", [DataLoader, torch_dataloader.DataLoader])
+def test_profilers_read_the_numbers_of_tasks(kind):
+    iterator = iter(kind(Numbers(12), batch_size=2, num_workers=1, prefetch_factor=2))
+    next(iterator), next(iterator)
+    assert (_task_of(iterator), iterator._rcvd_idx, iterator._send_idx, iterator._tasks_outstanding) == (1, 2, 4, 2)

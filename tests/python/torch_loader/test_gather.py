@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from drop_in_data import Large, Numbers
+from loader_datasets import Large, Numbers
 from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import IterableDataset
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import stand_in_torchvision
 import torch
-from drop_in_processes import HANG_S, until
+from loader_processes import HANG_S, until
 from lowered import assert_same, plan_of
 from torch.utils.data import DataLoader as TorchLoader
 from torch.utils.data import TensorDataset

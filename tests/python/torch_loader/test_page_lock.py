@@ -15,11 +15,11 @@ import os
 import pytest
 import stand_in_gpu
 import torch
-from drop_in_data import Large, Numbers
-from drop_in_processes import run_script, until
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from loader_datasets import Large, Numbers
+from loader_processes import run_script, until
 
 from feedline import DataLoader
 from feedline.torch_loader.workers import page_lock
@@ -401,7 +401,7 @@ def test_the_interpreter_ends_whatever_the_gpu_does(cuda_driver, last):
         import sys
         import pathlib, pytest
         import stand_in_gpu
-        from drop_in_data import Large
+        from loader_datasets import Large
         from feedline import DataLoader
         gpu = stand_in_gpu.install(pathlib.Path({str(cuda_driver)!r}), pytest.MonkeyPatch())
         loader = DataLoader(Large(), batch_size=4, num_workers=1, pin_memory=True)

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 import torch
-from drop_in_data import (
+from loader_datasets import (
     Arguments,
     BrokenGenerator,
     Failing,

@@ -13,8 +13,8 @@ import types
 import warnings
 
 import pytest
-from drop_in_data import Dying, Hanging, Numbers, flatten
-from drop_in_processes import HANG_S, alive, run_script, script_command, until
+from loader_datasets import Dying, Hanging, Numbers, flatten
+from loader_processes import HANG_S, alive, run_script, script_command, until
 
 import feedline
 from feedline import DataLoader
@@ -102,7 +102,7 @@ def test_after_a_timeout_no_worker_stays(no_grace):
     iterator = iter(DataLoader(Hanging(), batch_size=4, num_workers=2, timeout=HANG_S))
     next(iterator), next(iterator)
     until_hanging(iterator)
-    workers, iterator._replies.timeout = iterator._workers, 0.2
+    workers, iterator._timeout = iterator._workers, 0.2  # torch reads it at each batch, too
     with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.2 seconds"):
         next(iterator)
     del iterator
@@ -154,8 +154,8 @@ def test_ctrl_c_prints_one_traceback_and_leaves_no_child():
     """Pain 28."""
     command, environment = script_command("""
         import threading
-        from drop_in_data import Hanging
-        from drop_in_processes import until
+        from loader_datasets import Hanging
+        from loader_processes import until
         from feedline import DataLoader
         from feedline.torch_loader.workers import process_workers as group
         group._JOIN_S = 0.1
@@ -183,8 +183,8 @@ def test_workers_do_not_outlive_a_killed_loader():
     """Pain 28: also in the middle of a sample."""
     script = """
         import os
-        from drop_in_data import Hanging
-        from drop_in_processes import until
+        from loader_datasets import Hanging
+        from loader_processes import until
         from feedline import DataLoader
         iterator = iter(DataLoader(Hanging(10), batch_size=10, num_workers=1))
         until(lambda: iterator._worker_group.sample(0) == 9)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from drop_in_data import Large, Paths, flatten
-from drop_in_processes import HANG_S, alive, run_script, settled, until
+from loader_datasets import Large, Paths, flatten
+from loader_processes import HANG_S, alive, run_script, settled, until
 
 import feedline
 from feedline import DataLoader
@@ -116,7 +116,7 @@ def test_kill_9_of_everything_leaves_nothing(tmp_path):
     """Pain 4: the kernel frees the ring when the last process is gone."""
     script = """
         import os, sys
-        from drop_in_data import Large
+        from loader_datasets import Large
         from feedline import DataLoader
         iterator = iter(DataLoader(Large(), batch_size=4, num_workers=2))
         next(iterator)
@@ -134,7 +134,7 @@ def test_shuffling_a_hundred_million_samples_makes_no_list():
     """Pain 25: 8 bytes a sample, not 44."""
     script = """
         import resource
-        from drop_in_data import Numbers
+        from loader_datasets import Numbers
         from feedline import DataLoader
         from torch.utils.data import DataLoader as Torch
         import torch

@@ -11,7 +11,7 @@ import threading
 import numpy as np
 import pytest
 import torch
-from drop_in_data import (
+from loader_datasets import (
     Augmented,
     Counted,
     Epochs,
@@ -21,7 +21,7 @@ from drop_in_data import (
     Stream,
     flatten,
 )
-from drop_in_processes import HANG_S, run_script, until
+from loader_processes import HANG_S, run_script, until
 from torch.utils.data import DistributedSampler, get_worker_info
 
 import feedline

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from drop_in_data import Dying, Numbers, flatten
-from drop_in_processes import until
+from loader_datasets import Dying, Numbers, flatten
+from loader_processes import until
 
 from feedline import DataLoader
 from feedline.torch_loader.workers.worker_args import NoGcProcessName, enable_gc

@@ -9,7 +9,7 @@ import os
 from collections import deque
 
 import pytest
-from drop_in_data import Augmented, Numbers, flatten
+from loader_datasets import Augmented, Numbers, flatten
 from torch.utils.data import Dataset, get_worker_info
 
 from feedline import DataLoader

@@ -11,7 +11,7 @@ import random
 import numpy as np
 import pytest
 import torch
-from drop_in_data import Augmented, Failing, Numbers, ResumableStream, Stream, flatten
+from loader_datasets import Augmented, Failing, Numbers, ResumableStream, Stream, flatten
 from torch.utils.data import DistributedSampler, RandomSampler, WeightedRandomSampler
 
 import feedline

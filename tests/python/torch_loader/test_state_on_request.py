@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from drop_in_data import Numbers, Stream
+from loader_datasets import Numbers, Stream
 from torch.utils.data import IterableDataset, get_worker_info
 
 import feedline

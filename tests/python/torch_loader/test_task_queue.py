@@ -39,7 +39,7 @@ class Group:
 
     def __init__(self):
         self.sent, self.skipped, self.events = [], 0, []
-        self.spec = types.SimpleNamespace(wants_state=1)
+        self.config = types.SimpleNamespace(wants_state=1)
 
     def send(self, worker, task, kind, value):
         self.sent.append((worker, task, value))
@@ -120,11 +120,11 @@ def context_of(workers):
     return context
 
 
-def replies_of(group, workers=2, timeout=0.0):
+def replies_of(group, workers=2):
     context, queue = context_of(workers), queue_of(group, workers)
     states = WorkerStates(group, context, queue)
     states.begin_epoch(list(range(workers)))
-    return Replies(group, context, queue, states, timeout), states, queue
+    return Replies(group, context, queue, states), states, queue
 
 
 def test_states_that_come_before_an_answer_are_noted():
@@ -134,20 +134,20 @@ def test_states_that_come_before_an_answer_are_noted():
     answer: Answer = Reply(0)
     group.events = [(0, Reply(0, STATE, (states.mark, False, "s"))), (0, answer)]
     assert states.missing() == [0, 1]
-    assert replies.receive(queue.tasks[0]) is answer and states.missing() == [1]
+    assert replies.receive(queue.tasks[0], 0) is answer and states.missing() == [1]
 
 
 def test_a_state_of_an_abandoned_epoch_is_ignored():
     group = Group()
     replies, states, _ = replies_of(group)
     group.events = [(0, Reply(0, STATE, (states.mark - 1, False, "s")))]
-    assert replies.receive(None) is None and states.missing() == [0, 1]
+    assert replies.receive(None, 0) is None and states.missing() == [0, 1]
 
 
 def test_a_timeout_does_not_end_the_iterator():
     group = Group()
-    replies, _, queue = replies_of(group, timeout=1e-9)
+    replies, _, queue = replies_of(group)
     queue.send("a", None)
     with pytest.raises(RuntimeError, match="timed out"):
-        replies.receive(queue.tasks[0])
+        replies.receive(queue.tasks[0], 1e-9)
     assert not replies.is_fatal

@@ -8,7 +8,7 @@ from multiprocessing.reduction import ForkingPickler
 
 import pytest
 import torch
-from drop_in_data import Numbers
+from loader_datasets import Numbers
 
 from feedline import DataLoader
 from feedline.torch_loader.workers.serialization import INLINE, LARGE

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import torch
-from drop_in_data import Numbers
+from loader_datasets import Numbers
 
 import feedline
 from feedline import DataLoader
@@ -110,7 +110,7 @@ class _Stream(torch.utils.data.IterableDataset):
 
 
 def test_a_worker_that_just_dies_is_still_told_as_that(tmp_path):
-    from drop_in_data import Dying
+    from loader_datasets import Dying
 
     with pytest.raises(feedline.torch_loader.data_loader.WorkerDiedError, match="is killed by signal"):
         list(DataLoader(Dying(tmp_path / "mark", always=True), num_workers=1))

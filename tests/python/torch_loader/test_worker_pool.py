@@ -14,7 +14,7 @@ import sys
 
 import pytest
 import torch
-from drop_in_data import (
+from loader_datasets import (
     Augmented,
     Counted,
     Dying,
@@ -26,7 +26,7 @@ from drop_in_data import (
     Unpicklable,
     flatten,
 )
-from drop_in_processes import settled
+from loader_processes import settled
 from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import Dataset, Subset, TensorDataset, get_worker_info
 

@@ -22,29 +22,28 @@ _log = logging.getLogger("feedline")
 
 class Replies:
     """Attributes:
-    timeout: seconds; 0 for none.
     is_fatal: the exception from `receive` ends the iterator.
     """
 
-    def __init__(
-        self, group: WorkerGroup, context: EpochContext, queue: TaskQueue, states: WorkerStates, timeout: float
-    ) -> None:
+    def __init__(self, group: WorkerGroup, context: EpochContext, queue: TaskQueue, states: WorkerStates) -> None:
         self._group, self._context, self._queue, self._states = group, context, queue, states
-        self.timeout = timeout
         self._crashes: dict[int, Failure] = {}  # worker -> the error it sent before it ended
         self.is_fatal = False
 
-    def receive(self, task: Task | None) -> Answer | None:
-        """The next answer to any task, waiting for `task`.
+    def receive(self, task: Task | None, timeout: float) -> Answer | None:
+        """Waits for the answer to `task`, but returns the first answer to any task.
 
         Without a task it waits for workers' states, and returns None after each one.
+
+        Args:
+            timeout: seconds; 0 for none.
 
         Raises:
             WorkerDiedError, StalledError: `is_fatal` is set.
             RuntimeError: timeout.
         """
         event = self._group.receive(0)
-        deadline = time.monotonic() + self.timeout if self.timeout > 0 else None
+        deadline = time.monotonic() + timeout if timeout > 0 else None
         watchdog = None
         while True:
             if isinstance(event, Died):
@@ -70,7 +69,7 @@ class Replies:
             if deadline is not None:
                 slice_s = min(slice_s, deadline - time.monotonic())
                 if slice_s <= 0:
-                    raise RuntimeError(f"DataLoader timed out after {self.timeout} seconds")
+                    raise RuntimeError(f"DataLoader timed out after {timeout} seconds")
             progress, began = self._context.progress, time.monotonic()
             event = self._group.receive(slice_s)
             progress.wait_s = (progress.wait_s or 0.0) + time.monotonic() - began

@@ -22,7 +22,7 @@ from ..state import state
 from ..workers.page_lock import PageLock
 from ..workers.pool_workers import PoolWorkers
 from ..workers.process_workers import ProcessWorkers
-from ..workers.worker import AHEAD, BAD, DATA_AND_MORE, END, EPOCH, FAILED, GIVE, Spec
+from ..workers.worker import AHEAD, BAD, DATA_AND_MORE, END, EPOCH, FAILED, GIVE, WorkerConfig
 from ..workers.worker_args import WorkerArgs
 from ..workers.worker_group import Answer, WorkerGroup
 from .delivery import DeliveredPositions, Leftovers, ShardingCheck
@@ -94,7 +94,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._workers = group.workers
         self._queue = TaskQueue(group, self._num_workers, prefetch, self._in_order, processes)
         self._states = WorkerStates(group, context, self._queue)
-        self._replies = Replies(group, context, self._queue, self._states, self._timeout)
+        self._replies = Replies(group, context, self._queue, self._states)
         self._positions = DeliveredPositions(context, self._queue)
         self._sharding = ShardingCheck(context)
         self._leftovers = Leftovers(context, self._collate_fn, self._drop_last)
@@ -102,10 +102,10 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
 
     def _start_workers(self, loader: Any, prefetch: int) -> WorkerGroup:
         settings, progress, context = self._settings, self._progress, self._context
-        spec = Spec(
+        config = WorkerConfig(
             num_workers=settings.num_workers,
             base_seed=self._base_seed,
-            config=fetch_config_of(self),
+            fetch=fetch_config_of(self),
             wants_state=progress.snapshot_steps(settings) if may_have_state(context) else 0,
             budget=max(1, settings.budget_bytes() // self._num_workers),
             ahead=prefetch,
@@ -113,7 +113,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             readers=1 if self._has_one_reader else None,
         )
         args = WorkerArgs(self._dataset, self._collate_fn, self._worker_init_fn)
-        group, self._page_lock = start_workers(loader, settings, progress, spec, args, bool(self._pin_memory))
+        group, self._page_lock = start_workers(loader, settings, progress, config, args, bool(self._pin_memory))
         return group
 
     def _alive(self) -> int:
@@ -229,7 +229,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             return
         _log.info("DataLoader over %s: %s", type(self._settings.dataset).__qualname__, chosen)
         queue.owed += (chosen.value - queue.prefetch) * queue.working()
-        queue.prefetch = self._worker_group.spec.ahead = chosen.value
+        queue.prefetch = self._worker_group.config.ahead = chosen.value
         for worker in range(self._num_workers):
             if queue.active[worker]:
                 self._worker_group.send(worker, 0, AHEAD, chosen.value)
@@ -277,7 +277,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
 
     def _receive(self, task: Task | None) -> Answer | None:
         try:
-            return self._replies.receive(task)
+            return self._replies.receive(task, self._timeout)
         except BaseException:
             if self._replies.is_fatal:
                 self._broken = True
@@ -391,6 +391,20 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         """The cursor that a state is made from: at the end of an epoch, the next one's if that has begun."""
         following = self._next_epoch
         return following.cursor if self._cursor.finished and following is not None else self._cursor
+
+    # -- torch's names, which profilers read
+
+    @property
+    def _send_idx(self) -> int:
+        return self._queue.sent
+
+    @property
+    def _rcvd_idx(self) -> int:
+        return self._queue.expected
+
+    @property
+    def _tasks_outstanding(self) -> int:
+        return self._queue.outstanding
 
     def _has_lost_workers(self) -> bool:
         return isinstance(self._worker_group, PoolWorkers) and self._worker_group.has_lost_one()

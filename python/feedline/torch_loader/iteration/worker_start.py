@@ -16,7 +16,7 @@ from ..workers.page_lock import PageLock, page_lock_for
 from ..workers.pool_workers import NotShareable, PoolWorkers
 from ..workers.process_workers import ProcessWorkers
 from ..workers.thread_workers import ThreadWorkers
-from ..workers.worker import Spec
+from ..workers.worker import WorkerConfig
 from ..workers.worker_args import WorkerArgs
 from ..workers.worker_group import WorkerGroup
 from .epoch_context import EpochContext
@@ -25,12 +25,12 @@ _log = logging.getLogger("feedline")
 
 
 def start_workers(
-    loader: Any, settings: Settings, progress: LoaderProgress, spec: Spec, args: WorkerArgs, pins: bool
+    loader: Any, settings: Settings, progress: LoaderProgress, config: WorkerConfig, args: WorkerArgs, pins: bool
 ) -> tuple[WorkerGroup, PageLock | None]:
     """`pins`: batches are pinned, so the memory that processes share is locked if possible."""
     if settings.in_threads:
-        return ThreadWorkers(spec, args), None
-    group = _start_processes(loader, settings, spec, args)
+        return ThreadWorkers(config, args), None
+    group = _start_processes(loader, settings, config, args)
     lock = None
     if pins and progress.page_lock_refusal is None:
         lock, progress.page_lock_refusal = page_lock_for(group.ring, group.reader)
@@ -38,14 +38,14 @@ def start_workers(
     return group, lock
 
 
-def _start_processes(loader: Any, settings: Settings, spec: Spec, args: WorkerArgs) -> ProcessWorkers:
+def _start_processes(loader: Any, settings: Settings, config: WorkerConfig, args: WorkerArgs) -> ProcessWorkers:
     context = loader.multiprocessing_context or torch.multiprocessing
     pool = settings.pool
     if pool is not None:
         if loader._member is None:  # unpickled, or a copy
             loader._member = pool.join(loader)
         try:
-            return PoolWorkers(spec, args, context, pool, loader._member)
+            return PoolWorkers(config, args, context, pool, loader._member)
         except NotShareable as refusal:
             _log.warning(
                 "DataLoader over %s: its workers run in their own processes, not in the pool's. Those run already, and "
@@ -53,7 +53,7 @@ def _start_processes(loader: Any, settings: Settings, spec: Spec, args: WorkerAr
                 type(settings.dataset).__qualname__,
                 str(refusal),  # a log record with the exception would keep the iterator alive through its traceback
             )
-    return ProcessWorkers(spec, args, context)
+    return ProcessWorkers(config, args, context)
 
 
 def has_one_reader(context: EpochContext) -> bool:

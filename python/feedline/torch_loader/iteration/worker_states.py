@@ -34,14 +34,14 @@ class WorkerStates:
         self._has_requested_last = False
 
     def are_saved(self) -> bool:
-        return bool(self._group.spec.wants_state) and may_have_state(self._context)
+        return bool(self._group.config.wants_state) and may_have_state(self._context)
 
     def request(self, every: int) -> bool:
         """Has workers send a state every so many batches. False: they do already, or cannot have one."""
-        spec, context = self._group.spec, self._context
-        if not every or 0 < spec.wants_state <= every or not may_have_state(context):
+        config, context = self._group.config, self._context
+        if not every or 0 < config.wants_state <= every or not may_have_state(context):
             return False
-        spec.wants_state = every  # also for workers that start later
+        config.wants_state = every  # also for workers that start later
         for worker in range(context.num_workers):
             self._group.send(worker, 0, ASK, every)
         return True

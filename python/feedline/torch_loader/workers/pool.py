@@ -50,7 +50,7 @@ class WorkerPool:
 
     def _begin(self) -> None:
         self._pid = os.getpid()
-        self._hosts: dict[int, _HostProcess] = {}
+        self._processes: dict[int, _PooledProcess] = {}
         self._groups: weakref.WeakSet[PoolWorkers] = weakref.WeakSet()
         self._members: dict[int, weakref.ref[Any]] = {}
         self._serials = itertools.count()
@@ -65,7 +65,7 @@ class WorkerPool:
         self._begin()
 
     def __repr__(self) -> str:
-        return f"<feedline.WorkerPool of {len(self._hosts)} processes for {len(self._groups)} loaders>"
+        return f"<feedline.WorkerPool of {len(self._processes)} processes for {len(self._groups)} loaders>"
 
     def join(self, loader: Any) -> int:
         """A loader has been made. Its number among all that have joined."""
@@ -74,7 +74,7 @@ class WorkerPool:
         self._members[serial] = weakref.ref(loader, lambda _: self._members.pop(serial, None))
         return serial
 
-    def hosts(self, workers: Iterable[int], starter: int, context: Any) -> tuple[dict[int, _HostProcess], bool]:
+    def processes(self, workers: Iterable[int], starter: int, context: Any) -> tuple[dict[int, _PooledProcess], bool]:
         """The processes that these workers of every loader are in, and whether all of them have just begun.
 
         `starter`: the loader that they start for.
@@ -84,14 +84,14 @@ class WorkerPool:
         """
         self._leave_parent()
         method = context.get_start_method()
-        if self._hosts and method != self._method:
+        if self._processes and method != self._method:
             raise ConfigError(
                 f"WorkerPool: its processes were started by {self._method!r}, and this loader's "
                 f"multiprocessing_context is {method!r}"
             )
-        found = {worker: self._hosts.get(worker) for worker in workers}
-        missing = [worker for worker, host in found.items() if host is None or not host.process.is_alive()]
-        if missing and not self._hosts:
+        found = {worker: self._processes.get(worker) for worker in workers}
+        missing = [worker for worker, process in found.items() if process is None or not process.handle.is_alive()]
+        if missing and not self._processes:
             self._method, self.stacks = method, stacks_file()
             close_at_exit(self)
             preload_forkserver(method)
@@ -100,9 +100,9 @@ class WorkerPool:
         copies = self._copies(starter) if missing and method == "fork" else {}
         for worker in missing:
             assert self.stacks is not None
-            self._hosts[worker] = _HostProcess(context, dict(copies))
-            self._hosts[worker].start(self.stacks)
-        return {worker: self._hosts[worker] for worker in found}, len(missing) == len(found)
+            self._processes[worker] = _PooledProcess(context, dict(copies))
+            self._processes[worker].start(self.stacks)
+        return {worker: self._processes[worker] for worker in found}, len(missing) == len(found)
 
     def _copies(self, starter: int) -> dict[int, Copy]:
         """By number of the loader: what a process that is forked now has of it, for itself alone."""
@@ -131,17 +131,17 @@ class WorkerPool:
             return
         for group in list(self._groups):
             group.stop()
-        hosts, self._hosts = list(self._hosts.values()), {}
-        for host in hosts:
-            host.connection.close()
-        end_processes([host.process for host in hosts if host.process is not None])
+        processes, self._processes = list(self._processes.values()), {}
+        for process in processes:
+            process.connection.close()
+        end_processes([process.handle for process in processes if process.handle is not None])
 
     def _close_ends(self) -> None:
-        for host in self._hosts.values():
-            host.connection.close()
+        for process in self._processes.values():
+            process.connection.close()
 
     def _leave_parent(self) -> None:
-        """In a process that was forked from the one whose children the hosts are."""
+        """In a process that was forked from the one whose children the processes are."""
         if self._pid != os.getpid():
             members, serials = self._members, self._serials
             self._begin()
@@ -163,12 +163,12 @@ class Copy(NamedTuple):
         return cls(roles, Parts(roles.values()))
 
 
-class _HostProcess:
-    """One of the pool's processes, seen from here."""
+class _PooledProcess:
+    """A process of the pool, in the training process."""
 
     def __init__(self, context: Any, copies: dict[int, Copy]) -> None:
         self._context, self.copies = context, copies
-        self.process: Any = None
+        self.handle: Any = None
         ours, self._theirs = context.Pipe(duplex=True)
         self.connection = socket.socket(fileno=os.dup(ours.fileno()))
         ours.close()
@@ -182,12 +182,12 @@ class _HostProcess:
         }
         main_thread = threading.current_thread() is threading.main_thread()
         inherited = close_inherited if is_forked else nothing
-        self.process = self._context.Process(
+        self.handle = self._context.Process(
             target=run_pool_process, args=(self._theirs, stacks, main_thread, forked_with, inherited), daemon=True
         )
         if not is_forked:
-            self.process.name = NoGcProcessName(self.process.name)
-        self.process.start()
+            self.handle.name = NoGcProcessName(self.handle.name)
+        self.handle.start()
         self._theirs.close()
 
 

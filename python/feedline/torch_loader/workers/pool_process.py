@@ -31,7 +31,7 @@ from ..fetching import fetch
 from .channel import BlockingPort
 from .ring import ELSEWHERE, Control, Ring
 from .serialization import Frame
-from .worker import Service, Spec, Stopped, service_crashed, set_signals
+from .worker import Service, Stopped, WorkerConfig, service_crashed, set_signals
 from .worker_args import PassedFd, WorkerArgs, enable_gc, read_pickled_args
 
 _LENGTH = struct.Struct("<Q")
@@ -44,7 +44,7 @@ _FULL_S = 0.01  # how often a process checks whether it may begin a deferred bat
 class SessionRequest:
     """Starts a session; its descriptors are sent with it."""
 
-    spec: Spec  # without ring, descriptor of stacks and collate_fn
+    config: WorkerConfig  # without ring, descriptor of stacks and collate_fn
     worker: int
     ring: dict[str, int]
     occupied: list[tuple[int, int]]
@@ -101,10 +101,10 @@ class _PoolSession:
             Connection(results, readable=False),
             lambda: not control[Control.STOP] and os.getppid() == parent,
         )
-        self._request, self._spec = request, replace(request.spec, ring=ring)
+        self._request, self._config = request, replace(request.config, ring=ring)
         self.service: Service | None = None
         self.waiting: deque[Frame] = deque()
-        self.turn: _SessionGlobals | None = None
+        self.globals: _SessionGlobals | None = None
 
     def start(self, forked_with: Mapping[str, Any]) -> None:
         """Runs with the process-wide state that no session has changed."""
@@ -113,7 +113,7 @@ class _PoolSession:
         error: Exception | None = None
         try:
             worker_args = read_pickled_args(self._args_fd, known)
-            self._spec.config = replace(self._spec.config, collate_fn=worker_args.collate_fn)
+            self._config.fetch = replace(self._config.fetch, collate_fn=worker_args.collate_fn)
         except Exception as raised:
             error = raised
 
@@ -123,7 +123,7 @@ class _PoolSession:
             enable_gc()
             return worker_args
 
-        self.service = Service(self._spec, self.worker, self.port, self.control, self._request.occupied)
+        self.service = Service(self._config, self.worker, self.port, self.control, self._request.occupied)
         self.service.start(loaded)
 
     def look(self) -> bool:
@@ -202,10 +202,10 @@ class _PoolProcess:
         if session is self._current and session is not None:
             return
         if self._current is not None:
-            self._current.turn = _SessionGlobals()
-        turn = self._pristine if session is None else session.turn
-        assert turn is not None
-        turn.put_back()
+            self._current.globals = _SessionGlobals()
+        state = self._pristine if session is None else session.globals
+        assert state is not None
+        state.put_back()
         self._current = session
 
     def _run(self, session: _PoolSession, step: Callable[[], None]) -> None:

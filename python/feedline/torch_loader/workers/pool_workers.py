@@ -17,7 +17,7 @@ from .process_workers import JOIN_S, Died, ProcessWorkers
 from .ring import ELSEWHERE, Control
 from .serialization import Frame
 from .shared_parts import Parts
-from .worker import CRASHED, TASK, Spec
+from .worker import CRASHED, TASK, WorkerConfig
 from .worker_args import PassedFd, PickledWorkerArgs, WorkerArgs
 
 
@@ -32,14 +32,16 @@ class PoolWorkers(ProcessWorkers):
     turn to what is waited for.
     """
 
-    def __init__(self, spec: Spec, worker_args: WorkerArgs, context: Any, pool: WorkerPool, member: int) -> None:
+    def __init__(
+        self, config: WorkerConfig, worker_args: WorkerArgs, context: Any, pool: WorkerPool, member: int
+    ) -> None:
         """Raises:
         NotShareable: the arguments cannot be sent to processes that run already.
         """
         self._pool, self._member = pool, member
         self._ended_sessions: set[int] = set()
         try:
-            super().__init__(spec, worker_args, context)
+            super().__init__(config, worker_args, context)
         except NotShareable:
             self._closed = True
             self._epoll.close()
@@ -50,21 +52,21 @@ class PoolWorkers(ProcessWorkers):
 
     def _start_all(self, workers: Iterable[int], occupied: Sequence[tuple[int, int]] = ()) -> None:
         pool = self._pool
-        hosts, have_just_begun = pool.hosts(workers, self._member, self._context)
+        processes, have_just_begun = pool.processes(workers, self._member, self._context)
         self._stacks = pool.stacks  # type: ignore[assignment]
-        copies = [host.copies.pop(self._member, None) for host in hosts.values()]
+        copies = [process.copies.pop(self._member, None) for process in processes.values()]
         pickled, roles = self._args_fd(copies, have_just_begun)
-        config = replace(self.spec.config, collate_fn=tuple)  # the user's is in the arguments
-        spec = replace(self.spec, ring=None, stack_fd=None, config=config)
+        fetch = replace(self.config.fetch, collate_fn=tuple)  # the user's is in the arguments
+        config = replace(self.config, ring=None, stack_fd=None, fetch=fetch)
         known = {role: name_in_pool_process(self._member, role) for role in roles}
-        for worker, host in hosts.items():
-            request = SessionRequest(spec, worker, self.ring.layout(), list(occupied), known)
+        for worker, process in processes.items():
+            request = SessionRequest(config, worker, self.ring.layout(), list(occupied), known)
 
-            def launched(tasks: Any, results: Any, host: Any = host, request: SessionRequest = request) -> Any:
+            def launched(tasks: Any, results: Any, process: Any = process, request: SessionRequest = request) -> Any:
                 fds = [self.ring.fd, pickled.fd, tasks.fileno(), results.fileno()]
                 with contextlib.suppress(OSError):  # it has died meanwhile, as its sentinel says
-                    send_session_request(host.connection, request, fds)
-                return host.process
+                    send_session_request(process.connection, request, fds)
+                return process.handle
 
             self._connect(worker, launched)
         pickled.close()

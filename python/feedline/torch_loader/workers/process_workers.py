@@ -27,7 +27,7 @@ from .channel import Inbox, Outbox
 from .ring import Control, Ring
 from .ring_reader import RingReader
 from .serialization import Encoder, Frame
-from .worker import LOAD, STACK_SIGNAL, STOP, Spec, run_process
+from .worker import LOAD, STACK_SIGNAL, STOP, WorkerConfig, run_process
 from .worker_args import (
     InheritedWorkerArgs,
     Load,
@@ -58,16 +58,16 @@ def nothing() -> None:
 
 
 class ProcessWorkers:
-    def __init__(self, spec: Spec, worker_args: WorkerArgs, context: Any) -> None:
+    def __init__(self, config: WorkerConfig, worker_args: WorkerArgs, context: Any) -> None:
         self._context = context
         self._method = context.get_start_method()
-        self.ring = Ring(spec.num_workers)
+        self.ring = Ring(config.num_workers)
         self.reader = RingReader(self.ring)
         self._stacks = self._stacks_file()
-        spec.ring, spec.stack_fd = self.ring, self._stacks
-        spec.main_thread = threading.current_thread() is threading.main_thread()
-        self.spec, self._worker_args = spec, worker_args
-        self._controls = [self.ring.control(i) for i in range(spec.num_workers)]
+        config.ring, config.stack_fd = self.ring, self._stacks
+        config.main_thread = threading.current_thread() is threading.main_thread()
+        self.config, self._worker_args = config, worker_args
+        self._controls = [self.ring.control(i) for i in range(config.num_workers)]
         self._epoll = select.epoll()
         self._by_fd: dict[int, tuple[str, int]] = {}
         self._ready: deque[Any] = deque()
@@ -82,7 +82,7 @@ class ProcessWorkers:
         self._dead: set[int] = set()
         preload_forkserver(self._method)
         close_at_exit(self)
-        self._start_all(range(spec.num_workers if spec.starting is None else spec.starting))
+        self._start_all(range(config.num_workers if config.starting is None else config.starting))
 
     def _stacks_file(self) -> PassedFd:
         """Where workers write their Python stack when they are asked for it."""
@@ -126,7 +126,7 @@ class ProcessWorkers:
         def launched(tasks: Any, results: Any) -> Any:
             process = self._context.Process(
                 target=run_process,
-                args=(self.spec, load, worker, tasks, results, occupied, inherited),
+                args=(self.config, load, worker, tasks, results, occupied, inherited),
                 daemon=True,
             )
             if self._method != "fork":

@@ -36,7 +36,7 @@ from ...machine import limits
 
 HEADER = 64  # bytes before a block's payload: a cache line, so that payloads are aligned for every vector unit
 PAGE = mmap.PAGESIZE
-PUNCHED, IN_FLIGHT, HELD, KEPT = range(4)  # of a block; free with and without pages. A punched hole reads as 0
+PUNCHED, IN_FLIGHT, HELD, REUSABLE = range(4)  # of a block; free with and without pages. A punched hole reads as 0
 
 ELSEWHERE = -1  # in Control.WANTED: the loop waits for another loader's batch of this process
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .ring import HEADER, HELD, KEPT, PUNCHED, Block, Control, Ring, make_block
+from .ring import HEADER, HELD, PUNCHED, REUSABLE, Block, Control, Ring, make_block
 
 if TYPE_CHECKING:
     from .page_lock import PageLock
@@ -76,7 +76,7 @@ class RingReader:
                 if first > start:
                     self.region(worker)[start] = PUNCHED
                 return
-        self.region(worker)[start] = KEPT
+        self.region(worker)[start] = REUSABLE
 
     def occupied(self, worker: int) -> list[tuple[int, int]]:
         return [(start, size) for (owner, start), size in list(self.live.items()) if owner == worker]

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...errors import StorageError
 from ...machine import limits
-from .ring import ELSEWHERE, HEADER, HELD, IN_FLIGHT, KEPT, PUNCHED, Block, Control, Ring, make_block, round_up
+from .ring import ELSEWHERE, HEADER, HELD, IN_FLIGHT, PUNCHED, REUSABLE, Block, Control, Ring, make_block, round_up
 
 _LARGE_BATCH = 8 << 20  # bytes: making it takes milliseconds, and as many of it as of others would be much memory
 
@@ -74,7 +74,7 @@ class RingWriter:
         self._take(start, size)
         extent = self._blocks[start] = _Extent(size)
         self._unsent.add(start)
-        self._memory[start] = KEPT
+        self._memory[start] = REUSABLE
         self._task_bytes += size
         return make_block(self._memory, start + HEADER, payload, extent.leave)
 
@@ -119,7 +119,7 @@ class RingWriter:
             if extent is None or extent.worker_holds:
                 continue
             state = self._memory[start]
-            if extent.sent and state not in (PUNCHED, KEPT):
+            if extent.sent and state not in (PUNCHED, REUSABLE):
                 continue
             del self._blocks[start]
             self._unsent.discard(start)

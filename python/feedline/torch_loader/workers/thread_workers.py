@@ -18,7 +18,7 @@ from ..fetching import fetch
 from ..fetching.failures import Failure
 from .process_workers import Died, LocalFrame
 from .thread_info import set_thread_info
-from .worker import CRASHED, STOP, TASK, Session, Spec
+from .worker import CRASHED, STOP, TASK, Session, WorkerConfig
 from .worker_args import WorkerArgs
 
 _JOIN_S = 5.0
@@ -35,12 +35,12 @@ class ThreadWorker(threading.Thread):
         self.pid = None
         self.tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.stage, self.sample, self.samples = fetch.STARTING, None, 0
-        self._results, self._spec, self._worker_args = group.results, group.spec, group.worker_args
+        self._results, self._config, self._worker_args = group.results, group.config, group.worker_args
         self._stopping = group.stopping
         self.first_task = 0
 
     def run(self) -> None:
-        session = Session(self._spec, self.worker, self._notice)
+        session = Session(self._config, self.worker, self._notice)
         try:
             session.start(lambda: self._worker_args, own_process=False)
             while not self._stopping.is_set():
@@ -104,11 +104,11 @@ if hasattr(os, "register_at_fork"):
 
 
 class ThreadWorkers:
-    def __init__(self, spec: Spec, worker_args: WorkerArgs) -> None:
-        self.spec, self.worker_args = spec, worker_args
+    def __init__(self, config: WorkerConfig, worker_args: WorkerArgs) -> None:
+        self.config, self.worker_args = config, worker_args
         self.results: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.stopping = threading.Event()
-        self.workers = [ThreadWorker(self, i) for i in range(spec.num_workers)]
+        self.workers = [ThreadWorker(self, i) for i in range(config.num_workers)]
         _Fork.settle()
         for worker in self.workers:
             worker.start()

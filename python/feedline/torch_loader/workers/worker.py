@@ -61,12 +61,12 @@ class EpochStart:
 
 
 @dataclass
-class Spec:
+class WorkerConfig:
     """The same for all workers of a loader."""
 
     num_workers: int
     base_seed: int
-    config: FetchConfig
+    fetch: FetchConfig
     wants_state: int  # every how many batches; 0: not before an ASK says so
     ring: Ring | None = None
     budget: int = 0
@@ -82,9 +82,11 @@ class Spec:
 class Session:
     """A worker's state from start to end, whatever carries the messages."""
 
-    def __init__(self, spec: Spec, worker: int, notice: fetch.Notice, gatherer: fetch.Gatherer | None = None) -> None:
-        self._spec, self._worker, self._notice, self._gatherer = spec, worker, notice, gatherer
-        self._config = spec.config
+    def __init__(
+        self, config: WorkerConfig, worker: int, notice: fetch.Notice, gatherer: fetch.Gatherer | None = None
+    ) -> None:
+        self._config, self._worker, self._notice, self._gatherer = config, worker, notice, gatherer
+        self._fetch_config = config.fetch
         self._worker_args: WorkerArgs | None = None
         self._fetcher: fetch.Fetcher | None = None
         self._start_failure: Failure | None = None  # for good: no batch comes from a worker that was not set up
@@ -92,8 +94,8 @@ class Session:
         self._ended = False
         self._has_loaded = False  # a state into the dataset, for the epoch that was begun last
         self._shared_rng: torch.Generator | None = None
-        self._wants_state, self._since_state = spec.wants_state, 0
-        self._first_print = spec.config.iterable and spec.num_workers > 1
+        self._wants_state, self._since_state = config.wants_state, 0
+        self._first_print = config.fetch.iterable and config.num_workers > 1
         self._begun_with: dict[str, Any] | None = None  # where the epoch began, if somebody wants to know
 
     def start(self, load: Callable[[], WorkerArgs], own_process: bool) -> None:
@@ -105,21 +107,21 @@ class Session:
             self._start_failure = self._failure(error)
 
     def _set_up(self, own_process: bool) -> None:
-        spec, worker, worker_args = self._spec, self._worker, self._worker_args
+        config, worker, worker_args = self._config, self._worker, self._worker_args
         assert worker_args is not None
-        seed = spec.base_seed + worker
+        seed = config.base_seed + worker
         more: dict[str, Any] = {}
         if own_process:
             random.seed(seed)
             torch.manual_seed(seed)
-            np.random.seed(torch_worker._generate_state(spec.base_seed, worker))
+            np.random.seed(torch_worker._generate_state(config.base_seed, worker))
         else:
-            more = _thread_generators(seed, spec.base_seed, worker)
-            if spec.config.collate_fn is torch_collate.default_collate:
-                self._config = replace(spec.config, collate_fn=_collate_in_thread)
+            more = _thread_generators(seed, config.base_seed, worker)
+            if config.fetch.collate_fn is torch_collate.default_collate:
+                self._fetch_config = replace(config.fetch, collate_fn=_collate_in_thread)
         dataset = _original(worker_args.dataset)
         info = torch_worker.WorkerInfo(
-            id=worker, num_workers=spec.readers or spec.num_workers, seed=seed, dataset=dataset, **more
+            id=worker, num_workers=config.readers or config.num_workers, seed=seed, dataset=dataset, **more
         )
         set_worker_info(info, own_process)
         if worker_args.init_fn is not None:
@@ -151,7 +153,7 @@ class Session:
         except BadSamplesError as bad:
             return BAD, bad.bad
         except StopIteration as error:
-            if self._spec.config.iterable:
+            if self._config.fetch.iterable:
                 self._ended = True
                 return self._end()
             return FAILED, self._fetcher.failure(error)
@@ -209,7 +211,7 @@ class Session:
         self._has_loaded = False
 
     def _make_fetcher(self, dataset: Any, start: EpochStart) -> fetch.Fetcher:
-        return make_fetcher(self._config, dataset, start.epoch, self._worker, self._notice, self._gatherer)
+        return make_fetcher(self._fetch_config, dataset, start.epoch, self._worker, self._notice, self._gatherer)
 
     def _end(self) -> tuple[int, Any]:
         """Of a stream: with the state that the next epoch begins from where workers live on."""
@@ -301,7 +303,7 @@ def set_worker_info(info: Any, own_process: bool) -> None:
 
 
 def run_process(
-    spec: Spec,
+    config: WorkerConfig,
     load: Load,
     worker: int,
     tasks: Connection,
@@ -310,23 +312,28 @@ def run_process(
     inherited: Callable[[], None],
 ) -> None:
     """A worker process from start to end."""
-    assert spec.ring is not None
+    assert config.ring is not None
     parent = os.getppid()
     inherited()
-    control = spec.ring.control(worker)
-    control[Control.READY] = set_signals(spec.main_thread, spec.stack_fd.fd, parent)
+    control = config.ring.control(worker)
+    control[Control.READY] = set_signals(config.main_thread, config.stack_fd.fd, parent)
     port = BlockingPort(tasks, results, lambda: not control[Control.STOP] and os.getppid() == parent)
     with contextlib.suppress(Stopped):
-        _work(spec, load, worker, port, control, occupied)
+        _work(config, load, worker, port, control, occupied)
 
 
 def _work(
-    spec: Spec, load: Load, worker: int, port: BlockingPort, control: Control, occupied: Sequence[tuple[int, int]]
+    config: WorkerConfig,
+    load: Load,
+    worker: int,
+    port: BlockingPort,
+    control: Control,
+    occupied: Sequence[tuple[int, int]],
 ) -> None:
     """Whatever is raised, by the user's code or by ours, the training loop is told before this process ends of it."""
     service: Service | None = None
     try:
-        service = Service(spec, worker, port, control, occupied)
+        service = Service(config, worker, port, control, occupied)
 
         def loaded() -> WorkerArgs:
             worker_args = load(port, worker)
@@ -366,18 +373,23 @@ class Service:
     """A session in a process, with the pipes and the memory that its batches go by."""
 
     def __init__(
-        self, spec: Spec, worker: int, port: BlockingPort, control: Control, occupied: Sequence[tuple[int, int]]
+        self,
+        config: WorkerConfig,
+        worker: int,
+        port: BlockingPort,
+        control: Control,
+        occupied: Sequence[tuple[int, int]],
     ) -> None:
-        assert spec.ring is not None
+        assert config.ring is not None
         self.port, self.control = port, control
         self.writer = RingWriter(
-            spec.ring, worker, spec.budget, spec.ahead, occupied, lambda: _stop_unless(port.is_wanted())
+            config.ring, worker, config.budget, config.ahead, occupied, lambda: _stop_unless(port.is_wanted())
         )
         gatherer = RingGatherer(self.writer)
-        gathers = _collate_into(self.writer, gatherer) and spec.config.collate_fn is torch_collate.default_collate
+        gathers = _collate_into(self.writer, gatherer) and config.fetch.collate_fn is torch_collate.default_collate
         self._encoder = Encoder(self.writer)
         self.session = Session(
-            spec, worker, self._notice, gatherer if gathers and not spec.config.leaves_short else None
+            config, worker, self._notice, gatherer if gathers and not config.fetch.leaves_short else None
         )
 
     def _notice(self, stage: int, sample: Any) -> None:

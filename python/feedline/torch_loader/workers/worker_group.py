@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from .process_workers import Died
-from .worker import Spec
+from .worker import WorkerConfig
 
 
 class Answer(Protocol):
@@ -27,7 +27,7 @@ class Answer(Protocol):
 
 
 class WorkerGroup(Protocol):
-    spec: Spec
+    config: WorkerConfig
     workers: list[Any]
 
     def send(self, worker: int, task: int, kind: int, value: Any) -> None:
