@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `feedline.DataLoader` is made of; `data_loader.py` is its public face. Imports torch."""
+"""The implementation of `feedline.DataLoader`; `data_loader.py` defines the public class. Imports torch."""

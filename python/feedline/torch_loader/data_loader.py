@@ -53,50 +53,49 @@ _STALL_S = 300.0
 
 
 class DataLoader(_TorchDataLoader[_T_co]):
-    """torch's DataLoader: same arguments, attributes, results and errors; see docs/drop-in.md for what is better.
+    """torch's DataLoader: same arguments, attributes, results and errors; docs/drop-in.md lists the improvements.
 
     Beyond torch's arguments:
 
     Args:
-        num_workers: also ``"auto"``: by the CPUs that this process may use, its share where several ranks train on
-            this machine; 0 for data that is in memory already. Where native threads do the work, as many of them as
-            the training loop needs, found while it runs; worker processes likewise with a `seed`, where their number
-            shows in nothing.
+        num_workers: also ``"auto"``: this rank's share of the CPUs that the process may use, or 0 for data in memory.
+            With native threads, as many as the training loop needs, determined while it runs. Worker processes are
+            adapted in the same way if `seed` is given, as their number then changes no result.
         seed: makes every sample's random numbers (``random``, NumPy, torch) and the shuffled order a function of
-            (seed, epoch, sample), whatever the number of workers. Transforms with generators of their own are seeded by
-            the methods that Albumentations, MONAI and imgaug document, or by a ``set_random_seed(seed)``;
-            :meth:`explain` and a warning name generators that it does not reach. None: torch's way, by worker.
-        device: where the tensors of a batch go before you get it.
-        on_error: what a bad sample does: ``"raise"``, ``"skip"`` (the batch is refilled from the end of the order) or
-            ``"replace"`` (by the next good sample of the dataset). With the last two, workers that die are replaced.
-        error_budget: bad samples that an epoch may skip or replace before it raises; 0 is any number.
-        memory_budget: bytes of batches that may wait in worker memory, or text such as ``"2 GiB"``; None: a quarter of
-            what is left at the start, shared by the ranks of this machine. At least one batch per worker always fits;
-            what you keep does not count.
-        lower: ``"auto"``: what the engine knows runs in native threads, as many as ``num_workers`` (at least one), with
-            the samples and the order of torch's loader; ``"never"``: nothing does; ``"require"``: what stays in Python
-            is a ConfigError, and webdataset's shards that lie behind a network are read by Feedline's client. See
+            (seed, epoch, sample), for any number of workers. Transforms with their own generators are seeded by the
+            methods that Albumentations, MONAI and imgaug document, or by ``set_random_seed(seed)``; :meth:`explain` and
+            a warning name the generators that it does not reach. None: seeded per worker, as by torch.
+        device: the device to which the tensors of a batch are moved.
+        on_error: what to do with a bad sample: ``"raise"``, ``"skip"`` (fill the batch from the end of the order) or
+            ``"replace"`` (use the next good sample of the dataset). With the last two, workers that die are replaced.
+        error_budget: the number of bad samples that an epoch may skip or replace before it raises; 0 for no limit.
+        memory_budget: the size of batches that may wait in worker memory, in bytes or as text such as ``"2 GiB"``.
+            None: a quarter of the memory available at the start, divided among this machine's ranks. At least one batch
+            per worker always fits; batches that you hold do not count.
+        lower: ``"auto"``: supported parts run in native threads, ``num_workers`` of them (at least one), with the
+            samples and order of torch's loader. ``"never"``: everything runs in Python. ``"require"``: raises
+            ConfigError if a part would run in Python, and Feedline's client reads webdataset's remote shards. See
             :meth:`explain`.
-        settings: ``"auto"``: arguments that you do not give are chosen, by rules that are logged and that
-            :meth:`explain` shows. ``num_workers`` as its ``"auto"`` does, but no more
-            than an epoch has batches; ``prefetch_factor`` by bytes, from 1 to 4 as ``memory_budget`` holds of the
-            largest batch so far; ``persistent_workers`` where there are workers, so that they see a change of the
-            dataset between epochs only through ``set_epoch``; ``pin_memory`` where torch can use an NVIDIA GPU. A path:
-            those that ``feedline tune --settings`` saved there, as :func:`feedline.load_settings` reads them. None:
-            torch's defaults.
+        settings: ``"auto"``: arguments that you omit are chosen by rules, which are logged and shown by
+            :meth:`explain`: ``num_workers`` as with its ``"auto"``, but at most the number of batches per epoch;
+            ``prefetch_factor`` from 1 to 4, as far as ``memory_budget`` holds batches of the largest size so far;
+            ``persistent_workers`` if there are workers, so they see changes of the dataset between epochs only through
+            ``set_epoch``; ``pin_memory`` if torch can use an NVIDIA GPU. A path: the settings that ``feedline tune
+            --settings`` saved there, as read by :func:`feedline.load_settings`. None: torch's defaults.
         worker_method: ``"process"`` (also ``"multiprocessing"``) or ``"thread"``.
         prefetch_epochs: with persistent workers, begin the next epoch's batches while this one ends.
-        pool: a :class:`feedline.WorkerPool`, whose processes the workers of this loader are in, with those of others.
-        central_batching: of an IterableDataset with workers: every batch but the last is full, and ``drop_last`` leaves
-            out that one alone, whatever the number of workers: what each of them has left at its end becomes batches
-            here. A dataset that does not share itself out among workers is read by one of them, so nothing comes twice.
-        uneven: of a `sampler` that is torch's ``DistributedSampler``: ``"pad"``: as it is, it repeats samples so that
-            all ranks have as many; ``"exact"``: :class:`feedline.DistributedSampler` takes its place, and every sample
-            comes once.
-        snapshot_every_n_steps: after every how many batches a worker's stateful dataset is asked for its state, and
-            where an epoch begins and ends; 0: only there; None: only there, from the first :meth:`state_dict` or
+        pool: a :class:`feedline.WorkerPool`, whose processes run this loader's workers and those of other loaders.
+        central_batching: for an IterableDataset with workers: every batch except the last is full, and ``drop_last``
+            drops only that one, for any number of workers, because the samples that workers have left at the end are
+            batched in this process. A dataset that is not sharded among workers is read by one worker, so no sample is
+            repeated.
+        uneven: if `sampler` is torch's ``DistributedSampler``: ``"pad"`` keeps it, and it repeats samples so that all
+            ranks have equally many; ``"exact"`` replaces it by :class:`feedline.DistributedSampler`, which yields each
+            sample once.
+        snapshot_every_n_steps: how often, in batches, a worker's stateful dataset is saved, in addition to the start
+            and end of an epoch; 0: only there; None: only there, from the first :meth:`state_dict` or
             :meth:`load_state_dict` on; ``"auto"``: 1, for streams from the first of these calls on.
-        stall_timeout: seconds without any progress before a StalledError, with a warning at a fifth of it; 0: never.
+        stall_timeout: seconds without progress before a StalledError, with a warning after a fifth of it; 0: never.
     """
 
     def __init__(
@@ -138,7 +137,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         stock, own, choices = resolve(arguments)
         self.__dict__.update(own)  # under the arguments' names: frameworks create loaders from these attributes
         self._iterator: Any = None
-        self._early: Any = None  # made for a state before the first epoch, which begins with it
+        self._early: Any = None  # an iterator created for a state before the first epoch, which then uses it
         self._progress = LoaderProgress()
         self._choices = choices
         super().__init__(**stock)
@@ -156,7 +155,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         super().__setattr__(name, value)
         progress = self.__dict__.get("_progress")
         if progress is not None and progress.settings is not None and not name.startswith("_"):
-            progress.settings = Settings.of(self)  # for the iterators that are under way
+            progress.settings = Settings.of(self)  # for running iterators
 
     # -- iteration
 
@@ -177,15 +176,15 @@ class DataLoader(_TorchDataLoader[_T_co]):
             iterator = self._start_epoch(settings)
         if isinstance(iterator, Position):
             self._show(iterator)
-        elif progress.cursor is before:  # nor is there one of ours within it
+        elif progress.cursor is before:  # the foreign iterator contains none of ours
             progress.pass_unseen(settings)
         if seen:
             iterator._num_yielded = seen  # SpeechBrain saves it
         return iterator
 
     def _show(self, iterator: Position) -> None:
-        """To those that watch, until it pauses."""
-        publish(self)  # after workers have been forked: it has a thread
+        """Publishes the loader to `feedline top` until the iterator pauses."""
+        publish(self)  # starts a thread, so after workers were forked
         self._progress.running.add(iterator)
         if iterator._when_paused is None:
             reference = weakref.ref(self)
@@ -210,8 +209,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
         return self._iterator
 
     def _needs_another(self, iterator: Any) -> bool:
-        """Whether workers that live on cannot give the next epoch."""
-        if not isinstance(iterator, Position):  # a subclass has made it
+        """Whether the persistent workers cannot run the next epoch."""
+        if not isinstance(iterator, Position):  # created by a subclass
             return False
         if getattr(iterator, "_broken", False) or iterator._is_inherited() or iterator._has_lost_workers():
             return True
@@ -220,20 +219,20 @@ class DataLoader(_TorchDataLoader[_T_co]):
         pending = self._progress.pending
         if pending is None:
             return False
-        # What a dataset says of itself, or a position in a stream, is of one that nobody has read yet; and the random
-        # numbers of workers begin with their seed.
+        # A dataset's state, or a position in a stream, applies only to a dataset that has not been read; and workers'
+        # random numbers start with their seed.
         seed = pending.get("base_seed")
         same_seed = seed is None or seed == getattr(iterator, "_base_seed", seed)
         is_told = pending["kind"] == "iterable" or bool(pending.get("workers"))
         return is_told or not same_seed or fetch.is_stateful(self.dataset)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy: everything but iterators, which belong to this loader."""
+        """For pickle and copy: all attributes except iterators, which belong to this loader."""
         fresh = {"_iterator": None, "_early": None, "_progress": copy.copy(self._progress)}
         return {**self.__dict__, **fresh, "_member": None}
 
     def _get_iterator(self) -> Any:
-        """torch's name. A subclass may make one of torch's classes, and has torch's workers and transport then."""
+        """torch's name. An iterator of torch's classes, from a subclass, uses torch's workers and transport."""
         settings = Settings.of(self)
         if settings.device is not None:
             gpu.check_usable("DataLoader", torch, settings.device)
@@ -254,25 +253,25 @@ class DataLoader(_TorchDataLoader[_T_co]):
     # -- epochs and state
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch of the next ``iter()``, for the samplers, the dataset and, through it, the workers."""
+        """Sets the epoch of the next ``iter()`` for the samplers, the dataset and, through it, the workers."""
         self._early = None
         self._progress.set_epoch(epoch, Settings.of(self))
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the loader stands, after the batches that were delivered. Fit for JSON and pickle.
+        """The position after the delivered batches, as JSON-compatible, picklable data.
 
         Before the first epoch, within one, or after its last batch, when the state begins the next epoch.
         """
         progress, settings = self._progress, Settings.of(self)
         if settings.iterable and not settings.num_workers and progress.is_fresh():
-            self._early = iter(self)  # for its dataset's iterator, whose state nobody else knows
+            self._early = iter(self)  # creates the dataset's iterator, which alone knows its state
         return progress.state_dict(settings)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Goes on, at the next ``iter()``, where the state was taken. An empty state changes nothing.
+        """Resumes from a state at the next ``iter()``. An empty state changes nothing.
 
         Raises:
-            ConfigError: not such a state, or one that does not fit this loader.
+            ConfigError: not a state of this class, or one that does not fit this loader.
         """
         if not isinstance(state_dict, Mapping):
             raise ConfigError(f"load_state_dict: this is not a state of feedline.DataLoader: {state_dict!r:.80}")
@@ -281,42 +280,44 @@ class DataLoader(_TorchDataLoader[_T_co]):
         self._progress.load_state_dict(state_dict, Settings.of(self))
 
     def skip(self, batches: SupportsIndex) -> None:
-        """The next ``iter()`` goes on so many batches behind where the loader stands, as if they had been delivered.
+        """Makes the next ``iter()`` skip so many batches from the current position, as if they had been delivered.
 
-        Samples of a map-style dataset are not read, and torch's own samplers are not advanced one by one. Of an
-        IterableDataset every worker reads its part of them and drops it.
+        Samples of a map-style dataset are not read, and torch's own samplers are not advanced one by one. With an
+        IterableDataset, each worker reads and drops its part of them.
 
         Raises:
-            ConfigError: `batches` is not an integer of at least 0, or the sampler has a state of its own.
+            ConfigError: `batches` is not an integer of at least 0, or the sampler has its own state.
         """
         self.load_state_dict(skipped(self.state_dict(), batches, Settings.of(self)))
 
     def broadcast(self, name: str, value: Any) -> None:
-        """Sets an attribute of the dataset here and in workers that live on, which get it behind the batches they were
-        asked for already: call it between two epochs for all of the next one.
+        """Sets an attribute of the dataset, here and in persistent workers.
+
+        Workers set it after the batches that they were already sent: to change all of the next epoch, call it between
+        epochs.
 
         Args:
-            name: of the dataset; ``"transform.size"`` is of its transform.
-            value: what pickle takes, where workers are processes.
+            name: an attribute of the dataset, or of a part of it, such as ``"transform.size"``.
+            value: must be picklable if workers are processes.
 
         Raises:
-            AttributeError: the dataset has no such part, or cannot be given it.
+            AttributeError: the dataset lacks such a part, or the attribute cannot be set.
         """
         put_attribute(self.dataset, name, value)
         self._progress.given[name] = value
         iterator = self._progress.iterator()
         if isinstance(iterator, WorkerIterator) and not iterator.give(name, value):
-            self._iterator = None  # what runs natively in its workers was made of the dataset as it was
+            self._iterator = None  # the native parts in its workers were built from the old value
 
-    # -- what it does
+    # -- information
 
     @property
     def errors(self) -> list[BadSample]:
-        """Bad samples that were skipped or replaced, in the order in which they were met."""
+        """Skipped and replaced bad samples, in the order in which they were found."""
         return self._progress.errors
 
     def explain(self) -> str:
-        """Stage by stage, what runs where, and why not natively."""
+        """For each stage, where it runs, and why it does not run natively."""
         settings = Settings.of(self)
         plan = plan_lowering(settings, self._progress)
         lines = [f"DataLoader over {type(self.dataset).__qualname__}, lower={self.lower!r}"]
@@ -331,17 +332,19 @@ class DataLoader(_TorchDataLoader[_T_co]):
             lines.append(f"  hand-over  one memfd ring, at most {budget:,} bytes of waiting batches, no copy")
         if has_ring and settings.adapts:
             fixed = why_fixed(settings)
-            words = f"{settings.num_workers} processes, all the time: {fixed}"
-            lines.append(
-                f"  workers    {words if fixed else f'up to {settings.num_workers} processes, as the loop waits'}"
-            )
+            words = f"{settings.num_workers} processes throughout: {fixed}"
+            if not fixed:
+                words = f"up to {settings.num_workers} processes, depending on how long the loop waits"
+            lines.append(f"  workers    {words}")
         if has_ring and settings.pool is not None:
-            lines.append(f"  workers    in the processes of a pool, with those of others: {settings.pool!r}")
+            lines.append(f"  workers    in the processes of a pool, shared with other loaders: {settings.pool!r}")
         patches = foreign_patches.replaced(isinstance(plan, (ImagePlan, ArrayPlan)))
         if patches:
             lines.append(f"  iterators  torch's, not Feedline's, because {', '.join(patches)} was replaced")
         if type(self)._get_iterator is not DataLoader._get_iterator:
-            lines.append(f"  iterators  {type(self).__qualname__}: yours; where it makes torch's, none of this is so")
+            lines.append(
+                f"  iterators  {type(self).__qualname__} creates its own; if they are torch's, none of this applies"
+            )
         if self.pin_memory:
             lines.append(f"  pin        {page_lock.explain(self._progress.page_lock_refusal, has_ring)}")
         if self.seed is not None:
@@ -349,27 +352,28 @@ class DataLoader(_TorchDataLoader[_T_co]):
         return "\n".join(lines + self._chosen_lines(isinstance(plan, (ImagePlan, ArrayPlan))))
 
     def _chosen_lines(self, is_native: bool) -> list[str]:
-        """Of the arguments that ``settings`` is about: what they are, and why."""
+        """The arguments that ``settings`` may choose, with values and reasons."""
         if self.settings is None:
             return []
         chosen = {choice.name: choice for choice in self._choices}
         if self._progress.prefetch is not None:
             chosen["prefetch_factor"] = self._progress.prefetch
         elif is_native and "prefetch_factor" in chosen:
-            why = "the engine holds batches ahead by bytes"
+            why = "the engine prefetches by bytes"
             chosen["prefetch_factor"] = chosen["prefetch_factor"]._replace(why=why)
         names = ("batch_size", *CHOSEN) if "batch_size" in chosen else CHOSEN
         shown = [str(chosen.get(name) or Choice(name, getattr(self, name), "as given")) for name in names]
         return [f"  settings   {text}" for text in shown]
 
     def stats(self) -> Statistics:
-        """Of the epoch that was begun last: ``batches`` delivered, and ``wait_s``, how long ``next()`` waited for
-        workers or native threads (None without any: nobody measures it). ``bad_samples`` of all epochs.
-        ``bytes_held``: of the memory that workers write batches to, what tensors of yours, and batches on their way to
-        you, occupy now; 0 once the workers have ended.
+        """Counters of the latest epoch.
 
-        ``controller``: with ``num_workers="auto"`` and native threads, as of :meth:`Loader.stats`; with worker
-        processes whose number follows the loop, ``processes`` that work, their ``limit`` and ``changes``; else None.
+        ``batches`` delivered, and ``wait_s``, the time that ``next()`` waited for workers or native threads (None if
+        the loader has neither). ``bad_samples`` of all epochs. ``bytes_held``: the part of the workers' batch memory in
+        use by your tensors and by undelivered batches; 0 once the workers have ended.
+
+        ``controller``: with ``num_workers="auto"`` and native threads, as in :meth:`Loader.stats`; if the number of
+        worker processes adapts, the number of active ``processes``, their ``limit`` and ``changes``; otherwise None.
         """
         progress = self._progress
         iterator, cursor = progress.iterator(), progress.cursor
@@ -388,8 +392,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
         )
 
     def progress(self, **options: Any) -> Any:
-        """A progress bar of one ``iter()``: goes through the batches, and shows the share of waiting. As
-        :meth:`Loader.progress`, without the rate of samples: what a batch is, your ``collate_fn`` decides.
+        """A progress bar for one ``iter()``, which iterates over the batches and shows the share of waiting.
+
+        Like :meth:`Loader.progress`, but without a rate of samples, as ``collate_fn`` defines what a batch is.
 
         Raises:
             ConfigError: tqdm is not installed.
@@ -403,7 +408,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
     def __repr__(self) -> str:
         try:
             batches = f"{len(self):,} batches"
-        except (TypeError, NotImplementedError):  # of a stream nobody knows
+        except (TypeError, NotImplementedError):  # a stream of unknown length
             batches = "batches"
         of = type(self.dataset).__name__
         size = f", batch_size={self.batch_size}" if self.batch_size is not None else ""
@@ -417,7 +422,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         )
 
     def metrics(self, port: int = 0, *, name: str | None = None) -> str:
-        """Serves :meth:`stats` as metrics, to this machine alone, while the loader lives; returns the URL.
+        """Serves :meth:`stats` as metrics on this machine only, for as long as the loader exists; returns the URL.
 
         See :func:`feedline.serving.metrics.serve`.
         """
@@ -435,14 +440,15 @@ class DataLoader(_TorchDataLoader[_T_co]):
         if counters["wait_s"] is None:
             del counters["wait_s"]
         pipeline = getattr(iterator, "_pipeline", None)
-        if pipeline is not None:  # how its threads stand; what was delivered is for this loader to say
+        if pipeline is not None:  # thread counters are the engine's; delivery is counted here
             of_engine = pipeline.engine.stats()
             counters = {**of_engine, **counters, "threads": of_engine["threads"]}
-        folder = getattr(self.dataset, "root", getattr(self.dataset, "source", ""))  # torchvision's word, and ours
+        folder = getattr(self.dataset, "root", getattr(self.dataset, "source", ""))  # the attribute's name in
+        # torchvision and in Feedline
         shown = f" {folder}" if isinstance(folder, (str, os.PathLike)) else ""
         try:
             batches_per_epoch = len(self)
-        except (TypeError, NotImplementedError):  # of a stream nobody knows
+        except (TypeError, NotImplementedError):  # a stream of unknown length
             batches_per_epoch = None
         return {
             "kind": "DataLoader",
@@ -454,11 +460,11 @@ class DataLoader(_TorchDataLoader[_T_co]):
         }
 
 
-StatefulDataLoader = DataLoader  # by the name that torchdata's has, for code that was written for it
+StatefulDataLoader = DataLoader  # torchdata's name, for code that was written for torchdata
 
 
 def _paused(reference: weakref.ref[Any], iterator: Any) -> None:
-    """Nobody may ask for another batch of an epoch."""
+    """Called when the loop may not request another batch of this epoch."""
     loader = reference()
     if loader is not None:
         loader._progress.running.discard(iterator)
@@ -466,7 +472,7 @@ def _paused(reference: weakref.ref[Any], iterator: Any) -> None:
 
 
 def _withdraw_idle(reference: weakref.ref[Any]) -> None:
-    """Ends the publishing of a loader that nobody iterates: a thread for it would be one that nothing needs."""
+    """Stops publishing a loader without running iterators, which would need a thread."""
     loader = reference()
     publishing = sys.modules.get("feedline.serving.publishing")
     if loader is not None and publishing is not None and not list(loader._progress.running):

@@ -2,7 +2,7 @@
 """Methods of torch's iterators that other programs replaced and that Feedline's iterators would not call.
 
 SpeechBrain replaces ``_BaseDataLoaderIter.__init__`` so that an epoch recovered from a checkpoint skips the batches
-that were seen; this module has an adapter for it. InfoBatch and tracers replace ``__next__``, which Feedline's
+that were processed; this module has an adapter for it. InfoBatch and tracers replace ``__next__``, which Feedline's
 iterators inherit, and others ``DataLoader.__iter__``. If Feedline's iterators would not call a replacement, the loader
 uses torch's.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a loader fits into the memory that is left, when it is made: by the sum that `feedline doctor` makes.
+"""Checks, when a loader is created, whether its batches fit into the available memory, as `feedline doctor` does.
 
-Only where a row's size is known without reading one: no sample is touched.
+Only if a row's size is known without reading one: no sample is read.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from ..machine import limits
 from ..machine.planned_load import PlannedLoad, need_of
 
 _AHEAD = 2  # torch's default
-_warned = False  # of this process: one loader that does not fit is enough to say it
+_warned = False  # in this process: one warning is enough
 
 
 def warn(loader: Any, budget: Callable[[], int]) -> None:
-    """Warns once in a process where a loader needs more than is left.
+    """Warns, once per process, if a loader needs more memory than is available.
 
     Args:
-        loader: a `feedline.DataLoader`, just made.
-        budget: gives bytes of batches that may wait for the loop, of :meth:`Settings.budget_bytes`.
+        loader: a new `feedline.DataLoader`.
+        budget: returns :meth:`Settings.budget_bytes`, the size of batches that may wait for the loop.
     """
     global _warned
     if _warned or row_bytes(loader.dataset) is None:
@@ -39,7 +39,7 @@ def warn(loader: Any, budget: Callable[[], int]) -> None:
 
 
 def problem_of(loader: Any, budget: int, left: int) -> str | None:
-    """What to say of a loader where `left` bytes are this rank's; None: it fits, or its rows have no known size."""
+    """The warning for a loader whose rank has `left` bytes; None if it fits, or if its rows have no known size."""
     load = planned(loader, budget)
     if load is None:
         return None
@@ -48,14 +48,14 @@ def problem_of(loader: Any, budget: int, left: int) -> str | None:
         return None
     name = type(loader.dataset).__qualname__
     return (
-        f"DataLoader over {name}: needs {need.least / 1e9:.1f} GB of the {left / 1e9:.1f} GB that are left: "
+        f"DataLoader over {name}: needs {need.least / 1e9:.1f} GB of the {left / 1e9:.1f} GB available: "
         f"{load.workers} workers x {load.prefetch} ahead x {(load.batch_bytes or 0) / 1e6:,.1f} MB, and "
-        f"{need.in_hand / 1e9:.1f} GB of batches in hand; take a smaller batch_size, fewer workers, or memory_budget="
+        f"{need.in_hand / 1e9:.1f} GB of batches in use; use a smaller batch_size, fewer workers, or set memory_budget="
     )
 
 
 def planned(loader: Any, budget: int) -> PlannedLoad | None:
-    """Workers wait once the budget is full, but for one batch of each, which always fits."""
+    """Workers wait once the budget is full, except that one batch per worker always fits."""
     row, size = row_bytes(loader.dataset), loader.batch_size
     if row is None or not isinstance(size, int):
         return None
@@ -67,7 +67,7 @@ def planned(loader: Any, budget: int) -> PlannedLoad | None:
 
 
 def row_bytes(dataset: Any) -> int | None:
-    """Of a sample; None: only reading one would tell."""
+    """The size of a sample; None if it is unknown without reading one."""
     while isinstance(dataset, Subset):
         dataset = dataset.dataset
     arrays = dataset.tensors if type(dataset) is TensorDataset else (dataset,)

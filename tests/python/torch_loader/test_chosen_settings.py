@@ -140,11 +140,11 @@ def seed_each(worker: int) -> None:
 @pytest.mark.parametrize(
     ("dataset", "init", "words"),
     [
-        (Sharing(), None, "Sharing asks which worker it is in"),
-        (AskingByModule(), None, "AskingByModule asks which worker it is in"),
-        (Around(Sharing(), AskingByModule()), None, "Sharing asks which worker it is in"),
-        (ChainDataset([Around(Sharing()), Sharing()]), None, "Sharing asks which worker it is in"),
-        (Stream(), share_out, "worker_init_fn asks which worker it is in"),
+        (Sharing(), None, "Sharing queries the worker's number"),
+        (AskingByModule(), None, "AskingByModule queries the worker's number"),
+        (Around(Sharing(), AskingByModule()), None, "Sharing queries the worker's number"),
+        (ChainDataset([Around(Sharing()), Sharing()]), None, "Sharing queries the worker's number"),
+        (Stream(), share_out, "worker_init_fn queries the worker's number"),
         (Stream(), None, ""),
         (Stream(), seed_each, ""),
         (Around(Sharing(), Stream()), None, ""),
@@ -217,7 +217,7 @@ def test_batches_ahead_are_what_the_budget_holds() -> None:
         (100 * MIB, MIB, 4, 4, "holds 25 for each of 4 workers, more would not help"),
         (12 * MIB, MIB, 4, 3, "holds 3 for each of 4 workers"),
         (4 * MIB, MIB, 4, 1, "holds 1 for each of 4 workers"),
-        (2 * MIB, MIB, 4, 1, "holds 0 for each of 4 workers, and at least one is made"),
+        (2 * MIB, MIB, 4, 1, "holds 0 batches of 1,048,576 bytes for each of 4 workers, and the minimum is one"),
         (3 * MIB, MIB, 1, 3, "holds 3 for one worker"),
         (MIB, 0, 1, 4, "more would not help"),
     ):
@@ -296,7 +296,7 @@ def test_where_it_runs_natively_the_same_word_serves(machine: Machine, folder: P
     machine.usable = 2
     loader = auto(feedline.open(folder).resize((8, 8)))
     assert "native, up to 2 threads" in loader.explain()
-    assert shown(loader)["prefetch_factor"] == "2: the engine holds batches ahead by bytes"
+    assert shown(loader)["prefetch_factor"] == "2: the engine prefetches by bytes"
     assert sum(len(labels) for _, labels in loader) == 21
 
 

@@ -113,7 +113,7 @@ def test_what_is_not_lowered_says_why(vision: Any, root: Path) -> None:
     altered._load_target = lambda number: []
     cases = {
         "transforms= changes images and targets together": joint,
-        "_load_target of this one dataset": altered,
+        "_load_target of this dataset object": altered,
         "Lambda": made(vision, root, "CocoDetection", t.Lambda(lambda image: image)),
     }
     for why, dataset in cases.items():

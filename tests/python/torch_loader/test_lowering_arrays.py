@@ -277,8 +277,8 @@ def test_what_stays_in_python_and_why(pairs):
         (Own(*pairs.tensors), "Own"),
         (TensorDataset(filled(4, 3).requires_grad_()), "gradients"),
         (TensorDataset(filled(4, 3).as_subclass(OwnTensor)), "OwnTensor"),
-        (TensorDataset(filled(4, 3).to_sparse()), "not a plain tensor"),
-        (TensorDataset(filled(4, 3, dtype=torch.complex64).conj()), "not a plain tensor"),
+        (TensorDataset(filled(4, 3).to_sparse()), "not a plain CPU tensor"),
+        (TensorDataset(filled(4, 3, dtype=torch.complex64).conj()), "not a plain CPU tensor"),
         (np.arange(5.0), "one extent"),
         (np.array([["a"], ["b"]]), "ndarray"),
         (filled(4, 3).numpy().astype(">f4"), "ndarray"),
@@ -292,7 +292,7 @@ def test_what_stays_in_python_and_why(pairs):
             DataLoader(dataset, 2, lower="require")
     for options, why in (
         ({"collate_fn": list}, "collate_fn is not torch's"),
-        ({"batch_size": None}, "there is no batch"),
+        ({"batch_size": None}, "there are no batches"),
         ({"num_workers": 1, "worker_init_fn": print}, "worker_init_fn"),
         ({"lower": "never"}, 'lower="never"'),
     ):

@@ -141,7 +141,7 @@ def test_of_grey_images_as_well(one: Path) -> None:
     loader = DataLoader(
         dataset_of(one, v1.Resize(SIZE), v1.Grayscale(), v1.RandAugment(fill=[1, 2, 3]), v1.PILToTensor())
     )
-    assert "has not one value for each of 1 channels" in loader.explain()
+    assert "must have one value for each of 1 channels" in loader.explain()
 
 
 RANDOM = {
@@ -338,7 +338,7 @@ def test_an_elastic_transform_runs_natively_within_a_level(folder: Path, module:
     wraps = module.ElasticTransform(60.0, interpolation=module.InterpolationMode.BICUBIC)
     cut = module.Compose([module.Resize((30, 20)), wraps, module.PILToTensor()])
     dataset = vision.datasets.ImageFolder(folder, cut)
-    assert "bicubic sums is not an operation of the engine" in DataLoader(dataset, 8).explain()
+    assert "bicubic interpolation is not an operation of the engine" in DataLoader(dataset, 8).explain()
 
 
 def lists(t: Any, chance: float) -> list[Any]:

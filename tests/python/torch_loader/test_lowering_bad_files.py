@@ -321,7 +321,7 @@ def test_what_keeps_a_folder_in_python_is_said(vision, files, photos):
         (folder(files, t.Compose([lambda image: image, t.ToTensor()])), "<lambda> is not an operation"),
         (folder(files, lambda image: 0), "<lambda> is not an operation"),
         (folder(files, t.Compose([hooked, t.ToTensor()])), "hooks"),
-        (folder(files, t.Compose([replaced, t.ToTensor()])), "hooks, or a forward of its own"),
+        (folder(files, t.Compose([replaced, t.ToTensor()])), "hooks, or its own forward"),
         (folder(files, t.Compose([t.Resize(16), t.ToTensor()])), "no fixed size"),
         (folder(files, t.ToTensor()), "no fixed size"),
         (folder(files), "no fixed size"),

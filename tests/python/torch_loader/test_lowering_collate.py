@@ -147,7 +147,7 @@ def test_a_known_function_runs_natively_and_gives_torchs_batches(folder: Path, n
     dataset = photos_of(folder)
     loader = DataLoader(dataset, 4, collate_fn=collate, lower="require")
     assert f"collate    {words} " in loader.explain()
-    assert "drawn by torchvision from torch's random numbers" in loader.explain()
+    assert "torchvision draws from torch's generator" in loader.explain()
     torch.manual_seed(11)
     ours = list(loader)
     after = torch.get_rng_state()
@@ -238,14 +238,14 @@ def default_collate_of_ones_own() -> Callable[[Any], Any]:
 
 UNKNOWN: dict[str, tuple[Any, str]] = {
     "another function": (plain_mixer, "collate_fn is not torch's default_collate"),
-    "its own": (closed_over(plain_mixer), "plain_mixer in it is not torchvision v2's MixUp"),
-    "a subclass": (closed_over(Mine(num_classes=3)), "Mine in it is not torchvision v2's"),
-    "one of a subclass": (closed_over(v2.RandomChoice([mixup, Mine(num_classes=3)])), "Mine in it is not"),
+    "its own": (closed_over(plain_mixer), "it calls plain_mixer, which is not torchvision v2's MixUp"),
+    "a subclass": (closed_over(Mine(num_classes=3)), "it calls Mine, which is not torchvision v2's"),
+    "one of a subclass": (closed_over(v2.RandomChoice([mixup, Mine(num_classes=3)])), "it calls Mine, which is not"),
     "hooks": (closed_over(hooked()), "MixUp in it is not"),
     "its own draw": (closed_over(with_own_draw()), "MixUp in it is not"),
     "labels": (
         closed_over(v2.MixUp(num_classes=3, labels_getter=lambda i: i[1])),
-        "finds its labels in a way of its own",
+        "has its own labels_getter",
     ),
     "a generator": (generator_of_batches, "collate_fn is not torch's default_collate"),
     "a changed argument": (that_changes_an_argument, "collate_fn is not torch's default_collate"),
@@ -256,13 +256,13 @@ UNKNOWN: dict[str, tuple[Any, str]] = {
     "another default_collate": (default_collate_of_ones_own(), "collate_fn is not torch's default_collate"),
     "a partial of something else": (
         functools.partial(with_default, mixer=plain_mixer),
-        "plain_mixer in it is not torchvision v2's MixUp",
+        "it calls plain_mixer, which is not torchvision v2's MixUp",
     ),
     "a partial that gives the batch": (
         functools.partial(with_default, batch=[], mixer=cutmix),
         "collate_fn is not torch's default_collate",
     ),
-    "an object of its own": (Collate(plain_mixer), "plain_mixer in it is not torchvision v2's MixUp"),
+    "an object of its own": (Collate(plain_mixer), "it calls plain_mixer, which is not torchvision v2's MixUp"),
     "an object's property": (Collate(mixup).by_a_property, "collate_fn is not torch's default_collate"),
     "an object that hides": (Hiding(mixup), "collate_fn is not torch's default_collate"),
     "a partial of what is no function": (

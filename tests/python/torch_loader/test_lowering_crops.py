@@ -129,7 +129,7 @@ def test_every_view_draws_what_its_parts_say(folder: Path, module: Any) -> None:
     assert (
         "view 1: RandomResizedCrop, RandomHorizontalFlip, RandomApply, RandomGrayscale, RandomApply, RandomSol" in words
     )
-    assert words.count("the engine's own random numbers") == 5
+    assert words.count("the engine's random numbers") == 5
     assert "several crops of an image" in words
     batches = list(DataLoader(dataset_of(folder, augmentation), 1, sampler=[0] * 12))
     views = [view for crops, _ in batches for view in (*crops["global_crops"], *crops["local_crops"])]
@@ -248,7 +248,7 @@ def test_what_views_share_is_drawn_once(folder: Path) -> None:
     dataset = dataset_of(folder, augmentation)
     loader = DataLoader(dataset, 4, sampler=[1] * 400)
     words = str(loader.explain())
-    assert "RandomHorizontalFlip" in words and "once for all views; the engine's own random numbers" in words
+    assert "RandomHorizontalFlip" in words and "once for all views; the engine's random numbers" in words
     file = TorchLoader(dataset_of(folder, tensor), 1, sampler=[1])
     plain = next(iter(file))[0][0]
     kinds = []
@@ -362,7 +362,7 @@ def test_what_views_cannot_say_of_dinov3_stays_in_python_by_its_option(folder: P
     subset.local_crops_subset_of_global_crops = True
     for augmentation, why in (
         (grams, "gram_teacher_crops_size without gram_teacher_no_distortions resizes normalized tensors"),
-        (subset, "local_crops_subset_of_global_crops cuts crops out of tensors, where NumPy's generator says"),
+        (subset, "local_crops_subset_of_global_crops crops tensors at positions from NumPy's generator"),
     ):
         loader = DataLoader(dataset_of(folder, augmentation), 4, collate_fn=first_of)
         assert plan_of(loader) == "python"
@@ -417,11 +417,11 @@ def without_image(self: Any, image: Any) -> Any:
 
 
 REFUSED = {
-    "makes a transform of its own of each image": making_its_own,
-    "a transform of its own": making_its_own_crop,
-    "draws or keeps something": counting_in_the_module,
-    "does more with an image than to hand it on": looking,
-    "draws or keeps something itself": drawing,
+    "creates a transform for each image": making_its_own,
+    "creates a transform": making_its_own_crop,
+    "draws random numbers or stores": counting_in_the_module,
+    "does more with an image than to pass it on": looking,
+    "draws random numbers or stores data": drawing,
     "draws or keeps": drawing_in_numpy,
     "keeps something itself": counting,
     "gives a PIL image": unfinished,
@@ -458,7 +458,7 @@ def test_parts_that_are_not_known_and_other_names_stay_in_python(folder: Path) -
         "GaussianBlur is not an operation": with_part(
             global_transfo1=v1.Compose([GaussianBlur([v1.RandomInvert()]), v1.ToTensor()])
         ),
-        "method of its own": with_part(large=lambda image: []),
+        "overrides a method": with_part(large=lambda image: []),
         "OtherAugmentation is not an operation": other,
     }
     for why, augmentation in cases.items():

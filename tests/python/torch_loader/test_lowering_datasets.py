@@ -124,7 +124,7 @@ def test_explain_knows_our_datasets(crops: feedline.Dataset) -> None:
     assert "Subset of Dataset (folder)" in text
     text = DataLoader(crops, batch_size=4, collate_fn=list).explain()
     assert "collate_fn is not torch's" in text
-    assert "by a number of torch's for each sample" in text
+    assert "seeded by one of torch's random numbers per sample" in text
 
 
 def test_a_state_goes_on_with_the_same_batches(crops: feedline.Dataset) -> None:

@@ -131,7 +131,7 @@ def test_the_type_of_torchvisions_tensors_is_kept(real, make):
         ours, theirs = (next(iter(kind(dataset, 4)))[0] for kind in (DataLoader, TorchLoader))
         assert ours == theirs
     flipped = make(v2.Resize((20, 30)), v2.ToImage(), real.transforms.RandomHorizontalFlip(), torch.Tensor.float)
-    assert "now an Image, now a tensor" in DataLoader(flipped).explain()
+    assert "returns an Image or a tensor" in DataLoader(flipped).explain()
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver", "thread"])
@@ -429,5 +429,5 @@ def test_lower_require_names_the_first_step_that_stays(vision, make):
     t = vision.transforms
     with pytest.raises(ConfigError, match=r"transform \(blur\): blur is not an operation"):
         DataLoader(make(t.Resize((20, 30)), blur, t.ToTensor()), 4, lower="require")
-    with pytest.raises(ConfigError, match=r"takes less time than handing the image over"):
+    with pytest.raises(ConfigError, match=r"takes less time than passing the image to the engine"):
         DataLoader(make(t.RandomHorizontalFlip(), blur, t.ToTensor()), 4, lower="require")

@@ -129,7 +129,7 @@ def test_behind_a_function_of_ones_own_crops_are_native_too(folder: Path) -> Non
         assert_same_epochs(dataset, plan="prefix", batch_size=4)
         lines = [line.split() for line in str(DataLoader(dataset, 4).explain()).splitlines()]
         (line,) = (words for words in lines if words[:2] == ["transform", "FiveCrop"])
-        assert line[2] == "native," and " ".join(line).endswith("where same gives an RGB or L image of Pillow's")
+        assert line[2] == "native," and " ".join(line).endswith("if same returns an RGB or L PIL image")
 
 
 def test_crops_that_are_not_stacked_go_on_as_a_tuple(folder: Path) -> None:

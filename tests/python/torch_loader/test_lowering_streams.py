@@ -241,10 +241,10 @@ def test_what_is_not_known_is_refused_by_name(vision, folder):
     plain = vision.transforms.Compose([vision.transforms.Lambda(np.asarray)])
     refused = {
         "not_known is not a function": data.map(not_known, remove_columns=["image", "text"]),
-        'a sample keeps "image"': data.map(one(chain)),
+        'a sample contains "image"': data.map(one(chain)),
         "map() has with_indices": data.map(lambda row, i: row, with_indices=True),
         "map() gets tables or tensors": data.with_format("torch").map(one(chain), remove_columns="image"),
-        "no map() of a dataset whose features have an Image": data.remove_columns("image"),
+        "no map() of a dataset with an Image feature": data.remove_columns("image"),
         "its images are CMYK": gray.map(one(chain), remove_columns="image"),
         "Lambda": data.map(over_itself(plain)),
     }

@@ -267,13 +267,15 @@ def test_what_is_not_known_says_why(table: Any, vision: Any) -> None:
     cases = {
         "another is not a function that the engine knows": table.with_transform(another),
         "twice is not a function that the engine knows": table.with_transform(twice),
-        "is no Image that is decoded": table.with_transform(of_text),
+        "is not an Image with decoding": table.with_transform(of_text),
         "output_all_columns": table.with_format("custom", transform=in_place(chain), output_all_columns=True),
         "its format is Python, not torch": table,
         "its format is numpy": table.with_format("numpy"),
         'its column "image" is struct': table.with_format("torch"),
         "its images are CMYK": table.cast_column("image", hf.Image(mode="CMYK")).with_transform(over_itself(chain)),
-        "no Image that is decoded": table.cast_column("image", hf.Image(decode=False)).with_transform(in_place(chain)),
+        "not an Image with decoding": table.cast_column("image", hf.Image(decode=False)).with_transform(
+            in_place(chain)
+        ),
     }
     for why, dataset in cases.items():
         loader = DataLoader(dataset, 4)
@@ -326,7 +328,7 @@ def test_columns_that_are_no_rows_of_numbers_say_why(columns: Any) -> None:
         '"odd" have different lengths': columns.with_format("torch", columns=["odd"]),
         '"flag" is bool': columns.with_format("torch", columns=["flag"]),
         "more arguments": columns.with_format("torch", columns=["label"], dtype=torch.float64),
-        '"x" has rows without a value': lacking.with_format("torch"),
+        '"x" has null rows': lacking.with_format("torch"),
     }
     for why, dataset in cases.items():
         loader = DataLoader(dataset, 2)

@@ -164,7 +164,7 @@ def test_of_grey_images(one: Path) -> None:
     t = made("rand-m9-n1-inc1", img_mean=40, interpolation=Image.Resampling.NEAREST)
     assert_drawn_as(drawn(one, v1.Grayscale(), t), of_rand_augment(t, image_of(one, "L")))
     loader = DataLoader(dataset_of(one, *grey, made("rand"), v1.PILToTensor()), 8)
-    assert "fillcolor=(128, 128, 128) has not one value for each of 1 channels" in loader.explain()
+    assert "fillcolor=(128, 128, 128) must have one value for each of 1 channels" in loader.explain()
 
 
 def altered(t: Any, ops: Any = None, **attributes: Any) -> Any:
@@ -192,17 +192,20 @@ def refused() -> Iterator[tuple[str, Any]]:
     own_blur = functools.partial(auto._minmax_level_to_arg, min_val=0.1, max_val=3.0)
     yield "GaussianBlur of RandAugment has a function", altered(three, three.ops[2:], level_fn=own_blur)
     yield "Desaturate of RandAugment has a function", altered(t := made("rand-t3a"), t.ops[1:2], level_fn=own_blur.func)
-    yield "chooses among changes of its own: Invert", auto.rand_augment_transform("rand", transforms=["Invert"])
+    yield "chooses from other operations: Invert", auto.rand_augment_transform("rand", transforms=["Invert"])
     yield "has TranslateX, which is not", auto.rand_augment_transform("rand", transforms=["TranslateX"])
-    yield "weights of its own", auto.rand_augment_transform("rand", transforms=dict.fromkeys(auto._RAND_TRANSFORMS, 1))
-    yield "weights of its own", with_attributes(made("rand-tweights"), choice_weights=[1 / 15] * 15)
+    yield (
+        "weights that are not timm's",
+        auto.rand_augment_transform("rand", transforms=dict.fromkeys(auto._RAND_TRANSFORMS, 1)),
+    )
+    yield "weights that are not timm's", with_attributes(made("rand-tweights"), choice_weights=[1 / 15] * 15)
     yield "differ in magnitude", altered(t := rand(), t.ops[:1], magnitude=3)
     yield "differ in prob", altered(t := rand(), t.ops[3:4], prob=0.25)
     yield "differ in translate_pct", altered(t := rand(), t.ops[2:3], hparams={"translate_pct": 0.5})
     yield "differ in kwargs", altered(t := rand(), t.ops[2:3], kwargs={"fillcolor": (1, 2, 3), "resample": 3})
     yield "take fillcolor, resample, fill", altered(rand(), kwargs={"fillcolor": (1, 2, 3), "resample": 3, "fill": 1})
     yield "resample=[3, 3] is not", altered(rand(), kwargs={"fillcolor": (1, 2, 3), "resample": [3, 3]})
-    yield "fillcolor=None has not one value", altered(rand(), kwargs={"fillcolor": None, "resample": 3})
+    yield "fillcolor=None must have one value", altered(rand(), kwargs={"fillcolor": None, "resample": 3})
     yield "interpolation", altered(rand(), kwargs={"fillcolor": (1, 2, 3), "resample": Image.Resampling.LANCZOS})
     yield "Rotate of RandAugment has a function", altered(t := rand(), t.ops[3:4], aug_fn=auto.shear_x)
     yield "Rotate of RandAugment has a function", altered(t := rand(), t.ops[3:4], level_fn=lambda level, _: (level,))
@@ -212,15 +215,15 @@ def refused() -> Iterator[tuple[str, Any]]:
     yield "magnitude_std=-1", altered(rand(), magnitude_std=-1)
     yield "prob=inf is not", altered(rand(), prob=float("inf"))
     yield "'n' must be from", with_attributes(rand(), num_layers=1000)
-    yield "nothing to choose from", with_attributes(rand(), ops=[])
-    yield "policy of its own", with_attributes(t := aug(), policy=t.policy[1:])
-    yield "policy of its own", altered(t := aug(), t.policy[0][:1], prob=0.75)
+    yield "no operations to choose from", with_attributes(rand(), ops=[])
+    yield "policy that is not timm's", with_attributes(t := aug(), policy=t.policy[1:])
+    yield "policy that is not timm's", altered(t := aug(), t.policy[0][:1], prob=0.75)
     yield "magnitude_max=12", made("original", magnitude_max=12)
     yield "magnitude_std=200", altered(rand(), magnitude_std=200)
     yield "magnitude_std=inf", made("original", magnitude_std=float("inf"))
-    yield "mixes changes of its own", with_attributes(t := mix(), ops=t.ops[1:])
-    yield "mixes changes of its own", altered(mix(), prob=0.5)
-    yield "hooks, or a forward of its own", with_attributes(rand(), __call__=lambda image: image)
+    yield "mixes other operations than timm's", with_attributes(t := mix(), ops=t.ops[1:])
+    yield "mixes other operations than timm's", altered(mix(), prob=0.5)
+    yield "hooks, or its own forward", with_attributes(rand(), __call__=lambda image: image)
 
 
 def test_what_no_string_makes_stays_in_python_by_name(one: Path) -> None:
@@ -230,7 +233,7 @@ def test_what_no_string_makes_stays_in_python_by_name(one: Path) -> None:
         assert plan_of(loader) == "prefix", why
         words = loader.explain()
         assert why in words, words
-        assert f"where {type(t).__name__} gives an RGB or L image of Pillow's" in words
+        assert f"if {type(t).__name__} returns an RGB or L PIL image" in words
         with pytest.raises(ConfigError, match=re.escape(type(t).__name__)):
             DataLoader(loader.dataset, 4, lower="require")
     subclass = type("RandAugment", (auto.RandAugment,), {})

@@ -140,7 +140,7 @@ UNKNOWN: dict[str, tuple[Any, str]] = {
     "an option of the call": (with_an_option, "with_an_option is not"),
     "used twice": (used_twice, "used_twice is not"),
     "grey": (as_grey, "as_grey is not"),
-    "a class of one's own": (Own(size=SQUARE), "Own has methods of its own"),
+    "a class of one's own": (Own(size=SQUARE), "Own overrides methods"),
     "a method of one's own": (altered(), "rescale_and_normalize"),
     "Lanczos": (transformers.ViTImageProcessor(size=SQUARE, resample=1), "resample"),
     "nearest": (transformers.ViTImageProcessor(size=SQUARE, resample=0), "resample"),

@@ -211,7 +211,7 @@ def test_a_handler_of_ones_own_gets_its_fields_as_ever(vision, shards):
     own = wds.handle_extension("mask.png", len)
     data = opened(shards).decode(own, "pil").to_tuple("right.jpg", "mask.png").map_tuple(resized(vision))
     assert_same_as_torch(data, batch_size=4)
-    assert "a handler of your own" in DataLoader(data).explain()
+    assert "the handler is the user's" in DataLoader(data).explain()
 
 
 def test_batches_that_webdataset_makes_and_makes_anew(vision, shards):
@@ -461,7 +461,7 @@ def test_arrays_are_decoded_natively_whatever_follows(vision, shards):
     assert "JPEG, PNG, WebP (rgb8)  native, in this process" in DataLoader(data).explain()
     assert_same_as_torch(data, batch_size=None)
     both = opened(shards).decode(wds.imagehandler("l8", ["png"]), "pil").select(lambda sample: sample["cls"] > 3)
-    assert "select may look at decoded images" in DataLoader(both).explain()
+    assert "select may read decoded images" in DataLoader(both).explain()
     assert_same_as_torch(both.to_tuple("cls", "mask.png"), batch_size=None)
 
 
@@ -472,9 +472,9 @@ def test_the_step_that_keeps_images_in_python_is_named(vision, shards):
         return loader.explain()
 
     decoded = opened(shards).decode("pil")
-    assert "map may look at decoded images" in reason(decoded.map(dict).map_dict(cls=resized(vision)))
+    assert "map may read decoded images" in reason(decoded.map(dict).map_dict(cls=resized(vision)))
     assert "left.jpg: len is not an operation" in reason(decoded.to_tuple("left.jpg", "cls").map_tuple(len, id))
-    assert "no decode() of images as RGB or L" in reason(opened(shards).decode("pilrgba").map_dict(cls=len))
-    assert "no decode() of images as RGB or L" in reason(wds.DataPipeline(wds.SimpleShardList(shards), wds.decode("x")))
+    assert "no decode() of images to RGB or L" in reason(opened(shards).decode("pilrgba").map_dict(cls=len))
+    assert "no decode() of images to RGB or L" in reason(wds.DataPipeline(wds.SimpleShardList(shards), wds.decode("x")))
     again = decoded.decode("pil")
-    assert "decode may look at decoded images" in reason(again.map_dict(cls=resized(vision)))
+    assert "decode may read decoded images" in reason(again.map_dict(cls=resized(vision)))

@@ -224,7 +224,7 @@ def no_change(worker):
     [
         (Numbers(), {}, ""),
         (Held(Numbers()), {}, ""),
-        (Numbers(), {"seed": None}, "random numbers are its worker's"),
+        (Numbers(), {"seed": None}, "random numbers depend on the worker"),
         (Asking(), {}, "asks which worker"),
         (Held(Asking()), {}, "asks which worker"),
         (Counted(), {}, "has a state"),
@@ -238,7 +238,11 @@ def test_where_the_number_could_show_it_stays(dataset, options, why):
     assert (loader.stats()["controller"] is None) == bool(why)
     words = loader.explain()
     if not options.get("worker_method"):  # threads are no processes to tell of
-        assert ("4 processes, all the time: " in words and why in words) if why else "as the loop waits" in words
+        assert (
+            ("4 processes throughout: " in words and why in words)
+            if why
+            else "depending on how long the loop waits" in words
+        )
 
 
 def test_a_number_that_is_given_stays():

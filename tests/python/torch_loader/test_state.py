@@ -245,7 +245,7 @@ def test_an_order_that_cannot_be_replayed_is_an_error():
     next(iterator), next(iterator)
     resumed = DataLoader(Numbers(), sampler=Unrepeatable(), batch_size=4)
     resumed.load_state_dict(loader.state_dict())
-    with pytest.raises(feedline.ConfigError, match="order differs from when the state was saved"):
+    with pytest.raises(feedline.ConfigError, match="order is not the one with which the state was saved"):
         list(resumed)
 
 

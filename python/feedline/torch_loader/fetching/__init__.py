@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From indices to a batch, in whichever process."""
+"""Reading and collating a batch, in the training process or a worker."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors on their way from a worker to the training loop, and the report on a worker that died."""
+"""Errors passed from a worker to the training loop, and the report on a worker that died."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from torch._utils import KeyErrorMessage
 from ...errors import Error, WorkerDiedError
 from ...machine import limits
 
-# AttributeError and NameError have a __str__ of their own that does the same; an OSError without errno prints them too.
+# AttributeError and NameError have their own __str__ with the same output; an OSError without errno prints them too.
 _PRINTS_ARGUMENTS = (BaseException.__str__, AttributeError.__str__, NameError.__str__, OSError.__str__)
 
 
 class RemoteTraceback(Exception):
-    """The cause of an exception from a worker: where it was raised there."""
+    """The cause of an exception from a worker, with its traceback there."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
 
 
 class Failure:
-    """An exception as data. The object itself travels where it can be pickled, and the words of it always."""
+    """An exception as data. The text is always passed, the object only if it can be pickled."""
 
     def __init__(self, error: BaseException, where: str, worker: int | None, sample: Any, path: str | None) -> None:
         self.words = "".join(traceback.format_exception(type(error), error, error.__traceback__))
@@ -38,7 +38,7 @@ class Failure:
         self.summary = f"{type(error).__name__}: {error}"
 
     def exception(self) -> BaseException:
-        """The exception to raise: of the original type wherever possible, with torch's words in its message."""
+        """The exception to raise, with torch's message, and of the original type if possible."""
         message = f"Caught {self.name} {self.where}.\nOriginal {self.words}{self.place}"
         error = _revived(self.pickled)
         if error is None:
@@ -101,7 +101,7 @@ def _revived(pickled: tuple[bytes | None, bytes | None]) -> BaseException | None
 
 
 def _say(error: BaseException, message: str) -> None:
-    """Makes `message` what the error prints, and keeps its own fields wherever its class has some."""
+    """Makes the error print `message`. Its own fields are preserved if its class has some."""
     with contextlib.suppress(Exception):
         if isinstance(error, KeyError):
             error.args = (KeyErrorMessage(message),)
@@ -120,7 +120,7 @@ def _say(error: BaseException, message: str) -> None:
 
 
 def sample_path(dataset: Any, index: Any) -> str | None:
-    """The file of a sample, where the dataset keeps a list of them as torchvision's do."""
+    """The file of a sample, if the dataset has a list of files, as torchvision's do."""
     with contextlib.suppress(Exception):
         for _ in range(8):
             if hasattr(dataset, "indices") and hasattr(dataset, "dataset"):  # Subset
@@ -145,7 +145,7 @@ def sample_path(dataset: Any, index: Any) -> str | None:
 
 
 def died(pid: int, exitcode: int | None, worker: int, rss: int, oom_kills: int | None, sample: str) -> WorkerDiedError:
-    """torch's words for a dead worker, then what is known beyond them."""
+    """torch's message for a dead worker, then details."""
     if exitcode is not None and exitcode < 0:
         try:
             name = signal.strsignal(-exitcode) or signal.Signals(-exitcode).name
@@ -156,13 +156,13 @@ def died(pid: int, exitcode: int | None, worker: int, rss: int, oom_kills: int |
         first = f"DataLoader worker (pid(s) {pid}) exited unexpectedly with exit code {exitcode}."
     kills = limits.oom_kills()
     if oom_kills is None or kills is None:
-        memory = "the cgroup's count of out-of-memory kills cannot be read"
+        memory = "the cgroup's out-of-memory kill count cannot be read"
     elif kills > oom_kills:
         memory = (
-            f"the kernel killed {kills - oom_kills} process(es) of this cgroup for lack of memory meanwhile (oom_kill)"
+            f"the kernel killed {kills - oom_kills} process(es) of this cgroup since then for lack of memory (oom_kill)"
         )
     else:
-        memory = "no out-of-memory kill in this cgroup meanwhile (oom_kill +0)"
+        memory = "no out-of-memory kill in this cgroup since then (oom_kill +0)"
     error = WorkerDiedError(f"{first} Worker {worker}, {sample}, resident memory {rss:,} bytes; {memory}.")
     error.pid, error.exitcode, error.worker_id = pid, exitcode, worker  # type: ignore[attr-defined]
     return error

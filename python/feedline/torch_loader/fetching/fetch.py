@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From indices to a batch, in whichever process or thread: which sample is at work, what a bad one does, its seed."""
+"""Reads and collates batches in any process or thread: tracks the current sample, handles bad ones, and seeds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.random  # NumPy does so at its first use, which would make the first iter() wait
+import numpy.random  # imported here, since NumPy's lazy import would delay the first iter()
 import torch
 
 from ...data import draws
@@ -27,12 +27,12 @@ from .stream_libraries import loses_its_buffer
 Notice = Callable[[int, Any], None]  # (stage, sample)
 STAGES = ("waiting for a task", "starting", "worker_init_fn", "reading a sample", "collate_fn", "handing over")
 WAITING, STARTING, INIT, READING, COLLATING, SENDING = range(6)
-_REPLACEMENT_TRIES = 100  # a dataset with more bad samples than this in a row is no dataset
+_REPLACEMENT_TRIES = 100  # with more bad samples than this in a row, the dataset is unusable
 
 
 @dataclass(frozen=True)
 class FetchConfig:
-    """What a fetcher needs besides the dataset."""
+    """The settings of a fetcher."""
 
     iterable: bool
     auto_collation: bool
@@ -40,12 +40,12 @@ class FetchConfig:
     drop_last: bool
     on_error: str = "raise"
     seed: int | None = None
-    leaves_short: bool = False  # of a stream: a batch that is not full is left as a list of samples
-    seeds_transforms: bool = False  # also seed the transforms' own generators, which no other thread uses
+    leaves_short: bool = False  # a stream's incomplete batch is returned as a list of samples
+    seeds_transforms: bool = False  # also seeds the transforms' own generators; requires that no other thread uses them
 
 
 class BadSamplesError(Exception):
-    """on_error="skip": these (position, failure) of the batch must be filled by the loader."""
+    """on_error="skip": the loader must replace these (position, failure) of the batch."""
 
     def __init__(self, bad: list[tuple[int, Failure]]) -> None:
         super().__init__(bad)
@@ -53,17 +53,17 @@ class BadSamplesError(Exception):
 
 
 class Gatherer:
-    """Where the samples of a batch go as they are read. This one leaves them as they are; see gather.py."""
+    """Receives a batch's samples as they are read. The base class does nothing; see gather.py."""
 
     def begin(self, count: int) -> None:
-        """A batch of at most `count` samples comes."""
+        """Starts a batch of at most `count` samples."""
 
     def add(self, sample: Any) -> Any:
-        """What stands for `sample` until the batch is collated."""
+        """Returns an object that replaces `sample` until the batch is collated."""
         return sample
 
     def end(self) -> None:
-        """The batch is collated, or given up."""
+        """The batch was collated or abandoned."""
 
 
 def make_fetcher(
@@ -79,7 +79,9 @@ def make_fetcher(
 
 
 class Fetcher:
-    """`bad` is what the last fetch left out or replaced."""
+    """Attributes:
+    bad: samples that the last fetch skipped or replaced.
+    """
 
     def __init__(
         self,
@@ -101,11 +103,11 @@ class Fetcher:
         seeds_transforms = config.seed is not None and config.seeds_transforms
         self._generators = own_generators(dataset, config.collate_fn) if seeds_transforms else NONE
         self.bad: list[Failure] = []
-        self.is_short = False  # the last fetch gave a list of samples: too few for a batch
-        self.sample: Any = None  # at work, for the error message
+        self.is_short = False  # the last fetch returned a list of samples, too few for a batch
+        self.sample: Any = None  # the sample being read, for the error message
 
     def fetch(self, index: Any) -> Any:
-        """The batch, or the one sample, of `index`."""
+        """Returns the batch, or the single sample, of `index`."""
         try:
             with draws.by_a_loader():
                 return self._fetch(index)
@@ -116,14 +118,14 @@ class Fetcher:
         raise NotImplementedError
 
     def skip(self, batches: int, size: int | None) -> None:
-        """Passes over what was delivered before; nothing to do where samples have indices."""
+        """Skips batches that were delivered before. Does nothing if samples have indices."""
 
     def is_stateful(self) -> bool:
-        """Whether there is anybody to ask for :meth:`state`."""
+        """Whether :meth:`state` returns a state."""
         return is_stateful(self.dataset)
 
     def fetch_and_drop(self, index: Any) -> None:
-        """Reads what was delivered before, for what that does to the dataset. A batch that raised did so before."""
+        """Reads a batch that was delivered before, to restore the dataset's state. Errors were raised then."""
         with contextlib.suppress(Exception):
             self.fetch(index)
 
@@ -137,7 +139,7 @@ class Fetcher:
         return Failure(error, where, self.worker, self.sample, path)
 
     def seed(self, *key: Any) -> None:
-        """Seeds what a part of the epoch draws, where the loader has a seed."""
+        """Seeds the generators for a part of the epoch, if the loader has a seed."""
         if self.config.seed is None:
             return
         seed = seed_everything(self.config.seed, self.epoch, *key)
@@ -263,7 +265,7 @@ class IterableFetcher(Fetcher):
                 self._count -= 1
                 raise
             except Exception as error:
-                # A generator that raised is at its end: going on would silently shorten the data.
+                # A generator that raised has ended: continuing would silently shorten the data.
                 if self.config.on_error == "raise" or isinstance(self._iterator, types.GeneratorType):
                     raise
                 self.bad.append(self.failure(error))
@@ -280,7 +282,8 @@ class IterableFetcher(Fetcher):
 
     def state(self) -> dict[str, Any] | None:
         iterator, dataset = state_of(self._iterator), None
-        if self._iterator is not self.dataset:  # one that is its own iterator says so once, and is told after iter()
+        if self._iterator is not self.dataset:  # a dataset that is its own iterator is saved once, and loaded after
+            # iter()
             dataset = state_of(self.dataset)
         if dataset is None and iterator is None:
             return None
@@ -293,7 +296,7 @@ class IterableFetcher(Fetcher):
 
 
 def _sample_at_work(error: BaseException, indices: Any) -> Any:
-    """Which of `indices` a __getitems__ was reading when it raised, where its loop variable shows it; else all."""
+    """The one of `indices` that a __getitems__ was reading when it raised, by its loop variable; all if unknown."""
     with contextlib.suppress(Exception):
         frame = error.__traceback__
         while frame is not None:
@@ -306,25 +309,27 @@ def _sample_at_work(error: BaseException, indices: Any) -> Any:
 
 
 def state_of(thing: Any) -> Any:
-    """A copy of what `thing` says of itself: many keep and change the dictionary that they give."""
+    """A copy of its state, as many objects later modify the dictionary that they returned."""
     return copy.deepcopy(thing.state_dict()) if is_stateful(thing) else None
 
 
 def load_dataset_state(dataset: Any, state: Any) -> None:
-    """ConfigError if the dataset has no `load_state_dict`, as that which the state was taken from had."""
+    """Raises:
+    ConfigError: the dataset has no `load_state_dict`, but the one that was saved had it.
+    """
     if not callable(getattr(dataset, "load_state_dict", None)):
         raise ConfigError(
             "load_state_dict: the state contains the state of a dataset, but this loader's dataset, "
-            f"{type(dataset).__name__}, has no load_state_dict(). Resume with the dataset that the state was taken with"
+            f"{type(dataset).__name__}, has no load_state_dict(). Resume with the dataset that was saved"
         )
     dataset.load_state_dict(state)
 
 
 def is_stateful(thing: Any) -> bool:
-    """By torchdata's protocol: `state_dict()` and `load_state_dict(state)`.
+    """Whether it has torchdata's protocol: `state_dict()` and `load_state_dict(state)`.
 
-    Others have methods of these names that require more, as the number of delivered samples: only their own loaders
-    know that. A stream whose states leave samples out counts as one without: it is read and dropped.
+    Some libraries use these names for methods that require more arguments, such as the number of delivered samples,
+    which only their own loaders know. A stream whose states omit samples counts as stateless: it is read and dropped.
     """
     if not _takes(getattr(thing, "state_dict", None)) or not _takes(getattr(thing, "load_state_dict", None), {}):
         return False
@@ -344,9 +349,9 @@ def _takes(method: Any, *arguments: Any) -> bool:
 
 
 def getitems_of(dataset: Any) -> Callable[[Any], Any] | None:
-    """`dataset.__getitems__`, unless a class further down overrides `__getitem__` alone, so what a sample is.
+    """`dataset.__getitems__`, unless a subclass overrides only `__getitem__`, which then defines the samples.
 
-    Nor for our own datasets, whose samples one by one are the same, and each have their own seed.
+    None also for Feedline's own datasets: single reads return the same samples, each with its own seed.
     """
     getitems = getattr(dataset, "__getitems__", None)
     inner = dataset
@@ -361,12 +366,12 @@ def getitems_of(dataset: Any) -> Callable[[Any], Any] | None:
 
 
 def seed_of(*key: Any) -> int:
-    """63 bits from `key`."""
+    """A 63-bit hash of `key`."""
     return int.from_bytes(hashlib.blake2b(repr(key).encode(), digest_size=8).digest(), "little") >> 1
 
 
 def seed_everything(*key: Any) -> int:
-    """Seeds `random`, NumPy and torch only from `key`: the same numbers in any worker, thread or process.
+    """Seeds `random`, NumPy and torch from `key`, which gives the same numbers in any worker, thread or process.
 
     Returns:
         The 63-bit seed.
@@ -379,7 +384,7 @@ def seed_everything(*key: Any) -> int:
 
 
 def generator_states() -> tuple[Any, Any, Any]:
-    """Where the process's own generators stand."""
+    """The states of the process's global generators."""
     return random.getstate(), np.random.get_state(), torch.get_rng_state()
 
 
@@ -391,7 +396,7 @@ def put_generator_states(states: tuple[Any, Any, Any]) -> None:
 
 @contextlib.contextmanager
 def untouched_generators() -> Iterator[None]:
-    """Puts the process's own random numbers back where they were."""
+    """Restores the process's global generators on exit."""
     states = generator_states()
     try:
         yield
@@ -400,7 +405,7 @@ def untouched_generators() -> Iterator[None]:
 
 
 def unequal_shapes(samples: list[Any], path: str = "") -> str:
-    """Names the first field that differs in shape or keys: the usual reason why collating fails."""
+    """Names the first field that differs in shape or keys, which is the usual cause of collate errors."""
     if not samples:
         return ""
     first = samples[0]

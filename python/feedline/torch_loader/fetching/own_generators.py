@@ -23,10 +23,10 @@ import numpy as np
 import torch
 
 _log = logging.getLogger("feedline")
-_MOST_OBJECTS = 2_000  # examined in a dataset: transforms are few, and lists of samples may be long
-_MOST_ELEMENTS = 64  # of one list or dictionary
+_MOST_OBJECTS = 2_000  # examined per dataset: transforms are few, but lists of samples may be long
+_MOST_ELEMENTS = 64  # per list or dictionary
 _DEEPEST = 8
-_STEP = 0x9E3779B97F4A7C15  # 2**64 by the golden ratio: multiples of it are spread evenly
+_STEP = 0x9E3779B97F4A7C15  # 2**64 divided by the golden ratio: its multiples are spread evenly
 _READS = ("__getitem__", "__getitems__", "__iter__", "__next__", "__call__")  # methods that may use globals
 # Objects that hold no transform and may be large or lazy.
 _SKIPPED = ("numpy", "torch._C", "torch.storage", "pyarrow", "PIL", "pandas", "builtins", "threading", "_io", "logging")
@@ -37,7 +37,7 @@ Seed = Callable[[int], None]
 
 @dataclass(frozen=True)
 class OwnGenerators:
-    """The generators found in one dataset: functions that seed them, and the names of those reached and not reached."""
+    """The generators found in a dataset: functions that seed them, and the names of those reached and not reached."""
 
     seeds: tuple[Seed, ...]
     reached: tuple[str, ...]
@@ -129,7 +129,7 @@ def _parameters_of(method: Any) -> set[str]:
 
 
 def _parts_of(thing: Any) -> Iterable[tuple[str, Any]]:
-    """Parts that may be or hold a transform, each with the suffix of its name."""
+    """Parts that may be or contain a transform, each with the suffix of its name."""
     if isinstance(thing, (list, tuple)):
         return ((f"[{at}]", value) for at, value in enumerate(thing[:_MOST_ELEMENTS]) if _may_hold(value))
     if isinstance(thing, dict):

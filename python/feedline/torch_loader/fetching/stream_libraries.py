@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams ordered by a library. The loader's state has the library's version, since others may order differently.
+"""Streams whose order is determined by a library.
 
-Libraries are recognised by the names of modules, so none is imported.
+The loader's state contains the library's version, since other versions may order differently. Libraries are
+recognised by module names, so none is imported.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from ...errors import ConfigError
 
 _log = logging.getLogger("feedline")
-# The library of a module. The states of the first ones count samples, so they are useless in another order.
+# Library by module name. The states of these count samples, so they are useless if the order changes.
 _COUNTING = {"litdata": "litdata", "streaming": "mosaicml-streaming"}
 _LIBRARIES = {**_COUNTING, "datasets": "datasets", "webdataset": "webdataset"}
 
@@ -33,7 +34,7 @@ def check_version(state: Mapping[str, Any], dataset: Any) -> None:
     """Compares the version that a state was saved under with the installed one.
 
     Raises:
-        ConfigError: they differ, and samples of the epoch were delivered in an order that the library made.
+        ConfigError: they differ, and samples of the epoch were delivered in an order determined by the library.
     """
     here, saved = library_of(dataset), state.get("library")
     if not here or not _is_within(state):
@@ -103,7 +104,7 @@ def _steps(step: Any) -> Iterator[Any]:
 
 
 def forget_loaded(dataset: Any) -> None:
-    """Makes the next epoch of a stream into which a state was loaded a complete one.
+    """Makes the next epoch complete after a state was loaded into a stream.
 
     ``datasets.IterableDataset`` begins every epoch from the state that was loaded last (datasets 5.2,
     ``_prepare_ex_iterable_for_iteration``), until an empty one is loaded.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bookkeeping for delivered batches: positions out of order, streams that are not sharded, samples left over."""
+"""Bookkeeping for delivered batches: positions out of order, unsharded streams, and leftover samples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger("feedline")
 
 
 class DeliveredPositions:
-    """With `in_order=False`: which tasks a state has to name."""
+    """With `in_order=False`: the tasks that a state must list."""
 
     def __init__(self, context: EpochContext, queue: TaskQueue) -> None:
         self._context, self._queue = context, queue
@@ -27,7 +27,7 @@ class DeliveredPositions:
         self._border = border
 
     def note(self, number: int) -> bool | None:
-        """Whether no later task was delivered before; None in order. The cursor gets the earlier undelivered ones."""
+        """Whether no later task was delivered before; None if batches are in order. Updates the cursor's `waiting`."""
         context = self._context
         if context.in_order or context.iterable:
             return None
@@ -50,8 +50,8 @@ class ShardingCheck:
         if other != worker and not progress.warned_unsharded:
             progress.warned_unsharded = True
             _log.warning(
-                "workers %d and %d began with the same batch: this IterableDataset seems not to be sharded by "
-                "get_worker_info(), so every sample would come %d times",
+                "workers %d and %d began with the same batch: this IterableDataset does not seem to be sharded by "
+                "get_worker_info(), so every sample would be repeated %d times",
                 other,
                 worker,
                 self._context.num_workers,
@@ -59,7 +59,7 @@ class ShardingCheck:
 
 
 class Leftovers:
-    """With `central_batching`: samples that each worker had left, too few for a batch.
+    """With `central_batching`: samples that each worker has left at its end, too few for a batch.
 
     The workers' positions in a state precede these samples, which are read again after the state is loaded.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The epoch that the parts of a `WorkerIterator` work on."""
+"""The epoch state shared by the parts of a `WorkerIterator`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class EpochContext:
     """Shared by the parts. They never hold the iterator, which must end as soon as the loop drops it.
 
     Attributes:
-        dataset: as workers read it.
+        dataset: the dataset that workers read.
         resume: the loaded state that the epoch resumes from.
         saves_samplers: the samplers have states, which are saved with each index.
         shared_seed: torch's, for DataPipes.
@@ -36,5 +36,5 @@ class EpochContext:
     @property
     def settings(self) -> Settings:
         settings = self.progress.settings
-        assert settings is not None  # set before the iterator is made
+        assert settings is not None  # set before the iterator is created
         return settings

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of an epoch as the user's samplers give it, held in less memory, and open to refills."""
+"""Orders of the user's samplers in less memory, with refills for bad samples."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from torch.utils.data.sampler import BatchSampler, RandomSampler, SequentialSamp
 
 from ...samplers.distributed import DistributedSampler as ExactSampler
 
-_CHUNK = 1 << 16  # indices that are Python objects at a time
+_CHUNK = 1 << 16  # indices that are Python objects at the same time
 
 
 def lean_iterator(sampler: Any, iterator: Iterator[Any]) -> Iterator[Any]:
-    """`iterator`, of `sampler`, or one that gives the same with 8 bytes a sample instead of 44, and a `pass_over`.
+    """A replacement for `sampler`'s `iterator` with 8 bytes per sample instead of 44, or `iterator` itself.
 
     torch's RandomSampler turns its permutation into a list of Python integers. Only exact types are replaced: their
     generators draw nothing before the first `next`, so leaving `iterator` unused changes nothing.
@@ -31,7 +31,7 @@ def lean_iterator(sampler: Any, iterator: Iterator[Any]) -> Iterator[Any]:
 
 
 def tensor_iterator(sampler: Any, iterator: Iterator[Any]) -> Iterator[Any]:
-    """As lean_iterator, with the indices of a batch as one int64 tensor where that saves making integers of them."""
+    """Like lean_iterator, but yields batches as int64 tensors if that saves converting their indices to integers."""
     if type(sampler) is BatchSampler and type(sampler.batch_size) is int:
         inner = sampler.sampler
         if type(inner) is SequentialSampler:
@@ -42,19 +42,19 @@ def tensor_iterator(sampler: Any, iterator: Iterator[Any]) -> Iterator[Any]:
 
 
 def pass_over(order: Iterator[Any], count: int) -> int:
-    """Passes over at most `count` of what the order gives without making it, and returns how many it passed."""
+    """Skips at most `count` items of the order without creating them, and returns the number skipped."""
     return order.pass_over(count) if isinstance(order, (_Indices, _Batches, _TensorBatches, RefillOrder)) else 0
 
 
 class _Indices:
-    """The indices that follow each other in `orders`, as integers."""
+    """The concatenation of `orders`, as integers."""
 
     def __init__(self, orders: Iterator[torch.Tensor | range | list[int]]) -> None:
         self._orders = orders
         self._order: torch.Tensor | range | list[int] = range(0)
-        self._begin = 0  # in the order, of what is not an integer yet
+        self._begin = 0  # first position that was not converted yet
         self._chunk: list[int] = []
-        self._next = 0  # in the chunk
+        self._next = 0  # position in the chunk
 
     def __iter__(self) -> _Indices:
         return self
@@ -66,7 +66,7 @@ class _Indices:
         return self._chunk[self._next - 1]
 
     def take(self, count: int) -> list[int]:
-        """The next `count`, or as many as there are."""
+        """The next `count` indices, or as many as are left."""
         taken = self._chunk[self._next : self._next + count]
         self._next += len(taken)
         while len(taken) < count and self._fill():
@@ -84,7 +84,7 @@ class _Indices:
         return passed
 
     def _fill(self) -> bool:
-        """Makes the next chunk, where there is one."""
+        """Converts the next chunk, if any."""
         if not self._has_more():
             return False
         part = self._order[self._begin : self._begin + _CHUNK]
@@ -117,11 +117,11 @@ class _Batches:
         return batch
 
     def pass_over(self, count: int) -> int:
-        return math.ceil(self._indices.pass_over(count * self._size) / self._size)  # with one that is not full
+        return math.ceil(self._indices.pass_over(count * self._size) / self._size)  # includes one that is not full
 
 
 class _TensorBatches:
-    """Batches of the first of `orders`; what may follow is nothing but draws from the generator."""
+    """Batches of the first of `orders`; the others only draw from the generator."""
 
     def __init__(self, orders: Iterator[torch.Tensor], sampler: BatchSampler) -> None:
         self._orders, self._size, self._drop_last = orders, sampler.batch_size, sampler.drop_last
@@ -135,7 +135,7 @@ class _TensorBatches:
         order = self._drawn()
         begin, self._begin = self._begin, self._begin + self._size
         if self._begin > order.numel():
-            # torch finds the end by asking for more, before the last batch if it is short
+            # torch detects the end by requesting one more index, before the last batch if that is short
             collections.deque(self._orders, maxlen=0)
             if self._drop_last or begin >= order.numel():
                 raise StopIteration
@@ -153,7 +153,7 @@ class _TensorBatches:
 
 
 def is_unique(sampler: Any) -> bool:
-    """Whether no index comes twice in an epoch, as far as exact types tell."""
+    """Whether no index is repeated within an epoch, as far as exact types show."""
     inner = sampler.sampler if type(sampler) is BatchSampler else sampler
     if type(inner) is RandomSampler:
         return not inner.replacement and inner.num_samples <= len(inner.data_source)  # type: ignore[arg-type]
@@ -161,7 +161,7 @@ def is_unique(sampler: Any) -> bool:
 
 
 def _indices(sampler: Any) -> _Indices | None:
-    """Those of a sampler of torch's whose order is known as a whole; None: it is another one."""
+    """The order of one of torch's samplers that is known in advance; None for other samplers."""
     if type(sampler) is SequentialSampler:
         return _Indices(_ascending(sampler))
     if type(sampler) is RandomSampler and not sampler.replacement:
@@ -172,7 +172,7 @@ def _indices(sampler: Any) -> _Indices | None:
 
 
 def _listed(sampler: DistributedSampler[Any]) -> Iterator[list[int]]:
-    yield list(sampler)  # which torch makes a list of, too
+    yield list(sampler)  # torch makes a list of it, too
 
 
 def _ascending(sampler: SequentialSampler) -> Iterator[range]:
@@ -188,23 +188,24 @@ def _orders(sampler: RandomSampler) -> Iterator[torch.Tensor]:
     whole, rest = divmod(sampler.num_samples, count)
     for _ in range(whole):
         yield torch.randperm(count, generator=generator)
-    # Drawn also when nothing of it is used, as a generator that others see must end where torch's does.
+    # Drawn even if unused: a generator that is visible to others must end in the same state as with torch.
     if rest or sampler.generator is not None:
         yield torch.randperm(count, generator=generator)[:rest]
 
 
 class RefillOrder:
-    """on_error="skip": a bad sample's place is taken by the last sample of the order that no refill has used.
+    """on_error="skip": replaces a bad sample by the last sample of the order that no other replacement has used.
 
-    The order then ends one sample earlier (docs/decisions/0003). Refills are handed out in batch order, so they depend
-    on which samples are bad and never on timing. With drop_last the samples that would be dropped are used first.
+    The order then ends one sample earlier (docs/decisions/0003). Replacements are assigned in batch order, so they
+    depend on which samples are bad and never on timing. With drop_last, the samples that would be dropped are used
+    first.
     """
 
     def __init__(self, batch_sampler: Any, iterator: Iterator[Any], end: int | None = None) -> None:
         self.drop_last = False
         if type(batch_sampler) is BatchSampler:
             self.drop_last = batch_sampler.drop_last
-            # The iterator was only made, not advanced, and BatchSampler's draws nothing before that.
+            # The iterator has not been advanced, and BatchSampler's draws nothing before that.
             self._flat = list(batch_sampler.sampler)
             self._starts = list(range(0, len(self._flat), batch_sampler.batch_size)) + [len(self._flat)]
             self._full = batch_sampler.batch_size
@@ -232,14 +233,14 @@ class RefillOrder:
         return passed
 
     def batch(self, number: int) -> list[Any]:
-        """Batch `number` as far as the order reaches now; empty behind its end."""
+        """Batch `number`, without samples that were used as replacements; empty after the end."""
         if number + 1 >= len(self._starts):
             return []
         batch = self._flat[self._starts[number] : min(self._starts[number + 1], self.end)]
         return [] if self.drop_last and len(batch) < self._full else batch
 
     def refill(self, number: int) -> list[Any]:
-        """One sample for batch `number`, or none when all behind it are used."""
+        """One sample for batch `number`; empty if all later samples are used."""
         if self.end <= self._starts[min(number + 1, len(self._starts) - 1)]:
             return []
         self.end -= 1

@@ -107,7 +107,7 @@ class Position:
         """Waits for the parts of a state that are in other processes. Without workers: none."""
 
     def _keep_fetcher(self, fetcher: fetch.Fetcher) -> None:
-        """For states of this epoch that are requested after this iterator has ended."""
+        """For states of this epoch that are requested after the iterator has ended."""
         if fetcher.is_stateful():
             self._cursor.fetcher = fetcher
 
@@ -121,17 +121,17 @@ class Position:
 
     def _inherited_error(self) -> Error:
         return Error(
-            f"DataLoader: the workers of this iterator answer process {self._owner}, which process {os.getpid()} was "
-            "forked from. Call iter(loader) in this process for an iterator of its own"
+            f"DataLoader: this iterator's workers belong to process {self._owner}, and this is process {os.getpid()}. "
+            "Call iter(loader) in this process to create another iterator"
         )
 
     def _end_epoch(self) -> None:
-        """After the last batch."""
+        """Called after the last batch."""
         self._cursor.finished = True
         self._pause()
 
     def _pause(self) -> None:
-        """Stops showing the loader as running, until the next epoch begins."""
+        """Ends the publication of the loader as running, until the next epoch begins."""
         if self._when_paused is not None:
             self._when_paused(self)
 
@@ -144,20 +144,20 @@ class Position:
         return index
 
     def _draw_first(self) -> None:
-        """Right before the first index: notes the generators, or puts them where they were and passes indices over."""
+        """Before the first index: saves the generators' states, or restores them and skips delivered indices."""
         self._drawn = True
         settings, cursor, resume = self._settings, self._cursor, self._resume or {}
         order = settings.order
-        settings.seed_order(cursor.epoch)  # again: workers that live on draw no seed of their own from it
+        settings.seed_order(cursor.epoch)  # again, because persistent workers draw no seed from the generator
         state.put_generators(order, resume.get("order_generators"))
-        # An iterator that is no generator may have drawn when it was made.
+        # An iterator that is not a generator may have drawn when it was created.
         is_lazy = self._before_iter is None or isinstance(self._sampler_iter, types.GeneratorType)
         before = state.take_randomness(settings) if is_lazy else self._before_iter
         replay = resume.get("randomness")
         process = fetch.generator_states() if replay is not None and "torch" in replay else None
         taken = None if replay is None else state.randomness_of(replay)
-        # Before the order was drawn: what the dataset says of itself is of these generators. Where they stand as taken,
-        # they go where a run's go that was not interrupted.
+        # The state was saved before the order was drawn, and the dataset's own state belongs to these generators. If
+        # they still have the saved states, they continue as in an uninterrupted run.
         if taken is not None and not resume.get("drawn", True):
             process = None if cursor.fetcher is not None or (process and state.are_there(taken)) else process
         if taken is not None:
@@ -181,8 +181,8 @@ class Position:
             if cursor.waiting:
                 if self._refills is not None and self._in_order:
                     raise ConfigError(
-                        "load_state_dict: the state was taken with in_order=False, and on_error='skip' fills up "
-                        "the order from its end. Resume with in_order=False and workers"
+                        "load_state_dict: the state was saved with in_order=False, but on_error='skip' takes samples "
+                        "from the end of the order. Resume with in_order=False and workers"
                     )
                 self._sampler_iter = itertools.chain(list(cursor.waiting), self._sampler_iter)
             if process is not None:
@@ -193,7 +193,7 @@ class Position:
 
     def _pass_over(self, cursor: state.Cursor) -> None:
         last = None
-        made = max(1, self._last_passed.maxlen or 0)  # of the last ones the indices are wanted
+        made = max(1, self._last_passed.maxlen or 0)  # the last indices are needed themselves
         passed = pass_over(self._sampler_iter, max(0, cursor.passed() - made))
         for _ in range(cursor.passed() - passed):
             last = next(self._sampler_iter, None)
@@ -201,8 +201,8 @@ class Position:
         expected = self._resume.get("last_index") if self._resume else None
         if expected is not None and state.fingerprint(last) != expected:
             raise ConfigError(
-                "load_state_dict: the sampler's order differs from when the state was saved, so the position is "
-                "not valid. The order must come from torch's, NumPy's or Python's generators, the sampler's own "
+                "load_state_dict: the sampler's order is not the one with which the state was saved, so the position "
+                "is invalid. The order must come from torch's, NumPy's or Python's generators, the sampler's own "
                 "generator attribute, or its own state_dict()"
             )
 

@@ -16,7 +16,7 @@ _log = logging.getLogger("feedline")
 
 class ProcessControl:
     """Attributes:
-    alive: the first so many workers have a process.
+    alive: the number of workers that have a process: the first ones.
     """
 
     def __init__(self, processes: ProcessCount, context: EpochContext) -> None:
@@ -38,7 +38,7 @@ class ProcessControl:
         self._delivered_s = 0.0
 
     def note_delivery(self, queue: TaskQueue) -> None:
-        """At each batch: may change how many workers get tasks."""
+        """Called for each batch. May change how many workers get tasks."""
         processes, context = self._processes, self._context
         now_s, waited_s = time.monotonic(), context.progress.wait_s or 0.0
         before = processes.count

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many worker processes work, by how the training loop waits: a pure state machine, as src/tune is of threads.
+"""Chooses the number of active worker processes by how long the training loop waits: a pure state machine.
 
-It only asks by the wait, and decides by the rate: a loop that computes on the same CPUs may wait more and step faster.
+The wait only triggers a trial, and the rate decides: a loop that computes on the same CPUs may wait longer but step
+faster. src/tune does the same for threads.
 """
 
 from __future__ import annotations
@@ -17,46 +18,46 @@ from ..options.settings import Settings
 from .seeding_functions import only_seeds
 
 INTERVAL_S, INTERVAL_BATCHES = 0.5, 8  # shorter ones measure the scheduler
-_NEVER_WAITS, _HARDLY_WAITS, _WAITS, _STARVES = 0.005, 0.015, 0.03, 0.3  # of the loop's time
-_GAIN = 1.05  # of the rate that one process more must bring
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 2.0, 80.0  # before a trial again, behind one that failed
-_A_PAUSE = 8  # times the usual step: the loop did something else, such as an evaluation
+_NEVER_WAITS, _HARDLY_WAITS, _WAITS, _STARVES = 0.005, 0.015, 0.03, 0.3  # shares of the loop's time
+_GAIN = 1.05  # required rate with one more process, relative to that before
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 2.0, 80.0  # before another trial, after a failed one
+_A_PAUSE = 8  # usual steps: the loop did something else, such as an evaluation
 
 
 def why_fixed(settings: Settings) -> str:
-    """Of a loader with ``num_workers="auto"`` and worker processes: why their number stays, or nothing.
+    """Why the number of worker processes of a loader with ``num_workers="auto"`` is fixed; empty if it is not.
 
-    Which of them reads a sample may show in nothing, and a process that comes later reads the dataset as it is.
+    The choice of the worker for a sample must not affect results, and a new process reads the dataset's current state.
     """
     if settings.seed is None:
-        return "without seed= a sample's random numbers are its worker's"
+        return "without seed=, random numbers depend on the worker"
     if settings.iterable:
-        return "the workers of an IterableDataset share its samples out"
+        return "an IterableDataset is sharded among its workers"
     if fetch.is_stateful(settings.dataset):
         return "the dataset in each worker has a state"
     if settings.worker_init_fn is not None and not only_seeds(settings.worker_init_fn):
         return "worker_init_fn may change the dataset of each worker"
     if stream_shares.asks_for_worker(settings.dataset):
-        return "the dataset asks which worker it is in"
+        return "the dataset queries the worker's number"
     if settings.in_threads or settings.pool is not None or settings.prefetch_epochs:
-        return "workers that are threads, of a pool, or that begin the next epoch early stay as many"
-    return "" if settings.num_workers > 1 else "there is one"
+        return "the number is fixed for worker threads, workers of a pool, and prefetch_epochs=True"
+    return "" if settings.num_workers > 1 else "there is only one"
 
 
 def process_count_of(settings: Settings) -> ProcessCount | None:
-    """None: it stays."""
+    """None if the number is fixed."""
     if not settings.adapts or why_fixed(settings):
         return None
     return ProcessCount(settings.num_workers, os.environ.get("FEEDLINE_CONTROLLER", ""))
 
 
 def has_room_for(process_bytes: int) -> bool:
-    """Whether one more process that takes so much fits into what this rank may use."""
+    """Whether the memory available to this rank has room for one more process of this size."""
     return limits.share_of_memory_left() > 2 * process_bytes
 
 
 class Change(NamedTuple):
-    """`at_s` seconds from the first batch on."""
+    """`at_s`: seconds since the first batch."""
 
     at_s: float
     before: int
@@ -66,14 +67,14 @@ class Change(NamedTuple):
 
 class _Trial(NamedTuple):
     before: int
-    rate: float  # batches per second, before it
+    rate: float  # batches per second before the trial
 
 
 class ProcessCount:
-    """Told of every batch; `count` is how many are to work, from 1 to `limit`."""
+    """Observes every batch; `count` is the number of processes to use, from 1 to `limit`."""
 
     def __init__(self, limit: int, mode: str = "") -> None:
-        """`mode`: of FEEDLINE_CONTROLLER: "off" stays at the limit, "random" draws a number for every batch."""
+        """`mode`: the value of FEEDLINE_CONTROLLER: "off" uses the limit, "random" draws a number for every batch."""
         self.limit = self.count = limit
         self.changes: list[Change] = []
         self._mode = mode
@@ -81,11 +82,11 @@ class ProcessCount:
         self._now_s = self._passed_s = self._waited_s = 0.0
         self._batches = 0
         self._trial: _Trial | None = None
-        self._settling = False  # the interval right behind a change is of both
+        self._settling = False  # the first interval after a change includes both numbers
         self._pause_s, self._not_before_s = _FIRST_PAUSE_S, 0.0
 
     def note(self, step_s: float, wait_s: float) -> int:
-        """A batch came `step_s` behind the one before, `wait_s` of which the loop waited for it."""
+        """Records a batch: `step_s` since the previous one, during which the loop waited for `wait_s`."""
         if self._mode:
             self.count = self._random.randint(1, self.limit) if self._mode == "random" else self.limit
             return self.count
@@ -111,12 +112,12 @@ class ProcessCount:
         return {"processes": self.count, "limit": self.limit, "changed": len(changes), "changes": changes}
 
     def begin_epoch(self) -> None:
-        """What has been measured was of the one before."""
+        """Discards measurements of the previous epoch."""
         self._passed_s = self._waited_s = 0.0
         self._batches, self._settling = 0, True
 
     def has(self, processes: int) -> None:
-        """So many are there in this epoch, of which `count` work."""
+        """Sets the number of processes that exist in this epoch, the limit of `count`."""
         self.limit, self.count = processes, min(self.count, processes)
 
     def _judge(self, share: float, rate: float) -> None:
@@ -125,7 +126,7 @@ class ProcessCount:
         elif self._trial is not None:
             self._end_trial(self._trial, share, rate)
         elif share > _STARVES and self.count < self.limit:
-            self._change(self.limit, "the loop waits for most of its time: all")
+            self._change(self.limit, "the loop waits most of the time: use all")
         elif self._now_s >= self._not_before_s:
             self._try(share, rate)
 
@@ -145,7 +146,7 @@ class ProcessCount:
             return
         self._not_before_s = self._now_s + self._pause_s
         self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)
-        self._change(trial.before, "it was better before")
+        self._change(trial.before, "the rate was better before")
 
     def _change(self, count: int, why: str) -> None:
         self.changes.append(Change(round(self._now_s, 1), self.count, count, why))

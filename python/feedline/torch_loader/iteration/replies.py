@@ -75,7 +75,7 @@ class Replies:
             progress.wait_s = (progress.wait_s or 0.0) + time.monotonic() - began
 
     def _awaited(self, task: Task | None) -> list[int]:
-        """The workers that the watchdog looks at."""
+        """The workers that the watchdog observes."""
         if task is None:
             return self._states.missing()
         if self._context.in_order:
@@ -84,7 +84,8 @@ class Replies:
 
     def _note_crash(self, worker: int, answer: Answer) -> None:
         self._crashes[worker] = answer.decode()
-        if isinstance(self._group, (ThreadWorkers, PoolWorkers)):  # other workers' processes end, too
+        if isinstance(self._group, (ThreadWorkers, PoolWorkers)):  # for other workers, the end of the process is
+            # reported too
             self._handle_death(Died(worker, None))
 
     def _handle_death(self, event: Died) -> None:
@@ -99,7 +100,7 @@ class Replies:
             assert error is not None  # a worker without a process has crashed
             raise error
         assert isinstance(group, ProcessWorkers)
-        _log.warning("%s A fresh worker takes over.", event.error if crash is None else crash.summary)
+        _log.warning("%s A new worker replaces it.", event.error if crash is None else crash.summary)
         if current is not None:
             current.deaths += 1
         waiting = self._queue.answers_of(worker)

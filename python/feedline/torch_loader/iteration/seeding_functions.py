@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `worker_init_fn` of frameworks that seed generators and leave the dataset alone, by identity."""
+"""Recognises frameworks' `worker_init_fn`s that seed generators and do not change the dataset, by identity."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import functools
 import sys
 from typing import Any
 
-# Module, function, and what the framework may bind to it: None is anything, as for numbers of workers and ranks.
+# (module, function) -> arguments that the framework may bind, with allowed values; None allows any, such as ranks.
 _SEEDING: dict[tuple[str, str], dict[str, tuple[Any, ...] | None]] = {
-    # Trainer gives it to every loader of training (transformers 5.23, get_train_dataloader)
+    # Trainer uses it for every training loader (transformers 5.23, get_train_dataloader)
     ("transformers.trainer_utils", "seed_worker"): {"num_workers": None, "rank": None},
     # Trainer and Fabric, after seed_everything(workers=True) (lightning 2.6, _auto_add_worker_init_fn)
     ("lightning.fabric.utilities.seed", "pl_worker_init_function"): {"rank": None},
     ("lightning_fabric.utilities.seed", "pl_worker_init_function"): {"rank": None},
-    # create_loader (timm 1.0); a function as worker_seeding is the user's
+    # create_loader (timm 1.0); if worker_seeding is a function, it is the user's
     ("timm.data.loader", "_worker_init"): {"worker_seeding": ("all", "part")},
 }
 

@@ -21,10 +21,10 @@ _log = logging.getLogger("feedline")
 
 
 class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
-    """num_workers=0: everything in the calling thread."""
+    """num_workers=0: everything runs in the calling thread."""
 
     def __init__(self, loader: Any, wrap: Callable[[Any], Any] | None = None) -> None:
-        """`wrap`: makes the dataset that is read in place of the loader's; None: the loader's is read."""
+        """`wrap`: returns the dataset to read instead of the loader's; None: the loader's is read."""
         self._before_iter = state.take_randomness(Settings.of(loader))
         with loader._progress.as_if_begun():
             torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
@@ -50,7 +50,7 @@ class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
             _fast_forward(self._dataset_fetcher, resume, loader.batch_size)
             if resume.get("ended"):
                 self._forget_loaded()
-                self._dataset_fetcher = self._make_fetcher()  # as in a run that was not interrupted
+                self._dataset_fetcher = self._make_fetcher()  # as in an uninterrupted run
         if resume is not None and not resume.get("ended"):
             self._cursor.by_worker[0] |= resume
         self._keep_fetcher(self._dataset_fetcher)
@@ -76,7 +76,7 @@ class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
         except Exception:
             self._pass(0, index, self._samplers)
             raise
-        self._cursor.deliver(0, index, more, self._samplers)  # the index as it was drawn, not as it was refilled
+        self._cursor.deliver(0, index, more, self._samplers)  # the index before replacements
         return self._finished(data)
 
     def _fetch(self, index: Any) -> tuple[Any, dict[str, Any]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks sent to workers and not yet delivered, and which worker gets the next one."""
+"""Tasks that were sent to workers and not delivered yet, and the choice of the next worker."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class TaskQueue:
         sent: the next task's number.
         expected: the next batch's number.
         tasks: sent and not yet delivered, by number.
-        outstanding: how many of these have no answer.
-        owed: how many more to send; negative while the queue shrinks.
+        outstanding: the number of these without an answer.
+        owed: the number of tasks still to send; negative while the queue shrinks.
         active: by worker, whether it has samples left in this epoch.
         prefetch: tasks per worker.
     """
@@ -74,7 +74,7 @@ class TaskQueue:
         self._cycle: Iterator[int] = itertools.chain(range(worker, self._num_workers), itertools.cycle(every))
 
     def working(self) -> int:
-        """How many workers get tasks: the first ones."""
+        """The number of workers that get tasks: the first ones."""
         return self._num_workers if self._processes is None else self._processes.count
 
     def is_full(self) -> bool:
@@ -104,7 +104,7 @@ class TaskQueue:
         return None
 
     def send_again(self, number: int, index: Any) -> None:
-        """Sends a task that was answered once more, with another index."""
+        """Sends an answered task again, with another index."""
         task = self.tasks[number]
         task.frame, task.index = None, index
         self.outstanding += 1
@@ -122,7 +122,7 @@ class TaskQueue:
         return None
 
     def remove(self, number: int) -> None:
-        """Before its batch is delivered."""
+        """Removes a task whose batch will be delivered."""
         del self.tasks[number]
         if number == self.expected:
             self.expected += 1
@@ -131,11 +131,11 @@ class TaskQueue:
         self._per_worker[worker] -= 1
 
     def of_worker(self, worker: int) -> list[tuple[int, Task]]:
-        """Its tasks without an answer, in order."""
+        """The worker's tasks without an answer, in order."""
         return [(n, task) for n, task in self.tasks.items() if task.worker == worker and task.frame is None]
 
     def answers_of(self, worker: int) -> list[Answer]:
-        """Its answers that are not yet delivered."""
+        """The worker's answers that were not delivered yet."""
         return [task.frame for task in self.tasks.values() if task.frame is not None and task.worker == worker]
 
     def discard(self) -> None:

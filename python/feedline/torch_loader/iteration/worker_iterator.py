@@ -41,13 +41,13 @@ _INCOMPLETE = object()  # not a batch: a worker's last samples, which are collat
 
 
 class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
-    """num_workers > 0."""
+    """The iterator for num_workers > 0."""
 
     _worker_group: WorkerGroup
     _page_lock: PageLock | None = None
     _next_epoch: NextEpoch | None = None
-    _broken = False  # ended with an error
-    _shutdown = True  # no workers, yet or any more
+    _broken = False  # has raised a fatal error
+    _shutdown = True  # workers were not started yet, or have ended
     # set by torch's iterator
     _persistent_workers: bool
     _shared_seed: Any
@@ -56,7 +56,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
     _timeout: float
 
     def __init__(self, loader: Any, wrap: Callable[[Any], Any] | None = None) -> None:
-        """`wrap`: makes the dataset that workers read in place of the loader's; None: they read the loader's."""
+        """`wrap`: returns the dataset that workers read instead of the loader's; None: they read the loader's."""
         with loader._progress.as_if_begun():
             torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
         self._take_settings(loader)
@@ -78,7 +78,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         if resumed is not None:
             self._base_seed = resumed
         self._dataset = self._dataset if wrap is None else wrap(self._dataset)
-        self._is_wrapped = wrap is not None  # made from the dataset before the workers started
+        self._is_wrapped = wrap is not None  # created from the dataset before the workers started
         context = self._context = EpochContext(
             self._progress,
             self._dataset,
@@ -117,7 +117,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         return group
 
     def _alive(self) -> int:
-        """The first so many workers have a process or thread."""
+        """The number of workers that have a process or thread: the first ones."""
         return self._num_workers if self._process_control is None else self._process_control.alive
 
     # -- epochs
@@ -140,7 +140,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         readers = [0] if self._has_one_reader else list(range(self._num_workers))
         self._states.begin_epoch(readers)
         if not first_iter and self._process_control is not None:
-            assert isinstance(self._worker_group, ProcessWorkers)  # ProcessControl is for processes
+            assert isinstance(self._worker_group, ProcessWorkers)  # ProcessControl exists only with processes
             self._process_control.begin_epoch(self._worker_group)
         alive = self._alive()
         queue.begin([worker in readers and worker < alive for worker in range(self._num_workers)])
@@ -165,7 +165,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._progress.adopt(self._cursor, self._settings)
 
     def _order_to_read_again(self) -> dict[int, list[Any]]:
-        """By worker: the batches that a map-style dataset with a state read after that state was saved."""
+        """By worker: the batches that a stateful map-style dataset had read after its state was saved."""
         entries = (self._resume or {}).get("workers") or []
         if self._context.iterable or not self._cursor.delivered or not self._in_order:
             return {}
@@ -212,7 +212,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         return not self._context.iterable and not isinstance(self._dataset, MapDataPipe)
 
     def _replace_answered(self) -> None:
-        """Sends a task in place of an answered one, and those owed."""
+        """Sends a task to replace an answered one, and those owed."""
         self._queue.owed += 1
         while self._queue.owed > 0:
             self._queue.owed -= 1
@@ -237,11 +237,11 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
     # -- receiving answers
 
     def _next_data(self) -> Any:
-        """torch's name. The next batch."""
+        """torch's name. Returns the next batch."""
         if self._is_inherited():
             raise self._inherited_error()
         if self._broken:
-            raise RuntimeError("DataLoader: this iterator has ended with an error; make another with iter(loader)")
+            raise RuntimeError("DataLoader: this iterator ended with an error; create another with iter(loader)")
         if self._page_lock is not None:
             self._page_lock.settle()
         queue = self._queue
@@ -272,7 +272,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 return data
 
     def _border(self) -> int:
-        """Tasks from this number on are not of this epoch."""
+        """The number of the first task that is not of this epoch."""
         return self._queue.sent if self._next_epoch is None else self._next_epoch.border
 
     def _receive(self, task: Task | None) -> Answer | None:
@@ -286,7 +286,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             raise
 
     def _take(self, answer: Answer | None) -> int | None:
-        """Files an answer with its task; the task's number if it is a batch."""
+        """Assigns an answer to its task, and returns the task's number if the answer is a batch."""
         task = None if answer is None else self._queue.tasks.get(answer.task)
         if answer is None or task is None:
             if answer is not None:  # from an abandoned epoch
@@ -306,7 +306,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
     # -- delivering batches
 
     def _is_sent_again(self, number: int, task: Task) -> bool:
-        """Sends a batch again without its bad samples, or shortened because its samples replaced bad ones."""
+        """Whether the batch was sent again, without its bad samples or without samples used as replacements."""
         if self._refills is None:
             return False
         batch, answer, index = self._cursor.delivered, task.answer, None
@@ -361,7 +361,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
     # -- for the loader
 
     def give(self, name: str, value: Any) -> bool:
-        """Sets an attribute of the dataset in all workers, after their current tasks. False: they cannot see it."""
+        """Sets an attribute of the dataset in all workers, after their current tasks. False if they ignore it."""
         if self._shutdown or self._broken or self._is_inherited():
             return True
         for worker in range(self._alive()):
@@ -388,7 +388,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             self._take(self._receive(None))
 
     def state_cursor(self) -> state.Cursor:
-        """The cursor that a state is made from: at the end of an epoch, the next one's if that has begun."""
+        """The cursor for a state: at the end of an epoch, the next epoch's if that has begun."""
         following = self._next_epoch
         return following.cursor if self._cursor.finished and following is not None else self._cursor
 

@@ -27,7 +27,7 @@ _log = logging.getLogger("feedline")
 def start_workers(
     loader: Any, settings: Settings, progress: LoaderProgress, config: WorkerConfig, args: WorkerArgs, pins: bool
 ) -> tuple[WorkerGroup, PageLock | None]:
-    """`pins`: batches are pinned, so the memory that processes share is locked if possible."""
+    """`pins`: batches are pinned, so the memory shared by processes is locked if possible."""
     if settings.in_threads:
         return ThreadWorkers(config, args), None
     group = _start_processes(loader, settings, config, args)
@@ -42,14 +42,14 @@ def _start_processes(loader: Any, settings: Settings, config: WorkerConfig, args
     context = loader.multiprocessing_context or torch.multiprocessing
     pool = settings.pool
     if pool is not None:
-        if loader._member is None:  # unpickled, or a copy
+        if loader._member is None:  # the loader was unpickled or copied
             loader._member = pool.join(loader)
         try:
             return PoolWorkers(config, args, context, pool, loader._member)
         except NotShareable as refusal:
             _log.warning(
-                "DataLoader over %s: its workers run in their own processes, not in the pool's. Those run already, and "
-                "these objects cannot be sent to them: %s",
+                "DataLoader over %s: its workers run in their own processes, not in the pool's, which already run. "
+                "Arguments that cannot be pickled for those: %s",
                 type(settings.dataset).__qualname__,
                 str(refusal),  # a log record with the exception would keep the iterator alive through its traceback
             )
@@ -71,7 +71,7 @@ def has_one_reader(context: EpochContext) -> bool:
     if not context.progress.warned_unsharded:
         context.progress.warned_unsharded = True
         _log.warning(
-            "central_batching: could not determine whether %s shards its samples among workers: one of %d workers "
+            "central_batching: could not determine whether %s shards its samples among workers, so one of %d workers "
             "reads it all",
             type(settings.dataset).__qualname__,
             context.num_workers,

@@ -17,7 +17,7 @@ _log = logging.getLogger("feedline")
 
 class WorkerStates:
     """Attributes:
-    mark: of the epoch; states from other epochs are ignored.
+    mark: the epoch's number; states from other epochs are ignored.
     """
 
     def __init__(self, group: WorkerGroup, context: EpochContext, queue: TaskQueue) -> None:
@@ -37,7 +37,7 @@ class WorkerStates:
         return bool(self._group.config.wants_state) and may_have_state(self._context)
 
     def request(self, every: int) -> bool:
-        """Has workers send a state every so many batches. False: they do already, or cannot have one."""
+        """Requests a state every so many batches. False if workers send them already, or if there is no state."""
         config, context = self._group.config, self._context
         if not every or 0 < config.wants_state <= every or not may_have_state(context):
             return False
@@ -47,7 +47,7 @@ class WorkerStates:
         return True
 
     def request_after_epoch(self) -> None:
-        """No state was requested before the epoch ended; persistent workers still have it."""
+        """Requests the states after an epoch that has ended; persistent workers still have them."""
         cursor = self._context.cursor
         for worker in range(self._context.num_workers):
             if cursor.ends.get(worker) is None:
@@ -56,7 +56,7 @@ class WorkerStates:
                 self._group.send(worker, 0, LAST, self.mark)
 
     def request_last(self) -> None:
-        """The order has ended: persistent workers send the state that the next epoch begins with."""
+        """Called at the end of the order: persistent workers send the state from which the next epoch begins."""
         if self._has_requested_last or not self._context.persistent or self._context.iterable:
             return
         self._has_requested_last = True
@@ -65,7 +65,7 @@ class WorkerStates:
                 self._group.send(worker, 0, LAST, self.mark)
 
     def missing(self) -> list[int]:
-        """Workers whose state is needed for a state of the loader, and has not arrived."""
+        """Workers whose state is required for the loader's state but has not arrived."""
         return [worker for worker in range(self._context.num_workers) if self._is_missing(worker)]
 
     def _is_missing(self, worker: int) -> bool:
@@ -92,7 +92,7 @@ class WorkerStates:
             entry["state"], entry["since"] = state, 0
 
     def epoch_start(self, worker: int, again: list[Any]) -> EpochStart:
-        """The message that starts the epoch in a worker. `again`: batches that it reads once more, to restore state."""
+        """The message that starts the epoch in a worker. `again`: batches to read once more, for the dataset."""
         context, entry = self._context, self._context.cursor.by_worker[worker]
         settings, resume = context.settings, context.resume
         dataset_epoch = context.progress.dataset_epoch(settings.dataset)
@@ -115,7 +115,7 @@ class WorkerStates:
         return start
 
     def epoch_restart(self, worker: int, waiting: int) -> EpochStart:
-        """The message for a worker that replaces one that died, which left `waiting` answers."""
+        """The message for a worker that replaces a dead one, of which `waiting` answers are left."""
         start = self.epoch_start(worker, [])
         if self._context.iterable:
             entry = self._context.cursor.by_worker[worker]
@@ -143,5 +143,5 @@ class WorkerStates:
 
 
 def may_have_state(context: EpochContext) -> bool:
-    """Only the iterators in the workers can tell whether an iterable dataset has a state."""
+    """For an iterable dataset, only the iterators in the workers show whether there is a state."""
     return context.iterable or fetch.is_stateful(context.dataset)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's datasets of image files whose targets are annotations or masks: COCO's and VOC's, by exact type.
+"""torchvision's datasets of image files with annotations or masks as targets, COCO's and VOC's, by exact type.
 
-The engine reads the image; the target is what the dataset's own code makes of it.
+The engine reads the images; the dataset's own code creates the targets.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ def is_one(dataset: Any) -> bool:
 
 
 def why_not_readable(dataset: Any) -> str:
-    """Why the engine does not read what the dataset does; empty where it does."""
+    """Why the engine does not read the images of such a dataset; empty if it does."""
     own = [name for name in vars(dataset) if callable(getattr(type(dataset), name, None))]
     if own:
-        return f"{', '.join(own)} of this one dataset is not its class's"
+        return f"{', '.join(own)} of this dataset object overrides its class"
     joint = dataset.transforms
     if joint is not None and type(joint) is not _standard():
         return "transforms= changes images and targets together"
@@ -39,7 +39,7 @@ def target_transform_of(dataset: Any) -> Any:
 
 
 def path_of(dataset: Any, index: Any) -> str:
-    """Raises what the dataset raises for such an index."""
+    """Raises the dataset's own errors for an invalid index."""
     if not _is_coco(dataset):
         return os.fspath(dataset.images[index])
     if not isinstance(index, int):
@@ -48,7 +48,7 @@ def path_of(dataset: Any, index: Any) -> str:
 
 
 def target_of(dataset: Any, index: Any) -> Any:
-    """As it is before target_transform."""
+    """The target before target_transform."""
     if _is_coco(dataset):
         return dataset._load_target(dataset.ids[index])
     if type(dataset).__name__ == "VOCDetection":
@@ -60,7 +60,7 @@ def target_of(dataset: Any, index: Any) -> Any:
 
 
 def read_by_pillow(dataset: Any, index: Any) -> Any:
-    """The image as the dataset has it before its transform."""
+    """The image as the dataset reads it, before its transform."""
     from PIL import Image
 
     return Image.open(path_of(dataset, index)).convert("RGB")

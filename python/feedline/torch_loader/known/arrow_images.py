@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of Hugging Face's datasets whose images a known function takes: as the engine reads them, without a copy."""
+"""Tables of Hugging Face's datasets with images that a known function transforms, read by the engine without a copy."""
 
 from __future__ import annotations
 
@@ -18,64 +18,68 @@ from . import known_batch_functions, sources, transforms
 from .known_batch_functions import OfImages
 
 _PNG = b"\x89PNG\r\n\x1a\n"
-_PNG_MODES = {(8, 2): "RGB", (8, 0): "L"}  # by bits and kind of colour
-_JPEG_MODES = {3: "RGB", 1: "L"}  # by components
-_FRAMES = frozenset((0xC0, 0xC1, 0xC2))  # of JPEG's headers of images, those that are common
+_PNG_MODES = {(8, 2): "RGB", (8, 0): "L"}  # by bit depth and colour type
+_JPEG_MODES = {3: "RGB", 1: "L"}  # by number of components
+_FRAMES = frozenset((0xC0, 0xC1, 0xC2))  # markers of the common kinds of JPEG frames
 _CHANNELS = {"RGB": 3, "L": 1}
-_FROM_ANY = ("RGB", "MaybeConvertMode", "_convert_to_rgb")  # transforms that make an RGB image of any other
-_BINARY = {"binary": numpy.int32, "large_binary": numpy.int64}  # dtypes of their offsets
+_FROM_ANY = ("RGB", "MaybeConvertMode", "_convert_to_rgb")  # transforms that convert images of any mode to RGB
+_BINARY = {"binary": numpy.int32, "large_binary": numpy.int64}  # Arrow type -> dtype of its offsets
 
 
 def is_one(dataset: Any) -> bool:
-    """A `datasets.Dataset`, by exact type."""
+    """Whether it is a `datasets.Dataset`, by exact type."""
     return type(dataset) is getattr(sys.modules.get("datasets.arrow_dataset"), "Dataset", None)
 
 
 class Encoded(NamedTuple):
-    """An image file as a row has it. `data`: Arrow's own memory, None: it is the file at `path`."""
+    """The image file of a row. `data`: a view of Arrow's memory; None if it is the file at `path`."""
 
     path: str
     data: Any
 
     def given(self) -> tuple[bytes, int, int]:
-        """As the engine takes it."""
+        """The image in the form that the engine accepts."""
         if self.data is None:
             return os.fsencode(self.path), 0, 0
         return os.fsencode(self.path or "image"), self.data.address, self.data.size
 
 
 class ImageTable:
-    """One column of images, by the rows of a dataset, and what a function makes of a row.
+    """One column of images, indexed by the rows of a dataset, and the function that transforms its rows.
 
     Attributes:
-        function: what is known of the dataset's transform.
-        names: (name in a sample, column) of a sample's values, in order; the column of what the images become is None.
-        mode: of Pillow's images as the transforms get them.
-        dataset: of the images alone, in the engine, before any transform.
+        function: the dataset's transform.
+        names: (name in a sample, column) of a sample's values, in order; the column is None for the transformed image.
+        mode: Pillow's mode of the images that the transforms get.
+        dataset: the engine's dataset of the images, before any transform.
     """
 
     def __init__(self, leaf: Any) -> None:
-        """Raises ValueError: nothing that the engine can do; the text says why."""
+        """Raises:
+        ValueError: the engine does not support this; the message is the reason.
+        """
         self._data, self._indices, self._key = leaf._data, leaf._indices, _key_of(leaf)
         self.function, columns = _known_function(leaf)
         image = self.function.image
         feature = leaf.features[image]
         self.names = self.function.names(columns)
         if any(column == image for _, column in self.names):
-            raise ValueError(f'a sample keeps "{image}", an image of Pillow\'s, beside "{self.function.made}"')
+            raise ValueError(f'a sample contains "{image}", a PIL image, in addition to "{self.function.made}"')
         self._column = _Column(leaf._data.column(image))
         self._rows = None if leaf._indices is None else leaf._indices.column("indices").to_numpy()
         self._size = len(leaf)
         others = sorted({column for _, column in self.names if column is not None})
-        # datasets' own code makes the values of the other columns
+        # datasets' own code creates the values of the other columns
         self._others = leaf.with_format(None).select_columns(others) if others else None
         is_rgb = self.function.converts or converts(self.function.transform)
         self._decides_mode = is_rgb or feature.mode is not None
         self.mode = feature.mode or ("RGB" if is_rgb else self._mode_of_first())
         if self.mode not in _CHANNELS:
-            raise ValueError(f"its images are {self.mode or 'neither RGB nor L'}, which the engine does not decode to")
+            raise ValueError(
+                f"its images have mode {self.mode or 'other than RGB and L'}, which the engine does not decode to"
+            )
         if is_rgb and self.mode != "RGB":
-            raise ValueError(f"its images are {self.mode}, and converted to RGB then")
+            raise ValueError(f"its images have mode {self.mode}, and are converted to RGB afterwards")
         self.dataset = self._dataset(sources.GivenFiles("images"))
 
     @property
@@ -83,18 +87,20 @@ class ImageTable:
         return _CHANNELS[self.mode]
 
     def files(self) -> sources.GivenFiles:
-        """The engine's files that it is to be given images of this table in."""
+        """The engine's files through which it receives images of this table."""
         files = sources.GivenFiles("images")
         files.engine.keep(self._data)
         files.dataset = self._dataset(files)
         return files
 
     def is_of(self, leaf: Any) -> bool:
-        """Whether the leaf has still the rows, the format and the function that it had."""
+        """Whether the dataset still has the same rows, format and function."""
         return self._data is leaf._data and self._indices is leaf._indices and self._key == _key_of(leaf)
 
     def row(self, index: Any) -> int:
-        """Raises IndexError, or TypeError: not the number of a row, counted from the front."""
+        """Raises:
+        IndexError, TypeError: not a valid row number from 0.
+        """
         row = operator.index(index)
         if not 0 <= row < self._size:
             raise IndexError("not a row")
@@ -104,11 +110,11 @@ class ImageTable:
         return self._column.image(row if self._rows is None else int(self._rows[row]))
 
     def fits(self, image: Encoded) -> bool:
-        """Whether an image has the mode that the transforms are to get."""
+        """Whether an image has the mode that the transforms need."""
         return self._decides_mode or (image.data is not None and mode_of(memoryview(image.data)) == self.mode)
 
     def others(self, rows: Sequence[int]) -> list[dict[str, Any]]:
-        """Of each row the values that are no images, by their names in a sample."""
+        """For each row, the values that are not images, by their names in a sample."""
         if self._others is None:
             return [{} for _ in rows]
         columns = self._others[list(rows)]
@@ -116,7 +122,7 @@ class ImageTable:
         return [{name: columns[column][i] for name, column in names} for i in range(len(rows))]
 
     def sample(self, made: Any, others: dict[str, Any]) -> dict[str, Any]:
-        """A row as the dataset gives it."""
+        """The sample of a row, as the dataset returns it."""
         return {name: made if column is None else others[name] for name, column in self.names}
 
     def _dataset(self, files: sources.GivenFiles) -> Any:
@@ -131,7 +137,11 @@ _known: weakref.WeakKeyDictionary[Any, ImageTable] = weakref.WeakKeyDictionary()
 
 
 def of(leaf: Any) -> ImageTable:
-    """The same object for as long as the dataset has the same rows and transform. Raises ValueError: see ImageTable."""
+    """Returns the same object as long as the dataset has the same rows and transform.
+
+    Raises:
+        ValueError: see ImageTable.
+    """
     table = _known.get(leaf)
     if table is None or not table.is_of(leaf):
         table = _known[leaf] = ImageTable(leaf)
@@ -144,30 +154,32 @@ def _key_of(leaf: Any) -> tuple[Any, ...]:
 
 
 def _known_function(leaf: Any) -> tuple[OfImages, list[str]]:
-    """What is known of a dataset's transform, and the columns that it gets."""
+    """The dataset's transform, and the columns that it receives."""
     if leaf._format_type != "custom":
-        raise ValueError(f"its format is {leaf._format_type or 'Python'!s}: no with_transform() or set_transform()")
+        raise ValueError(
+            f"its format is {leaf._format_type or 'Python'!s}: it has no with_transform() or set_transform()"
+        )
     if leaf._output_all_columns:
         raise ValueError("output_all_columns=True")
     if set(leaf._format_kwargs) != {"transform"}:
-        raise ValueError("its format has more arguments than a transform")
+        raise ValueError("its format has other arguments than a transform")
     transform = leaf._format_kwargs["transform"]
     function = known_batch_functions.of_images(transform)
     name = getattr(transform, "__qualname__", type(transform).__qualname__)
     if function is None:
-        raise ValueError(f"{name} is not a function that the engine knows by what it does")
+        raise ValueError(f"{name} is not a function that the engine recognises")
     columns = [name for name in leaf.column_names if leaf._format_columns is None or name in leaf._format_columns]
     missing = {column for _, column in function.names(columns) if column is not None} | {function.image}
     if not missing.issubset(columns):
-        raise ValueError(f"{name} names columns that are not there")
+        raise ValueError(f"{name} uses columns that do not exist")
     feature = leaf.features[function.image]
     if type(feature) is not getattr(sys.modules.get("datasets.features.image"), "Image", None) or not feature.decode:
-        raise ValueError(f'its column "{function.image}" is no Image that is decoded')
+        raise ValueError(f'its column "{function.image}" is not an Image with decoding')
     return function, columns
 
 
 def converts(transform: Any) -> bool:
-    """Whether the first of the transforms makes RGB images of any other."""
+    """Whether the first of the transforms converts images of any mode to RGB."""
     members = transforms.members_of(transform)
     return bool(members) and transforms.name_of(members[0]) in _FROM_ANY and transforms.is_known(members[0])
 
@@ -176,10 +188,12 @@ def converts(transform: Any) -> bool:
 
 
 class _Column:
-    """The images of a table's column, each in the memory that Arrow has or maps."""
+    """The images of a table's column, each a view of memory that Arrow holds or maps."""
 
     def __init__(self, column: Any) -> None:
-        """Raises ValueError: it is stored in another way."""
+        """Raises:
+        ValueError: the column has another type.
+        """
         self._chunks = list(column.chunks)
         self._ends = list(itertools.accumulate(map(len, self._chunks)))
         self._opened: dict[int, _Chunk] = {}
@@ -217,11 +231,11 @@ class _Chunk:
         return Encoded(path, self._data.slice(begin, end - begin))
 
 
-# -- what an image file says of itself
+# -- headers of image files
 
 
 def mode_of(data: memoryview) -> str:
-    """The mode of Pillow's that an image file has, by its header: "RGB" or "L"; empty: another, or not known."""
+    """Pillow's mode of an image file, from its header: "RGB" or "L"; empty if it is another or unknown."""
     data = data.cast("B")
     head = bytes(data[:16])
     if head[:8] == _PNG:

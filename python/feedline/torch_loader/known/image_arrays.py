@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's datasets of images that are arrays in memory: CIFAR, MNIST and their like, FakeData; by exact type."""
+"""torchvision's datasets of images in memory: CIFAR, MNIST and similar ones, FakeData; by exact type."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ...data.dataset import Dataset
 
 @dataclass(frozen=True)
 class _Kind:
-    """How a class keeps its images and targets.
+    """The attributes of a class with its images and targets.
 
     Attributes:
-        module: of torchvision.datasets.
-        targets: the attribute that has them.
-        grey: images are Pillow's mode L.
-        first: channels come before rows and columns.
+        module: module in torchvision.datasets.
+        targets: name of the attribute with the targets.
+        grey: images have Pillow's mode L.
+        first: channels precede rows and columns.
     """
 
     module: str
@@ -35,7 +35,7 @@ class _Kind:
     first: bool = False
 
 
-_MOST_FAKE_BYTES = 256 << 20  # FakeData's own images are 143 MiB
+_MOST_FAKE_BYTES = 256 << 20  # FakeData's default images take 143 MiB
 _KINDS = {
     "CIFAR10": _Kind("cifar"),
     "CIFAR100": _Kind("cifar"),
@@ -66,9 +66,10 @@ _known: weakref.WeakKeyDictionary[Any, ImageArrays | FakeImages] = weakref.WeakK
 
 
 def of(leaf: Any) -> ImageArrays | FakeImages:
-    """Such a dataset as the engine reads it: the same object for as long as it has the same images.
+    """The images of such a dataset; returns the same object as long as they do not change.
 
-    Raises ValueError: it is not as torchvision makes it.
+    Raises:
+        ValueError: its images are not as torchvision creates them.
     """
     arrays = _known.get(leaf)
     if arrays is None or not arrays.is_of(leaf):
@@ -77,15 +78,17 @@ def of(leaf: Any) -> ImageArrays | FakeImages:
 
 
 class ImageArrays:
-    """Such a dataset as the engine reads it.
+    """The images of such a dataset, for the engine.
 
     Attributes:
-        dataset: of its images alone, all of one size, before any transform.
-        channels: of its images of Pillow's.
+        dataset: the images without transforms, all of one size.
+        channels: of its PIL images.
     """
 
     def __init__(self, leaf: Any) -> None:
-        """Raises ValueError: its images are not arrays as torchvision makes them; the text says why."""
+        """Raises:
+        ValueError: its images are not arrays as torchvision creates them; the message is the reason.
+        """
         kind = _kind_of(leaf)
         assert kind is not None
         self._kind, self._data = kind, leaf.data
@@ -98,14 +101,16 @@ class ImageArrays:
         images = sequences.arrays(image=pixels, fields=["image:image"])
         if channels == 1:
             images = images.decode("L")
-        self.dataset: Dataset = images.center_crop(shape[2:] if kind.first else shape[1:3])  # which they all have
+        self.dataset: Dataset = images.center_crop(shape[2:] if kind.first else shape[1:3])  # the size of all of them
 
     def is_of(self, leaf: Any) -> bool:
-        """Whether the leaf has still the array that it had."""
+        """Whether the dataset still has the same array."""
         return leaf.data is self._data
 
     def row(self, index: Any) -> int:
-        """Raises IndexError, or TypeError: not the number of an image."""
+        """Raises:
+        IndexError, TypeError: not a valid image number.
+        """
         row = operator.index(index)
         if not -self._rows <= row < self._rows:
             raise IndexError("not a row")
@@ -116,14 +121,16 @@ class ImageArrays:
 
 
 class FakeImages:
-    """torchvision's FakeData, whose images follow from their numbers: each is made once, when it is first asked for.
+    """torchvision's FakeData, whose images are generated from their numbers: each is created at its first use.
 
     Attributes:
-        dataset, channels: as of ImageArrays.
+        dataset, channels: as in ImageArrays.
     """
 
     def __init__(self, leaf: Any) -> None:
-        """Raises ValueError: its images are too large to be kept, or none of Pillow's that the engine reads."""
+        """Raises:
+        ValueError: its images are too large to store, or of a mode that the engine does not read.
+        """
         self._setting = _fake_setting(leaf)
         shape = tuple(leaf.image_size)
         if len(shape) != 3 or shape[0] not in (1, 3) or leaf.size < 1:
@@ -131,20 +138,25 @@ class FakeImages:
         if leaf.size * math.prod(shape) > _MOST_FAKE_BYTES:
             raise ValueError(f"its images take more than {_MOST_FAKE_BYTES >> 20} MiB of memory")
         self.channels = shape[0]
-        self._pixels = numpy.zeros((leaf.size, *shape[1:], shape[0]), numpy.uint8)  # without memory until it is written
-        self._targets = [-1] * leaf.size  # of those that are not made yet
+        self._pixels = numpy.zeros((leaf.size, *shape[1:], shape[0]), numpy.uint8)  # takes no memory until it is
+        # written
+        self._targets = [-1] * leaf.size  # -1 if not created yet
         if not self._is_as_torchvisions(leaf):
-            raise ValueError("this torchvision makes other images of these numbers")
+            raise ValueError("this torchvision generates other images from the same numbers")
         images = sequences.arrays(image=self._pixels, fields=["image:image"])
         if self.channels == 1:
             images = images.decode("L")
-        self.dataset: Dataset = images.center_crop(shape[1:])  # which they all have
+        self.dataset: Dataset = images.center_crop(shape[1:])  # the size of all of them
 
     def is_of(self, leaf: Any) -> bool:
         return self._setting == _fake_setting(leaf)
 
     def row(self, index: Any) -> int:
-        """Makes the image, too. Raises IndexError, or TypeError: not the number of an image, counted from the front."""
+        """Also creates the image.
+
+        Raises:
+            IndexError, TypeError: not a valid image number from 0.
+        """
         row = operator.index(index)
         if not 0 <= row < len(self._targets):
             raise IndexError("not a row")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that Hugging Face's datasets call with a batch of columns (`with_transform`), and collate functions of such
-samples: known by what they do.
+"""Recognises functions of `with_transform()` in Hugging Face's datasets, and collate functions for their samples.
 
-The usual one sets a column to what a list of transforms makes of each image::
+Functions are recognised by their bytecode.
+
+The usual function sets a column to transformed images::
 
     def transform(batch):
         batch["pixel_values"] = [augment(image.convert("RGB")) for image in batch["image"]]
@@ -25,16 +26,16 @@ from . import known_functions
 
 @dataclass(frozen=True)
 class OfImages:
-    """What a function makes of a batch of columns.
+    """The effect of a function on a batch of columns.
 
     Attributes:
-        transform: what it calls with each image.
-        image: the column that has them.
-        converts: they are converted to RGB before.
-        made: the name of what the transform gives.
-        others: (name in a sample, column) of other columns; None: all of the batch's keep their names.
-        keeps_images: the images themselves are in a sample too.
-        stacks: what it makes of the images of a batch is one tensor.
+        transform: called with each image.
+        image: the column with the images.
+        converts: images are converted to RGB first.
+        made: the name of the transform's result.
+        others: (name in a sample, column) of other columns; None: all columns of the batch, with their names.
+        keeps_images: a sample also contains the original image.
+        stacks: the results of a batch are stacked to one tensor.
     """
 
     transform: Any
@@ -46,7 +47,7 @@ class OfImages:
     stacks: bool = False
 
     def names(self, columns: Sequence[str]) -> list[tuple[str, str | None]]:
-        """(name, column) of a sample's values in order; of what the transform made the column is None."""
+        """(name, column) of a sample's values in order; the column is None for the transform's result."""
         if self.others is None:
             names: list[tuple[str, str | None]] = [(name, name) for name in columns]
             if self.made not in columns:
@@ -57,7 +58,7 @@ class OfImages:
 
 
 def of_images(function: Any, batched: bool = True) -> OfImages | None:
-    """None: it is another function. `batched`: it is called with columns of many images, else with one sample."""
+    """None for other functions. `batched`: it is called with columns of many images, not with one sample."""
     read = known_functions.read(function)
     if read is None:
         return None
@@ -72,14 +73,14 @@ def of_images(function: Any, batched: bool = True) -> OfImages | None:
             if len(dict(others)) < len(others):
                 return None
         elif not template.keeps_images and words[_MADE] == words[_IMAGE]:
-            return None  # which takes away what it has made
+            return None  # it would remove its own result
         return OfImages(
             transform, words[_IMAGE], template.converts, words[_MADE], others, template.keeps_images, template.stacks
         )
     return None
 
 
-_TRANSFORM: Any = object()  # stands for what is called with each image
+_TRANSFORM: Any = object()  # placeholder for the transform called with each image
 _IMAGE, _MADE, _NAME, _COLUMN, _SECOND = _WORDS = ("<image>", "<made>", "<name>", "<column>", "<second>")
 
 
@@ -144,10 +145,10 @@ _BODIES = (
 
 @dataclass(frozen=True)
 class Columns:
-    """A collate function of samples that are dicts: tensors of some of their values.
+    """A collate function for samples that are dicts: tensors of some of their values.
 
     Attributes:
-        parts: (name in the batch, name in a sample, whether values are tensors to be stacked; else numbers).
+        parts: (name in the batch, name in a sample, whether values are tensors to be stacked, not numbers).
         as_tuple: the batch is a tuple of them, without names.
     """
 
@@ -156,7 +157,7 @@ class Columns:
     as_tuple: bool
 
     def __call__(self, columns: dict[str, Any]) -> Any:
-        """Of the values of all samples by name: lists, and a tensor of what is stacked already."""
+        """`columns`: the values of all samples by name: lists, or tensors of values that are stacked already."""
         made = {
             name: _stacked(columns[source]) if stacks else torch.tensor(columns[source])
             for name, source, stacks in self.parts
@@ -170,7 +171,7 @@ def _stacked(values: Any) -> Any:
 
 @dataclass(frozen=True)
 class All:
-    """torch's default_collate of samples that are dicts."""
+    """torch's default_collate for samples that are dicts."""
 
     name: str = "default_collate"
 
@@ -182,7 +183,7 @@ class All:
 
 
 def collation_of(function: Any) -> Columns | All | None:
-    """None: it is another function."""
+    """None for other functions."""
     if function is default_collate:
         return All()
     read = known_functions.read(function)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of collate_fn that are known: what they make of a batch of images and labels that the engine collated.
+"""Known collate functions: how they change a batch of images and labels that the engine collated.
 
-A function of the user's is known by what it does: its instructions are those of one of the functions below, and the
-names in it stand for torch's default_collate and for torchvision v2's MixUp, CutMix or RandomChoice of these. Such a
-name may be an argument that functools.partial gives, or that has a default. It may be a method, or an object that is
-called, which has the mixer in an attribute.
+A user's function is known by its bytecode: its instructions are those of one of the templates below, and its names
+refer to torch's default_collate and to torchvision v2's MixUp, CutMix or RandomChoice of these. Such a name may be an
+argument with a default or set by functools.partial. The function may be a method, or a callable object with the mixer
+in an attribute.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _V2 = "torchvision.transforms.v2"
 
 
 class Collation(Protocol):
-    """What becomes of the images and labels of a batch, which are the engine's and default_collate's."""
+    """Processes the images and labels of a batch, collated by the engine and default_collate."""
 
     @property
     def name(self) -> str: ...
@@ -33,7 +33,7 @@ class Collation(Protocol):
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """What flows out of the transforms, where that matters; empty: anything."""
+        """The types of images that it accepts; empty: any."""
         ...
 
     def __call__(self, batch: list[Any]) -> Any: ...
@@ -42,7 +42,7 @@ class Collation(Protocol):
 class Stock:
     """torch's default_collate."""
 
-    name, why = "default_collate", "rows are written where they stay; labels by Python"
+    name, why = "default_collate", "images are written directly into the batch; labels by Python"
     takes: tuple[str, ...] = ()
 
     def __call__(self, batch: list[Any]) -> Any:
@@ -50,9 +50,9 @@ class Stock:
 
 
 class Fast:
-    """timm's fast_collate, of uint8 tensors."""
+    """timm's fast_collate, for uint8 tensors."""
 
-    name, why = "fast_collate", "rows are written where they stay; labels by Python"
+    name, why = "fast_collate", "images are written directly into the batch; labels by Python"
     takes: tuple[str, ...] = (chains.BYTES,)
 
     def __call__(self, batch: list[Any]) -> Any:
@@ -62,15 +62,15 @@ class Fast:
 
 @dataclass(frozen=True)
 class Mixing:
-    """torchvision's mixing behind default_collate. What it draws, and the labels, are torchvision's own code.
+    """torchvision's mixing after default_collate. torchvision's own code draws random numbers and mixes the labels.
 
-    Written in place: the batch is one that nobody else has seen.
+    Works in place, as no other code has a reference to the batch.
     """
 
     name: str
     mixer: Any
-    as_list: bool  # it is called with one list, and not with images and labels
-    why: str = "rows are mixed in place, in this thread; drawn by torchvision from torch's random numbers"
+    as_list: bool  # it is called with one list, not with images and labels
+    why: str = "images are mixed in place, in this thread; torchvision draws from torch's generator"
     takes: tuple[str, ...] = ()
 
     def __call__(self, batch: list[Any]) -> Any:
@@ -88,7 +88,7 @@ class Mixing:
         return [images, targets] if self.as_list else (images, targets)
 
     def _chosen(self) -> Any:
-        """The one that torchvision's RandomChoice chooses."""
+        """The transform that torchvision's RandomChoice chooses."""
         if type(self.mixer).__name__ != "RandomChoice":
             return self.mixer
         choice = type(self.mixer)([_Itself(mixer) for mixer in self.mixer.transforms])
@@ -105,7 +105,7 @@ class _Itself:
 
 
 def collation_of(function: Any) -> Collation | str:
-    """What `function`, a collate_fn, makes of a batch; or why that is not known."""
+    """How `function`, a collate_fn, processes a batch; or why it is not known."""
     if function is default_collate:
         return Stock()
     if function is _loaded("timm.data.loader", "fast_collate"):
@@ -124,7 +124,7 @@ def collation_of(function: Any) -> Collation | str:
 
 # -- the functions that are known
 
-_MIXER: Any = object()  # stands for torchvision's
+_MIXER: Any = object()  # placeholder for torchvision's mixer
 
 
 def _starred(batch: Any) -> Any:
@@ -158,15 +158,15 @@ _TEMPLATES: tuple[tuple[Any, bool], ...] = (
 
 
 def _why_not_known(mixer: Any) -> str:
-    """Why what a batch is given to is not one of torchvision's; empty where it is."""
+    """Why the object that is called with a batch is not one of torchvision's; empty if it is."""
     if _is_exactly(mixer, "RandomChoice"):
         whys = (_why_not_known(member) for member in mixer.transforms)
         return next(filter(None, whys), "")
     if not (_is_exactly(mixer, "MixUp") or _is_exactly(mixer, "CutMix")):
-        return f"{_shown(mixer)} in it is not torchvision v2's MixUp, CutMix or RandomChoice of them"
+        return f"it calls {_shown(mixer)}, which is not torchvision v2's MixUp, CutMix or RandomChoice of them"
     heuristic = _loaded("torchvision.transforms.v2._utils", "_find_labels_default_heuristic")
     if heuristic is None or mixer._labels_getter is not heuristic:
-        return f"{_shown(mixer)} finds its labels in a way of its own"
+        return f"{_shown(mixer)} has its own labels_getter"
     return ""
 
 
@@ -175,7 +175,7 @@ def _is_exactly(mixer: Any, name: str) -> bool:
 
 
 def _is_plain(images: Any, labels: Any) -> bool:
-    """Whether images are rows that the engine mixes, and labels classes that torchvision makes shares of."""
+    """Whether the engine can mix the images, and torchvision the labels."""
     return (
         type(images) is torch.Tensor
         and (images.dtype, images.ndim) == (torch.float32, 4)
@@ -197,5 +197,5 @@ def _shown(thing: Any) -> str:
 
 
 def _loaded(module: str, name: str) -> Any:
-    """A name of a module, where that is loaded."""
+    """An attribute of a module, if that is imported."""
     return getattr(sys.modules.get(module), name, None)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What follows torchvision's FiveCrop and TenCrop: functions that stack the crops, and what is the same for each.
+"""Recognises functions that stack the crops of torchvision's FiveCrop and TenCrop, and transforms that treat all alike.
 
 torchvision's own idiom is `Lambda(lambda crops: torch.stack([ToTensor()(crop) for crop in crops]))`. Such a function is
-known by what it does; what it calls for each crop are transforms that the engine has.
+recognised by its bytecode; it calls transforms that the engine supports for each crop.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from .chains import PIL, STACKED, TUPLE, Chain, is_altered
 from .known_torchvision import is_v1
 
 _V1 = "torchvision.transforms.transforms"
-# Of v2, which takes a tuple apart: what does the same to each.
+# v2's transforms that treat each element of a tuple alike.
 _OF_EACH = frozenset(
     ("ToImage", "PILToTensor", "ToDtype", "ConvertImageDtype", "Normalize", "ToPureTensor", "Identity")
 )
-# What does to a tensor of crops what it does to each of them.
+# Transforms with the same effect on a tensor of crops as on each of them.
 _OF_ALL = frozenset(("ToDtype", "ConvertImageDtype", "Normalize", "ToPureTensor", "Identity"))
 _FUNCTIONS = {
     "to_tensor": "ToTensor",
     "pil_to_tensor": "PILToTensor",
-}  # of torchvision's, and the classes that call them
+}  # torchvision's functions, and the classes that call them
 
 _MADE_WITHOUT_ARGUMENTS = ("ToTensor", "PILToTensor", "ToImage")
 
@@ -39,17 +39,17 @@ ChainOf = Callable[[Any, Chain], Chain]
 
 
 def is_for_each(chain: Chain, transform: Any, name: str) -> bool:
-    """Whether a known transform does to the crops in `chain`, all at once, what it does to each."""
+    """Whether a known transform has the same effect on all crops in `chain` at once as on each."""
     if chain.crops == STACKED:
         return name in _OF_ALL
     if is_v1(transform) or not type(transform).__module__.startswith("torchvision.transforms.v2"):
         return False
-    # of plain tensors v2 changes only the first
+    # v2 changes only the first of plain tensors
     return name in _OF_EACH and (chain.flows == PIL or chain.tv_image)
 
 
 def stacked(chain: Chain, transform: Any, chain_of: ChainOf) -> Chain | str | None:
-    """`chain` with a function behind it that stacks its crops, or why not; None: it is no such function.
+    """`chain` with a function that stacks its crops, or the reason why not; None if it is not such a function.
 
     Args:
         chain_of: adds transforms to a chain.
@@ -70,7 +70,7 @@ def stacked(chain: Chain, transform: Any, chain_of: ChainOf) -> Chain | str | No
 
 
 def _function_in(transform: Any) -> Any:
-    """What is called with all crops: the function in a Lambda of v1's (v2's gets them one by one), or itself."""
+    """The function that is called with all crops: in a v1 Lambda (v2's gets them one by one), or `transform` itself."""
     kind = getattr(sys.modules.get(_V1), "Lambda", None)
     if kind is not None and type(transform) is kind:
         return None if is_altered(transform) else transform.lambd
@@ -78,7 +78,7 @@ def _function_in(transform: Any) -> Any:
 
 
 def _steps_in(transform: Any, crops: str) -> list[Any] | None:
-    """The transforms that a function does to each crop; None: it is another function."""
+    """The transforms that a function applies to each crop; None for other functions."""
     if transform is torch.stack:
         return [] if crops == TUPLE else None
     read = known_functions.read(transform)
@@ -93,7 +93,7 @@ def _steps_in(transform: Any, crops: str) -> list[Any] | None:
 
 
 def _made(value: Any, is_called: bool) -> Any:
-    """The transform that is called with a crop; None: it is none."""
+    """The transform that is called with a crop; None for other values."""
     if is_called:
         return value() if isinstance(value, type) and _is_of_torchvision(value) else None
     functional = sys.modules.get("torchvision.transforms.functional")
@@ -109,12 +109,12 @@ def _is_of_torchvision(kind: type) -> bool:
 
 # -- the functions that are known
 
-_MARKERS = (object(), object(), object())  # stand for transforms
+_MARKERS = (object(), object(), object())  # placeholders for transforms
 
 
 @functools.cache
 def _templates() -> tuple[tuple[types.FunctionType, tuple[bool, ...], bool], ...]:
-    """A function, whether each of its transforms is made in it, and whether it takes a tuple only."""
+    """(function, whether each of its transforms is constructed in it, whether it accepts only a tuple)."""
     names = {**dict(zip("ABC", _MARKERS, strict=True)), "torch": torch}
     calls = [parts for count in (1, 2, 3) for parts in itertools.product(("", "()"), repeat=count)]
     each = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of the user's that are known by what they do: by their instructions, which are those of one of ours."""
+"""Recognises users' functions by comparing their bytecode with that of template functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-_SET_UP = ("RESUME", "COPY_FREE_VARS", "PUSH_NULL", "CACHE")  # that a function has or has not, as names are bound
+_SET_UP = ("RESUME", "COPY_FREE_VARS", "PUSH_NULL", "CACHE")  # instructions that depend on how names are bound
 _NOT_PLAIN = (
     inspect.CO_VARARGS
     | inspect.CO_VARKEYWORDS
@@ -27,42 +27,42 @@ _MEMBERS = ("LOAD_ATTR", "LOAD_METHOD")
 _LOCALS = ("LOAD_FAST", "STORE_FAST", "LOAD_FAST_AND_CLEAR", "LOAD_FAST_CHECK")
 _CONSTANTS = ("LOAD_CONST", "RETURN_CONST")
 _JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
-_MOST_VARIABLES = 1000  # of one function: those within it count on from there
+_MOST_VARIABLES = 1000  # per function: nested functions continue from there
 _OF_LOCALS = re.compile("(?:(?:^|_)(?:LOAD|STORE)_FAST(?:_BORROW)?)+")
 
 
 @dataclass(frozen=True)
 class _Named:
-    """What a name in a function stands for."""
+    """The value of a name in a function."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Read:
-    """What a function does with its one open argument.
+    """A function of one unbound argument, as instructions.
 
     Attributes:
-        name: of the function, or of the class of the object that is called.
+        name: of the function, or of the class of a callable object.
     """
 
     name: str
     instructions: tuple[Any, ...]
 
     def value(self, template: types.FunctionType, marker: Any) -> Any:
-        """What stands in it where `template` names `marker`; None: it is another function."""
+        """The function's value at the position of `marker` in `template`; None if it does not match the template."""
         found = self.values(template, (marker,))
         return None if found is None else found[0]
 
     def values(self, template: types.FunctionType, markers: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """What stands in it where `template` names each of `markers`; None: it is another function."""
+        """The function's values at the positions of `markers` in `template`; None if it does not match the template."""
         found = self.values_and_words(template, markers, ())
         return None if found is None else found[0]
 
     def values_and_words(
         self, template: types.FunctionType, markers: tuple[Any, ...], words: tuple[str, ...]
     ) -> tuple[tuple[Any, ...], dict[str, str]] | None:
-        """values(), and the text that stands in it where `template` has each of `words`, always the same one."""
+        """values(), and the function's text for each of the template's `words`, the same at all positions."""
         wanted = _of_template(template)
         if len(self.instructions) != len(wanted):
             return None
@@ -82,7 +82,7 @@ class Read:
 
 
 def _is_worded(theirs: Any, ours: Any, words: tuple[str, ...], found: dict[str, str]) -> bool:
-    """Whether a constant of a template's becomes ours where words stand for others, which are `found` by then."""
+    """Whether a template's constant matches ours, if `words` in it may be replaced as in `found`, which is extended."""
     if theirs[:2] != ours[:2] or theirs[0] not in _CONSTANTS:
         return False
     pairs = zip(theirs[2], ours[2], strict=False) if theirs[1] is tuple else [(theirs[2], ours[2])]
@@ -95,9 +95,9 @@ def _is_worded(theirs: Any, ours: Any, words: tuple[str, ...], found: dict[str, 
 
 
 def read(called: Any) -> Read | None:
-    """A function, a functools.partial of one, a method, or an object that has a method for being called.
+    """Reads a function, a functools.partial of one, a method, or an object with a __call__ method.
 
-    None: it is none of them, takes more than one argument that is not given, or names what is not there.
+    None if it is none of these, has more than one unbound argument, or uses an undefined name.
     """
     args: tuple[Any, ...] = ()
     keywords: dict[str, Any] = {}
@@ -115,13 +115,13 @@ def read(called: Any) -> Read | None:
         return None
     try:
         instructions = _instructions(function, given, owner)
-    except (NameError, ValueError, AttributeError, TypeError):  # a name that stands for nothing yet, or a new one
+    except (NameError, ValueError, AttributeError, TypeError):  # an undefined name
         return None
     return Read(function.__name__ if function is called else type(owner).__name__, instructions)
 
 
 def _keeps_plainly(owner: Any) -> bool:
-    """Whether an object's attributes are what is kept in it."""
+    """Whether an object has the default attribute access."""
     found: Any = type(owner).__getattribute__
     return owner is None or found is object.__getattribute__
 
@@ -129,7 +129,7 @@ def _keeps_plainly(owner: Any) -> bool:
 def _given_arguments(
     function: types.FunctionType, args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """Values of all arguments but one, which comes behind `args`; None: it takes others."""
+    """The values of all arguments except one, which follows `args`; None if more are unbound."""
     code = function.__code__
     positional = code.co_varnames[: code.co_argcount]
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -140,7 +140,7 @@ def _given_arguments(
     given |= function.__kwdefaults__ or {}
     given |= dict(zip(positional, args, strict=False)) | keywords
     if open_one not in keywords:
-        given.pop(open_one, None)  # a default for it is not used
+        given.pop(open_one, None)  # its default is not used
     return given if given.keys() == set(names) - {open_one} else None
 
 
@@ -150,7 +150,7 @@ def _of_template(template: types.FunctionType) -> tuple[Any, ...]:
 
 
 def _without_brief_names(instructions: list[Any]) -> list[Any]:
-    """Without variables that are only set to be read at once, and never again."""
+    """Removes variables that are assigned, read once immediately, and never used again."""
     kept: list[Any] = []
     uses = collections.Counter(one for one in map(_variable, instructions) if one is not None)
     for one in instructions:
@@ -164,17 +164,17 @@ def _without_brief_names(instructions: list[Any]) -> list[Any]:
 
 
 def _variable(instruction: Any) -> int | None:
-    """The number of the variable that it reads or sets."""
+    """The number of the variable that it reads or assigns."""
     if isinstance(instruction, _Named) or instruction[0] not in _LOCALS:
         return None
     return int(instruction[2])
 
 
 def _instructions(function: types.FunctionType, given: dict[str, Any], owner: Any) -> tuple[Any, ...]:
-    """What a function does, with values for names: (operation, kind, argument) or _Named.
+    """A function's instructions, with names replaced by values: (operation, type, argument) or _Named.
 
-    Its own variables are numbered, without those that are `given`: a ValueError where one of these is assigned. Behind
-    its name stands what a function within does, such as a comprehension's.
+    Local variables are numbered, without those that are `given`; assigning one of these raises ValueError. The
+    instructions of a nested function, such as a comprehension, follow its name.
     """
     code = function.__code__
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
@@ -184,12 +184,12 @@ def _instructions(function: types.FunctionType, given: dict[str, Any], owner: An
 
 @dataclass(frozen=True)
 class _Scope:
-    """What the names in a code stand for: arguments that are given, variables of functions around it, global names."""
+    """The values of names in a code object: given arguments, variables of enclosing functions, globals."""
 
     given: dict[str, Any]
     closed: dict[str, Any]
     names: dict[str, Any]
-    owner: Any  # of the method; None: it is none
+    owner: Any  # the method's object, or None
     first: int = 0  # number of the first variable
 
     def value_of(self, name: str) -> Any:
@@ -202,7 +202,7 @@ class _Scope:
         return isinstance(value, types.ModuleType) or (value is self.owner and value is not None)
 
     def member(self, value: Any, name: str) -> Any:
-        """An attribute that no code of a class makes."""
+        """An attribute that is not computed by code of a class."""
         if isinstance(value, types.ModuleType):
             return getattr(value, name)
         of_class = inspect.getattr_static(type(value), name, None)
@@ -235,11 +235,11 @@ def _of_code(code: types.CodeType, scope: _Scope) -> Iterator[Any]:
             yield operation, types.CodeType, None
             yield from _of_code(name, scope.within())
         elif operation not in _SET_UP:
-            yield operation, type(name), name  # a name, a constant or a number, which is equal to no other type's
+            yield operation, type(name), name  # with the type, since values of different types may be equal
 
 
 def _without_cells(instructions: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Without what hands variables on to a function within, which finds them by their names."""
+    """Removes instructions that pass variables to a nested function, which refers to them by name."""
     kept: list[tuple[str, Any]] = []
     handed = False
     for operation, name in instructions:
@@ -254,9 +254,9 @@ def _without_cells(instructions: list[tuple[str, Any]]) -> list[tuple[str, Any]]
 
 
 def _singly(code: types.CodeType) -> Iterator[tuple[str, Any]]:
-    """Operation and what its argument stands for; Python 3.13's instructions for two variables as two.
+    """(operation, argument) pairs; instructions of Python 3.13 and later for two variables are split into two.
 
-    Where a jump goes to stands as a label, as instructions that bind names differ in length.
+    Jump targets become labels, as instructions that bind names differ in length.
     """
     instructions = list(dis.get_instructions(code))
     targets = {one.offset: number for number, one in enumerate(one for one in instructions if one.is_jump_target)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenCLIP's own transforms, as its image_transform() makes them around torchvision's."""
+"""OpenCLIP's own transforms, which its image_transform() combines with torchvision's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _center_crop_or_pad(chain: Chain, t: Any) -> Any:
 
 
 def _resize_keep_ratio(chain: Chain, t: Any) -> Any:
-    """timm's of before: the aspect's factor was another."""
+    """A copy of an earlier version of timm's class, with another factor for the aspect ratio."""
     if t.random_aspect_prob > 0:
         raise ConfigError("ResizeKeepRatio of open_clip with random_aspect_prob is not an operation of the engine")
     return chain.dataset.resize_keep_ratio(
@@ -30,7 +30,7 @@ def _resize_keep_ratio(chain: Chain, t: Any) -> Any:
 
 
 def _by_chance(chain: Chain, t: Any, inner: Any) -> Any:
-    """torchvision's transform, or nothing."""
+    """Applies torchvision's transform with a probability."""
     return chain.dataset.random_apply(inner, t.p)
 
 

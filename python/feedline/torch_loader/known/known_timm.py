@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm's transforms, as its create_transform() makes them, as the engine's operations."""
+"""timm's transforms, as created by its create_transform(), as operations of the engine."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from . import known_timm_policies as policies
 from .chains import ARRAY, BYTES, FLOATS, PIL, Chain, Family, Known, fill_of, keep
 from .known_torchvision import to_float
 
-_RANDOM = ("bilinear", "bicubic")  # what timm chooses from where interpolation="random"
+_RANDOM = ("bilinear", "bicubic")  # timm's choices for interpolation="random"
 
 
 def _interpolation(value: Any) -> Any:
-    """One of timm's interpolations, or the word for a choice between two for each image."""
+    """One of timm's interpolations, or the name of a random choice between two for each image."""
     if not isinstance(value, (tuple, list)):
         return value
     words = tuple(getattr(item, "value", item) for item in value)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm's RandAugment, AutoAugment and AugMixAugment, as its functions make them, as the engine's `timm_augment`.
+"""timm's RandAugment, AutoAugment and AugMixAugment, as created by its functions, as the engine's `timm_augment`.
 
-The engine takes timm's strings. An object has none any more: the string is written down again from what the object
-holds, and whatever no string would have made is refused by name.
+The engine accepts timm's configuration strings. An object no longer has its string, so the string is reconstructed from
+the object's attributes; an attribute that no string produces raises an error with its name.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ...errors import ConfigError
 from .chains import Chain, is_altered
 
 MODULE = "timm.data.auto_augment"
-_RANDOM = (2, 3)  # Pillow's numbers of what timm draws an interpolation from for each change
-_HIGHEST = 10  # level, where there is no magnitude_max
+_RANDOM = (2, 3)  # the interpolations, by Pillow's numbers, from which timm chooses for each operation
+_HIGHEST = 10  # maximum level without magnitude_max
 
 _ENHANCERS = ("Color", "Contrast", "Brightness", "Sharpness")
-# Of every change: the functions of the module that do it and that make an argument of its level, with its arguments.
+# For each operation: its function in the module, the function that converts its level, and that function's arguments.
 _CHANGES: dict[str, tuple[Any, ...]] = {
     "AutoContrast": ("auto_contrast", None),
     "Equalize": ("equalize", None),
@@ -83,7 +83,7 @@ def rand_augment(chain: Chain, t: Any) -> Any:
     elif sorted(names) == sorted(_THREE):
         sections.append("t3a")
     elif sorted(names) != sorted(_PLAIN):
-        raise ConfigError(f"RandAugment chooses among changes of its own: {', '.join(names)}")
+        raise ConfigError(f"RandAugment chooses from other operations: {', '.join(names)}")
     return _augment(chain, "-".join(["rand", *sections]), t.ops)
 
 
@@ -97,14 +97,14 @@ def auto_augment(chain: Chain, t: Any) -> Any:
         policy = [] if made is None else made(first.hparams)
         if names == [[(op.name, op.prob, op.magnitude) for op in part] for part in policy]:
             return _augment(chain, "-".join([name, *_noise(t, first, is_rand=False)]), ops)
-    raise ConfigError("AutoAugment has a policy of its own")
+    raise ConfigError("AutoAugment has a policy that is not timm's")
 
 
 def aug_mix(chain: Chain, t: Any) -> Any:
     first = _alike(t, t.ops)
     _standard_levels(t, first)
     if sorted(op.name for op in t.ops) != sorted(_MIXED) or first.prob != 1:
-        raise ConfigError("AugMixAugment mixes changes of its own")
+        raise ConfigError("AugMixAugment mixes other operations than timm's")
     sections = [f"m{_whole('magnitude', first.magnitude)}", f"w{_whole('width', t.width)}"]
     sections += [f"a{_decimal('alpha', t.alpha)}"]
     sections += [f"d{_whole('depth', t.depth)}"] if t.depth > 0 else []
@@ -119,7 +119,7 @@ def _augment(chain: Chain, config: str, ops: Sequence[Any]) -> Any:
     if chain.channels == 1 and isinstance(fill, int):
         fill = (fill,) * 3
     elif not isinstance(fill, tuple) or len(fill) != chain.channels:
-        raise ConfigError(f"fillcolor={fill!r} has not one value for each of {chain.channels} channels")
+        raise ConfigError(f"fillcolor={fill!r} must have one value for each of {chain.channels} channels")
     if isinstance(resample, (tuple, list)):
         if tuple(resample) != _RANDOM:
             raise ConfigError(f"resample={resample!r} is not an operation of the engine")
@@ -133,32 +133,32 @@ def _module(t: Any) -> Any:
 
 
 def _alike(t: Any, ops: Sequence[Any], but: tuple[str, ...] = ()) -> Any:
-    """The first of the changes, which have all in common but their names and `but`."""
+    """The first of the operations, which must be equal except for their names and `but`."""
     if not ops:
-        raise ConfigError(f"{type(t).__name__} has nothing to choose from")
+        raise ConfigError(f"{type(t).__name__} has no operations to choose from")
     shared = [name for name in ("prob", "magnitude", "magnitude_std", "magnitude_max", "kwargs") if name not in but]
     first = ops[0]
     for op in ops:
         _check(t, op)
         for name in shared:
             if getattr(op, name) != getattr(first, name):
-                raise ConfigError(f"the changes of {type(t).__name__} differ in {name}")
+                raise ConfigError(f"the operations of {type(t).__name__} differ in {name}")
         if op.hparams.get("translate_pct") != first.hparams.get("translate_pct"):
-            raise ConfigError(f"the changes of {type(t).__name__} differ in translate_pct")
+            raise ConfigError(f"the operations of {type(t).__name__} differ in translate_pct")
     if set(first.kwargs) != {"fillcolor", "resample"}:
-        raise ConfigError(f"the changes of {type(t).__name__} take {', '.join(first.kwargs)}")
+        raise ConfigError(f"the operations of {type(t).__name__} have the arguments {', '.join(first.kwargs)}")
     return first
 
 
 def _check(t: Any, op: Any) -> None:
-    """Whether it is one of timm's own changes, and does what its name says."""
+    """Checks that it is one of timm's operations and has the functions of that name."""
     module = _module(t)
     known = _CHANGES.get(getattr(op, "name", ""))
     if type(op) is not module.AugmentOp or is_altered(op) or known is None:
         name = getattr(op, "name", type(op).__name__)
         raise ConfigError(f"{type(t).__name__} has {name}, which is not an operation of the engine")
     if not (_is_of(module, op.aug_fn, known[0]) and _is_of(module, op.level_fn, *known[1:])):
-        raise ConfigError(f"{op.name} of {type(t).__name__} has a function of its own")
+        raise ConfigError(f"{op.name} of {type(t).__name__} has a function that is not timm's")
 
 
 def _is_of(
@@ -184,7 +184,7 @@ def _standard_levels(t: Any, op: Any) -> None:
 def _noise(t: Any, op: Any, is_rand: bool = True) -> list[str]:
     std = op.magnitude_std
     if std == math.inf and is_rand:
-        return ["mstd101"]  # as timm says it: uniform above 100
+        return ["mstd101"]  # in timm's notation: uniform above 100
     if not (0 <= std <= 100 if is_rand else 0 <= std < math.inf):
         raise ConfigError(f"{type(t).__name__} with magnitude_std={std!r} is not an operation of the engine")
     return [f"mstd{_decimal('magnitude_std', std)}"] if std else ["mstd0"]
@@ -195,17 +195,17 @@ def _weighted(names: Sequence[str], weights: Any) -> str:
         wanted = [table.get(name, 0.0) / sum(table.values()) for name in names]
         if sorted(names) == sorted(table) and numpy.allclose(weights, wanted, rtol=1e-12, atol=0):
             return section
-    raise ConfigError("RandAugment has weights of its own")
+    raise ConfigError("RandAugment has weights that are not timm's")
 
 
 def _whole(name: str, value: Any) -> int:
     if isinstance(value, bool) or value != int(value):
-        raise ConfigError(f"{name}={value!r} is not a whole number, as the engine takes")
+        raise ConfigError(f"{name}={value!r} must be a whole number for the engine")
     return int(value)
 
 
 def _decimal(name: str, value: Any) -> str:
-    """All digits, and no exponent, whose sign would be the end of a section."""
+    """Without an exponent, whose sign would end the section of the string."""
     number = float(value)
     if not (math.isfinite(number) and number >= 0):
         raise ConfigError(f"{name}={value!r} is not an operation of the engine")

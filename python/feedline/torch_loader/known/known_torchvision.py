@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's transforms, v1 and v2, as the engine's operations.
+"""torchvision's transforms, v1 and v2, as operations of the engine.
 
-A transform is taken where it does on a PIL image what the engine's operation of the same name does. Tensors of uint8
-are resized by torch's arithmetic, which the engine has too. But torchvision colours them, and does everything behind
-ToTensor, with other rounding than PIL images have: only what is the same there for every value is taken. An argument
-that the engine does not have makes the transform unknown, in the engine's own words.
+A transform is known if its effect on a PIL image is that of the engine's operation of the same name. uint8 tensors are
+resized with torch's arithmetic, which the engine supports. torchvision's colour transforms of tensors, and all that
+follow ToTensor, round unlike those of PIL images, so only those with equal results for every value are known. An
+argument that the engine does not support makes the transform unknown, with the engine's message as the reason.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .chains import BYTES, FLOATS, PIL, TUPLE, Chain, Family, Known, keep, v2_fi
 V1 = ("torchvision.transforms.transforms", "torchvision.transforms.autoaugment")
 V2 = "torchvision.transforms.v2"
 _V2_GEOMETRY = "torchvision.transforms.v2.functional._geometry"
-_POLICY_BINS = 10  # of AutoAugment's magnitudes
+_POLICY_BINS = 10  # for AutoAugment's magnitudes
 
 
 def is_v1(transform: Any) -> bool:
@@ -30,7 +30,7 @@ def is_v1(transform: Any) -> bool:
 
 
 def check_ratio(t: Any) -> None:
-    """v2 keeps the logarithm of the ratio, and draws from that."""
+    """v2 stores the logarithm of the ratio, and draws from that."""
     drawn_from = getattr(t, "_log_ratio", None)
     if drawn_from is not None and not torch.equal(drawn_from, torch.log(torch.tensor(t.ratio))):
         raise ConfigError(f"{type(t).__name__} draws from another ratio than its ratio={t.ratio!r}")
@@ -40,7 +40,7 @@ def check_ratio(t: Any) -> None:
 
 
 def _interpolation(chain: Chain, t: Any) -> Any:
-    """Of a resize: of tensors torch's."""
+    """The interpolation of a resize; torch's for tensors."""
     if chain.flows != BYTES:
         return t.interpolation
     name, word = type(t).__name__, getattr(t.interpolation, "value", t.interpolation)
@@ -52,7 +52,7 @@ def _interpolation(chain: Chain, t: Any) -> Any:
 
 
 def resizes_uint8(word: Any) -> bool:
-    """Whether v2 leaves a tensor's resize to torch: else, as bilinear ones without AVX2, it resizes as float32."""
+    """Whether v2 resizes uint8 tensors without float32, which it uses for bilinear interpolation without AVX2."""
     geometry = sys.modules.get(_V2_GEOMETRY)
     leaves_to_torch: Any = getattr(geometry, "_do_native_uint8_resize_on_cpu", None)
     modes: Any = getattr(geometry, "InterpolationMode", None)
@@ -62,7 +62,7 @@ def resizes_uint8(word: Any) -> bool:
 
 
 def _check_border(chain: Chain, t: Any) -> None:
-    """torchvision refuses some borders of tensors that it gives PIL images."""
+    """torchvision rejects some padding modes for tensors that it supports for PIL images."""
     if chain.flows == BYTES and t.padding_mode != "constant":
         name, mode = type(t).__name__, t.padding_mode
         raise ConfigError(f"{name} of {chain.flows} with padding_mode={mode!r} is not an operation of the engine")
@@ -130,7 +130,9 @@ def _random_perspective(chain: Chain, t: Any) -> Any:
 def _elastic_transform(chain: Chain, t: Any) -> Any:
     alpha, sigma = (values if len(values) > 1 else values[0] for values in (t.alpha, t.sigma))
     if getattr(t.interpolation, "value", t.interpolation) == "bicubic":
-        raise ConfigError("ElasticTransform by bicubic sums is not an operation of the engine: beyond bytes they wrap")
+        raise ConfigError(
+            "ElasticTransform with bicubic interpolation is not an operation of the engine: its values overflow"
+        )
     return chain.dataset.elastic_transform(alpha, sigma, t.interpolation, v2_fill(chain, t))
 
 
@@ -155,7 +157,7 @@ def _grayscale(chain: Chain, t: Any) -> Any:
 
 def to_rgb(chain: Chain, t: Any) -> Any:
     if chain.channels != 3:
-        raise ConfigError("RGB of a grey image is not an operation of the engine")
+        raise ConfigError("converting a grey image to RGB is not an operation of the engine")
     return chain.dataset
 
 
@@ -174,7 +176,7 @@ def _random_posterize(chain: Chain, t: Any) -> Any:
 
 def _random_solarize(chain: Chain, t: Any) -> Any:
     if chain.flows == BYTES and t.threshold > 255:
-        raise ConfigError(f"threshold={t.threshold!r} is refused for tensors by torchvision")
+        raise ConfigError(f"torchvision rejects threshold={t.threshold!r} for tensors")
     return chain.dataset.random_solarize(t.threshold, t.p)
 
 
@@ -203,12 +205,12 @@ def _random_erasing(chain: Chain, t: Any) -> Any:
     value = "random" if t.value is None else t.value
     if isinstance(value, Sequence) and not isinstance(value, str):
         if len(value) not in (1, chain.channels):
-            raise ConfigError(f"value={value!r} has not one value for each of {chain.channels} channels")
+            raise ConfigError(f"value={value!r} must have one value for each of {chain.channels} channels")
         value = list(value) if len(value) > 1 else value[0]
     return chain.dataset.random_erasing(t.p, t.scale, t.ratio, value)
 
 
-# -- lists of others
+# -- containers
 
 
 def _random_apply(chain: Chain, t: Any, inner: Any) -> Any:
@@ -231,13 +233,13 @@ def _one_by_one(t: Any) -> list[list[Any]]:
     return [[one] for one in t.transforms]
 
 
-# -- what chooses among changes by itself
+# -- automatic augmentation
 
 
 def _auto_augment(chain: Chain, t: Any) -> Any:
     policies = t.policies if is_v1(t) else t._policies
     if policies != t._get_policies(t.policy):
-        raise ConfigError("AutoAugment has policies of your own")
+        raise ConfigError("AutoAugment has policies that are not torchvision's")
     version = _version(t, _POLICY_BINS)
     return chain.dataset.auto_augment(t.policy, t.interpolation, v2_fill(chain, t), version=version)
 
@@ -253,7 +255,7 @@ def _trivial_augment_wide(chain: Chain, t: Any) -> Any:
 
 
 def _version(t: Any, bins: int) -> Literal["v1", "v2"]:
-    """The version whose magnitudes apply. v2's solarize and posterize are compared with the engine's."""
+    """The version of the magnitudes. v2's solarize and posterize are compared with the engine's."""
     if is_v1(t) or bins < 2:
         return "v1"
     space = type(t)._AUGMENTATION_SPACE
@@ -261,15 +263,15 @@ def _version(t: Any, bins: int) -> Literal["v1", "v2"]:
     fewest = 2 if type(t).__name__ == "TrivialAugmentWide" else 4
     bits = 8 - (torch.arange(bins) / ((bins - 1) / (8 - fewest))).round().int()
     if not torch.equal(solarize, torch.linspace(1.0, 0.0, bins)) or not torch.equal(posterize, bits):
-        raise ConfigError(f"v2.{type(t).__name__} of this torchvision has magnitudes that the engine does not know")
+        raise ConfigError(f"v2.{type(t).__name__} of this torchvision version has other magnitudes than the engine")
     return "v2"
 
 
-# -- to tensors
+# -- conversion to tensors
 
 
 def to_float(chain: Chain, t: Any) -> Any:
-    _require_float32(torch.get_default_dtype())  # which is what ToTensor gives
+    _require_float32(torch.get_default_dtype())  # the dtype of ToTensor's result
     return chain.dataset.to_dtype("float32", scale=True)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hugging Face's image processors of tensors (transformers 5's TorchvisionBackend), used as transforms.
 
-A processor is known where its class adds no method to that backend's, as those of ViT, CLIP, SigLIP, DeiT, BLIP and
-BiT (DINOv2's) add none. What it does is its backend's: resize as torch does, crop the middle, and rescale and normalize
-at once. It is a transform by itself, or stands in a function that takes the pixels out of what it gives.
+A processor is known if its class overrides no method of that backend, as is true for ViT, CLIP, SigLIP, DeiT, BLIP and
+BiT (DINOv2's). The backend resizes as torch does, crops the centre, and rescales and normalizes in one step. The
+processor itself is the transform, or a function that returns the pixels of its result.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .known_torchvision import resizes_uint8
 
 _BACKENDS = "transformers.image_processing_backends"
 _METHODS = (types.FunctionType, staticmethod, classmethod, property)
-_SHAPES = ("longest_edge", "max_height", "max_width", "min_pixels", "max_pixels")  # sizes by other rules
+_SHAPES = ("longest_edge", "max_height", "max_width", "min_pixels", "max_pixels")  # other ways to specify sizes
 _BY_NUMBER = {2: "bilinear", 3: "bicubic"}  # Pillow's numbers
 
 
@@ -33,12 +33,12 @@ def is_processor(thing: Any) -> bool:
 
 
 def batch_feature() -> Any:
-    """The class of what a processor gives."""
+    """The class of a processor's result."""
     return sys.modules[_BACKENDS].BatchFeature  # type: ignore[attr-defined]
 
 
 def known_of(transform: Any) -> Known | None:
-    """Of a function that gives the pixels that a processor makes of its image; None: it is another one."""
+    """For a function that returns the pixels of a processor's result; None for other functions."""
     if _backend() is None:
         return None
     processor = _processor_in(transform)
@@ -48,7 +48,11 @@ def known_of(transform: Any) -> Known | None:
 
 
 def applied(chain: Chain, processor: Any) -> Any:
-    """What `processor` does with an image, as operations; ConfigError: the engine does not do that."""
+    """The operations that `processor` applies to an image.
+
+    Raises:
+        ConfigError: the engine does not support one of them.
+    """
     name = type(processor).__name__
     _check_class(processor)
     refused = {
@@ -75,7 +79,7 @@ def applied(chain: Chain, processor: Any) -> Any:
 
 
 def _backend() -> Any:
-    """None: it is not imported, or another version's."""
+    """None if it is not imported, or if this version lacks it."""
     return getattr(sys.modules.get(_BACKENDS), "TorchvisionBackend", None)
 
 
@@ -84,12 +88,12 @@ def _check_class(processor: Any) -> None:
     own = [name for name, value in vars(kind).items() if isinstance(value, _METHODS) and name != "__init__"]
     own += [name for name, value in vars(processor).items() if callable(value) and hasattr(kind, name)]
     if kind.__mro__[1] is not _backend() or own:
-        raise ConfigError(f"{kind.__name__} has methods of its own: {', '.join(own) or 'its base'}")
+        raise ConfigError(f"{kind.__name__} overrides methods: {', '.join(own) or 'its base'}")
 
 
 def _edge(name: str, value: Any) -> int:
     if not isinstance(value, int) or value < 1:
-        raise ConfigError(f"{name} has a size of {value!r} pixels")
+        raise ConfigError(f"{name} has an invalid size of {value!r} pixels")
     return value
 
 
@@ -110,14 +114,14 @@ def _interpolation(name: str, resample: Any) -> str:
 
 
 def _of_bytes(values: Any, factor: float) -> list[float]:
-    """Of pixels that were not rescaled before, in the backend's arithmetic of float32."""
+    """Statistics for pixels that were not rescaled, in the backend's float32 arithmetic."""
     made: list[float] = (torch.tensor(values) * (1.0 / factor)).reshape(-1).tolist()
     return made * 3 if len(made) == 1 else made
 
 
 # -- the functions that are known
 
-_PROCESSOR: Any = object()  # stands for one
+_PROCESSOR: Any = object()  # placeholder for a processor
 
 
 @functools.cache

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DINOv2's and DINOv3's DataAugmentationDINO: several crops of an image, known by what the class does with an image.
+"""DINOv2's and DINOv3's DataAugmentationDINO: several crops of an image, recognised by tracing.
 
-Such an object is asked once, with a stand-in for an image and stand-ins for its transforms, which note what is given to
-what. So forks are known as well, as long as they only hand the image on; the layout of what they give is theirs.
+Such an object is called once, with placeholders for an image and its transforms that record the data flow. So forks
+are recognised as well, as long as they only pass the image on. The layout of the result is the class's own.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from .chains import BYTES, FLOATS, PIL, Chain, is_altered
 
 _CLASS = "DataAugmentationDINO"
 _MOST_VIEWS = 254
-_MOST_LISTED = 64  # a longer list in a class or module is data, and no list of transforms
-# What a class has in any case, and a constructor.
+_MOST_LISTED = 64  # a longer list in a class or module is data, not transforms
+# Attributes that every class has, and a constructor.
 _OF_ANY_CLASS = {"__init__", "__module__", "__doc__", "__qualname__", "__firstlineno__", "__static_attributes__"}
 
 
 @dataclass(eq=False)
 class _Image:
-    """Stands for an image, and for what was made of it.
+    """A placeholder for an image, and for results of transforms.
 
     Attributes:
-        before: what it was made of; None: it is the file's own.
-        step: the transform that made it.
+        before: the image from which it was computed; None for the file's image.
+        step: the transform that computed it.
     """
 
     before: _Image | None = None
@@ -44,47 +44,47 @@ class _Image:
 
     @property
     def path(self) -> tuple[_Image, ...]:
-        """All that was made on the way to it, from the first change on."""
+        """All results from the first transform to this one."""
         return () if self.before is None else (*self.before.path, self)
 
 
 def _untouchable(image: _Image) -> Any:
-    raise ConfigError(f"{_CLASS} makes a transform of its own of each image")
+    raise ConfigError(f"{_CLASS} creates a transform for each image")
 
 
-# v2's transforms give back what they do not know: one that does not stand in an attribute would go unseen.
+# v2's transforms return unknown objects unchanged, so a transform that is not in an attribute would remain unnoticed.
 _pytree.register_pytree_node(_Image, _untouchable, lambda leaves, context: _Image())
 
 
 @dataclass(frozen=True)
 class _Noting:
-    """Stands for a transform."""
+    """A placeholder for a transform."""
 
     transform: Any
 
     def __call__(self, image: Any) -> _Image:
         if type(image) is not _Image:
-            raise ConfigError(f"{transforms.name_of(self.transform)} gets something else than an image")
+            raise ConfigError(f"{transforms.name_of(self.transform)} is called with something other than an image")
         return _Image(image, self.transform)
 
 
 @dataclass(frozen=True)
 class View:
-    """A place in what the class gives."""
+    """A position in the result."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Crops:
-    """What an object makes of an image.
+    """The crops that an object makes of an image.
 
     Attributes:
         layout: dicts, lists and tuples of views and constants.
-        chains: of each view, known whole.
-        shared: what is done to the image first, for all views at once.
-        drawn_as: of each view, the views before it as which its first operations are drawn: both are of one change.
-        made_as: what is called with the layout; None: it is what is given.
+        chains: for each view, its transforms, all known.
+        shared: transforms that are applied first, once for all views.
+        drawn_as: for each view, earlier views with which its first operations share random numbers.
+        made_as: a function that is called with the layout; None if the layout is the result.
     """
 
     layout: Any
@@ -100,7 +100,7 @@ class Crops:
 
     @property
     def known(self) -> tuple[str, ...]:
-        """Of each view."""
+        """For each view."""
         return tuple(f"view {i}{self._start(i)}: {', '.join(chain.known)}" for i, chain in enumerate(self.chains))
 
     def _start(self, view: int) -> str:
@@ -108,7 +108,7 @@ class Crops:
         return f" (begins as view {' and '.join(map(str, others))})" if others else ""
 
     def before(self, dataset: Any) -> Chain:
-        """`dataset` with what is shared."""
+        """`dataset` with the shared transforms."""
         return transforms.chain_of_members(list(_plain_members(self.shared)), Chain(dataset))
 
     def filled(self, values: list[Any]) -> Any:
@@ -118,18 +118,18 @@ class Crops:
 
 
 def crops_of(augmentation: Any) -> Crops | str | None:
-    """What such an object makes of an image, or why that is not known; None: it is none."""
+    """The crops that such an object makes, or why this is not known; None for other objects."""
     if known_transformers.is_processor(augmentation):
         return _processed(augmentation)
     if type(augmentation).__name__ != _CLASS:
         return None
     if not hasattr(augmentation, "__dict__") or is_altered(augmentation):
-        return f"{_CLASS} has a method of its own"
+        return f"{_CLASS} overrides a method"
     try:
         made = _asked(augmentation)
         images = list({id(leaf): leaf for leaf in _leaves(made) if type(leaf) is _Image}.values())
         if not 0 < len(images) <= _MOST_VIEWS:
-            raise ConfigError(f"{_CLASS} gives {len(images)} crops")
+            raise ConfigError(f"{_CLASS} returns {len(images)} crops")
         shared = _shared(images)
         start = _start(shared)
         paths = [image.path[len(shared) :] for image in images]
@@ -143,14 +143,14 @@ def crops_of(augmentation: Any) -> Crops | str | None:
 
 
 def _shared(images: list[_Image]) -> tuple[_Image, ...]:
-    """What all of several images were made of, in order."""
+    """The results from which all of several images were computed, in order."""
     paths = [image.path for image in images]
     same = itertools.takewhile(lambda level: len({id(one) for one in level}) == 1, zip(*paths, strict=False))
     return tuple(level[0] for level in same) if len(images) > 1 else ()
 
 
 def _start(shared: tuple[_Image, ...]) -> Chain:
-    """What every view begins with."""
+    """The transforms with which every view begins."""
     front = transforms.chain_of_members(list(_plain_members(one.step for one in shared)), Chain(operations()))
     if front.rest:
         raise ConfigError(f"{_CLASS}: {front.why}")
@@ -160,9 +160,9 @@ def _start(shared: tuple[_Image, ...]) -> Chain:
 
 
 def _drawn_as(paths: list[tuple[_Image, ...]], view: int, start: Chain) -> tuple[int, ...]:
-    """Of the first operations of a view, the views before it that have made the same of the image.
+    """For the first operations of a view, the earlier views that have them in common.
 
-    What several views have in common, but not all, is drawn once: for the first of them.
+    Operations shared by several views, but not all, are drawn once: for the first of them.
     """
     places: list[int] = []
     for length, image in enumerate(paths[view], 1):
@@ -177,29 +177,29 @@ def _drawn_as(paths: list[tuple[_Image, ...]], view: int, start: Chain) -> tuple
 
 
 def _options(augmentation: Any) -> str:
-    """DINOv3's options that cut crops out of crops, or resize what is normalized, where they are on."""
+    """DINOv3's enabled options that crop crops, or resize normalized tensors."""
     own = vars(augmentation)
     if own.get("local_crops_subset_of_global_crops"):
-        return " (local_crops_subset_of_global_crops cuts crops out of tensors, where NumPy's generator says)"
+        return " (local_crops_subset_of_global_crops crops tensors at positions from NumPy's generator)"
     if own.get("gram_teacher_crops_size") is not None and not own.get("gram_teacher_no_distortions"):
         return " (gram_teacher_crops_size without gram_teacher_no_distortions resizes normalized tensors)"
     return ""
 
 
 def _processed(processor: Any) -> Crops | str:
-    """Of a processor of Hugging Face's: a batch of one image, as a list."""
+    """The crops of one of Hugging Face's processors: a batch of one image, as a list."""
     try:
         dataset = known_transformers.applied(Chain(operations()), processor)
     except ConfigError as error:
         return str(error)
     if not (processor.do_center_crop or (processor.do_resize and processor.size.height)):
-        return f"{type(processor).__name__} gives images of many sizes"
+        return f"{type(processor).__name__} returns images of different sizes"
     chain = Chain(dataset, (type(processor).__name__,), (False,), FLOATS)
     return Crops({"pixel_values": [View(0)]}, (chain,), made_as=known_transformers.batch_feature())
 
 
 def _asked(augmentation: Any) -> Any:
-    """What it gives for a stand-in, changing nothing."""
+    """Its result for a placeholder, without side effects."""
     names = _Names()
     before = _generators()
     try:
@@ -212,28 +212,28 @@ def _asked(augmentation: Any) -> Any:
     except ConfigError:
         raise
     except Exception as error:
-        raise ConfigError(f"{_CLASS} does more with an image than to hand it on: {error}") from None
+        raise ConfigError(f"{_CLASS} does more with an image than to pass it on: {error}") from None
     if drawn or vars(probe) != given or names.are_changed():
-        raise ConfigError(f"{_CLASS} draws or keeps something itself")
+        raise ConfigError(f"{_CLASS} draws random numbers or stores data itself")
     return made
 
 
 def _noted(value: Any) -> Any:
-    """A stand-in for what is called with an image; anything else as it is."""
+    """A placeholder for a transform; other values unchanged."""
     if type(value) is nn.ModuleList:
         return [_noted(member) for member in value]
     return _Noting(value) if callable(value) and not isinstance(value, type) else value
 
 
 class _Names:
-    """Classes whose functions see stand-ins where their module, or a class, has transforms.
+    """Copies of classes whose functions see placeholders instead of transforms in modules and classes.
 
-    Only functions of modules that define the class, or a base of it, are made again: others get a stand-in for an image
-    from them, as from anything.
+    Only functions from modules that define the class, or a base of it, are copied; others are called with the
+    placeholder image like any function.
     """
 
     def __init__(self) -> None:
-        self._of_modules: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}  # what is seen, and what was at first
+        self._of_modules: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}  # replaced globals, and the originals
 
     def class_of(self, kind: type) -> type:
         bases = [base for base in kind.__mro__ if base.__module__.partition(".")[0] not in ("builtins", "torch")]
@@ -273,9 +273,9 @@ class _Names:
     def _cell(self, cell: types.CellType) -> types.CellType:
         try:
             value = cell.cell_contents
-        except ValueError:  # nothing is in it yet
+        except ValueError:  # an empty cell
             return cell
-        is_plain = isinstance(value, (type, types.FunctionType))  # a class that super() is of, or a function around it
+        is_plain = isinstance(value, (type, types.FunctionType))  # the class for super(), or an enclosing function
         return cell if is_plain else types.CellType(self._seen(value))
 
     def _module(self, names: dict[str, Any]) -> dict[str, Any]:
@@ -300,12 +300,12 @@ def _chain(path: tuple[_Image, ...], start: Chain) -> Chain:
     if chain.rest:
         raise ConfigError(f"{_CLASS}: {chain.why}")
     if chain.flows not in (BYTES, FLOATS):
-        raise ConfigError(f"{_CLASS} gives {chain.flows}")
+        raise ConfigError(f"{_CLASS} returns {chain.flows}")
     return chain
 
 
 def _plain_members(steps: Iterable[Any]) -> Iterator[Any]:
-    """The transforms in lists; of both repositories' GaussianBlur, what it is made of; without what does nothing."""
+    """The transforms in lists, without identities; the parts of both repositories' GaussianBlur."""
     for step in steps:
         for member in transforms.members_of(step):
             base = type(member).__mro__[1]
@@ -315,7 +315,7 @@ def _plain_members(steps: Iterable[Any]) -> Iterator[Any]:
 
 
 def _is_named_apply(member: Any, base: type) -> bool:
-    """A GaussianBlur that is torchvision's RandomApply with arguments of its own, and no other method."""
+    """Whether it is a GaussianBlur that extends torchvision's RandomApply by a constructor only."""
     is_apply = base.__name__ == "RandomApply" and base.__module__.startswith("torchvision.transforms.")
     return is_apply and type(member).__name__ == "GaussianBlur" and not set(vars(type(member))) - _OF_ANY_CLASS
 

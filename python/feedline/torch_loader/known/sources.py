@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets as the engine can read them: torchvision's of files, and torch's Subset and ConcatDataset around them."""
+"""Datasets that the engine can read: torchvision's datasets of files, in torch's Subset and ConcatDataset."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def leaves(dataset: Any) -> list[Any]:
 
 
 def locate(dataset: Any, index: Any) -> tuple[Any, Any]:
-    """The leaf that `dataset[index]` reads, and the index there; the errors are those of the datasets."""
+    """The innermost dataset that `dataset[index]` reads, and the index there. Errors are the datasets' own."""
     while True:
         kind = type(dataset)
         if kind is Subset:
@@ -61,7 +61,7 @@ def _is(thing: Any, module: str, name: str) -> bool:
 
 
 def samples_of(dataset: Any) -> Any:
-    """(path, target) of each file of a folder of images."""
+    """(path, target) of each file of an image folder."""
     return dataset.reader.samples if is_timm(dataset) else dataset.samples
 
 
@@ -80,7 +80,7 @@ def target_of(dataset: Any, index: Any) -> Any:
 
 
 def transform_of(dataset: Any) -> Any:
-    """What is called with the images alone."""
+    """The transform that is called with only the image."""
     return annotated_datasets.transform_of(dataset) if annotated_datasets.is_one(dataset) else dataset.transform
 
 
@@ -91,7 +91,7 @@ def target_transform_of(dataset: Any) -> Any:
 
 
 def read_by_pillow(dataset: Any, index: Any) -> Any:
-    """The image of a sample as the dataset has it before its transform."""
+    """The image of a sample as the dataset reads it, before its transform."""
     if annotated_datasets.is_one(dataset):
         return annotated_datasets.read_by_pillow(dataset, index)
     path = path_of(dataset, index)
@@ -113,7 +113,7 @@ def _why_not_timms(dataset: Any) -> str:
 
 
 def why_not_readable(dataset: Any) -> str:
-    """Why the engine does not read the files of such a dataset as its loader does; empty where it does."""
+    """Why the engine does not read the files of such a dataset as its loader does; empty if it does."""
     if annotated_datasets.is_one(dataset):
         return annotated_datasets.why_not_readable(dataset)
     if is_timm(dataset):
@@ -135,7 +135,7 @@ def given_files(dataset: Any) -> GivenFiles:
 
 
 class GivenFiles:
-    """The engine's files that are named while it runs, and the dataset of them, before any operation."""
+    """Files that are added to the engine while it runs, and the dataset of them, before any operation."""
 
     def __init__(self, name: str) -> None:
         self.engine = _engine.GivenFiles(name)

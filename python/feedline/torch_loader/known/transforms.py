@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which transforms of a list the engine has, by exact type, and with which arguments."""
+"""Finds the transforms in a list that the engine supports, by exact type and arguments."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ __all__ = [
 ]
 
 _FAMILIES = (TORCHVISION, TIMM, OPEN_CLIP)
-# Whose transforms are named with their package where they stay in Python.
+# Packages whose transforms are named with the package if they stay in Python.
 _PACKAGES = ("albumentations", "imgaug", "kornia", "monai", "open_clip", "timm", "transformers")
-# What takes so little time that an image is not handed over for it: in front of what is not known, and behind it.
+# Transforms too cheap to pass an image to the engine or back: before unknown ones, and after them.
 _LIGHT = frozenset(
     (
         "RandomHorizontalFlip",
@@ -53,13 +53,13 @@ _LIGHT = frozenset(
         "MaybeConvertMode",
     )
 )
-_TOO_LIGHT = "takes less time than handing the image over"
+_TOO_LIGHT = "takes less time than passing the image to the engine"
 _LIGHT_BEHIND = _LIGHT | {"CenterCrop", "RandomCrop", "CenterCropOrPad"}
 
 
 @dataclass(frozen=True)
 class Run:
-    """Transforms that follow each other and run in the same way: `chain` natively, or in Python (None) for `why`."""
+    """Consecutive transforms that run in the same way: natively by `chain`, or in Python (None) because of `why`."""
 
     transforms: tuple[Any, ...]
     chain: Chain | None = None
@@ -67,12 +67,12 @@ class Run:
 
 
 def chain_of(transform: Any, dataset: Dataset, channels: int = 3) -> Chain:
-    """All that the engine knows at the front of `transform`, a list or one transform, on `dataset`'s images."""
+    """All known transforms at the start of `transform`, a list or one transform, for `dataset`'s images."""
     return chain_of_members(members_of(transform), Chain(dataset, channels=channels))
 
 
 def front_of(transform: Any, dataset: Dataset, channels: int = 3) -> Chain:
-    """chain_of() where it is worth the way from the engine to Python, which what follows it has to go; else nothing."""
+    """chain_of() if it saves more than passing the result from the engine to Python costs, otherwise an empty chain."""
     chain = chain_of(transform, dataset, channels)
     if not chain.rest or not _LIGHT.issuperset(chain.known):
         return chain
@@ -80,10 +80,10 @@ def front_of(transform: Any, dataset: Dataset, channels: int = 3) -> Chain:
 
 
 def runs_of(chain: Chain, dataset: Dataset) -> list[Run]:
-    """What becomes of the rest of a chain: in Python, or natively where it gets an image of Pillow's.
+    """How the rest of a chain runs: in Python, or natively if it starts from a PIL image.
 
     Args:
-        dataset: of such images, before any operation.
+        dataset: such images, before any operation.
     """
     runs: list[Run] = []
     rest, flows, why = chain.rest, chain.flows, chain.why if chain.known else ""
@@ -96,12 +96,12 @@ def runs_of(chain: Chain, dataset: Dataset) -> list[Run]:
         if behind is not None:
             why = _TOO_LIGHT if behind.known else behind.why
         runs.append(Run(rest[:1], None, why))
-        rest, why = rest[1:], "" if flows == PIL else "comes after"  # it may have made a tensor of a tensor
+        rest, why = rest[1:], "" if flows == PIL else "comes after"  # it may have returned a tensor for a tensor
     return runs
 
 
 def has_fixed_size(dataset: Dataset) -> bool:
-    """Whether all images come out of `dataset` with one size, whatever they were."""
+    """Whether all images of `dataset` have the same size after its operations."""
     try:
         schema = dataset.schema
     except ConfigError:
@@ -110,17 +110,17 @@ def has_fixed_size(dataset: Dataset) -> bool:
 
 
 def name_of(transform: Any) -> str:
-    """As it is shown: a function's own name, or the class of an object."""
+    """The displayed name: the function's, or that of the object's class."""
     return str(getattr(transform, "__name__", type(transform).__qualname__))
 
 
 def is_known(transform: Any) -> bool:
-    """Whether it is of a class, or a function, that the engine has, whatever its arguments are."""
+    """Whether the engine supports its class, or the function, regardless of its arguments."""
     return _known(transform) is not None and not is_altered(transform)
 
 
 def members_of(transform: Any) -> list[Any]:
-    """The transforms in lists of exact types, nested ones too; else the transform itself."""
+    """The transforms in lists of exact types, recursively; otherwise the transform itself."""
     if transform is None:
         return []
     if type(transform) is list:
@@ -138,7 +138,7 @@ def _is_list(transform: Any) -> bool:
 
 
 def chain_of_members(members: Sequence[Any], chain: Chain) -> Chain:
-    """`chain` with as many of `members` behind it as the engine knows; the others are its rest."""
+    """`chain` extended by as many of `members` as are known; the others become its rest."""
     members = [member for listed in members for member in members_of(listed)]
     for i, member in enumerate(members):
         longer = _taken(chain, member)
@@ -149,7 +149,7 @@ def chain_of_members(members: Sequence[Any], chain: Chain) -> Chain:
 
 
 def _taken(chain: Chain, transform: Any) -> Chain | str:
-    """`chain` with `transform` behind it, or why the engine cannot do that."""
+    """`chain` extended by `transform`, or why the engine does not support it."""
     if chain.crops:
         stacked = known_crops.stacked(chain, transform, chain_of_members)
         if stacked is not None:
@@ -159,7 +159,7 @@ def _taken(chain: Chain, transform: Any) -> Chain | str:
         return _foreign(transform)
     name = known.name or name_of(transform)
     if is_altered(transform):
-        return f"{name} has hooks, or a forward of its own"
+        return f"{name} has hooks, or its own forward()"
     if chain.flows not in known.takes:
         return f"{name} of {chain.flows} is not an operation of the engine"
     if chain.crops and not known_crops.is_for_each(chain, transform, name):
@@ -171,9 +171,9 @@ def _taken(chain: Chain, transform: Any) -> Chain | str:
         return str(error)
     added = dataset.operations[len(chain.dataset.operations) :]
     tv_image = name == "ToImage" or (chain.tv_image and name != "ToPureTensor")
-    if chain.tv_image and is_v1(transform):  # which turn what they change into plain tensors
+    if chain.tv_image and is_v1(transform):  # which convert changed images to plain tensors
         if name.startswith("Random"):
-            return f"{name} of torchvision.transforms behind v2.ToImage gives now an Image, now a tensor"
+            return f"{name} of torchvision.transforms after v2.ToImage returns an Image or a tensor"
         tv_image = False
     return replace(
         chain,
@@ -188,18 +188,18 @@ def _taken(chain: Chain, transform: Any) -> Chain | str:
 
 
 def _nested(chain: Chain, transform: Any, members: list[Any]) -> Any:
-    """The members as a chain of their own, which gives what it takes."""
+    """The members as a separate chain, whose result has the type of its input."""
     name = type(transform).__name__
     inner = chain_of_members(members, replace(chain, dataset=operations(), known=(), drawn=()))
     if inner.rest:
         raise ConfigError(f"{name}: {inner.why}")
     if (inner.flows, inner.channels, inner.tv_image) != (chain.flows, chain.channels, chain.tv_image):
-        raise ConfigError(f"{name} gives now {chain.flows}, now another kind of image")
+        raise ConfigError(f"{name} returns {chain.flows} or another kind of image")
     return inner.dataset
 
 
 def _known(transform: Any) -> Known | None:
-    """Of an exact class, or a function, of a package that is known; None for anything else."""
+    """The entry for an exact class, or a function, of a known package; otherwise None."""
     for family in _FAMILIES:
         known = family.known.get(name_of(transform))
         if known is not None and _is_in(family, transform):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a loader over Hugging Face's datasets runs natively: images of Arrow tables, and of streams of these."""
+"""Lowers loaders over Hugging Face's datasets: images of Arrow tables, and of streams of these."""
 
 from __future__ import annotations
 
@@ -47,9 +47,14 @@ def _whole_arrow_images(settings: Settings, table: arrow_images.ImageTable, coll
     unique = is_unique(settings.index_sampler)
     files = table.files()
     chain = transforms.chain_of(table.function.transform, files.dataset, table.channels)
-    stages = [order_stage(settings), Stage("read", f"column {table.function.image!r}", native, "where Arrow has it")]
+    stages = [
+        order_stage(settings),
+        Stage("read", f"column {table.function.image!r}", native, "directly from Arrow's memory"),
+    ]
     stages += known_stages(chain, native, drawn_by(unique))
-    stages.append(Stage("collate", collation.name, native, "rows are written where they stay; other columns by Python"))
+    stages.append(
+        Stage("collate", collation.name, native, "images are written directly into the batch; other columns by Python")
+    )
     dataset = chain.dataset
     return ImagePlan(stages, NativeArrowIterator, dataset, files, threads, unique, settings.adapts, collation, table)
 
@@ -83,12 +88,17 @@ def plan_arrow_stream(settings: Settings) -> Plan:
     where = python_place(settings)
     native = f"{NATIVE}, within each worker" if settings.num_workers else f"{NATIVE}, in this process"
     stages = [
-        Stage("order", type(settings.dataset).__qualname__, where, "shards, splits and shuffles are datasets'"),
-        Stage("read", "tables", where, "datasets', with images left encoded"),
-        Stage("decode", f"column {found.function.image!r}", native, "where Arrow has it; what is no image by datasets"),
+        Stage("order", type(settings.dataset).__qualname__, where, "datasets determines shards, splits and shuffles"),
+        Stage("read", "tables", where, "by datasets, with images left encoded"),
+        Stage(
+            "decode",
+            f"column {found.function.image!r}",
+            native,
+            "directly from Arrow's memory; other columns by datasets",
+        ),
     ]
     stages += known_stages(chain, native, DRAWN_IN_WORKERS)
     stages += rest_stages(runs, where, native)
-    stages.append(collate_stage(settings, "samples are made one by one"))
+    stages.append(collate_stage(settings, "samples are created one by one"))
     known = (*chain.known, *(name for run in runs if run.chain for name in run.chain.known))
     return PrefixPlan(stages, known, ArrowStream)

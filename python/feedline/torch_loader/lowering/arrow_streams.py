@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`datasets.IterableDataset`: images that a known function of map() gets are decoded by the engine, within each worker.
+"""`datasets.IterableDataset`: the engine decodes images for a known function of map(), within each worker.
 
     Parquet -> [shuffle, skip, ...] -> features decoded -> map(function) -> [shuffle, with_format, ...]
 
 becomes, in each worker,
 
-    the same -> features decoded, the image left encoded -> map(what stands for the function) -> the same
+    the same -> features decoded, the image left encoded -> map(native replacement of the function) -> the same
 
-so that order, shards of workers and ranks, buffers, states and errors of datasets' own steps are what they were.
+so that order, shards of workers and ranks, buffers, states and errors of datasets' own steps do not change.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..native.encoded_columns import MODES, Function, chain_for
 from ..native.prefix import NativePrefix
 
 _MODULE = "datasets.iterable_dataset"
-# Steps that hand samples on, or leave some out, without a look at what is in them.
+# Steps that pass on or omit samples without reading their contents.
 _INERT = frozenset(
     (
         "BufferShuffledExamplesIterable",
@@ -36,7 +36,7 @@ _INERT = frozenset(
         "TakeExamplesIterable",
     )
 )
-# Steps with one step in front of them, which they get samples from.
+# Steps that get samples from one other step.
 _STEPS = _INERT | {
     "FilteredExamplesIterable",
     "FormattedExamplesIterable",
@@ -48,12 +48,12 @@ _STEPS = _INERT | {
 
 @dataclass(frozen=True)
 class Found:
-    """A function of map() that the engine knows.
+    """A known function of map().
 
     Attributes:
-        steps: of the dataset, the last one first, up to the one whose function is known.
-        function: what it does.
-        mode: of Pillow's images that it gets; None: what each file has.
+        steps: of the dataset, the last one first, up to the one with the known function.
+        function: its effect.
+        mode: Pillow's mode of the images that it gets; None: each file's own.
     """
 
     steps: tuple[Any, ...]
@@ -61,19 +61,19 @@ class Found:
     mode: str | None
 
     def chain(self) -> transforms.Chain:
-        """What the engine knows of the function's transforms."""
+        """The known ones of the function's transforms."""
         return chain_for(self.function.transform, self.mode or "RGB")
 
 
 def is_one(dataset: Any) -> bool:
-    """A `datasets.IterableDataset`, by exact type."""
+    """Whether it is a `datasets.IterableDataset`, by exact type."""
     return type(dataset) is getattr(sys.modules.get(_MODULE), "IterableDataset", None)
 
 
 def find(dataset: Any) -> Found | str:
     """The images that the engine decodes, or why it decodes none."""
     steps = _steps_of(dataset)
-    why = "no map() of a dataset whose features have an Image"
+    why = "there is no map() of a dataset with an Image feature"
     for i in reversed(range(len(steps))):  # the first map() decodes
         step = steps[i]
         if _name(step) != "MappedExamplesIterable" or _images_of(step) is None or _is_identity(step):
@@ -94,23 +94,23 @@ def _found(steps: tuple[Any, ...]) -> Found | str:
     function = known_batch_functions.of_images(step.function, step.batched)
     name = getattr(step.function, "__qualname__", type(step.function).__qualname__)
     if function is None:
-        return f"{name} is not a function that the engine knows by what it does"
+        return f"{name} is not a function that the engine recognises"
     if features is None or function.image not in features:
-        return f'{name}: its column "{function.image}" is no Image that is decoded'
+        return f'{name}: its column "{function.image}" is not an Image with decoding'
     if function.image != function.made and not _drops(steps, function.image):
-        return f'a sample keeps "{function.image}", an image of Pillow\'s, beside "{function.made}"'
+        return f'a sample contains "{function.image}", a PIL image, in addition to "{function.made}"'
     mode = features[function.image].mode
     if mode not in (None, *MODES):
-        return f"its images are {mode}, which the engine does not decode to"
+        return f"its images have mode {mode}, which the engine does not decode to"
     if function.converts and mode not in (None, "RGB"):
-        return f"its images are {mode}, and converted to RGB then"
+        return f"its images have mode {mode}, and are converted to RGB afterwards"
     if mode is None and (function.converts or arrow_images.converts(function.transform)):
         mode = "RGB"
     return Found(steps, function, mode)
 
 
 def _steps_of(dataset: Any) -> tuple[Any, ...]:
-    """The steps that are known, from the last one on."""
+    """The known steps, from the last one on."""
     steps, step = [], dataset._ex_iterable
     while _name(step) in _STEPS:
         steps.append(step)
@@ -119,13 +119,13 @@ def _steps_of(dataset: Any) -> tuple[Any, ...]:
 
 
 def _name(step: Any) -> str:
-    """The class of a step of datasets' own, by exact type; else nothing."""
+    """The class name of one of datasets' own steps, by exact type; otherwise empty."""
     kind = type(step)
     return kind.__name__ if getattr(sys.modules.get(_MODULE), kind.__name__, None) is kind else ""
 
 
 def _images_of(step: Any) -> dict[str, Any] | None:
-    """The columns that are decoded as images in front of a map(); None: nothing is."""
+    """The columns that are decoded as images before a map(); None if there are none."""
     front = step.ex_iterable
     if _name(front) != "FormattedExamplesIterable" or front.ex_iterable.is_typed:
         return None
@@ -135,7 +135,7 @@ def _images_of(step: Any) -> dict[str, Any] | None:
 
 
 def _why_not_plain(step: Any) -> str:
-    """Why the function of a map() gets something else than samples of Python's; empty where it does not."""
+    """Why the function of a map() gets something other than samples as Python objects; empty if it does not."""
     for name in ("with_indices", "input_columns", "fn_kwargs"):
         if getattr(step, name):
             return f"map() has {name}"
@@ -145,7 +145,7 @@ def _why_not_plain(step: Any) -> str:
 
 
 def _drops(steps: tuple[Any, ...], column: str) -> bool:
-    """Whether a column is gone before anybody looks at it."""
+    """Whether a column is dropped before any other step reads it."""
     for step in reversed(steps):
         name = _name(step)
         if name == "SelectColumnsIterable":
@@ -167,7 +167,7 @@ def _is_formatted(step: Any) -> bool:
 
 
 def with_native_images(dataset: Any) -> Any:
-    """A copy of `dataset` whose images the engine decodes; itself, where none are."""
+    """A copy of `dataset` whose images the engine decodes; `dataset` itself if it decodes none."""
     found = find(dataset)
     if isinstance(found, str):
         return dataset
@@ -191,18 +191,18 @@ def with_native_images(dataset: Any) -> Any:
         inner, step = step, copy.copy(one)
         step.ex_iterable = inner
     same = object.__new__(type(dataset))
-    vars(same).update(vars(dataset))  # its epoch is a tensor, which both have
+    vars(same).update(vars(dataset))  # both share its epoch, a tensor
     same._ex_iterable = step
     return same
 
 
 class ArrowStream(NativePrefix):
-    """Stands for an IterableDataset in a worker. States, epochs and everything else are those of the user's own."""
+    """Replaces an IterableDataset in a worker. States, epochs and all else are the original's."""
 
     def __iter__(self) -> Iterator[Any]:
         native = with_native_images(self._inner)
         samples = iter(native)
         for sample in samples:
-            self._inner._state_dict = native._state_dict  # which goes on with it
+            self._inner._state_dict = native._state_dict  # which continues with it
             yield sample
         self._inner._state_dict = native._state_dict

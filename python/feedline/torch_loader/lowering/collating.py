@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of a loader's collating the engine can do, and why not the rest."""
+"""Determines whether the engine can collate a loader's batches, and why not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STOCK_COLLATE = dict(torch_collate.default_collate_fn_map)
 
 
 def why_no_collating(settings: Settings) -> str:
-    """Why the engine cannot do what collate_fn does; empty where it can."""
+    """Why the engine cannot replace collate_fn; empty if it can."""
     collation = collation_of(settings)
     if isinstance(collation, str):
         return collation
@@ -22,18 +22,18 @@ def why_no_collating(settings: Settings) -> str:
 
 
 def collation_of(settings: Settings) -> known_collate.Collation | str:
-    """What collate_fn makes of images and labels; or why the engine cannot do that."""
+    """The effect of collate_fn on images and labels; or why the engine cannot replace it."""
     if not settings.auto_collation:
-        return "batch_size=None: there is no batch"
+        return "batch_size=None: there are no batches"
     if dict(torch_collate.default_collate_fn_map) != _STOCK_COLLATE:
         return "default_collate_fn_map was changed"
     return known_collate.collation_of(settings.collate_fn)
 
 
 def column_collation_of(settings: Settings) -> tuple[Any, str]:
-    """What collate_fn makes of samples that are dicts; or None, and why the engine cannot do that."""
+    """The effect of collate_fn on samples that are dicts; or None, and why the engine cannot replace it."""
     if not settings.auto_collation:
-        return None, "batch_size=None: there is no batch"
+        return None, "batch_size=None: there are no batches"
     if dict(torch_collate.default_collate_fn_map) != _STOCK_COLLATE:
         return None, "default_collate_fn_map was changed"
     collation = known_batch_functions.collation_of(settings.collate_fn)

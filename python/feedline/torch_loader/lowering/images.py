@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a loader over image files, or over images in memory, runs natively."""
+"""Lowers loaders over image files or images in memory."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from .stages import (
 )
 
 _DECODED = (".jpg", ".jpeg", ".png", ".webp")
-_LOOKED_AT = 64  # files whose names are looked at before the first is read
-_MOST_FOREIGN = 0.05  # of files in formats that the engine does not decode: Pillow reads those in this process
+_LOOKED_AT = 64  # files whose names are checked before the first one is read
+_MOST_FOREIGN = 0.05  # share of files in formats that the engine does not decode, which Pillow reads in this process
 
 
 def plan_images(settings: Settings, progress: LoaderProgress, leaves: list[Any]) -> Plan:
@@ -67,7 +67,7 @@ def plan_annotated(settings: Settings, leaf: Any) -> Plan:
     if why:
         return reason_for(settings, why)
     chain = transforms.chain_of(sources.transform_of(leaf), sources.given_files(leaf).dataset)
-    return _prefix_images(settings, [leaf], [chain], "targets are the dataset's own")
+    return _prefix_images(settings, [leaf], [chain], "the dataset creates the targets")
 
 
 def plan_image_arrays(settings: Settings, leaf: Any) -> Plan:
@@ -80,7 +80,7 @@ def plan_image_arrays(settings: Settings, leaf: Any) -> Plan:
     if isinstance(collation, str):
         return reason_for(settings, collation)
     if leaf.target_transform is not None:
-        return reason_for(settings, "target_transform is yours")
+        return reason_for(settings, "target_transform is the user's")
     whole = None if chain.rest else whole_images(settings, chain, None, collation)
     if isinstance(whole, ImagePlan):
         return dataclasses.replace(whole, arrays=arrays, iterator=NativeImageArrayIterator)
@@ -125,7 +125,7 @@ def _prefix_images(settings: Settings, leaves: list[Any], chains: list[transform
 
 
 def _crops_of_images(settings: Settings, leaf: Any, crops: known_views.Crops) -> Plan:
-    """Several crops of each image, in the layout of the class that makes them, which is collated in Python."""
+    """Several crops of each image, in the layout of the class that makes them, collated in Python."""
     follow_pillow()
     where = python_place(settings)
     native = f"{NATIVE}, within each worker" if settings.num_workers else f"{NATIVE}, in this process"
@@ -146,7 +146,7 @@ def why_no_batch(chain: transforms.Chain) -> str:
     whole = not chain.rest and chain.flows != transforms.PIL
     if whole and chain.crops:
         return "several crops of an image"
-    return "images have no fixed size" if whole else "follows what runs in Python"
+    return "images have no fixed size" if whole else "it follows a transform that runs in Python"
 
 
 def _why_no_prefix(leaves: list[Any], chains: list[transforms.Chain], collating: str) -> str:
@@ -159,7 +159,7 @@ def _read_stage(settings: Settings, chain: transforms.Chain, native: str) -> Sta
     what = type(settings.dataset).__qualname__
     if chain.known:
         return Stage("read", what, native, "sample by sample")
-    return Stage("read", what, python_place(settings), "what follows is not known")
+    return Stage("read", what, python_place(settings), "the first transform is not known")
 
 
 def _foreign(leaves: list[Any]) -> str:
@@ -171,7 +171,7 @@ def _foreign(leaves: list[Any]) -> str:
 
 
 def _missed(progress: LoaderProgress) -> str:
-    """Whether too many files turned out, in the epochs before, to be none that the engine reads."""
+    """Whether the engine could not read too many files in previous epochs; the reason, or empty."""
     misses, rows = progress.native_misses, progress.native_rows
     if misses < _LOOKED_AT or misses <= _MOST_FOREIGN * rows:
         return ""
@@ -179,7 +179,7 @@ def _missed(progress: LoaderProgress) -> str:
 
 
 def follow_pillow() -> None:
-    """Resizing like the Pillow that is here, which the samples that stay in Python come from."""
+    """Makes the engine resize like the installed Pillow, which resizes the samples that stay in Python."""
     pillow = sys.modules.get("PIL")
     version = getattr(pillow, "__version__", "13").split(".")[0]
     major = min(13, max(10, int(version))) if version.isdigit() else 13

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which part of a loader runs in the engine's native threads, and why the rest does not.
+"""Decides which part of a loader runs in the engine's native threads, and why the rest does not.
 
-Everything is matched by exact type: a subclass may do anything, and stays in Python. Three outcomes:
+Everything is matched by exact type: a subclass may change anything, and stays in Python. Three outcomes:
 
     whole    reading, transforming and collating run natively, in this process (ImagePlan, ArrayPlan)
-    prefix   workers read and transform natively as far as the engine knows the way, and go on in Python (PrefixPlan)
+    prefix   workers read and run the known transforms at the start natively, and continue in Python (PrefixPlan)
     Reason   nothing runs natively
 """
 
@@ -33,7 +33,7 @@ from .webdataset import plan_webdataset
 
 
 def plan_lowering(settings: Settings, progress: LoaderProgress) -> Plan:
-    """What of a loader with `settings` runs natively, after what its epochs have told."""
+    """The plan for a loader with `settings`, given the results of previous epochs."""
     blocked = 'lower="never"' if settings.lower == "never" else _blocked(settings)
     if blocked:
         if settings.iterable and webdataset_pipelines.is_pipeline(settings.dataset):
@@ -57,10 +57,10 @@ def plan_lowering(settings: Settings, progress: LoaderProgress) -> Plan:
 
 
 def missed(plan: Plan) -> list[Stage]:
-    """What keeps a loader from being native as `lower="require"` asks for; of a whole plan, nothing.
+    """The stages that prevent a loader from being native as required by `lower="require"`; none of a whole plan.
 
-    Whose shards Feedline's client reads has that, and all that the engine does; order, taking tars apart and putting
-    samples together are webdataset's in any case.
+    If Feedline's client reads the shards of a pipeline, that is all the engine can do: order, reading of tars and
+    grouping of samples are always webdataset's.
     """
     if not isinstance(plan, (PrefixPlan, Reason)):
         return []
@@ -70,7 +70,7 @@ def missed(plan: Plan) -> list[Stage]:
 
 
 def _blocked(settings: Settings) -> str:
-    """What keeps every part in Python, whatever the dataset is."""
+    """The reason why every part stays in Python, for any dataset; empty if there is none."""
     known = webdataset_pipelines.is_pipeline(settings.dataset) or arrow_streams.is_one(settings.dataset)
     if settings.iterable and not known:
         return STREAM
@@ -94,12 +94,12 @@ def _plan_dataset(settings: Settings, dataset: Dataset) -> Plan:
         why = drawn_by(unique) if is_random(operation) else "as dataset.loader() does"
         where = f"Python, by the engine's {native.partition(', ')[2]}" if operation.startswith("map(") else native
         stages.append(Stage("transform", operation, where, why))
-    stages.append(Stage("collate", "default_collate", native, "rows are written where they stay"))
+    stages.append(Stage("collate", "default_collate", native, "samples are written directly into the batch"))
     return ImagePlan(stages, NativeDatasetIterator, dataset, None, threads, unique, settings.adapts)
 
 
 def _why_not_batches(dataset: Dataset) -> str:
-    """Why the engine's batches are not what default_collate makes of its samples; empty where they are."""
+    """Why the engine's batches differ from those of default_collate; empty if they do not."""
     try:
         schema = dataset.schema
     except ConfigError as error:
@@ -107,11 +107,11 @@ def _why_not_batches(dataset: Dataset) -> str:
     if any(len(spec.shape) > 1 and -1 in spec.shape[1:] for spec in schema.values()):
         return "the chain has no fixed output size: add resize((height, width)), center_crop or a random crop"
     if any(spec.shape[:1] == (-1,) for spec in schema.values()):
-        return "samples have different lengths: dataset.loader() pads them, or a collate_fn of yours does"
+        return "samples have different lengths: use dataset.loader(), which pads them, or your own collate_fn"
     if any(not spec.shape and spec.dtype == "uint64" for spec in schema.values()):
-        return "numbers of uint64 may be too large for the int64 that default_collate makes of them"
+        return "uint64 numbers may be too large for int64, to which default_collate converts them"
     if any(spec.dtype == "bfloat16" for spec in schema.values()):
-        return "samples of bfloat16 are NumPy arrays of float32, so default_collate makes float32 of them"
+        return "bfloat16 samples become float32 NumPy arrays, so default_collate returns float32"
     return ""
 
 
@@ -124,7 +124,7 @@ def _plan_arrays(settings: Settings) -> Plan:
         return reason_for(settings, collating)
     threads = thread_count(table, settings)
     where = f"{NATIVE}, {threads} threads" if threads else f"{NATIVE}, in this thread"
-    why = "one gather for each array" + ("" if threads or not settings.num_workers else "; a worker would take longer")
+    why = "one gather per array" + ("" if threads or not settings.num_workers else "; a worker would take longer")
     stages = [order_stage(settings), Stage("read", table.name, where, why)]
-    stages.append(Stage("collate", "default_collate", where, "the gather makes the batch"))
+    stages.append(Stage("collate", "default_collate", where, "the gather creates the batch"))
     return ArrayPlan(stages, ArrayIterator, table, threads)

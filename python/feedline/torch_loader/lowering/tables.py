@@ -28,12 +28,12 @@ _NUMBERS = (
     torch.bool,
 )
 _TENSOR_ONLY = (torch.bfloat16, torch.complex64, torch.complex128)
-# Handing a batch to another thread and back costs about as much as gathering this much of it.
+# Passing a batch to another thread and back costs about as much as gathering this many bytes.
 _WORTH_A_THREAD = 1 << 20
 
 
 def table_of(dataset: Any) -> Table | str:
-    """`dataset` as a table, or why it is none."""
+    """`dataset` as a table, or the reason why it is not one."""
     kind = type(dataset)
     if kind is TensorDataset:
         return _tensors("TensorDataset", dataset.tensors, as_list=True)
@@ -54,7 +54,7 @@ def table_of(dataset: Any) -> Table | str:
 def _tensors(name: str, tensors: tuple[Any, ...], as_list: bool) -> Table | str:
     for tensor in tensors:
         if not _is_plain(tensor) or tensor.is_conj() or tensor.is_neg():
-            return f"a {type(tensor).__qualname__} that is not a plain tensor on the CPU without gradients"
+            return f"a {type(tensor).__qualname__} that is not a plain CPU tensor without gradients"
         if tensor.dtype not in (*_NUMBERS, *_TENSOR_ONLY) or not tensor.ndim:
             return f"rows of {tensor.dtype} with shape {tuple(tensor.shape)} stay in Python"
     if not tensors:
@@ -63,7 +63,7 @@ def _tensors(name: str, tensors: tuple[Any, ...], as_list: bool) -> Table | str:
 
 
 def _is_plain(value: Any) -> bool:
-    """A dense CPU tensor of exactly that type, whose rows carry no gradient."""
+    """Whether it is a dense CPU tensor of exactly that type, without gradients."""
     return (
         type(value) is torch.Tensor
         and value.layout is torch.strided
@@ -75,10 +75,10 @@ def _is_plain(value: Any) -> bool:
 
 def _array(array: Any) -> Table | str:
     if array.ndim < 2:
-        return "the samples of an array with one extent are NumPy's numbers, not rows"
+        return "samples of a one-dimensional array are NumPy's numbers, not rows"
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # not writable: nothing writes here
+            warnings.simplefilter("ignore")  # read-only, but it is not written here
             tensor = torch.from_numpy(array)
     except (TypeError, ValueError) as error:
         return f"{type(array).__name__} of {array.dtype}: {error}"
@@ -95,11 +95,11 @@ def _joined(dataset: Any) -> Table | str:
             return part
     first = tables[0]
     if any((t.columns, t.as_list, t.names) != (first.columns, first.as_list, first.names) for t in tables):
-        return "the joined arrays differ in dtype or in the shape of a row"
+        return "the joined arrays differ in dtype or row shape"
     return ConcatTable(tables, dataset)
 
 
 def thread_count(table: Table, settings: Settings) -> int:
-    """Threads that gather ahead; 0 where handing over would cost more than gathering."""
+    """The number of threads that gather ahead; 0 if passing a batch to a thread would cost more than gathering it."""
     batch_bytes = table.row_bytes() * (settings.batch_size or 1)
     return settings.num_workers if table.mapped or batch_bytes >= _WORTH_A_THREAD else 0

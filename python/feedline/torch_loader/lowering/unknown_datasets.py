@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets that the engine does not know: the reason, and datasets that it would read instead."""
+"""Explains why the engine does not read a dataset, and names datasets that it would read instead."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""webdataset's pipelines: shards, splitting, shuffling and grouping stay its own; images are decoded by the engine.
+"""webdataset's pipelines: shards, splitting, shuffling and grouping are unchanged; the engine decodes images.
 
     ... -> decode("pil", ...) -> [shuffle, to_tuple, rename] -> map_tuple(transform, ...) or map_dict(...) -> ...
 
 becomes, in each worker,
 
-    ... -> decode, images left encoded -> the same -> begin: every image natively as far as its transform is known,
+    ... -> decode, images left encoded -> the same -> begin: the known transforms of every image natively,
         the others as webdataset decodes them -> map_tuple(rest of the transform, ...) -> ...
 
-so that the order, the splits, the errors and the random numbers of webdataset's own stages are what they were. Images
-that decode() makes arrays or tensors of ("rgb8", "torchrgb", "l") are decoded where it does.
+so that the order, splits, errors and random numbers of webdataset's own stages do not change. Images that decode()
+converts to arrays or tensors ("rgb8", "torchrgb", "l") are decoded at the same stage as before.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from ..native import encoded_fields, remote_shards
 
 @dataclass(frozen=True)
 class Field:
-    """The first function that a field of the samples is given to, behind decode.
+    """The first function after decode that is applied to a field of the samples.
 
     Attributes:
-        stage: of the pipeline.
-        place: in a tuple, or the key in a dict.
-        name: as `explain()` shows it.
-        chain: what the engine knows of `function` if the field is an image.
+        stage: index in the pipeline.
+        place: index in a tuple, or key in a dict.
+        name: as shown by `explain()`.
+        chain: the known transforms of `function` if the field is an image.
     """
 
     stage: int
@@ -45,14 +45,14 @@ class Field:
 
 @dataclass(frozen=True)
 class Found:
-    """What the engine does in a pipeline: something is known, or arrays are made.
+    """The parts of a pipeline that the engine runs: known transforms, or decoding to arrays.
 
     Attributes:
         decoders: the decode stages.
-        late: the one whose images are left encoded; None: there is none.
-        use: the stage in front of which they are decoded; 0: none.
-        fields: what functions are applied from there on, in order.
-        why: images of Pillow's are decoded by Pillow, for this reason; else empty.
+        late: the one whose images stay encoded; None if there is none.
+        use: the stage before which they are decoded; 0 if none.
+        fields: the functions applied from there on, in order.
+        why: the reason why Pillow decodes PIL images; otherwise empty.
     """
 
     decoders: dict[int, Any]
@@ -62,7 +62,7 @@ class Found:
     why: str = ""
 
     def handlers(self) -> list[Any]:
-        """Those of all decode stages that are not webdataset's defaults, in order."""
+        """The handlers of all decode stages that are not webdataset's defaults, in order."""
         autodecode = importlib.import_module("webdataset.autodecode")
         stock = [*autodecode.default_pre_handlers, *autodecode.default_post_handlers]
         return [h for d in self.decoders.values() for h in d.handlers if all(h is not known for known in stock)]
@@ -75,8 +75,8 @@ def is_pipeline(dataset: Any) -> bool:
     return type(dataset) in (compat.WebDataset, pipeline.DataPipeline)
 
 
-# Of pipelines without images: nothing of theirs is decoded by webdataset in the place of the engine.
-NO_IMAGES = "no decode() of images as RGB or L by a name of webdataset's"
+# For pipelines without images, so webdataset decodes nothing that the engine could.
+NO_IMAGES = "there is no decode() of images to RGB or L by one of webdataset's names"
 
 
 def find(dataset: Any) -> Found | str:
@@ -95,17 +95,17 @@ def find(dataset: Any) -> Found | str:
 
 
 def _find_use(stages: list[Any], decoders: dict[int, Any], late: int) -> Found | str:
-    """Where images of Pillow's are first looked at, and what for."""
+    """The first stage that uses PIL images, and its functions."""
     filters = importlib.import_module("webdataset.filters")
     use = next((i for i in range(late + 1, len(stages)) if _functions(stages[i]) is not None), len(stages))
     for stage in stages[late + 1 : use]:
         if not _is_inert(stage, filters):
-            return f"{_stage_name(stage)} may look at decoded images"
+            return f"{_stage_name(stage)} may read decoded images"
     if use == len(stages):
         return "images are not transformed"
     shuffled = any(_is_shuffle(stage, filters) for stage in stages[late + 1 : use])
     if shuffled and _handler(stages[late]) is not filters.reraise_exception:
-        return "a bad image is left out before the shuffle"
+        return "a bad image is skipped before the shuffle"
     mode = next(mode for handler in decoders[late].handlers if (mode := encoded_fields.pillow_mode(handler)))
     fields = _fields(stages, use, mode)
     if any(field.chain.known for field in fields):
@@ -115,7 +115,7 @@ def _find_use(stages: list[Any], decoders: dict[int, Any], late: int) -> Found |
 
 
 def _fields(stages: list[Any], use: int, mode: str) -> list[Field]:
-    """What is applied to the fields of samples from stage `use` on, as long as they are of one form."""
+    """The functions applied to the fields of samples from stage `use` on, as long as these have one layout."""
     names = _names(stages, use)
     fields: dict[int | str, Field] = {}
     for i in range(use, len(stages)):
@@ -129,7 +129,7 @@ def _fields(stages: list[Any], use: int, mode: str) -> list[Field]:
 
 
 def _names(stages: list[Any], use: int) -> list[str]:
-    """What the members of the tuples that come to stage `use` were called."""
+    """The names of the members of the tuples that reach stage `use`."""
     filters = importlib.import_module("webdataset.filters")
     for stage in reversed(stages[:use]):
         if _filter(stage) is filters._to_tuple:
@@ -144,9 +144,9 @@ def _split(names: Any) -> list[Any]:
 
 
 def wrap(dataset: Any, every: bool = False) -> Any:
-    """`dataset`, with the engine in the place of Pillow where find() found one, and of curl where it is asked for.
+    """`dataset` with the engine replacing Pillow as planned by find(), and curl if requested.
 
-    every: of all shards that lie behind a network; else of those whose URLs say so.
+    every: for all remote shards; otherwise for those with a prefix in their URLs.
     """
     found = find(dataset)
     stages = remote_shards.with_own_reads(dataset.pipeline, every)
@@ -174,7 +174,7 @@ def _with(dataset: Any, stages: list[Any]) -> Any:
 
 
 def _replaced_decode(stage: Any, decoder: Any, late: bool) -> Any:
-    """A decode stage with the engine's handlers in the places of webdataset's; `late`: Pillow's images stay encoded."""
+    """A decode stage with the engine's handlers instead of webdataset's; `late`: PIL images stay encoded."""
     native = copy.copy(decoder)
     native.handlers = [encoded_fields.native_handler(handler, late) for handler in decoder.handlers]
     if late:
@@ -187,7 +187,7 @@ def _replaced_decode(stage: Any, decoder: Any, late: bool) -> Any:
 
 
 def _with_rests(stage: Any, places: Any) -> Any:
-    """A map stage whose functions at `places` go on where the engine stopped."""
+    """A map stage whose functions at `places` continue after the engine's part."""
     changed = copy.copy(stage)
     changed.args = tuple(encoded_fields.Rest(f) if i in places else f for i, f in enumerate(stage.args))
     changed.kw = {key: encoded_fields.Rest(f) if key in places else f for key, f in stage.kw.items()}
@@ -195,9 +195,9 @@ def _with_rests(stage: Any, places: Any) -> Any:
 
 
 def _behind(stage: Any, first: Any) -> Any:
-    """A stage behind decode, with decode's errors before its own. `first`: decode's handler."""
+    """A stage after decode that raises decode's errors before its own. `first`: decode's handler."""
     filters = importlib.import_module("webdataset.filters")
-    if _filter(stage) in (filters._rename_keys, filters._extract_keys):  # which have none
+    if _filter(stage) in (filters._rename_keys, filters._extract_keys):  # they raise none
         return encoded_fields.Behind(stage, first, filters.reraise_exception)
     same = copy.copy(stage)
     same.kw = {key: value for key, value in stage.kw.items() if key != "handler"}
@@ -205,13 +205,13 @@ def _behind(stage: Any, first: Any) -> Any:
 
 
 def _filter(stage: Any) -> Any:
-    """What a FilterFunction of webdataset runs; None for other stages."""
+    """The function of one of webdataset's FilterFunctions; None for other stages."""
     filters = importlib.import_module("webdataset.filters")
     return stage.f if type(stage) is filters.FilterFunction else None
 
 
 def _decoder(stage: Any) -> Any:
-    """The Decoder of a decode stage, in either of the two ways to write one."""
+    """The Decoder of a decode stage, for both ways to write one."""
     filters = importlib.import_module("webdataset.filters")
     autodecode = importlib.import_module("webdataset.autodecode")
     run = _filter(stage)
@@ -223,7 +223,7 @@ def _decoder(stage: Any) -> Any:
             handlers = [autodecode.ImageHandler(spec) if isinstance(spec, str) else spec for spec in stage.args]
             decoder = autodecode.Decoder(handlers, **options)
         except Exception:
-            return None  # webdataset raises it again, in its place
+            return None  # webdataset raises it again at the usual point
     else:
         return None
     return decoder if type(decoder) is autodecode.Decoder and not _is_altered(decoder) else None
@@ -238,7 +238,7 @@ def _handler(stage: Any) -> Any:
 
 
 def _functions(stage: Any) -> dict[int | str, Callable[[Any], Any]] | None:
-    """The functions that a map_tuple or map_dict applies, by the place of the field; None for other stages."""
+    """The functions of a map_tuple or map_dict, by field; None for other stages."""
     filters = importlib.import_module("webdataset.filters")
     run = _filter(stage)
     if run is filters._map_tuple:
@@ -249,14 +249,14 @@ def _functions(stage: Any) -> dict[int | str, Callable[[Any], Any]] | None:
 
 
 def _is_inert(stage: Any, filters: Any) -> bool:
-    """Whether a stage hands samples on, one by one, without looking into fields that are decoded."""
+    """Whether a stage passes samples on, one by one, without reading decoded fields."""
     if _is_shuffle(stage, filters):
         return True
     decoder = _decoder(stage)
     if decoder is not None:
         return bool(decoder.partial)
     if _filter(stage) is filters._rename:
-        return not stage.args  # one is a handler
+        return not stage.args  # an argument would be a handler
     return _filter(stage) in (filters._to_tuple, filters._rename_keys, filters._extract_keys)
 
 

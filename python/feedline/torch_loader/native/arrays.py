@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of rows of arrays that are in memory or mapped: one gather for each array, no sample in between."""
+"""Batches of rows of arrays in memory or mapped files: one gather per array, without intermediate samples."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from ..iteration.orders import tensor_iterator
 from .native_iterator import Late, NativeIterator
 from .plans import ArrayPlan
 
-# torch copies with several threads from about here on.
+# torch copies with several threads from about this size on
 _LONG_FOR_ONE_THREAD = 1 << 20
-_SHORT_ROW = 32  # bytes; torch's own loop over shorter ones is as quick
+_SHORT_ROW = 32  # bytes; torch's own loop over shorter ones is as fast
 _SHORT_WITH_THE_GIL = 1 << 16  # about 5 microseconds
-_thread_count = threading.Lock()  # held while torch's count for threads to come is not the user's
+_thread_count = threading.Lock()  # held while torch's thread count for new threads is not the user's
 
 
 class Table:
-    """Arrays of equally many rows.
+    """Arrays with the same number of rows.
 
     Attributes:
-        name: for people.
+        name: for display.
         columns: (shape of a row, dtype) of each array.
         as_list: a sample is a tuple of rows, so a batch is a list.
-        names: a sample is a dict of rows by these, and so is a batch; empty: it is none.
-        mapped: reading a row may have to wait for a disk.
+        names: keys of samples and batches that are dicts; empty if they are not.
+        mapped: reading a row may wait for a disk.
     """
 
     name: str
@@ -41,14 +41,15 @@ class Table:
     names: tuple[str, ...] = ()
 
     def gather(self, rows: torch.Tensor) -> list[torch.Tensor]:
-        """These rows (int64, shape (n,)) of every array, as new tensors of shape (n, ...).
+        """Copies rows (int64, shape (n,)) of every array to new tensors of shape (n, ...).
 
-        Raises IndexError: a row is out of range, or negative.
+        Raises:
+            IndexError: a row is out of range, or negative.
         """
         raise NotImplementedError
 
     def batch(self, columns: list[torch.Tensor]) -> Any:
-        """What default_collate makes of the samples whose values these are."""
+        """The batch that default_collate creates from samples with these values."""
         if self.names:
             return dict(zip(self.names, columns, strict=True))
         return columns if self.as_list else columns[0]
@@ -58,9 +59,13 @@ class Table:
 
 
 def row_numbers(index: Any) -> torch.Tensor:
-    """`index` as one tensor. Raises where one of it picks something else than a row."""
+    """`index` as one tensor.
+
+    Raises:
+        IndexError: an element is not a row number.
+    """
     if {*map(type, index)} != {int}:
-        for one in index:  # torch.tensor() takes a truth value for a number, and an array of one element
+        for one in index:  # torch.tensor() would accept booleans, and arrays of one element
             if isinstance(one, (bool, np.bool_)) or getattr(one, "ndim", 0) > 0:
                 raise IndexError("not a row number")
     rows = torch.tensor(index)
@@ -80,7 +85,7 @@ class _Array:
         self._row_bytes = row_bytes if row_bytes >= _SHORT_ROW else 0
 
     def gather(self, rows: torch.Tensor) -> torch.Tensor:
-        """`array.index_select(0, rows)`, in half the time where a batch is small: torch's loop waits for every row."""
+        """`array.index_select(0, rows)`, in half the time for small batches, as torch's loop waits for each row."""
         array, count = self._array, rows.numel()
         size = self._row_bytes * count
         if not 0 < size <= _LONG_FOR_ONE_THREAD or rows.dtype is not torch.int64 or not rows.is_contiguous():
@@ -89,7 +94,7 @@ class _Array:
         if array.shape != self._shape or array.dtype is not self._dtype or not array.is_contiguous():
             return array.index_select(0, rows)
         out = array.new_empty((count, *self._row))
-        # waiting for a disk, or copying for long, other Python threads may run
+        # other Python threads may run while this waits for a disk or copies for long
         release_gil = self._mapped or size > _SHORT_WITH_THE_GIL
         if release_gil:
             array = array.detach()  # another thread may assign other data to the tensor
@@ -111,7 +116,7 @@ class ArrayTable(Table):
 
 
 class SubsetTable(Table):
-    """A Subset. Its indices are looked up batch by batch, for they may change between two."""
+    """A Subset. Its indices are read for each batch, as they may change in between."""
 
     def __init__(self, inner: Table, subset: Any) -> None:
         self.name, self.as_list, self.mapped = f"Subset of {inner.name}", inner.as_list, inner.mapped
@@ -139,7 +144,7 @@ class ConcatTable(Table):
 
     def gather(self, rows: torch.Tensor) -> list[torch.Tensor]:
         if len(rows) and int(rows.min()) < 0:
-            raise IndexError("negative rows count from the end of all")
+            raise IndexError("negative rows count from the end of all arrays")
         owner = torch.searchsorted(self._ends, rows, right=True)
         out = [torch.empty((len(rows), *shape), dtype=dtype) for shape, dtype in self.columns]
         for part in owner.unique().tolist():
@@ -153,10 +158,10 @@ class ConcatTable(Table):
 
 
 def _gathering_threads(count: int) -> ThreadPoolExecutor:
-    """``count`` threads, each of which computes without helpers of torch's.
+    """``count`` threads that compute without torch's helper threads.
 
-    torch takes the last such number, from whichever thread, as that of threads to come: when all have theirs, and
-    before anybody's code goes on, another thread puts the usual one back.
+    torch applies the thread count that was set last, by any thread, to new threads. So after all of these have set
+    theirs, and before other code continues, another thread restores the usual one.
     """
     threads = ThreadPoolExecutor(count, "feedline-gather")
     all_started = threading.Barrier(count)
@@ -199,7 +204,7 @@ class ArrayIterator(NativeIterator):
             columns = self._gather(index) if begun is None else begun.result(self._timeout or None)
         except (TimeoutError, KeyboardInterrupt) as error:
             raise Late(error) from None
-        except Exception:  # the dataset says it as torch would
+        except Exception:  # the dataset raises the error that torch would
             return self._in_python(index.tolist() if isinstance(index, torch.Tensor) else index)
         if begun is not None and len(columns[0]) > len(index):
             columns = [column[: len(index)] for column in columns]
@@ -218,8 +223,8 @@ class ArrayIterator(NativeIterator):
 
     def __del__(self) -> None:
         try:
-            # in a child after fork() there are no threads, and some may have held their pool's locks
+            # in a child after fork() there are no threads, and locks of their pool may be held
             if self._threads is not None and self._pid == os.getpid():
                 self._threads.shutdown(wait=False, cancel_futures=True)
-        except AttributeError:  # it was never made whole, or the interpreter ends and modules are gone
+        except AttributeError:  # the constructor failed, or the interpreter exits and modules are gone
             pass

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of numbers of Hugging Face's datasets, as `with_format("torch")` gives them: rows in Arrow's own memory.
+"""Numeric columns of Hugging Face's datasets with `with_format("torch")`: rows in Arrow's own memory.
 
-datasets makes int64 of all integers and float32 of all floats, unless the format names a dtype.
+datasets converts all integers to int64 and all floats to float32, unless the format specifies a dtype.
 """
 
 from __future__ import annotations
@@ -24,16 +24,18 @@ _LISTS = ("list<", "large_list<", "fixed_size_list<")
 
 
 class ArrowColumns(Table):
-    """Columns of a table, each in as many pieces as Arrow has; a batch is a dict of them."""
+    """Columns of a table, each in as many chunks as Arrow has; a batch is a dict of them."""
 
     as_list = False
 
     def __init__(self, leaf: Any) -> None:
-        """Raises ValueError: something else than rows of numbers of one length; the text says why."""
+        """Raises:
+        ValueError: a column is not rows of numbers of one length; the message is the reason.
+        """
         _check_format(leaf)
         names = [name for name in leaf.column_names if leaf._format_columns is None or name in leaf._format_columns]
         if not names:
-            raise ValueError("no column is formatted")
+            raise ValueError("the format has no columns")
         self.names = tuple(names)
         self._owner = leaf._data
         self._columns = [_Column(name, leaf._data.column(name)) for name in names]
@@ -52,7 +54,7 @@ class ArrowColumns(Table):
 
 
 def columns_of(leaf: Any) -> ArrowColumns | str:
-    """The columns of a `datasets.Dataset` as a table, or why they are none."""
+    """The columns of a `datasets.Dataset` as a table, or why they are not one."""
     try:
         return ArrowColumns(leaf)
     except ValueError as error:
@@ -63,7 +65,7 @@ def _check_format(leaf: Any) -> None:
     if leaf._format_type != "torch":
         raise ValueError(f"its format is {leaf._format_type or 'Python'}, not torch")
     if leaf._format_kwargs:
-        raise ValueError('with_format("torch") with more arguments')
+        raise ValueError('with_format("torch") has more arguments')
     if leaf._output_all_columns:
         raise ValueError("output_all_columns=True")
 
@@ -73,7 +75,7 @@ class _Column:
 
     Attributes:
         shape: of a row.
-        given: the dtype that datasets gives.
+        given: the dtype to which datasets converts it.
     """
 
     def __init__(self, name: str, column: Any) -> None:
@@ -85,7 +87,7 @@ class _Column:
         stored, self.given = _DTYPES[numbers]
         pieces = [_rows_of(name, chunk, stored, is_list) for chunk in column.chunks if len(chunk)]
         if not pieces:
-            raise ValueError(f'its column "{name}" has no row')
+            raise ValueError(f'its column "{name}" has no rows')
         if any(piece.shape[1:] != pieces[0].shape[1:] for piece in pieces):
             raise ValueError(f'the lists of its column "{name}" have different lengths')
         self.shape = pieces[0].shape[1:]
@@ -93,7 +95,11 @@ class _Column:
         self._ends = torch.tensor([len(piece) for piece in pieces]).cumsum(0)
 
     def gather(self, rows: torch.Tensor) -> torch.Tensor:
-        """These rows (int64), in new memory. Raises IndexError: one is out of range."""
+        """Copies rows (int64) to new memory.
+
+        Raises:
+            IndexError: a row is out of range.
+        """
         if len(self._pieces) == 1:
             return self._pieces[0].index_select(0, rows).to(self.given)
         owner = torch.searchsorted(self._ends, rows, right=True)
@@ -110,12 +116,12 @@ class _Column:
 def _rows_of(name: str, chunk: Any, dtype: str, is_list: bool) -> torch.Tensor:
     """A chunk's rows, (rows,) or (rows, length), in Arrow's own memory."""
     if chunk.null_count:
-        raise ValueError(f'its column "{name}" has rows without a value')
+        raise ValueError(f'its column "{name}" has null rows')
     values, width = chunk, 0
     if is_list:
         width, values = _lists_of(name, chunk)
     if values.null_count:
-        raise ValueError(f'its column "{name}" has numbers that are missing')
+        raise ValueError(f'its column "{name}" has null numbers')
     size = numpy.dtype(dtype).itemsize
     numbers = numpy.frombuffer(values.buffers()[1], dtype, len(values), values.offset * size)
     numbers.flags.writeable = False
@@ -124,7 +130,7 @@ def _rows_of(name: str, chunk: Any, dtype: str, is_list: bool) -> torch.Tensor:
 
 
 def _lists_of(name: str, chunk: Any) -> tuple[int, Any]:
-    """How many numbers each list of a chunk has, and all of them one behind the other."""
+    """The length of each list of a chunk, and all numbers concatenated."""
     if str(chunk.type).startswith("fixed_size_list"):
         return chunk.type.list_size, chunk.flatten()
     dtype = numpy.dtype(numpy.int64 if str(chunk.type).startswith("large") else numpy.int32)
@@ -136,7 +142,7 @@ def _lists_of(name: str, chunk: Any) -> tuple[int, Any]:
 
 
 def _tensor_of(numbers: Any) -> torch.Tensor:
-    """Without torch's warning that nobody may write there: nobody does."""
+    """Suppresses torch's warning about read-only memory, which is not written."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return torch.from_numpy(numbers)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of the images of an Arrow table, which the engine decodes, transforms and collates where they lie."""
+"""Batches of images of an Arrow table, which the engine decodes from Arrow's memory, transforms and collates."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .images_iterator import NativeImageIterator
 
 
 class _Begun(NamedTuple):
-    first: int  # number of its first file in the engine
-    labels: list[dict[str, Any]]  # of each row the values that are no images
-    others: list[int]  # rows whose images the dataset itself is to read
+    first: int  # the engine's number of its first file
+    labels: list[dict[str, Any]]  # for each row, the values that are not images
+    others: list[int]  # rows whose images the dataset itself reads
 
 
 class NativeArrowIterator(NativeImageIterator):
-    """As of files; a sample is a dict, and its other values are those that datasets' own code gives."""
+    """Like the iterator over files, but samples are dicts, with other values created by datasets' own code."""
 
     def _begin(self, index: Any, batch: int) -> Any:
         table = self._plan.arrays
@@ -33,7 +33,7 @@ class NativeArrowIterator(NativeImageIterator):
                 return None
             others = table.others(rows)
         except Exception:
-            return None  # the dataset raises it again, where torch would
+            return None  # the dataset raises it again at the point where torch would
         unfit = [i for i, image in enumerate(images) if not table.fits(image)]
         first = self._ready(rows).give([image.given() for image in images], draws)
         return _Begun(first, others, unfit)
@@ -53,4 +53,4 @@ class NativeArrowIterator(NativeImageIterator):
         try:
             return self._plan.collation(columns)
         except Exception:
-            return self._in_python(index)  # which raises it with torch's words
+            return self._in_python(index)  # raises it with torch's message

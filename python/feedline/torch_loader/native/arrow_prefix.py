@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dataset of Hugging Face's whose known transforms the engine applies, in whichever worker it is."""
+"""A dataset of Hugging Face's with known transforms, which the engine applies in any worker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .prefix import NativePrefix, Reader
 
 
 class ArrowPrefix(NativePrefix):
-    """As of image files: what the engine cannot read, the dataset reads itself."""
+    """Like the class for image files: the dataset reads images that the engine cannot read."""
 
     def __getitem__(self, index: Any) -> Any:
         return self.__getitems__([index])[0]
@@ -26,7 +26,7 @@ class ArrowPrefix(NativePrefix):
         try:
             table = arrow_images.of(leaf)
             rows = [table.row(index) for _, index in found]
-        except (IndexError, TypeError, ValueError):  # the dataset says it
+        except (IndexError, TypeError, ValueError):  # the dataset raises it
             return [leaf[index] for leaf, index in found]
         others = table.others(rows)
         return [self._sample(leaf, table, row, values) for row, values in zip(rows, others, strict=True)]

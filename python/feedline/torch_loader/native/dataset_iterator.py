@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of a `feedline.Dataset` in the order of the loader's samplers, and as default_collate would make them."""
+"""Batches of a `feedline.Dataset` in the order of the loader's samplers, as default_collate would create them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Begun(NamedTuple):
 
 
 class NativeDatasetIterator(NativeImageIterator):
-    """What the engine cannot read, the dataset itself reads once more, in this process: its errors, its refills."""
+    """In this process, the dataset itself reads samples again that the engine cannot read, for errors and refills."""
 
     def _start(self, loader: Any) -> None:
         schema = self._plan.dataset.schema
@@ -32,7 +32,7 @@ class NativeDatasetIterator(NativeImageIterator):
             samples = [self._sample(i) for i in index]
             draws = [self._draw(int(i), batch, row) for row, i in enumerate(index)]
         except Exception:
-            return None  # the dataset raises it again, where torch would
+            return None  # the dataset raises it again at the point where torch would
         if not samples:
             return None
         self._ready(samples).engine.give(samples, draws)
@@ -56,7 +56,7 @@ class NativeDatasetIterator(NativeImageIterator):
         return self._mended(index, self._samples_of(columns, len(index)), bad)
 
     def _samples_of(self, columns: list[torch.Tensor], rows: int) -> list[Any]:
-        """The rows of a batch as the dataset gives its samples."""
+        """The rows of a batch as samples of the dataset."""
         arrays = [column.cpu().numpy() for column in columns]
         return [
             self._batch_type(
@@ -67,7 +67,7 @@ class NativeDatasetIterator(NativeImageIterator):
 
 
 def _collated(column: torch.Tensor, is_number: bool) -> torch.Tensor:
-    """A field of a batch as default_collate makes it: of Python's numbers it knows two kinds, besides truth values."""
+    """A field of a batch as default_collate creates it, which knows two kinds of Python numbers besides booleans."""
     if not is_number or column.dtype is torch.bool:
         return column
     return column.to(torch.float64 if column.dtype.is_floating_point else torch.int64)
@@ -77,6 +77,6 @@ def _warn_of_nothing(loader: Any) -> None:
     sampler = loader.batch_sampler
     if loader.drop_last and loader.batch_size and len(loader.dataset) > 0 and len(sampler) == 0:
         warnings.warn(
-            f"drop_last leaves no batch: {len(loader.sampler)} samples are fewer than batch_size={loader.batch_size}",
+            f"drop_last leaves no batch: {len(loader.sampler)} samples, fewer than batch_size={loader.batch_size}",
             stacklevel=2,
         )

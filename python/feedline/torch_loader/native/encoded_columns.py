@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands for a function of `IterableDataset.map` whose images come encoded, with what the engine makes of them."""
+"""Replaces a function of `IterableDataset.map` by one that gets encoded images and transforms them in the engine."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ from ..known.arrow_images import mode_of
 from ..known.known_batch_functions import OfImages
 from .prefix import Reader
 
-MODES = {"RGB": 3, "L": 1}  # of Pillow's images that the engine decodes to, and their channels
+MODES = {"RGB": 3, "L": 1}  # Pillow's modes to which the engine decodes, and their channels
 
 
 def chain_for(transform: Any, mode: str) -> transforms.Chain:
-    """What the engine knows at the front of `transform`, of images in `mode`."""
+    """The known transforms at the start of `transform`, for images in `mode`."""
     dataset = sources.GivenFiles("images").dataset.decode(mode, apply_exif_orientation=True)
     return transforms.front_of(transform, dataset, MODES[mode])
 
 
 class Function:
-    """Does what a known function does, with images as Arrow has them: dicts of `bytes` and `path`.
+    """Has the effect of a known function, for images as stored by Arrow: dicts of `bytes` and `path`.
 
-    Called in any process and thread. What the engine cannot read, datasets' own code reads, or raises its error.
+    Called in any process and thread. If the engine cannot read an image, datasets' own code reads it or raises an
+    error.
     """
 
     def __init__(
         self, function: OfImages, batched: bool, mode: str | None, decode: Callable[[dict[str, Any]], Any]
     ) -> None:
-        """`mode`: of Pillow's images that the function gets; None: what each file has. `decode`: datasets' own."""
+        """`mode`: Pillow's mode of the function's images; None: each file's own. `decode`: datasets' own."""
         self._function, self._batched, self._mode, self._decode = function, batched, mode, decode
-        self._readers = threading.local()  # by mode, one in each process and thread
+        self._readers = threading.local()  # by mode, one per process and thread
 
     def __call__(self, columns: dict[str, Any]) -> dict[str, Any]:
         function = self._function

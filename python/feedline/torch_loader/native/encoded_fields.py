@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stages of a webdataset pipeline, in a worker, that put images off until a transform is there for them.
+"""Stages of a webdataset pipeline, in a worker, that decode images only when they reach a transform.
 
-Errors come as without them: what is wrong with an image is decode's error, given to decode's handler, and comes before
-the errors of whatever follows decode.
+Errors are the same as without them: an error of an image is raised as decode's error, passed to decode's handler, and
+precedes the errors of the stages after decode.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from ..known import sources, transforms
 from .prefix import Reader
 
 _EXTENSIONS = frozenset(("jpg", "jpeg", "png", "webp"))
-_MODES = {"rgb": "RGB", "l": "L"}  # webdataset's words for what the engine decodes to, and the engine's
+_MODES = {"rgb": "RGB", "l": "L"}  # webdataset's names of the modes to which the engine decodes, and the engine's
 PILLOW, ARRAYS = "images of Pillow's", "arrays"
 
 
 def kind_of(handler: Any) -> str | None:
-    """What a decode handler makes that the engine makes too; None: it is nobody's business but its own."""
+    """The kind of images that a decode handler creates, if the engine supports it; otherwise None."""
     autodecode = importlib.import_module("webdataset.autodecode")
     if type(handler) is not autodecode.ImageHandler:
         return None
@@ -38,7 +38,7 @@ def kind_of(handler: Any) -> str | None:
 
 
 def pillow_mode(handler: Any) -> str | None:
-    """The mode of the images of Pillow's that a handler makes; None: it makes none."""
+    """The mode of the PIL images that a handler creates; None if it creates none."""
     if kind_of(handler) != PILLOW:
         return None
     autodecode = importlib.import_module("webdataset.autodecode")
@@ -46,15 +46,15 @@ def pillow_mode(handler: Any) -> str | None:
 
 
 def chain_of(function: Any, mode: str) -> transforms.Chain:
-    """What the engine knows at the front of `function`, of images in `mode`."""
+    """The known transforms at the start of `function`, for images in `mode`."""
     dataset = sources.GivenFiles("WebDataset").dataset
-    if mode == "RGB":  # which needs no word, and takes no place in front of what is random
+    if mode == "RGB":  # the default; an operation would precede random ones
         return transforms.chain_of(function, dataset)
     return transforms.chain_of(function, dataset.decode(mode), channels=1)
 
 
 def native_handler(handler: Any, late: bool) -> Any:
-    """What stands for a handler of decode's; `late`: images of Pillow's stay encoded."""
+    """The engine's replacement of a decode handler; `late`: PIL images stay encoded."""
     kind = kind_of(handler)
     if kind == ARRAYS:
         return _Arrays(handler)
@@ -62,7 +62,7 @@ def native_handler(handler: Any, late: bool) -> Any:
 
 
 class _Handler:
-    """In the place of an ImageHandler, for files whose names say that the engine decodes them."""
+    """Replaces an ImageHandler for files that the engine decodes, by their names."""
 
     def __init__(self, handler: Any) -> None:
         self._handler = handler
@@ -78,14 +78,14 @@ class _Handler:
 
 
 class _Undecoded(_Handler):
-    """Leaves images as they are."""
+    """Leaves images encoded."""
 
     def take(self, key: str, data: bytes) -> Encoded:
         return Encoded(key, data, self._handler)
 
 
 class _Arrays(_Handler):
-    """Gives the arrays and tensors that the handler gives, of pixels that the engine decoded."""
+    """Returns the handler's arrays and tensors, with pixels decoded by the engine."""
 
     def __init__(self, handler: Any) -> None:
         super().__init__(handler)
@@ -94,7 +94,7 @@ class _Arrays(_Handler):
     def take(self, key: str, data: bytes) -> Any:
         try:
             pixels = self._readers.get().pixels(data)
-        except Error:  # the engine's word is not the last: Pillow may read it, or says what is wrong
+        except Error:  # Pillow may be able to read it, or raises its own error
             return self._handler(key, data)
         kind, dtype, mode = importlib.import_module("webdataset.autodecode").imagespecs[self._handler.imagespec]
         if mode == "l":
@@ -118,7 +118,7 @@ class _Arrays(_Handler):
 
 
 class Encoded:
-    """An image that nobody has looked at yet.
+    """An image that was not used yet.
 
     Attributes:
         field, sample: where decode found it, for its error.
@@ -131,7 +131,7 @@ class Encoded:
         self.field, self.sample = key.lstrip("."), None
 
     def decoded(self) -> Any:
-        """As webdataset's handler gives it, or its error as its decoder raises it."""
+        """The result of webdataset's handler, or its error as raised by its decoder."""
         try:
             return self.handler(self.key, self.data)
         except Exception as error:
@@ -143,7 +143,7 @@ class Encoded:
 
 
 class LateDecoder:
-    """A Decoder some of whose images stay encoded, and know where they came from. `whole` decodes them, too."""
+    """A Decoder that leaves some images encoded, with their origin. `whole` decodes them, too."""
 
     def __init__(self, decoder: Any, whole: Any) -> None:
         self._decoder, self._whole = decoder, whole
@@ -152,7 +152,7 @@ class LateDecoder:
         try:
             decoded = self._decoder(sample)
         except Exception:
-            return self._whole(sample)  # whose first error may be an image's
+            return self._whole(sample)  # the first error may be an image's
         for field, value in decoded.items():
             if type(value) is Encoded:
                 value.field, value.sample = field, sample
@@ -160,7 +160,7 @@ class LateDecoder:
 
 
 class Decode:
-    """webdataset's functional decode stage, of a decoder that is there already."""
+    """webdataset's functional decode stage for an existing decoder."""
 
     def __init__(self, decoder: Callable[[Any], Any], handler: Callable[[Exception], bool]) -> None:
         self._decoder, self._handler = decoder, handler
@@ -177,16 +177,16 @@ class Decode:
 
 
 class Behind:
-    """A stage that takes samples one by one, without looking at their images, and may refuse one.
+    """A stage that processes samples one by one, without reading their images, and may raise an error for one.
 
-    A sample with a bad image would not have come to it, so that error comes first.
+    With webdataset, a sample with a bad image would not have reached the stage, so the image's error is raised first.
     """
 
     def __init__(self, stage: Any, first: Callable[[Exception], bool], own: Callable[[Exception], bool]) -> None:
         self._stage, self._first, self._own = stage, first, own
 
     def __call__(self, samples: Iterable[Any]) -> Iterator[Any]:
-        waiting: list[Any] = []  # the sample that the stage has
+        waiting: list[Any] = []  # the sample in the stage
 
         def given() -> Iterator[Any]:
             for sample in samples:
@@ -199,7 +199,7 @@ class Behind:
                 yield from self._stage(given())
                 return
             except Exception as error:
-                if not waiting:  # of the stages before
+                if not waiting:  # an error of a previous stage
                     raise
                 bad = _first_error(waiting.pop())
                 if not (self._own(error) if bad is None else self._first(bad)):
@@ -207,7 +207,7 @@ class Behind:
 
 
 class Begin:
-    """Decodes all images of a sample: natively as far as their transforms are known, or as webdataset does."""
+    """Decodes all images of a sample: with the known transforms natively, or as webdataset does."""
 
     def __init__(self, functions: dict[int | str, Any], handler: Callable[[Exception], bool]) -> None:
         self._fronts = {place: _Front(function) for place, function in functions.items()}
@@ -238,7 +238,7 @@ class Begin:
 
 
 class _Front:
-    """What the engine knows at the front of a transform."""
+    """The known transforms at the start of a transform."""
 
     def __init__(self, function: Any) -> None:
         self._function = function
@@ -250,7 +250,7 @@ class _Front:
         try:
             reader = self._readers[mode].get()
             return Begun(reader.read_encoded(image.data), reader.rest)
-        except Error:  # webdataset may read it, or says what is wrong
+        except Error:  # webdataset may be able to read it, or raises its own error
             return image.decoded()
 
     def _reader(self, mode: str) -> Reader:
@@ -258,7 +258,7 @@ class _Front:
 
 
 class _Readers:
-    """A reader for each process and thread that asks; `make` makes one. Pickled without them."""
+    """A reader for each process and thread, created by `make`. Pickled without the readers."""
 
     def __init__(self, make: Callable[[], Reader]) -> None:
         self._make, self._local = make, threading.local()
@@ -277,7 +277,7 @@ class _Readers:
 
 
 class Begun:
-    """An image as the engine left it, and the transforms that are still to come."""
+    """An image after the engine's part, and the remaining transforms."""
 
     __slots__ = ("rest", "value")
 
@@ -286,7 +286,7 @@ class Begun:
 
 
 class Rest:
-    """In the place of a transform: goes on where the engine stopped; all of it for other values."""
+    """Replaces a transform: continues after the engine's part; applies the whole transform to other values."""
 
     def __init__(self, function: Any) -> None:
         self._function = function
@@ -301,7 +301,7 @@ class Rest:
 
 
 def _first_error(sample: Any) -> Exception | None:
-    """What decode would have said of the images of a sample."""
+    """The error that decode would have raised for the images of a sample."""
     for value in sample.values() if isinstance(sample, dict) else sample:
         if type(value) is Encoded:
             try:

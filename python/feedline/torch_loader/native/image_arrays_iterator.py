@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of images that are arrays in memory, transformed and collated by the engine."""
+"""Batches of images in memory, transformed and collated by the engine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _Begun(NamedTuple):
 
 
 class NativeImageArrayIterator(NativeImageIterator):
-    """As of files; what the engine cannot take, the dataset itself gives."""
+    """Like the iterator over files; the dataset itself returns samples that the engine does not support."""
 
     def _begin(self, index: Any, batch: int) -> Any:
         arrays = self._plan.arrays
@@ -28,7 +28,7 @@ class NativeImageArrayIterator(NativeImageIterator):
             labels = [arrays.target(leaf, i) for leaf, i in found]
             draws = [self._draw(int(i), batch, row) for row, i in enumerate(index)]
         except Exception:
-            return None  # the dataset raises it again, where torch would
+            return None  # the dataset raises it again at the point where torch would
         if not rows:
             return None
         self._ready(rows).engine.give(rows, draws)

@@ -31,19 +31,19 @@ from .plans import ImagePlan
 
 _log = logging.getLogger("feedline")
 _MASK = (1 << 64) - 1
-_BATCHES_AHEAD = 2  # threads share a batch, so one to fill and one to deliver keep them all at work
-_SMALL_BATCHES = 4 << 20  # bytes: of small ones, more
-_READ_AHEAD = 32 << 20  # bytes: what the engine fetches at most ahead of its threads where the storage is slow
-_SPREAD = 0x9E3779B97F4A7C15  # odd: different samples draw from different numbers
+_BATCHES_AHEAD = 2  # threads share a batch, so one being filled and one being delivered keep them all busy
+_SMALL_BATCHES = 4 << 20  # bytes: more batches if they are smaller
+_READ_AHEAD = 32 << 20  # bytes: the maximum that the engine prefetches if the storage is slow
+_SPREAD = 0x9E3779B97F4A7C15  # odd, so that different samples draw from different numbers
 
 
 class _Begun(NamedTuple):
-    first: int  # number of its first file in the engine
+    first: int  # the engine's number of its first file
     labels: list[Any]
 
 
 class NativeImageIterator(NativeIterator):
-    """The engine reads what the samplers say. What it cannot read, the dataset reads itself, sample by sample."""
+    """The engine reads in the samplers' order. The dataset reads samples that the engine cannot read, one by one."""
 
     _draws_from_base_seed = True
 
@@ -59,15 +59,15 @@ class NativeImageIterator(NativeIterator):
         super()._start(loader)
 
     def _gpu(self, device: torch.device | None) -> int | None:
-        """The GPU that the engine brings batches to; None: it leaves them here, and they go there as torch's do."""
+        """The GPU to which the engine copies batches; None: they stay in host memory, and are moved as torch's are."""
         if device is None or device.type != "cuda" or not isinstance(self._plan.collation, Stock):
-            return None  # a function of the user's collates what is in host memory
+            return None  # a user's function collates in host memory
         return torch.cuda.current_device() if device.index is None else device.index
 
     def _finished(self, data: Any) -> Any:
         if self._cuda_device is None:
             return super()._finished(data)
-        return to_device(data, self._settings.device)  # images are there
+        return to_device(data, self._settings.device)  # images are there already
 
     def _begin(self, index: Any, batch: int) -> _Begun | None:
         try:
@@ -76,13 +76,13 @@ class NativeImageIterator(NativeIterator):
             paths, labels = [os.fsencode(path) for path, _ in samples], [label for _, label in samples]
             draws = [self._draw(int(i), batch, row) for row, i in enumerate(index)]
         except Exception:
-            return None  # the dataset raises it again, where torch would
+            return None  # the dataset raises it again at the point where torch would
         if not paths:
             return None
         return _Begun(self._ready(paths).give(paths, draws), labels)
 
     def _fits(self, index: Any) -> bool:
-        # Batches of a sampler of one's own may grow.
+        # Batches of a user's sampler may grow.
         return self._pipeline is None or not hasattr(index, "__len__") or len(index) <= self._size
 
     def _open(self) -> None:
@@ -104,7 +104,7 @@ class NativeImageIterator(NativeIterator):
         self._pipeline.begin(self._cursor.epoch)
 
     def _draw(self, sample: int, batch: int, row: int) -> int:
-        """What a sample's random operations draw from, besides the seed and the epoch."""
+        """The key of a sample's random operations, in addition to the seed and the epoch."""
         if not self._plan.unique:
             sample = fetch.seed_of(sample, batch, row)
         return sample & _MASK if self._settings.seed is not None else (self._base_seed + sample * _SPREAD) & _MASK
@@ -118,7 +118,7 @@ class NativeImageIterator(NativeIterator):
         progress = self._progress
         progress.native_rows += len(index)
         before, self._by_pillow = self._by_pillow, _decoded_by_pillow()
-        progress.native_misses += self._by_pillow - before  # one at a time, so workers would be quicker
+        progress.native_misses += self._by_pillow - before  # one at a time, so workers would be faster
         if not bad:
             return self._collated(images, labels, index)
         if not progress.native_misses:
@@ -127,7 +127,7 @@ class NativeImageIterator(NativeIterator):
         return self._mended(index, self._samples(images.cpu(), labels), set(bad))
 
     def _samples(self, images: torch.Tensor, labels: list[Any]) -> list[Any]:
-        """The rows of a batch as the dataset gives its samples."""
+        """The rows of a batch as samples of the dataset."""
         return list(zip(images, labels, strict=True))
 
     def _collated(self, images: torch.Tensor, labels: list[Any], index: Any) -> Any:
@@ -139,10 +139,10 @@ class NativeImageIterator(NativeIterator):
                 self._dataset_fetcher.seed("collate", index)
                 return self._plan.collation(batch)
         except Exception:
-            return self._in_python(index)  # which raises it with torch's words
+            return self._in_python(index)  # raises it with torch's message
 
     def _take(self, begun: Any) -> tuple[torch.Tensor, list[int]]:
-        """The engine's next batch, and which of its rows it could not read."""
+        """The engine's next batch, and its rows that could not be read."""
         batch = self._next_batch()
         assert self._pipeline is not None
         self._pipeline.forget(begun.first)
@@ -158,7 +158,7 @@ class NativeImageIterator(NativeIterator):
         return batch
 
     def _ready(self, rows: list[Any]) -> Pipeline:
-        """The engine with room for a batch of these rows."""
+        """The engine, with room for a batch of these rows."""
         if self._pipeline is None or not self._fits(rows):
             self._size = max(self._size, len(rows))
             self._open()
@@ -166,7 +166,7 @@ class NativeImageIterator(NativeIterator):
         return self._pipeline
 
     def _mended(self, index: Any, samples: list[Any], bad: set[int]) -> Any:
-        """The batch with its bad rows as the dataset reads them, raises for them, or has them replaced."""
+        """The batch with its bad rows as the dataset reads them, raises errors for them, or replaces them."""
         good: dict[Any, collections.deque[Any]] = {}
         for row, sample in enumerate(index):
             if row not in bad:
@@ -192,7 +192,7 @@ class NativeImageIterator(NativeIterator):
 
 
 class _Overlay:
-    """A dataset of which some samples have been read already."""
+    """A dataset with some samples that have been read already."""
 
     def __init__(self, dataset: Any, ready: dict[Any, collections.deque[Any]]) -> None:
         self._inner, self._ready = dataset, ready
@@ -211,10 +211,10 @@ class _Overlay:
 
 
 class Setting(NamedTuple):
-    """What a pipeline is made for.
+    """The key of a pipeline.
 
-    `memory_budget`: the user's, bytes. `dataset`: what the samples lie in; None for files that are named.
-    `cuda_device`: where its batches are; None: in host memory.
+    `memory_budget`: the user's, in bytes. `dataset`: the dataset of the samples; None if files are added by name.
+    `cuda_device`: the GPU for its batches; None: in host memory.
     """
 
     dataset: Any
@@ -229,10 +229,10 @@ class Setting(NamedTuple):
 
 
 class Pipeline:
-    """An engine loader that follows a given order, of given files or of a dataset's own samples.
+    """An engine loader that follows a given order, over given files or a dataset's own samples.
 
-    One at a time uses it; between epochs it rests with its loader's progress, its threads and memory warm. Used by one
-    thread.
+    Used by one iterator and one thread at a time. Between epochs it is stored with its loader's progress, and its
+    threads and memory are reused.
     """
 
     _resting: ClassVar[weakref.WeakKeyDictionary[Any, Pipeline]] = weakref.WeakKeyDictionary()
@@ -262,7 +262,7 @@ class Pipeline:
 
     @classmethod
     def take(cls, progress: LoaderProgress, settings: Settings, setting: Setting, plan: ImagePlan) -> Pipeline:
-        """The one that rests with `progress`, where it fits, or another."""
+        """The pipeline stored with `progress`, if it fits, or a new one."""
         with cls._lock:
             resting = cls._resting.pop(progress, None)
         if resting is not None and resting.setting == setting and resting._pid == os.getpid():
@@ -274,9 +274,9 @@ class Pipeline:
         self.engine.start_epoch(feeds_gpu=self._feeds_gpu)
 
     def give(self, files: list[Any], draws: list[int]) -> int:
-        """The next batch, of paths, or of images as `GivenFiles.add_images` takes them.
+        """Adds the next batch, of paths, or of images in the form of `GivenFiles.add_images`.
 
-        Returns the number of its first file, to be forgotten when it has come.
+        Returns the number of its first file, to be forgotten after it was delivered.
         """
         assert self.files is not None
         first: int = self.files.add(files) if isinstance(files[0], bytes) else self.files.add_images(files)
@@ -284,7 +284,7 @@ class Pipeline:
         return first
 
     def forget(self, first: int) -> None:
-        """The files of a batch that has come."""
+        """Removes the files of a delivered batch."""
         assert self.files is not None
         self.files.forget(first)
 
@@ -296,10 +296,11 @@ class Pipeline:
         return batch
 
     def give_back(self) -> None:
-        """Not needed any more in this epoch."""
-        if self._pid != os.getpid() or not self._closing.alive:  # closed where it is garbage along with its iterator
+        """Called when the pipeline is no longer needed in this epoch."""
+        if self._pid != os.getpid() or not self._closing.alive:  # closed if it became garbage together with its
+            # iterator
             return
-        self.begin(0)  # whatever is on its way is given up
+        self.begin(0)  # abandons batches in flight
         if self.files is not None:
             self.files.forget_all()
         owner = self._owner()
@@ -309,12 +310,12 @@ class Pipeline:
 
 
 def _decoded_by_pillow() -> int:
-    """Images that the engine's threads of this process have left to Pillow."""
+    """The number of images that the engine's threads in this process passed to Pillow."""
     return sum(_engine.foreign_images_decoded().values())
 
 
 def _expected_size(loader: Any) -> int:
-    """Samples of the largest batch, as far as can be known before the first."""
+    """The number of samples of the largest batch, as far as it is known before the first."""
     sampler = loader.batch_sampler
     if type(sampler) is not BatchSampler:
         return 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the iterators of lowered loaders share: torch's way of drawing indices, ahead of delivery or not."""
+"""The common part of the iterators of lowered loaders: draws indices as torch does, before delivery or not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..state import state
 
 
 class Late(Exception):
-    """A batch did not come before `cause`, and may still come."""
+    """A batch did not arrive before `cause`, but may still arrive."""
 
     def __init__(self, cause: BaseException) -> None:
         super().__init__(cause)
@@ -29,13 +29,13 @@ class Late(Exception):
 
 
 class NativeIterator(SingleIterator):
-    """One epoch in this process. Draws as many batches of indices ahead as torch's workers would be given.
+    """One epoch in this process. Draws as many batches of indices ahead as torch's workers would get.
 
-    A subclass says what to begin with the indices of a batch, and how to finish it; `None` is for batches that only
-    the dataset itself can make, or refuse.
+    A subclass defines how a batch of indices is begun and finished; `None` stands for batches that only the dataset
+    itself can read or reject.
     """
 
-    _is_alone = False  # whether no other thread works for it
+    _is_alone = False  # no other thread works for it
 
     def __init__(self, loader: Any) -> None:
         self._before_iter = state.take_randomness(Settings.of(loader))
@@ -45,9 +45,10 @@ class NativeIterator(SingleIterator):
         kind = "_MultiProcessingDataLoaderIter" if loader.num_workers else "_SingleProcessDataLoaderIter"
         self._profile_name = f"enumerate(DataLoader)#{kind}.__next__"
         self._begun: collections.deque[tuple[Any, Any]] = collections.deque()
-        self._drawn_samplers: collections.deque[Any] = collections.deque()  # with those begun, where they have a state
-        self._held: Any = None  # drawn, and not begun yet
-        self._workers: list[Any] = []  # for programs that look at torch's: there are no processes
+        self._drawn_samplers: collections.deque[Any] = collections.deque()  # states of stateful samplers, one per begun
+        # batch
+        self._held: Any = None  # drawn but not begun
+        self._workers: list[Any] = []  # for programs that read torch's attribute: there are no processes
         self._start(loader)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
@@ -63,7 +64,7 @@ class NativeIterator(SingleIterator):
         settings = self._settings
         self._must_move = self._pin_memory or settings.device is not None
         self._drawn_batches = self._cursor.delivered
-        # Samples that have to be read in this process leave its random numbers alone where workers would have.
+        # Samples read in this process must not change its random numbers if workers would have read them.
         self._seeded = settings.seed is not None or settings.num_workers > 0
         config = fetch_config_of(self)
         if self._seeded and settings.seed is None:
@@ -76,14 +77,14 @@ class NativeIterator(SingleIterator):
             self._ahead_count = loader.prefetch_factor * settings.num_workers
             self._draw_ahead()
         else:
-            # Without workers torch draws a batch of indices right before it reads it, which a sampler may notice.
+            # Without workers, torch draws a batch of indices right before it reads it, which a sampler may observe.
             unique = is_unique(self._index_sampler) and settings.on_error != "skip"
             self._ahead_count = 2 if unique else 1
-            # Not past what is there, for torch's RandomSampler draws once more from its generator at its end.
+            # Not past the end, where torch's RandomSampler draws once more from its generator.
             self._count = len(self._index_sampler) - bool(state.generators_of(settings.order)) if unique else 0
 
     def _draw_ahead(self, awaited: bool = False) -> None:
-        """Begins batches until enough are. `awaited`: one that was begun before them is still on its way."""
+        """Begins batches until there are enough. `awaited`: one that was begun before them is still in flight."""
         while len(self._begun) < self._ahead_count:
             index, self._held = self._held, None
             if index is None:
@@ -94,7 +95,7 @@ class NativeIterator(SingleIterator):
                 except StopIteration:
                     self._all_drawn = True
                     return
-                if isinstance(index, Iterator):  # it can be gone through once
+                if isinstance(index, Iterator):  # it can be iterated only once
                     index = list(index)
             if (awaited or self._begun) and not self._fits(index):
                 self._held = index
@@ -118,7 +119,7 @@ class NativeIterator(SingleIterator):
 
     def _next(self) -> Any:
         if torch.autograd._profiler_enabled():
-            return super().__next__()  # with torch's name for it in the profile, which takes 4 microseconds
+            return super().__next__()  # with torch's name for profiles, which takes 4 microseconds
         data = self._next_data()
         self._num_yielded += 1
         return data
@@ -134,7 +135,7 @@ class NativeIterator(SingleIterator):
         drawn, begun = self._begun.popleft()
         index = drawn
         if self._refills is not None:
-            index = self._refills.batch(self._cursor.delivered)[: len(index)]  # the others were used as refills
+            index = self._refills.batch(self._cursor.delivered)[: len(index)]  # the other samples replaced bad ones
             if not index:
                 self._end_here()
                 raise StopIteration
@@ -147,11 +148,11 @@ class NativeIterator(SingleIterator):
             if self._timeout and not isinstance(late.cause, KeyboardInterrupt):
                 raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from late.cause
             raise late.cause from None
-        except StopIteration:  # all its samples were bad, and no other is left
+        except StopIteration:  # all its samples were bad, and none are left to replace them
             self._end_here()
             raise
         except Exception:
-            self._passed(index)  # the next batch follows
+            self._passed(index)  # continue with the next batch
             self._pause()
             raise
         self._passed(index)
@@ -169,35 +170,39 @@ class NativeIterator(SingleIterator):
         self._end_epoch()
 
     def _in_python(self, index: Any) -> Any:
-        """The batch as the dataset itself makes it; its errors, its refills."""
+        """The batch as the dataset itself creates it, with its errors and refills."""
         return self._fetch(index)[0]
 
     def _shutdown_workers(self) -> None:
-        """torch's name for giving up what was begun."""
+        """torch's name. Abandons batches that were begun."""
         self._abandon()
 
-    # -- what a subclass says
+    # -- defined by subclasses
 
     def _begin(self, index: Any, batch: int) -> Any:
         raise NotImplementedError
 
     def _finish(self, index: Any, begun: Any) -> Any:
-        """`index` may be shorter than what was begun. Raises Late where the batch was not taken."""
+        """`index` may be shorter than when the batch was begun.
+
+        Raises:
+            Late: the batch did not arrive in time, and was not removed.
+        """
         raise NotImplementedError
 
     def _fits(self, index: Any) -> bool:
-        """False: this batch can be begun only when nothing else is."""
+        """False if this batch can be begun only when no other is in flight."""
         return True
 
     def _abandon(self) -> None:
-        """What was begun is not wanted any more."""
+        """Abandons batches that were begun."""
         self._begun.clear()
         self._drawn_samplers.clear()
         self._held = None
 
 
 def _check_numbers(loader: Any) -> None:
-    """What torch's iterators refuse."""
+    """Raises the errors of torch's iterators."""
     if loader.num_workers == 0 and loader.timeout != 0:
         raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
     if loader.num_workers > 0 and loader.prefetch_factor <= 0:

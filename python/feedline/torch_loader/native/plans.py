@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `lowering.plan_lowering` decides of a loader, and what each of its stages does."""
+"""The results of `lowering.plan_lowering`: a plan for a loader, with its stages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Reason:
-    """Nothing is lowered: what each stage does instead, and why."""
+    """Nothing is lowered: where each stage runs instead, and why."""
 
     stages: list[Stage]
 
@@ -37,23 +37,23 @@ class LoweredPlan(Protocol):
     stages: list[Stage]
 
     def iterate(self, loader: Any) -> Iterator[Any]:
-        """Batches of one epoch, in the order of the loader's own samplers."""
+        """The batches of one epoch, in the order of the loader's own samplers."""
         ...
 
 
 @dataclass(frozen=True)
 class ImagePlan:
-    """Image files, transformed by a chain that the engine knows whole; or the samples of a `feedline.Dataset`."""
+    """Image files with transforms that are all known; or the samples of a `feedline.Dataset`."""
 
     stages: list[Stage]
     iterator: Callable[[Any, ImagePlan], Iterator[Any]]  # called with the loader and this plan
     dataset: Dataset
-    files: Any  # sources.GivenFiles, which the samples are read as; None: they are those of `dataset`
+    files: Any  # a sources.GivenFiles to which samples are added; None: the samples are those of `dataset`
     threads: int
-    unique: bool  # no sample comes twice in an epoch
-    adapts: bool  # `threads` is the most; as many work as the loop needs
-    collation: Any = _STOCK  # what becomes of the images and labels of a batch: known_collate's, or of columns
-    arrays: Any = None  # image_arrays.ImageArrays or arrow_images.ImageTable, whose rows the samples are
+    unique: bool  # no sample is repeated within an epoch
+    adapts: bool  # `threads` is the maximum; the loop's need determines the number
+    collation: Any = _STOCK  # processes the images and labels of a batch: from known_collate, or of columns
+    arrays: Any = None  # the samples' rows: an image_arrays.ImageArrays or arrow_images.ImageTable
 
     def iterate(self, loader: Any) -> Iterator[Any]:
         return self.iterator(loader, self)
@@ -61,11 +61,11 @@ class ImagePlan:
 
 @dataclass(frozen=True)
 class ArrayPlan:
-    """Rows of arrays that are in memory or mapped."""
+    """Rows of arrays in memory or mapped files."""
 
     stages: list[Stage]
     iterator: Callable[[Any, ArrayPlan], Iterator[Any]]  # called with the loader and this plan
-    table: Any  # native_arrays.Table
+    table: Any  # native.arrays.Table
     threads: int  # 0: gathered in the calling thread
 
     def iterate(self, loader: Any) -> Iterator[Any]:
@@ -74,11 +74,11 @@ class ArrayPlan:
 
 @dataclass(frozen=True)
 class PrefixPlan:
-    """Image files whose first transforms run natively, within each worker."""
+    """Image files whose first transforms run natively within each worker."""
 
     stages: list[Stage]
     known: tuple[str, ...]  # names of the transforms that run natively
-    wrap: Callable[[Any], Any]  # the dataset that workers read in the place of yours
+    wrap: Callable[[Any], Any]  # returns the dataset that workers read instead of the user's
 
 
 Plan = ImagePlan | ArrayPlan | PrefixPlan | Reason

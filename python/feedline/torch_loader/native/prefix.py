@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An ImageFolder whose known transforms the engine applies, in whichever worker it is; the others run as they are."""
+"""An ImageFolder with known transforms at the start, which the engine applies in any worker."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from ...errors import Error
 from ..fetching.dataset_wrapper import DatasetWrapper
 from ..known import known_views, sources, transforms
 
-_MODES = {"RGB": 3, "L": 1}  # of Pillow's images that the engine takes, and how many channels they have
+_MODES = {"RGB": 3, "L": 1}  # Pillow's modes that the engine accepts, and their channels
 
 
 class NativePrefix(DatasetWrapper):
-    """Stands for `dataset` in a worker: same samples, and the rest of its transforms runs as it is.
+    """Replaces `dataset` in a worker: same samples, and the rest of its transforms runs in Python.
 
-    What the engine cannot read, the dataset reads itself. Random operations of the engine draw from torch's generator
-    of the worker: one number for each sample, and none where there are no random operations.
+    The dataset itself reads samples that the engine cannot read. The engine's random operations use one number of
+    torch's generator in the worker per sample, and none if there are no random operations.
     """
 
     def __init__(self, dataset: Any) -> None:
         super().__init__(dataset)
-        self._readers = threading.local()  # one in each process and thread that reads
+        self._readers = threading.local()  # one per process and thread that reads
 
     def __len__(self) -> int:
         return len(self._inner)
@@ -46,7 +46,7 @@ class NativePrefix(DatasetWrapper):
         except Error:
             return self._inner[index]
         except OSError:
-            if sources.is_timm(leaf):  # which gives another one then
+            if sources.is_timm(leaf):  # which then returns another sample
                 return self._inner[index]
             raise
         target = sources.target_of(leaf, inner_index)
@@ -72,16 +72,16 @@ class NativePrefix(DatasetWrapper):
 
 
 class Reader:
-    """Takes one image after the other through the known transforms of a chain.
+    """Applies the known transforms of a chain to one image after the other.
 
     Attributes:
-        pid: of the process that it works in.
+        pid: the process in which it works.
         reads: any transform is known.
-        rest: the transforms that are still to come; those that are known among them run natively.
+        rest: the remaining transforms; known ones among them run natively.
     """
 
     def __init__(self, files: sources.GivenFiles, chain: transforms.Chain, layout: str = "") -> None:
-        """`layout`: ``"NCHW"`` or ``"NHWC"``; by default what the chain's images have."""
+        """`layout`: ``"NCHW"`` or ``"NHWC"``; by default that of the chain's images."""
         self.pid, self.reads = os.getpid(), bool(chain.known)
         self.rest: tuple[Callable[[Any], Any], ...] = rest_of(chain)
         self._files = files
@@ -91,7 +91,11 @@ class Reader:
         self._wrap = _wrapper_of(chain)
 
     def read(self, path: Any) -> Any:
-        """What the known transforms make of a file. Raises feedline.Error: the engine cannot read it."""
+        """The result of the known transforms for a file.
+
+        Raises:
+            feedline.Error: the engine cannot read it.
+        """
         first = self._files.engine.add([os.fsencode(path)])
         try:
             ((_, pixels),) = self._engine.read(first, 0, self._seed(), 0)
@@ -100,16 +104,16 @@ class Reader:
         return self._wrap(pixels)
 
     def read_encoded(self, data: bytes) -> Any:
-        """The same of a file that is in memory."""
+        """Like read(), for a file in memory."""
         return self._wrap(self.pixels(data))
 
     def pixels(self, data: bytes) -> numpy.ndarray:
-        """The array that the engine makes of a file in memory."""
+        """The engine's array for a file in memory."""
         ((_, pixels),) = self._engine.read_encoded(data, 0, self._seed(), 0)
         return pixels
 
     def read_image(self, image: Any) -> Any:
-        """The same of one of Pillow's images, in the mode that the chain begins with."""
+        """Like read(), for a PIL image in the mode with which the chain begins."""
         pixels = numpy.asarray(image)
         ((_, made),) = self._engine.read_pixels(pixels.reshape(*pixels.shape[:2], -1), 0, self._seed(), 0)
         return self._wrap(made)
@@ -119,7 +123,7 @@ class Reader:
 
 
 class NativeCrops(NativePrefix):
-    """The same of a dataset whose transform makes several crops of an image, all of which are known."""
+    """Like NativePrefix, for a transform that makes several crops of an image, all of which are known."""
 
     def _make_reader(self, leaf: Any) -> Any:
         crops = known_views.crops_of(leaf.transform)
@@ -128,7 +132,7 @@ class NativeCrops(NativePrefix):
 
 
 class CropsReader(Reader):
-    """Makes of one image after the other what a class with several crops gives."""
+    """Returns the result of a class with several crops for one image after the other."""
 
     def __init__(self, files: sources.GivenFiles, crops: known_views.Crops) -> None:
         before = crops.before(files.dataset)
@@ -148,7 +152,7 @@ class CropsReader(Reader):
 
 
 class NativeRun:
-    """Known transforms behind one that is not: natively where they get an RGB or L image of Pillow's, else themselves.
+    """Known transforms after an unknown one: native if they get an RGB or L PIL image, otherwise in Python.
 
     Used by one thread.
     """
@@ -163,7 +167,7 @@ class NativeRun:
             return _applied(self._transforms, image)
         try:
             made = reader.read_image(image)
-        except Error:  # the transforms themselves say what is wrong
+        except Error:  # the transforms themselves raise their error
             return _applied(self._transforms, image)
         return _applied(reader.rest, made)
 
@@ -183,7 +187,7 @@ class NativeRun:
 
 
 def _wrapper_of(chain: transforms.Chain) -> Callable[[Any], Any]:
-    """From the engine's array to what the known transforms would have given."""
+    """A function that converts the engine's array to the type that the known transforms return."""
     if chain.crops == transforms.TUPLE:
         one = _wrapper_of(dataclasses.replace(chain, crops=""))
         return lambda pixels: tuple(map(one, pixels))
@@ -198,7 +202,7 @@ def _wrapper_of(chain: transforms.Chain) -> Callable[[Any], Any]:
 
 
 def rest_of(chain: transforms.Chain) -> tuple[Callable[[Any], Any], ...]:
-    """What is called for the transforms that a chain leaves, in order."""
+    """The functions for the transforms that a chain leaves, in order."""
     runs = transforms.runs_of(chain, sources.GivenFiles("images").dataset) if chain.rest else []
     return tuple(
         called for run in runs for called in (run.transforms if run.chain is None else [NativeRun(run.transforms)])

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shards of webdataset's pipelines over a network, read by Feedline's client where their URLs ask for it.
+"""Remote shards of webdataset's pipelines, read by Feedline's client if their URLs have a prefix.
 
     wds.WebDataset("feedline.https://host/{000..146}.tar")          for   "https://host/{000..146}.tar"
     wds.WebDataset("feedline.pipe:curl -sf https://host/{0..9}.tar")       "pipe:curl -sf https://host/{0..9}.tar"
 
-With lower="require" the loader asks for all that have a URL over a network (`every` below), and no prefix is needed.
+With lower="require" the loader reads all remote shards (`every` below) in this way, and no prefix is needed.
 
-In each worker the stage that opens URLs has one of these in its place; the tars are taken apart by webdataset's own
-code, and samples have the URL without the prefix, as they would by curl. Nothing is run: of a command only the URL is
-taken, and what could change the bytes of it is refused.
+In each worker, this module replaces the stage that opens URLs; webdataset's own code reads the tars, and samples have
+the URL without the prefix, as with curl. No command is run: only its URL is used, and options that could change the
+bytes raise an error.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from ...errors import ConfigError
 
 PREFIX = "feedline."
 _NETWORK = ("http://", "https://", "s3://", "gs://", "pipe:")
-_PIECE = 8 << 20  # bytes of a request: at 50 ms and 1 Gbit/s, as long as two round trips and more
-_AHEAD = 2  # requests of a shard, so that one is under way while the other is taken apart
+_PIECE = 8 << 20  # bytes per request: at 50 ms and 1 Gbit/s, longer than two round trips
+_AHEAD = 2  # requests per shard, so that one is in flight while the other is parsed
 
-# Options of programs that print a URL, which change nothing about its bytes; with how many words follow each.
+# Options of programs that print a URL, which do not change its bytes, with the number of arguments of each.
 _CURL = {
     "-s": 0, "--silent": 0, "-S": 0, "--show-error": 0, "-f": 0, "--fail": 0, "-L": 0, "--location": 0, "-sS": 0,
     "-sf": 0, "-sL": 0, "-fsSL": 0, "-sSf": 0, "-sfL": 0, "-fsL": 0, "-sSfL": 0, "-sSL": 0, "-fs": 0, "-Ls": 0,
@@ -39,21 +39,25 @@ _CURL = {
 }  # fmt: skip
 _AWS = {"--quiet": 0, "--only-show-errors": 0, "--no-progress": 0}
 _Words = list[str]
-_SHELL = "|;&<>$`\n\\*[]()~#"  # what a shell does something with
+_SHELL = "|;&<>$`\n\\*[]()~#"  # characters with a meaning for a shell
 
 
 def plain_url(url: str) -> str:
-    """What a shard is called without the prefix: by webdataset, and in its samples."""
+    """The URL of a shard without the prefix, for webdataset and samples."""
     return url.removeprefix(PREFIX)
 
 
 def is_asked_for(url: str, every: bool) -> bool:
-    """Whether Feedline's client is to read it. every: all that lie behind a network, or come by a command."""
+    """Whether Feedline's client reads it. every: reads all that are remote, or read by a command."""
     return url.startswith((PREFIX, *_NETWORK) if every else PREFIX)
 
 
 def location(url: str) -> str:
-    """Where the bytes lie of a shard that is asked for. ConfigError: that cannot be told of it."""
+    """The location of a shard's bytes.
+
+    Raises:
+        ConfigError: it cannot be determined.
+    """
     plain = plain_url(url)
     if not plain.startswith("pipe:"):
         return plain
@@ -69,17 +73,17 @@ def location(url: str) -> str:
             source: str | None = found(words[len(program) :])
             if source is not None:
                 return source
-    asks, otherwise = f"{PREFIX}pipe:", f"leave out {PREFIX!r}"
+    asks, otherwise = f"{PREFIX}pipe:", f"remove {PREFIX!r}"
     if plain == url:
-        asks, otherwise = 'lower="require" with pipe:', "leave that out"
+        asks, otherwise = 'lower="require" with pipe:', "use another lower="
     raise ConfigError(
-        f"{asks} takes `curl URL`, `aws s3 cp URL -` or `gsutil cat URL`, with options that change no byte, and "
-        f"no other command (of this one {len(words)} words are not that): {otherwise} to have it run"
+        f"{asks} supports only `curl URL`, `aws s3 cp URL -` and `gsutil cat URL`, with options that do not change "
+        f"the bytes. This command of {len(words)} words is none of these: {otherwise} to have it run"
     )
 
 
 def _words(command: str) -> _Words:
-    """Of a command without anything that a shell would do; else none."""
+    """The words of a command; none if a shell would interpret it."""
     if any(sign in command for sign in _SHELL) and not _is_quoted(command):
         return []
     try:
@@ -89,13 +93,13 @@ def _words(command: str) -> _Words:
 
 
 def _is_quoted(command: str) -> bool:
-    """Whether all that a shell would look at stands between single quotes."""
+    """Whether all characters with a meaning for a shell are between single quotes."""
     outside = "".join(command.split("'")[::2])
     return command.count("'") % 2 == 0 and not any(sign in outside for sign in _SHELL + '"')
 
 
 def _one_url(words: _Words, options: dict[str, int], behind: str | None = None) -> str | None:
-    """The one word that is no option of these; `behind`: what has to follow it."""
+    """The only word that is not one of these options; `behind`: the word that must follow it."""
     plain: _Words = []
     rest = iter(words)
     for word in rest:
@@ -115,12 +119,12 @@ def _one_url(words: _Words, options: dict[str, int], behind: str | None = None) 
 
 
 class Stream:
-    """A stored object from its beginning to its end, for one thread; requests are ahead of it."""
+    """A stored object from start to end, for one thread, with prefetched requests."""
 
     def __init__(self, url: str) -> None:
         stored = _engine.StoredSource(url)
         self._object = stored.object(stored.names[0])
-        self._name = stored.names[0].decode(errors="replace")  # without secrets
+        self._name = stored.names[0].decode(errors="replace")  # contains no secrets
         self._next = 0
         self._pieces: list[concurrent.futures.Future[bytes]] = []
         self._threads = concurrent.futures.ThreadPoolExecutor(_AHEAD, "feedline-shard")
@@ -130,7 +134,7 @@ class Stream:
         return f"<{self._name}>"
 
     def read(self, size: int = -1) -> bytes:
-        """`size` bytes, fewer at the end; all without one."""
+        """`size` bytes, or fewer at the end; all if no size is given."""
         parts = []
         wanted = size if size is not None and size >= 0 else self._object.size
         while wanted > 0 and (self._rest or self._take_next()):
@@ -159,14 +163,14 @@ class Stream:
         self.close()
 
     def __del__(self) -> None:
-        with contextlib.suppress(AttributeError, RuntimeError):  # half made, or at the interpreter's end
+        with contextlib.suppress(AttributeError, RuntimeError):  # partly constructed, or at the interpreter's exit
             self.close()
 
 
 def _opened(
     samples: Iterable[dict[str, Any]], handler: Callable[[Exception], bool], every: bool
 ) -> Iterator[dict[str, Any]]:
-    """webdataset's url_opener: shards that are not asked for are its own."""
+    """webdataset's url_opener, which opens the other shards."""
     iterators = importlib.import_module("webdataset.tariterators")
     for sample in samples:
         url = sample["url"]
@@ -185,7 +189,7 @@ def _opened(
 
 
 class OpenShards:
-    """Stands for webdataset's StreamingOpen in a pipeline."""
+    """Replaces webdataset's StreamingOpen in a pipeline."""
 
     def __init__(self, original: Any, every: bool) -> None:
         self._original, self._every = original, every
@@ -207,7 +211,7 @@ def _samples(
     *,
     every: bool,
 ) -> Any:
-    """webdataset's tarfile_samples, over shards that are opened here."""
+    """webdataset's tarfile_samples for shards that are opened here."""
     iterators = importlib.import_module("webdataset.tariterators")
     handler = handler or importlib.import_module("webdataset.filters").reraise_exception
     files = iterators.tar_file_expander(
@@ -217,20 +221,20 @@ def _samples(
 
 
 def asked_for(stages: list[Any], every: bool = False) -> list[str]:
-    """The shards of a pipeline that Feedline's client is to read."""
+    """The shards of a pipeline that Feedline's client reads."""
     urls = getattr(stages[0], "urls", None) if stages else None
     return [url for url in urls or () if isinstance(url, str) and is_asked_for(url, every)]
 
 
 def refuse(stages: list[Any], why: str, every: bool = False) -> None:
-    """Raises where shards are asked for and nobody is there to read them."""
+    """Raises ConfigError if shards have the prefix but this loader cannot read them."""
     if urls := asked_for(stages, every):
-        which = f"begin with {PREFIX!r}" if all(url.startswith(PREFIX) for url in urls) else "lie behind a network"
-        raise ConfigError(f"{len(urls)} shards {which}, and Feedline does not read them: {why}")
+        which = f"begin with {PREFIX!r}" if all(url.startswith(PREFIX) for url in urls) else "are remote"
+        raise ConfigError(f"{len(urls)} shards {which}, but Feedline cannot read them: {why}")
 
 
 def _place(stages: list[Any]) -> int | None:
-    """Of the stage that opens shards."""
+    """The index of the stage that opens shards."""
     cache = importlib.import_module("webdataset.cache")
     filters = importlib.import_module("webdataset.filters")
     iterators = importlib.import_module("webdataset.tariterators")
@@ -243,17 +247,21 @@ def _place(stages: list[Any]) -> int | None:
 
 
 def check(stages: list[Any], every: bool = False) -> int:
-    """How many shards are asked for. Raises ConfigError where one of them cannot be read so."""
+    """The number of shards to read.
+
+    Raises:
+        ConfigError: one of them cannot be read.
+    """
     urls = asked_for(stages, every)
     for url in urls:
         location(url)
     if urls and _place(stages) is None:
-        refuse(stages, "no stage of webdataset's opens them as it does without a cache of its own", every)
+        refuse(stages, "the pipeline has no stage of webdataset's that opens shards without a cache", every)
     return len(urls)
 
 
 def with_own_reads(stages: list[Any], every: bool = False) -> list[Any]:
-    """The stages, with shards that are asked for opened here."""
+    """The stages with shards opened here."""
     place = _place(stages) if asked_for(stages, every) else None
     if place is None:
         return list(stages)

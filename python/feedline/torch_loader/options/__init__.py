@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options: declared, checked, chosen by rules."""
+"""A loader's options: declaration, validation, and automatic choice."""

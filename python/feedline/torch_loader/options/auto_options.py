@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``settings=``: what a loader's arguments are where nobody gave them, by rules that say why or by a tuned file."""
+"""``settings=``: chooses arguments that the user omitted, by rules or from a tuned file, and records the reasons."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from . import stream_shares
 from .devices import device_of
 
 CHOSEN = ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory")
-FIRST_AHEAD = 2  # batches ahead of each worker until one was measured: torch's default
-_DEEPEST = 100  # subsets of subsets
-_MOST_AHEAD = 4  # of each worker: who waits for longer than that lacks workers, and not a longer queue
+FIRST_AHEAD = 2  # batches prefetched per worker until one was measured: torch's default
+_DEEPEST = 100  # nested subsets
+_MOST_AHEAD = 4  # per worker: if the loop still waits, it needs more workers, not a longer queue
 
 
 class AutomaticWorkers(int):
-    """The number that ``num_workers="auto"`` came to.
+    """The number chosen by ``num_workers="auto"``.
 
-    Frameworks make a loader anew from its attributes: one that gets this number finds its own, as the first one did.
+    Frameworks create loaders from a loader's attributes: a loader that gets this number determines its own again.
     """
 
 
 class AutomaticPrefetch(int):
-    """A ``prefetch_factor`` to begin with, of a loader that goes by bytes. It is handed on likewise."""
+    """The initial ``prefetch_factor`` of a loader that prefetches by bytes. A loader that gets it does so as well."""
 
 
 class NotGiven(int):
-    """torch's default of an argument, told apart from the same value where somebody gives it."""
+    """torch's default of an argument, distinct from the same value given by the user."""
 
     def __new__(cls, default: int) -> NotGiven:
         one = super().__new__(cls, default)
@@ -53,7 +53,7 @@ OFF = cast(bool, NotGiven(False))
 
 
 class Choice(NamedTuple):
-    """The value of an argument, and why it is that."""
+    """The value of an argument, and the reason for it."""
 
     name: str
     value: Any
@@ -64,10 +64,10 @@ class Choice(NamedTuple):
 
 
 def choose(settings: Any, stock: Mapping[str, Any], device: Any, in_threads: bool) -> list[Choice]:
-    """What `settings` says of the arguments of torch's loader in `stock` that are :class:`NotGiven` or None.
+    """Chooses values for arguments of torch's loader in `stock` that are :class:`NotGiven` or None.
 
     Raises:
-        ConfigError: `settings` is not what it may be, or no file of such settings.
+        ConfigError: `settings` is neither "auto" nor a file of settings.
         OSError: the file cannot be read.
     """
     if settings is None:
@@ -80,38 +80,39 @@ def choose(settings: Any, stock: Mapping[str, Any], device: Any, in_threads: boo
 
 
 def automatic_workers(dataset: Any, worker_init_fn: Any = None) -> tuple[int, str]:
-    """As many as may run beside the training loop; none where reading is only slicing, or where no worker can start.
+    """As many workers as can run concurrently with the training loop; 0 if reading is slicing or none can start.
 
-    One for an IterableDataset of which each worker might read all: samples that come again cost more than waiting.
+    1 for an IterableDataset that each worker might read completely: repeated samples cost more than waiting.
     """
     inner = dataset
-    for _ in range(_DEEPEST):  # a mock has every attribute, without end
+    for _ in range(_DEEPEST):  # a mock has every attribute, at any depth
         if not (hasattr(inner, "dataset") and hasattr(inner, "indices")):
             break
         inner = inner.dataset
     if isinstance(inner, (TensorDataset, torch.Tensor, list, tuple, range)):
-        return 0, f"a {type(inner).__name__} is in memory, and reading it only slicing"
+        return 0, f"a {type(inner).__name__} is in memory, so reading is only slicing"
     if multiprocessing.current_process().daemon:
-        return 0, "this process is a daemon, which may have no children"
+        return 0, "this process is a daemon, which cannot have children"
     count, why = max(1, limits.share_of_cpus() - 1), f"{_cpu_words()}, one of them for the training loop"
     if count == 1 or not isinstance(dataset, IterableDataset):
         return count, why
     shared = stream_shares.how_shared(dataset, worker_init_fn)
     if not shared:
-        return 1, "whether an IterableDataset shares its samples out among workers cannot be seen"
+        return 1, "could not determine whether the IterableDataset shards its samples among workers"
     return count, f"{why}; {shared}"
 
 
 def batches_ahead(budget_bytes: int, batch_bytes: int, workers: int) -> Choice:
-    """How many batches are made ahead for each worker: as many as the budget holds, from 1 to 4."""
+    """The number of batches to prefetch per worker: as many as the budget holds, from 1 to 4."""
     room = budget_bytes // max(1, batch_bytes * workers)
     count = max(1, min(_MOST_AHEAD, room))
-    bound = "" if count == room else ", more would not help" if count < room else ", and at least one is made"
+    bound = "" if count == room else ", more would not help" if count < room else ", and the minimum is one"
     for_each = "one worker" if workers == 1 else f"each of {workers} workers"
     return Choice(
         "prefetch_factor",
         count,
-        f"of batches of {batch_bytes:,} bytes the memory budget of {budget_bytes:,} holds {room} for {for_each}{bound}",
+        f"the memory budget of {budget_bytes:,} bytes holds {room} batches of {batch_bytes:,} bytes for "
+        f"{for_each}{bound}",
     )
 
 
@@ -126,12 +127,12 @@ def _by_rules(stock: Mapping[str, Any], device: Any, in_threads: bool) -> list[C
         found.append(Choice("num_workers", AutomaticWorkers(count), why))
         workers = count
     if workers and (stock["prefetch_factor"] is None or isinstance(stock["prefetch_factor"], AutomaticPrefetch)):
-        why = "until the first batch was measured; then as many as the memory budget holds"
+        why = "until the first batch is measured; then as many as the memory budget holds"
         if in_threads:
-            why = "what threads hand over is not measured"
+            why = "the size of batches from threads is not measured"
         found.append(Choice("prefetch_factor", AutomaticPrefetch(FIRST_AHEAD), why))
     if isinstance(stock["persistent_workers"], NotGiven):
-        why = "workers start once, and not in every epoch" if workers else "there are no workers"
+        why = "workers start once, not in every epoch" if workers else "there are no workers"
         found.append(Choice("persistent_workers", bool(workers), why))
     if isinstance(stock["pin_memory"], NotGiven):
         found.append(Choice("pin_memory", *_pinning(device)))
@@ -147,7 +148,7 @@ def _workers(stock: Mapping[str, Any]) -> tuple[int, str]:
 
 
 def _batches(stock: Mapping[str, Any]) -> int | None:
-    """Of an epoch; None where nobody knows."""
+    """The number of batches per epoch; None if unknown."""
     try:
         if stock["batch_sampler"] is not None:
             return len(stock["batch_sampler"])
@@ -175,14 +176,14 @@ def _pinning(device: Any) -> tuple[bool, str]:
         return False, "this machine has no NVIDIA GPU"
     if not torch.cuda.is_available():
         return False, "torch cannot use a GPU here"
-    return True, "copies to the GPU from page-locked memory need not be waited for"
+    return True, "copies from page-locked memory to the GPU are asynchronous"
 
 
 # -- a tuned file
 
 
 def _of_file(path: str | os.PathLike[str], stock: Mapping[str, Any]) -> list[Choice]:
-    """The arguments in it that were not given, and that fit those that were."""
+    """The arguments in the file that the user omitted and that fit those that were given."""
     try:
         tuned = load_settings(path, for_="feedline.DataLoader", source=stock["dataset"])
     except OSError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the training loop wants batches, and how they get there from host memory."""
+"""Moves batches to the device that the training loop wants."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ...errors import ConfigError
 
 
 def device_of(device: Any) -> torch.device | None:
-    """What ``device=`` means to torch. An index is a GPU's, also where this torch knows of none.
+    """``device=`` as torch's type. An index is a GPU's, even if this build of torch supports none.
 
     Raises:
-        ConfigError: it is no device.
+        ConfigError: not a valid device.
     """
     if device is None:
         return None
@@ -32,7 +32,7 @@ def device_of(device: Any) -> torch.device | None:
 
 
 def to_device(data: Any, device: torch.device) -> Any:
-    """`data` with every tensor in it on `device`; containers keep their types, as with pin_memory."""
+    """Moves all tensors in `data` to `device`; containers keep their types, as with pin_memory."""
     if isinstance(data, torch.Tensor):
         return data.to(device, non_blocking=True)
     if isinstance(data, (str, bytes)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a loader is told: its arguments, checked and in one form, and as one frozen value for those that work for it."""
+"""Validates a loader's arguments, and takes immutable snapshots of them for its iterators."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .auto_options import AutomaticPrefetch, AutomaticWorkers, Choice, NotGiven
 from .devices import device_of
 
 _log = logging.getLogger("feedline")
-_BUDGET_SHARE = 4  # of the memory that is left: one part for batches that wait
+_BUDGET_SHARE = 4  # one part of the available memory for waiting batches
 _STOCK = frozenset(inspect.signature(torch_dataloader.DataLoader.__init__).parameters)
 _CHOICES = {
     "on_error": ("raise", "skip", "replace"),
@@ -36,15 +36,18 @@ _CHOICES = {
 }
 _MOST_SECONDS = 10**9  # 30 years; the engine counts milliseconds
 _SWITCHES = ("central_batching",)
-_INTEGERS = {"seed": None, "error_budget": 0, "snapshot_every_n_steps": 0}  # the least, where there is one
+_INTEGERS = {"seed": None, "error_budget": 0, "snapshot_every_n_steps": 0}  # minimum, if any
 
 
 class SeededGenerator(torch.Generator):
-    """One that a loader with a seed made for its order, and seeds anew in every epoch. It is handed on likewise."""
+    """A generator that a loader with a seed created for its order, and seeds again in every epoch.
+
+    A loader that is created from this one's attributes does so as well.
+    """
 
 
 class Order(NamedTuple):
-    """What the order of an epoch comes from."""
+    """The sources of an epoch's order."""
 
     sampler: Any
     batch_sampler: Any
@@ -130,7 +133,7 @@ class Settings(OwnOptions):
         )
 
     def budget_bytes(self) -> int:
-        """Of batches that wait for the loop."""
+        """The maximum size of batches that wait for the loop."""
         return limits.share_of_memory_left() // _BUDGET_SHARE if self.memory_budget is None else self.memory_budget
 
     def seed_order(self, epoch: int) -> None:
@@ -152,7 +155,7 @@ class Settings(OwnOptions):
         return OwnGenerators((), (), found.reached + found.unreached)
 
     def feeds_gpu(self) -> bool:
-        """Whether its batches go to a GPU: the thread that launches work there needs a CPU."""
+        """Whether batches go to a GPU, in which case the thread that launches its work needs a CPU."""
         if self.device is not None and self.device.type == "cuda":
             return True
         return torch.cuda.is_initialized() or (self.pin_memory and torch.cuda.is_available())
@@ -197,23 +200,23 @@ def resolve(arguments: Mapping[str, Any]) -> Resolved:
         stock["sampler"] = exact(stock["sampler"])
     if own["seed"] is not None and stock["generator"] is None:
         stock["generator"] = SeededGenerator()
-    unknown = {name: stock.pop(name) for name in list(stock) if name not in _STOCK}  # by this version of torch
+    unknown = {name: stock.pop(name) for name in list(stock) if name not in _STOCK}  # unknown to the installed torch
     return Resolved(stock, own | unknown, chosen)
 
 
 def _check_pool(stock: dict[str, Any], own: Mapping[str, Any]) -> None:
-    """Workers of a pool live on, so they do where nobody says that they should not."""
+    """A pool's workers persist, so `persistent_workers` defaults to True."""
     if not isinstance(own["pool"], WorkerPool):
         raise ConfigError(f"pool must be a feedline.WorkerPool, not {own['pool']!r}")
     if own["worker_method"] == "thread":
-        raise ConfigError('pool= is of worker processes, and worker_method="thread" has none')
+        raise ConfigError('pool= requires worker processes; worker_method="thread" has none')
     if isinstance(stock["num_workers"], NotGiven):
-        raise ConfigError("pool= is of worker processes: say how many this loader has, by num_workers=")
+        raise ConfigError("pool= requires num_workers > 0")
     if stock["num_workers"] != 0:
         if isinstance(stock["persistent_workers"], NotGiven):
             stock["persistent_workers"] = True
         elif not stock["persistent_workers"]:
-            raise ConfigError("the workers of a pool live on: persistent_workers=False needs processes of its own")
+            raise ConfigError("pool= requires persistent_workers=True: a pool's workers are persistent")
 
 
 def _resolve_workers(stock: dict[str, Any], is_chosen: bool) -> None:
@@ -245,7 +248,7 @@ def _check(own: Mapping[str, Any]) -> None:
         if value is None or (name == "snapshot_every_n_steps" and isinstance(value, str) and value == "auto"):
             continue
         if isinstance(value, bool) or not isinstance(value, int) or (low is not None and value < low):
-            raise ConfigError(f"{name} must be an integer{'' if low is None else f' from {low} on'}, not {value!r}")
+            raise ConfigError(f"{name} must be an integer{'' if low is None else f' of at least {low}'}, not {value!r}")
     device_of(own["device"])
     seconds = own["stall_timeout"]
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= _MOST_SECONDS:

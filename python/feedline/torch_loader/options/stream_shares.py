@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether an IterableDataset shares its samples out among workers, as far as its code says: nothing is called."""
+"""Determines from a dataset's code, without calling it, whether it shards its samples among workers."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any
 
 from torch.utils.data import IterableDataset
 
-# What such code asks for the worker that it runs in: torch's function, and webdataset's around it.
+# Functions that return the current worker: torch's, and webdataset's wrapper.
 _QUESTIONS = frozenset(("get_worker_info", "pytorch_worker_info"))
-# Packages whose datasets share themselves out by code of other classes, as their documentation says.
+# Packages that shard their datasets in code of other classes, according to their documentation.
 _SHARING = frozenset(("litdata", "streaming"))
-_DEEPEST = 4  # datasets in datasets
-_LONGEST = 100  # of a list of datasets or transforms
+_DEEPEST = 4  # nested datasets
+_LONGEST = 100  # list of datasets or transforms
 
 
 def how_shared(dataset: Any, worker_init_fn: Any = None) -> str:
-    """In words; empty: it cannot be seen, and every worker may read all of it."""
+    """A description; empty if this is unknown, so every worker may read all samples."""
     if worker_init_fn is not None and _asks(worker_init_fn):
-        return "worker_init_fn asks which worker it is in"
+        return "worker_init_fn queries the worker's number"
     return _how(dataset, 0)
 
 
 def asks_for_worker(dataset: Any, depth: int = 0) -> bool:
-    """Whether a map-style dataset, its transforms or the datasets in it ask which worker they are in."""
+    """Whether a map-style dataset, its transforms or nested datasets query the worker's number."""
     if isinstance(dataset, types.FunctionType | functools.partial | types.MethodType):
         return _asks(dataset)
     if any(_asks(member) for base in type(dataset).__mro__ for member in vars(base).values()):
@@ -44,21 +44,21 @@ def _how(dataset: Any, depth: int) -> str:
         if base is IterableDataset:
             break
         if base.__module__.partition(".")[0] in _SHARING:
-            return f"{base.__module__.partition('.')[0]} shares samples out among workers"
+            return f"{base.__module__.partition('.')[0]} shards samples among workers"
         if any(_asks(member) for member in vars(base).values()):
-            return f"{kind.__qualname__} asks which worker it is in"
+            return f"{kind.__qualname__} queries the worker's number"
     if depth == _DEEPEST:
         return ""
     parts = list(_parts(dataset))
     asking = [name for name in (_name(part) for part in parts if _asks(part)) if name]
     if asking:  # a stage of webdataset's pipelines
-        return f"{asking[0]} asks which worker it is in"
+        return f"{asking[0]} queries the worker's number"
     within = [_how(part, depth + 1) for part in parts if isinstance(part, IterableDataset)]
     return within[0] if within and all(within) else ""
 
 
 def _parts(dataset: Any) -> Iterator[Any]:
-    """What a dataset holds: in attributes, and in lists of these."""
+    """The values of a dataset's attributes, and the elements of those that are lists."""
     for value in list(vars(dataset).values()) if hasattr(dataset, "__dict__") else []:
         if isinstance(value, (IterableDataset, types.FunctionType)):
             yield value

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions, and progress that outlives an epoch."""
+"""Positions within an epoch, and progress across epochs."""

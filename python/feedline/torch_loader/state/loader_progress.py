@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loader's progress through its epochs, shared by the loader and its iterators.
 
-It holds neither: a loader with persistent workers holds its iterator, and an iterator may outlive its loader.
+It references neither: a loader with persistent workers holds its iterator, and an iterator may outlive its loader.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from .counted_streams import CountedStream, counted_stream
 from .sampler_epochs import SamplerEpochs
 
 _log = logging.getLogger("feedline")
-_NEVER = 1 << 62  # batches between two states: only where an epoch begins and ends
+_NEVER = 1 << 62  # batches between two states: only at the start and end of an epoch
 
 
 class LoaderProgress:
     """Used by the iterating thread only, except `latest`, `cursor` and the counters, which other threads may read.
 
     Attributes:
-        epoch: the one that begins next, or is being begun.
-        cursor: of the epoch that was begun last.
+        epoch: the number of the next epoch, or of one that is being started.
+        cursor: the position in the latest epoch.
         pending: the state that the next epoch resumes from.
-        counted: the last epoch's stream, if that resumes from a number of samples.
-        settings: the loader's, as they were when the epoch began or an attribute of it was set last.
-        latest: the iterator that was made last.
-        running: iterators in the middle of an epoch.
-        fresh_workers: the workers of the epoch were started for it.
-        has_loaded: without workers: the dataset has got the state that the epoch before went on from.
+        counted: the latest epoch's stream, if it resumes by a number of samples.
+        settings: the loader's arguments when the epoch began or when one of its attributes was last set.
+        latest: the newest iterator.
+        running: iterators within an epoch.
+        fresh_workers: the workers were started for this epoch.
+        has_loaded: without workers: the dataset received the state that the previous epoch resumed from.
         wants_state: a state was requested or loaded, so later requests are likely.
-        given: attributes that the dataset was given in all workers, by name.
-        errors: bad samples that were skipped or replaced.
-        wait_s: seconds in ``next()`` in the last epoch; None if not measured.
+        given: attributes set on the dataset in all workers, by name.
+        errors: skipped and replaced bad samples.
+        wait_s: seconds in ``next()`` in the latest epoch; None if not measured.
         page_lock_refusal: why torch pins batches, if there is a GPU.
-        unseen: the epoch that was begun last has an iterator that is not ours.
+        unseen: the latest epoch has an iterator of another class.
         batch_bytes: size of the largest batch from a worker, if the prefetch depends on it.
         processes: the number of active worker processes, if it adapts to the loop.
         prefetch: batches in flight, as chosen from `batch_bytes`.
-        native_rows, native_misses: samples given to the engine, and those that it could not read.
+        native_rows, native_misses: samples passed to the engine, and those that it could not read.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class LoaderProgress:
         self.cursor: state.Cursor | None = None
         self.pending: dict[str, Any] | None = None
         self.counted: CountedStream | None = None
-        self.settings: Settings | None = None  # until an epoch begins
+        self.settings: Settings | None = None  # None until an epoch begins
         self.latest: weakref.ref[Any] | None = None
         self.running: weakref.WeakSet[Any] = weakref.WeakSet()
         self.fresh_workers = True
@@ -75,24 +75,24 @@ class LoaderProgress:
         self._sampler_epochs = SamplerEpochs()
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy: everything but iterators, which belong to this one."""
+        """For pickle and copy: all attributes except iterators, which belong to this object."""
         return {**self.__dict__, "settings": None, "counted": None, "latest": None, "running": None}
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         self.__dict__.update(attributes, running=weakref.WeakSet())
 
     def is_fresh(self) -> bool:
-        """Whether no epoch has begun, and none is to go on."""
+        """Whether no epoch has begun and no state is pending."""
         return self.cursor is None and self.pending is None
 
     def iterator(self) -> Any:
-        """The latest, while it lives."""
+        """The newest iterator, if it still exists."""
         return None if self.latest is None else self.latest()
 
     # -- epochs
 
     def begin(self, settings: Settings) -> None:
-        """Before anything is drawn: generators and samplers go where a loaded state or the epoch wants them."""
+        """Sets generators and samplers to a loaded state or to the new epoch, before any number is drawn."""
         order = settings.order
         if self.pending is not None:
             self.epoch = self.pending["epoch"]
@@ -107,7 +107,7 @@ class LoaderProgress:
             self.counted.begin(self.epoch, self.pending)
 
     def open(self, settings: Settings) -> tuple[state.Cursor, dict[str, Any] | None]:
-        """For an iterator that begins: where it stands, and the state that it goes on from, if any."""
+        """Starts an iterator's epoch: returns its cursor, and the state that it resumes from, if any."""
         resume, self.pending, self.unseen = self.pending, None, False
         cursor = state.Cursor(self.epoch, settings.num_workers)
         cursor.samplers, cursor.epochs = state.take_samplers(settings.order)
@@ -125,36 +125,36 @@ class LoaderProgress:
         return cursor, resume
 
     def as_if_begun(self) -> contextlib.AbstractContextManager[None]:
-        """While torch makes its part of an iterator, for which it draws from the process's generators.
+        """For torch's part of an iterator's constructor, which draws from the process's generators.
 
-        Within an epoch that was begun before, whoever put these where they were then has them behind those draws.
+        When an epoch is resumed, those draws must not change the generators, which are set already.
         """
         is_begun = self.pending is not None and self.pending.get("begun", False)
         return fetch.untouched_generators() if is_begun else contextlib.nullcontext()
 
     def may_use(self, ahead: Any, settings: Settings) -> bool:
-        """Whether the epoch that was begun ahead is still the one that is wanted."""
+        """Whether the epoch that was begun early is still valid."""
         if ahead is None or self.pending is not None or self.epoch != ahead.epoch:
             return False
         return bool(ahead.sampler_epochs == epochs_of(settings))
 
     def pass_unseen(self, settings: Settings) -> None:
-        """An epoch has begun whose iterator is not ours: nobody here knows where that stands.
+        """An epoch has begun with an iterator of another class, whose position is unknown.
 
         Raises:
-            ConfigError: it was to go on in the middle.
+            ConfigError: it should have resumed in the middle.
         """
         resume, self.pending = self.pending, None
         if resume is not None and resume["delivered"]:
             raise ConfigError(
-                f"load_state_dict: {resume['delivered']} batches were delivered, and this loader's class has a "
-                "_get_iterator() of its own, which begins at the first one"
+                f"load_state_dict: the state is after {resume['delivered']} batches, but this loader's class overrides "
+                "_get_iterator(), and its iterators begin at the first batch"
             )
         self.cursor, self.latest, self.unseen = state.Cursor(self.epoch, settings.num_workers), None, True
         self.epoch += 1
 
     def adopt(self, cursor: state.Cursor, settings: Settings) -> None:
-        """The epoch that was begun ahead is now the one that is iterated."""
+        """Switches to the epoch that was begun early."""
         self._sampler_epochs.note(state.samplers_of(settings.order))
         self.cursor = cursor
         self.epoch += 1
@@ -169,7 +169,7 @@ class LoaderProgress:
             settings.dataset.set_epoch(epoch)
 
     def dataset_epoch(self, dataset: Any, next_epoch: bool = False) -> int | None:
-        """The epoch to tell persistent workers' datasets. Fresh workers have a fresh copy and need none."""
+        """The epoch to pass to persistent workers' datasets. New workers have a new copy and need none."""
         if (self.fresh_workers and not next_epoch) or not callable(getattr(dataset, "set_epoch", None)):
             return None
         if self.counted is not None:
@@ -193,7 +193,7 @@ class LoaderProgress:
         if self.pending is not None:
             return dict(self.pending)
         if self.unseen:
-            _log.warning("state_dict(): empty, as the class of this loader has a _get_iterator() of its own")
+            _log.warning("state_dict(): the state is empty, because this loader's class overrides _get_iterator()")
             return {}
         cursor = self.cursor
         if iterator is not None and cursor is iterator._cursor:
@@ -209,13 +209,13 @@ class LoaderProgress:
         return state.of_next_epoch(cursor, epoch, settings, own, base_seed) | counted
 
     def _counted_part(self, cursor: state.Cursor | None) -> dict[str, Any]:
-        """What a stream that goes on by a number of samples says of itself, once an epoch has begun."""
+        """The state of a stream that resumes by a number of samples, once an epoch has begun."""
         if cursor is None or self.counted is None:
             return {}
         return {"counted": self.counted.state(cursor.delivered, next_epoch=cursor.finished)}
 
     def _unread_state(self, settings: Settings) -> dict[str, Any] | None:
-        """Of a map-style dataset that this process will read, before it has. An iterator's begins with iter()."""
+        """The state of a map-style dataset that this process has not read yet. An iterator's begins with iter()."""
         if settings.num_workers or settings.iterable:
             return None
         own = fetch.state_of(settings.dataset)
@@ -225,7 +225,7 @@ class LoaderProgress:
         self.wants_state = True
         if saved:
             self.pending = pending = state.check(saved, settings)
-            # Now and not at iter(), so that a set_epoch of yours between the two is the last word.
+            # Now, not in iter(), so that set_epoch calls between the two take precedence.
             state.put_samplers(settings.order, pending["samplers"], pending["sampler_epochs"])
             self._sampler_epochs.note(state.samplers_of(settings.order))
             if "dataset_epoch" in pending and is_of_datasets(settings.dataset):
@@ -235,9 +235,9 @@ class LoaderProgress:
         return None if self.pending is None else self.pending.get("base_seed")
 
     def snapshot_steps(self, settings: Settings) -> int:
-        """After every how many batches workers are asked for a state; 0: not now."""
+        """The number of batches between two states of a worker; 0 if none are requested yet."""
         if settings.snapshot_every_n_steps == "auto":
-            # One who gives a map-style dataset a state wants it, and without it a position says nothing of that.
+            # A stateful map-style dataset is meant to be saved, and a position does not include its state.
             return int(self.wants_state or (not settings.iterable and fetch.is_stateful(settings.dataset)))
         if settings.snapshot_every_n_steps is None:
             return _NEVER if self.wants_state else 0
@@ -245,7 +245,7 @@ class LoaderProgress:
 
 
 def _fitting(resume: dict[str, Any], settings: Settings) -> list[dict[str, Any]]:
-    """What the state says of the dataset in each worker, where this loader has as many."""
+    """The states of the datasets in the workers, if this loader has as many workers."""
     entries: list[dict[str, Any]] = resume.get("workers") or []
     if entries and settings.iterable and loses_its_buffer(settings.dataset):
         # Earlier versions saved the dataset's states, which omit samples. Their batch counts are exact.
@@ -255,7 +255,7 @@ def _fitting(resume: dict[str, Any], settings: Settings) -> list[dict[str, Any]]
         return entries
     if any(entry["state"] is not None for entry in entries):
         _log.warning(
-            "load_state_dict: what the dataset said of itself in %s worker(s) is left out, as this loader has %d",
+            "load_state_dict: ignores the states of the datasets in %s worker(s), as this loader has %d",
             resume["num_workers"],
             settings.num_workers,
         )
@@ -263,5 +263,5 @@ def _fitting(resume: dict[str, Any], settings: Settings) -> list[dict[str, Any]]
 
 
 def epochs_of(settings: Settings) -> list[Any]:
-    """What the samplers say of theirs."""
+    """The samplers' epochs."""
     return [getattr(sampler, "epoch", None) for sampler in state.samplers_of(settings.order)]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samplers whose `set_epoch` was forgotten go on by one epoch; those that somebody cares for are left alone.
+"""Advances the epoch of samplers whose `set_epoch` is not called, and leaves others unchanged.
 
-A sampler's `epoch` tells whether it was set to another one. That it was set to the same one again, as a framework does
-that evaluates twice in an epoch, only the call itself tells. So the class of a sampler gets a `set_epoch` that counts
-the calls in the sampler. One that cannot be counted, as a mock, is never called from here.
+A changed `epoch` shows that it was set. If it was set to the same value, as by a framework that evaluates twice in an
+epoch, only the call shows it, so `set_epoch` of the sampler's class is wrapped to count the calls in the sampler. A
+sampler whose calls cannot be counted, such as a mock, is never changed.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ _CALLS = "_feedline_set_epoch_calls"
 
 
 class SamplerEpochs:
-    """What one loader has seen of its samplers' epochs. Used by the thread that iterates."""
+    """The epochs of a loader's samplers when it last looked. Used by the thread that iterates."""
 
     def __init__(self) -> None:
-        self._seen: dict[int, tuple[int, int]] = {}  # place -> (calls, epoch)
+        self._seen: dict[int, tuple[int, int]] = {}  # index of the sampler -> (calls, epoch)
 
     def advance(self, samplers: list[Any]) -> None:
-        """Sets those on by one that nobody has set since they were noted, and notes all."""
+        """Increments the epoch of samplers for which it was not set since the last note, and notes all."""
         for place, sampler in enumerate(samplers):
             if (calls := _calls(sampler)) is not None and self._seen.get(place) == (calls, sampler.epoch):
                 sampler.set_epoch(sampler.epoch + 1)
         self.note(samplers)
 
     def note(self, samplers: list[Any]) -> None:
-        """Where they stand now is where the epoch that begins, or that a state is of, has them."""
+        """Notes the samplers' epochs as those of the epoch that begins or of a loaded state."""
         self._seen.clear()
         for place, sampler in enumerate(samplers):
             if (calls := _calls(sampler)) is not None:
                 self._seen[place] = (calls, sampler.epoch)
 
     def forget(self) -> None:
-        """Somebody sets them: the next epoch is theirs."""
+        """The user sets the samplers' epochs: they are not advanced."""
         self._seen.clear()
 
 
 def _calls(sampler: Any) -> int | None:
-    """How often `set_epoch` of a sampler that shows its epoch was called; None: it cannot be told."""
+    """The number of `set_epoch` calls for a sampler with an `epoch`; None if they cannot be counted."""
     attributes = getattr(sampler, "__dict__", None)
     if not isinstance(getattr(sampler, "epoch", None), int) or attributes is None or "set_epoch" in attributes:
         return None
@@ -52,7 +52,7 @@ def _calls(sampler: Any) -> int | None:
     if not hasattr(method, _CALLS):
         try:
             owner.set_epoch = _counting(method)  # type: ignore[union-attr]
-        except (TypeError, AttributeError):  # a class that may not be changed
+        except (TypeError, AttributeError):  # an immutable class
             return None
     return int(attributes.get(_CALLS, 0))
 

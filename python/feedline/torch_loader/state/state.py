@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a loader stands, as JSON: how the epoch's order came about, and how many batches of it were delivered.
+"""A loader's position as JSON: how the epoch's order was drawn, and how many of its batches were delivered.
 
-Resuming replays the order (indices alone, no sample is read) with the random generators as they were, so it needs no
-particular number of workers. Samplers that have a state of their own are asked after each index, and nothing is
-replayed. Only what the order is drawn from is in the state, so that states of the same point are equal, whatever else
-draws. What datasets say of themselves is of one worker each: there the state has one entry per worker, with the
-dataset's own state where it has one, or a number of batches to pass over.
+Resuming replays the order from the saved random generators, without reading samples, so it works with any number of
+workers. Samplers with a `state_dict` are saved after each index, and not replayed. A state contains only the generators
+that the order is drawn from, so that states at the same position are equal whatever else draws. Datasets' states belong
+to a single worker each: the loader's state has an entry per worker, with the dataset's state if it has one, or a number
+of batches to skip.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from ..options.settings import Order, Settings
 VERSION = 2
 _READABLE = (1, 2)
 _REQUIRED = {"kind", "epoch", "delivered", "samplers", "sampler_epochs"}
-_KNOWN_SAMPLERS = (RandomSampler, WeightedRandomSampler, SubsetRandomSampler)  # draw from their `generator` alone
+_KNOWN_SAMPLERS = (RandomSampler, WeightedRandomSampler, SubsetRandomSampler)  # draw only from their `generator`
 _FIXED_SAMPLERS = (
     SequentialSampler,
     DistributedSampler,
@@ -51,24 +51,25 @@ _FIXED_SAMPLERS = (
 
 
 class Cursor:
-    """One epoch, from its start to where delivery stands."""
+    """The position within one epoch."""
 
     def __init__(self, epoch: int, workers: int) -> None:
         self.epoch = epoch
         self.delivered = 0
         self.finished = False
-        self.base_seed: int | None = None  # of workers
+        self.base_seed: int | None = None  # the workers'
         self.randomness: dict[str, Any] | None = None  # taken right before the first index is drawn
-        self.replay: dict[str, Any] | None = None  # the same, in words, of the state that this goes on from
-        self.samplers: list[Any] = []  # at the start of the order, or, of those with a state, behind the last index
-        self.ended: dict[str, Any] | None = None  # until a batch came: `samplers` are of the epoch before, of this
+        self.replay: dict[str, Any] | None = None  # its JSON form, from the state that this resumes from
+        self.samplers: list[Any] = []  # states at the start of the order; of stateful samplers, after the last index
+        self.ended: dict[str, Any] | None = None  # until a batch is delivered: `samplers` are the previous epoch's,
+        # with this randomness
         self.epochs: list[int | None] = []
-        self.ends: dict[int, Any] = {}  # by worker that lives on: what its dataset says behind the last batch
-        self.taken = 0  # with central_batching: of the samples that workers had left at their ends
-        self.keeps_indices = False  # those behind a worker's last state, for no order is replayed
-        self.fetcher: fetch.Fetcher | None = None  # of this process, where its dataset has a state
-        self.last_index: Any = None  # of those that were delivered, the last one in the order
-        self.waiting: list[Any] = []  # with in_order=False: indices in front of that whose batches have not come
+        self.ends: dict[int, Any] = {}  # persistent worker -> its dataset's state after the last batch
+        self.taken = 0  # with central_batching: delivered samples of those that workers had left at the end
+        self.keeps_indices = False  # the indices after a worker's last state, if the order is not replayed
+        self.fetcher: fetch.Fetcher | None = None  # this process's, if its dataset has a state
+        self.last_index: Any = None  # the delivered index that is furthest in the order
+        self.waiting: list[Any] = []  # with in_order=False: earlier indices whose batches have not arrived
         self.refill_end: int | None = None
         self.last_worker = workers - 1
         self.by_worker: list[dict[str, Any]] = [
@@ -85,20 +86,20 @@ class Cursor:
         return _randomness_to_json(self.randomness or take_randomness(settings))
 
     def own_state(self) -> dict[str, Any] | None:
-        """What the dataset of this process says of itself."""
+        """The state of the dataset in this process."""
         return None if self.fetcher is None else self.fetcher.state()
 
     def passed(self) -> int:
-        """How many of the order's indices a loader that goes on from here takes no more from the order."""
+        """The number of indices that a resumed loader skips in the order."""
         return self.delivered + len(self.waiting)
 
     def advance(self, index: Any, samplers: list[Any] | None = None, is_furthest: bool | None = None) -> None:
-        """The batch of `index` has had its turn.
+        """Notes that the batch of `index` was delivered, or skipped because it raised.
 
         Args:
-            samplers: what those with a state said of themselves behind `index`.
-            is_furthest: none behind it in the order came before, and `waiting` is the caller's to set; None: batches
-                come in the order, those that are waited for first.
+            samplers: the states of stateful samplers after `index`.
+            is_furthest: no later batch in the order was delivered before, and the caller sets `waiting`; None: batches
+                arrive in order, `waiting` ones first.
         """
         self.delivered += 1
         if is_furthest is None:
@@ -116,7 +117,7 @@ class Cursor:
         samplers: list[Any] | None = None,
         is_furthest: bool | None = None,
     ) -> None:
-        """As :meth:`advance`. `more`: what `worker` said beside the batch."""
+        """Like :meth:`advance`. `more`: additional data that `worker` sent with the batch."""
         self.advance(index, samplers, is_furthest)
         self.last_worker = worker
         entry = self.by_worker[worker]
@@ -131,7 +132,7 @@ class Cursor:
 
 
 def generators_of(order: Order) -> list[torch.Generator]:
-    """Explicit generators that the order may be drawn from, each once, in a fixed order."""
+    """Explicit generators that the order may be drawn from, without duplicates, in a fixed order."""
     sampler, batch_sampler = order.sampler, order.batch_sampler
     found = [order.generator, getattr(sampler, "generator", None), getattr(batch_sampler, "generator", None)]
     found.append(getattr(getattr(batch_sampler, "sampler", None), "generator", None))
@@ -143,7 +144,7 @@ def generators_of(order: Order) -> list[torch.Generator]:
 
 
 def samplers_of(order: Order) -> list[Any]:
-    """Sampler, batch sampler and what that wraps, each once."""
+    """The sampler, the batch sampler and the sampler in it, without duplicates."""
     found: list[Any] = []
     for sampler in (order.sampler, order.batch_sampler, getattr(order.batch_sampler, "sampler", None)):
         if sampler is not None and all(sampler is not f for f in found):
@@ -152,7 +153,7 @@ def samplers_of(order: Order) -> list[Any]:
 
 
 def draws_globally(order: Order) -> bool:
-    """Whether the order may come from the process's own generators."""
+    """Whether the order may be drawn from the process's global generators."""
     sampler = order.sampler if order.batch_sampler is None else order.batch_sampler
     if type(sampler) is BatchSampler:
         sampler = sampler.sampler
@@ -162,7 +163,7 @@ def draws_globally(order: Order) -> bool:
 
 
 def take_randomness(settings: Settings) -> dict[str, Any]:
-    """Of all that the order may be drawn from, but for what is seeded anew in every epoch."""
+    """The states of all generators that the order may be drawn from, except those seeded in every epoch."""
     explicit = [] if settings.seeds_order else generators_of(settings.order)
     taken: dict[str, Any] = {"generators": [g.get_state() for g in explicit]}
     if draws_globally(settings.order):
@@ -171,7 +172,7 @@ def take_randomness(settings: Settings) -> dict[str, Any]:
 
 
 def are_there(taken: Mapping[str, Any]) -> bool:
-    """Whether the process's generators stand where they were taken."""
+    """Whether the process's global generators still have the saved states."""
     mersenne, counters, words = fetch.generator_states()
     name, keys, *rest = taken["numpy"]
     same = mersenne == tuple(taken["python"]) and torch.equal(words, taken["torch"])
@@ -191,7 +192,7 @@ def put_generators(order: Order, words: list[str] | None) -> None:
 
 
 def take_samplers(order: Order) -> tuple[list[Any], list[int | None]]:
-    """What stateful samplers say of themselves, and the epoch that samplers were set to."""
+    """The states of stateful samplers, and the samplers' epochs."""
     samplers = samplers_of(order)
     return [fetch.state_of(sampler) for sampler in samplers], [_epoch_of(sampler) for sampler in samplers]
 
@@ -203,7 +204,7 @@ def _epoch_of(sampler: Any) -> int | None:
 
 
 def are_stateful(order: Order) -> bool:
-    """Whether a sampler can say where it stands."""
+    """Whether a sampler has a state."""
     return any(fetch.is_stateful(sampler) for sampler in samplers_of(order))
 
 
@@ -221,7 +222,7 @@ def load_samplers(order: Order, states: list[Any]) -> None:
 
 
 def plain(index: Any) -> Any:
-    """A batch that was never a list as one."""
+    """A batch's indices without tensors."""
     return index.tolist() if isinstance(index, torch.Tensor) else index
 
 
@@ -230,7 +231,7 @@ def fingerprint(index: Any) -> int | None:
 
 
 def to_json(cursor: Cursor, settings: Settings, own: dict[str, Any] | None) -> dict[str, Any]:
-    """The state after the last delivered batch. `own`: of the dataset, where there are no workers."""
+    """The state after the last delivered batch. `own`: the dataset's state if there are no workers."""
     state = _common(settings, cursor.epoch, cursor.base_seed) | {"begun": True}
     state |= {"delivered": cursor.delivered, "samplers": cursor.samplers, "sampler_epochs": cursor.epochs}
     state |= {"refill_end": cursor.refill_end}
@@ -256,12 +257,12 @@ def to_json(cursor: Cursor, settings: Settings, own: dict[str, Any] | None) -> d
 def of_next_epoch(
     cursor: Cursor | None, epoch: int, settings: Settings, own: dict[str, Any] | None, base_seed: int | None
 ) -> dict[str, Any]:
-    """The state where no epoch is under way: as `epoch` would begin now.
+    """The state between epochs, from which `epoch` begins.
 
     Args:
-        cursor: of the epoch that has ended, if any.
-        own: of the dataset, where there are no workers.
-        base_seed: of the workers that live on; None: they draw one when the epoch begins.
+        cursor: the epoch that has ended, if any.
+        own: the dataset's state if there are no workers.
+        base_seed: the persistent workers'; None: drawn when the epoch begins.
     """
     order = settings.order
     samplers, epochs = take_samplers(order)
@@ -273,7 +274,7 @@ def of_next_epoch(
     if cursor is None:
         workers = [{"batches": 0, "state": own, "since": 0}] if own is not None else []
     else:
-        # The next epoch is the one that the loader would go on to by itself.
+        # The next epoch is the one that the loader would begin without set_epoch.
         epochs = [None if epoch is None else epoch + 1 for epoch in epochs]
         if are_stateful(order):
             samplers = cursor.samplers
@@ -300,7 +301,7 @@ def _common(settings: Settings, epoch: int, base_seed: int | None) -> dict[str, 
 
 @contextlib.contextmanager
 def _with_base_seed(order: Order, known: int | None) -> Iterator[int]:
-    """The generators as they are behind iter(), which draws a base seed unless one is known; afterwards as before."""
+    """Sets the generators as after iter(), which draws a base seed unless it is known, and restores them on exit."""
     if known is not None:
         yield known
         return
@@ -313,15 +314,15 @@ def _with_base_seed(order: Order, known: int | None) -> Iterator[int]:
 
 
 def meet_end(settings: Settings, samplers: list[Any]) -> None:
-    """Puts samplers behind the last index, where they may have met their end already: a short last batch asks again."""
+    """Moves samplers past the last index. They may be there already: a short last batch requests one more index."""
     load_samplers(settings.order, samplers)
-    for _ in settings.index_sampler:  # it has: this is the next epoch's
+    for _ in settings.index_sampler:  # if they are, this index belongs to the next epoch
         load_samplers(settings.order, samplers)
         return
 
 
 def drain(settings: Settings, pending: Mapping[str, Any]) -> None:
-    """Has samplers with a state meet the end of the epoch that it is of, so that the next one begins as ever."""
+    """Lets stateful samplers reach the end of the state's epoch, so that the next one begins as usual."""
     before = fetch.generator_states()
     order = settings.order
     generators = [g.get_state() for g in generators_of(order)]
@@ -335,22 +336,22 @@ def drain(settings: Settings, pending: Mapping[str, Any]) -> None:
 
 
 def check(state: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    """`state` as a dictionary of ours, or ConfigError."""
+    """Validates `state`. Raises ConfigError if it is not a state of a loader."""
     if not isinstance(state, Mapping) or not state.keys() >= _REQUIRED or not _is_plain(state):
         raise ConfigError("load_state_dict: this is not a state of feedline.DataLoader")
     kind = "iterable" if settings.iterable else "map"
     if state["kind"] != kind:
         raise ConfigError(
-            f"load_state_dict: the state is of a dataset of {state['kind']} style, this one is of {kind} style"
+            f"load_state_dict: the state is for a dataset of {state['kind']} style, this loader's is of {kind} style"
         )
     _check_samplers(state, settings.order)
     workers = state.get("workers", ())
     within = state["delivered"] or any(w["state"] is not None and not w.get("ended") for w in workers)
     if kind == "iterable" and within and state["num_workers"] != settings.num_workers and "counted" not in state:
         raise ConfigError(
-            f"load_state_dict: an iterable dataset has its position in each worker; the state has "
+            f"load_state_dict: the position in an iterable dataset is saved per worker; the state has "
             f"{state['num_workers']} worker(s) and this loader {settings.num_workers}. Resume with the same "
-            "num_workers within an epoch"
+            "num_workers to resume within an epoch"
         )
     if settings.iterable:
         check_version(state, settings.dataset)
@@ -358,7 +359,7 @@ def check(state: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
 
 
 def _is_plain(state: Mapping[str, Any]) -> bool:
-    """Whether the entries that every state has are of the right types."""
+    """Whether the required entries have the right types."""
     version, delivered = state.get("version"), state["delivered"]
     return (
         isinstance(version, int)
@@ -370,12 +371,12 @@ def _is_plain(state: Mapping[str, Any]) -> bool:
 
 
 def _check_samplers(state: Mapping[str, Any], order: Order) -> None:
-    """ConfigError if the state was taken with samplers of another kind, whose order differs."""
+    """Raises ConfigError if the state was saved with another kind of samplers, whose order differs."""
     samplers, states, epochs = samplers_of(order), state["samplers"], state["sampler_epochs"]
     names = ", ".join(type(sampler).__name__ for sampler in samplers) or "none"
     if not len(samplers) == len(states) == len(epochs):
         raise ConfigError(
-            f"load_state_dict: the state was taken from a loader with {len(states)} sampler(s), this loader has "
+            f"load_state_dict: the state was saved by a loader with {len(states)} sampler(s), this loader has "
             f"{len(samplers)} ({names}). Resume with the same kind of sampler"
         )
     for sampler, taken, epoch in zip(samplers, states, epochs, strict=True):
@@ -385,8 +386,8 @@ def _check_samplers(state: Mapping[str, Any], order: Order) -> None:
         ):
             if had != has:
                 raise ConfigError(
-                    f"load_state_dict: the state was taken with a sampler that has {'' if had else 'no '}{methods}, "
-                    f"this loader's {type(sampler).__name__} has {'them' if has else 'none'}. Resume with the same "
+                    f"load_state_dict: the state was saved with a sampler that has {'' if had else 'no '}{methods}, "
+                    f"but this loader's {type(sampler).__name__} has {'them' if has else 'none'}. Resume with the same "
                     "kind of sampler"
                 )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States that are changed on purpose: `loader.skip(n)`."""
+"""Edits a state: `loader.skip(n)`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _MOST = 2**63 - 1  # batches
 
 
 def skipped(state: Mapping[str, Any], batches: SupportsIndex, settings: Settings) -> dict[str, Any]:
-    """`state` as it would be if so many more batches had been delivered.
+    """Returns `state` as it would be after so many more batches.
 
     Raises:
-        ConfigError: `batches` is not an integer of at least 0, or only reading can tell where that is.
+        ConfigError: `batches` is not an integer of at least 0, or the new position is known only by reading.
     """
     count = integer("skip", "batches", batches, 0, _MOST)
     found: dict[str, Any] = copy.deepcopy(dict(state))
@@ -28,7 +28,7 @@ def skipped(state: Mapping[str, Any], batches: SupportsIndex, settings: Settings
     if state["kind"] == "iterable":
         _skip_stream(found, count, max(1, settings.num_workers))
     elif states.are_stateful(settings.order):
-        raise ConfigError("skip: the sampler has a state of its own, which only drawing from it changes")
+        raise ConfigError("skip: the sampler has its own state, which changes only when indices are drawn")
     else:
         for entry in found.get("workers", ()):
             entry["since"] = 0
@@ -39,10 +39,12 @@ def skipped(state: Mapping[str, Any], batches: SupportsIndex, settings: Settings
 
 
 def _skip_stream(found: dict[str, Any], batches: int, workers: int) -> None:
-    """Workers read and drop their parts, in turn."""
+    """Adds the batches to the workers' counts, one worker after the other; workers read and drop them."""
     entries = found.setdefault("workers", [{"batches": 0, "state": None, "since": 0} for _ in range(workers)])
     if any(entry.get("ended") for entry in entries):
-        raise ConfigError("skip: the dataset's state is of an epoch's end; call iter(loader) first, or set_epoch")
+        raise ConfigError(
+            "skip: the dataset's state is from the end of an epoch; call iter(loader) first, or set_epoch"
+        )
     first = (found.get("last_worker", workers - 1) + 1) % workers
     for worker, entry in enumerate(entries):
         share = (batches - (worker - first) % workers + workers - 1) // workers

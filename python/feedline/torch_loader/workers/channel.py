@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames through pipes, one pipe per worker and direction, so that a worker's death harms no other's messages."""
+"""Frames over pipes, one pipe per worker and direction, so that a worker's death affects no other's messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .ring_reader import RingReader
 from .serialization import HEAD, Frame
 
 _SET_PIPE_SIZE = 1031
-_PIPE_BYTES = 1 << 20  # what an unprivileged process may ask for: room for thousands of small batches
+_PIPE_BYTES = 1 << 20  # the maximum for an unprivileged process: room for thousands of small batches
 
 
 def _prepare(connection: Connection) -> int:
@@ -27,7 +27,7 @@ def _prepare(connection: Connection) -> int:
 
 
 class Outbox:
-    """Writes frames and never waits: what does not fit stays here until `flush`."""
+    """Writes frames without blocking: `flush` writes the remainder later."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -44,7 +44,7 @@ class Outbox:
                 written = os.write(self._fd, self._waiting[0])
             except BlockingIOError:
                 return
-            except OSError:  # the other end is gone, which its death will tell
+            except OSError:  # the other end is closed; the process's death is reported separately
                 self._waiting.clear()
                 return
             if written == len(self._waiting[0]):
@@ -61,7 +61,7 @@ class Outbox:
 
 
 class Inbox:
-    """Reads frames and never waits."""
+    """Reads frames without blocking."""
 
     def __init__(self, connection: Connection, worker: int, reader: RingReader | None) -> None:
         self._connection = connection
@@ -73,7 +73,7 @@ class Inbox:
         self.ended = False
 
     def take(self) -> Frame | None:
-        """The next frame, or None while there is no whole one; then `ended` says whether there ever will be."""
+        """The next frame, or None if it has not arrived completely, in which case `ended` shows whether it can."""
         try:
             while len(self._head) < HEAD.size:
                 data = os.read(self.fd, HEAD.size - len(self._head))
@@ -104,7 +104,7 @@ class Inbox:
 
 
 class BlockingPort:
-    """A worker's two pipes. `is_wanted` is asked about every second and while waiting; False ends the worker."""
+    """A worker's two pipes. `is_wanted` is called about every second and while waiting; False ends the worker."""
 
     def __init__(self, tasks: Connection, results: Connection, is_wanted: Callable[[], bool]) -> None:
         self._inbox = Inbox(tasks, 0, None)
@@ -118,15 +118,15 @@ class BlockingPort:
 
     @property
     def ended(self) -> bool:
-        """Whether no message will come any more; known from the last look."""
+        """Whether no more messages can arrive, as of the last read."""
         return self._inbox.ended
 
     def take(self) -> Frame | None:
-        """The next message, or None while there is none."""
+        """The next message, or None if there is none."""
         return self._inbox.take()
 
     def receive(self) -> Frame | None:
-        """The next message, or None when the loader needs this worker no more."""
+        """The next message, or None if the loader no longer needs the worker."""
         while True:
             frame = self._inbox.take()
             if frame is not None:

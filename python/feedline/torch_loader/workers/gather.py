@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples into the batch's memory as they are read, so that a worker holds one large sample and not all of a batch.
+"""Copies samples into the batch's memory as they are read, so that a worker holds one large sample, not all of a batch.
 
-A large tensor or array of a sample becomes row i of a block of the ring, and the sample holds that row in its place.
-torch's default_collate then runs over the samples as ever; where it comes to stack rows that follow each other in one
-block, the block is the result. Whatever is unlike the first sample stays as it is, and is stacked or refused by torch.
+A large tensor or array of a sample becomes row i of a ring block, and is replaced by that row in the sample. torch's
+default_collate then processes the samples as usual; if it stacks consecutive rows of one block, the block is the
+result. Values unlike those of the first sample are left for torch to stack or reject.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from .serialization import LARGE, is_plain, ring_tensor
 
 
 class RingGatherer(Gatherer):
-    """Only torch's own default_collate may get its samples."""
+    """Only torch's own default_collate may process its samples."""
 
     def __init__(self, writer: RingWriter) -> None:
         self._writer = writer
-        self._rows: dict[Any, torch.Tensor] = {}  # place in the sample -> all rows of the batch
-        self._batches: dict[int, torch.Tensor] = {}  # address of row 0 -> the same
+        self._rows: dict[Any, torch.Tensor] = {}  # location in the sample -> all rows of the batch
+        self._batches: dict[int, torch.Tensor] = {}  # address of row 0 -> the same tensor
         self._count = self._at = 0
 
     def begin(self, count: int) -> None:
@@ -41,7 +41,7 @@ class RingGatherer(Gatherer):
         return sample
 
     def batch_of(self, rows: Any) -> torch.Tensor | None:
-        """The tensor that `rows` are the rows of, one behind the other from the first on; None where they are not."""
+        """The tensor of which `rows` are all rows from the first on, in order; None if they are not."""
         batch = self._batches.get(rows[0].data_ptr())
         if batch is None or len(rows) > len(batch):
             return None
@@ -82,7 +82,7 @@ class RingGatherer(Gatherer):
 
 
 def _as_tensor(array: Any) -> torch.Tensor | None:
-    """`array` without a copy, where torch takes it without a warning or an error."""
+    """`array` as a tensor without a copy, if torch converts it without a warning or an error."""
     if not array.flags.writeable:
         return None
     try:

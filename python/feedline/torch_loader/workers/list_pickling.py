@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long lists of strings, as datasets of files hold them, pickled without a memo.
+"""Pickles long lists of strings, as in datasets of files, without a memo.
 
-pickle notes every string and tuple that it writes, in case the same object comes again. For a million paths that is
-four fifths of the time of pickling them, 32 MB meanwhile, and 8 MB in every process that reads. An object that one
-container alone refers to cannot come again, so nothing about it needs to be noted: what is read is the same, down to
-which objects are one object. Whether that holds is asked of the reference counts; where it does not, or where it is
-not certain, pickle does as ever.
+pickle stores every string and tuple in its memo, in case the same object occurs again. For a million paths this takes
+four fifths of the pickling time, 32 MB temporarily, and 8 MB in every process that reads them. An object that is
+referenced only by one container cannot occur again, so it needs no memo entry; object identities after reading are the
+same. Reference counts show whether this holds. Otherwise, or if it is not certain, pickle works as usual.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-LONG = 10_000  # elements: what pickle needs for the notes about so many, and we for the counts, is below 3 ms
-_NOTED = frozenset({str, bytes})  # what pickle notes; it writes those below each time
+LONG = 10_000  # elements: below this, memo entries and our counts take less than 3 ms
+_NOTED = frozenset({str, bytes})  # types in pickle's memo; it writes numbers each time
 _NUMBERS = frozenset({int, float, bool, type(None)})
 
 
 class LongList:
-    """Stands for `items` in what is pickled; a pickler's `reducer_override` gives what `reduced` returns for it."""
+    """Replaces `items` in pickled data; a pickler's `reducer_override` returns what `reduced` returns for it."""
 
     def __init__(self, items: list[Any]) -> None:
         self._items = items
@@ -32,7 +31,7 @@ class LongList:
 
 
 class EndOfList:
-    """Comes behind the elements of a `LongList`. One for each, as the pickler notes it."""
+    """Follows the elements of a `LongList`. A separate object each time, as pickle puts it into its memo."""
 
     def reduced(self, stop_noting: Callable[[bool], None]) -> tuple[Any, ...]:
         stop_noting(False)
@@ -40,7 +39,7 @@ class EndOfList:
 
 
 def has_long_list(value: Any) -> bool:
-    """Whether `value` is an object with a long list as an attribute, that pickle takes apart by its usual rules."""
+    """Whether `value` has a long list as an attribute and is pickled by the default rules."""
     kind: Any = type(value)
     return (
         kind.__dictoffset__ != 0
@@ -51,8 +50,8 @@ def has_long_list(value: Any) -> bool:
 
 
 def stand_ins(state: dict[str, Any]) -> dict[str, Any]:
-    """`state` of an object with a `LongList` for every list that nothing else than `state` refers to, and whose
-    elements nothing else than this list refers to. A list that is there twice has one stand-in.
+    """`state` of an object with a `LongList` for every list that is referenced only by `state`, with elements
+    referenced only by the list. A list that occurs twice gets the same `LongList`.
     """
     references = dict(zip(state, map(sys.getrefcount, state.values()), strict=True))
     of_one = max(map(sys.getrefcount, {"": []}.values()))
@@ -71,7 +70,7 @@ def stand_ins(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def are_alone(items: list[Any]) -> bool:
-    """True when the elements, strings or flat tuples of strings and numbers, have no other reference than `items`."""
+    """Whether the elements, strings or flat tuples of strings and numbers, are referenced only by `items`."""
     kinds = set(map(type, items))
     if kinds == {tuple}:
         lengths = set(map(len, items))
@@ -84,7 +83,7 @@ def are_alone(items: list[Any]) -> bool:
 
 
 def _is_column_alone(rows: list[tuple[Any, ...]], at: int) -> bool:
-    """The same of element `at` of each row; numbers may be anywhere, as pickle writes them each time."""
+    """The same for element `at` of each row; numbers may be shared, as pickle writes them each time."""
     column = operator.itemgetter(at)
     kinds = set(map(type, map(column, rows)))
     if kinds <= _NUMBERS:
@@ -94,10 +93,10 @@ def _is_column_alone(rows: list[tuple[Any, ...]], at: int) -> bool:
 
 
 def _most_references(values: Iterable[Any]) -> int:
-    """Means something only beside what this gives for an object that is known to have one reference."""
+    """The largest reference count, to compare with the result for an object that has one reference."""
     return max(map(sys.getrefcount, values))
 
 
 def _fresh() -> str:
-    """A string that nothing else refers to."""
+    """A string with no other reference."""
     return "".join(["a fresh", " string"])

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Page-locks the part of a ring that is used again and again, so that a GPU reads batches where they lie.
+"""Page-locks the reused part of a ring, so that a GPU reads batches directly from it.
 
-    a region:  | locked | locked later, twice as much | comes and goes, never locked |
+    a region:  | locked | locked later, twice as much | freed after use, never locked |
                         border                        border
 
-Without this torch copies every batch into page-locked memory of its own. Three things make locking more than one call:
+Without this, torch copies every batch into its own page-locked memory. Locking takes more than one call, because:
 
-- A copy to the GPU may still read a tensor that nobody holds any more; torch waits for that only in its own memory. So
-  released blocks wait here until every device has done what it had been given by then. Marks are made and
-  looked at by `settle`, which `next()` calls: there is no thread, nothing waits for a GPU, and so a GPU that hangs
-  keeps neither `close` nor the interpreter's end from finishing.
-- A page that is punched out of a locked range leaves the GPU reading the page that was there before. So nothing is
-  punched below a region's last border before the range is unlocked.
-- CUDA refuses a copy of which a part only is locked, or that two calls have locked. So no block lies across a border:
-  workers know the borders, borders are put between blocks, and what was made meanwhile is moved out by the reader.
+- A copy to the GPU may still read a tensor that has been released; torch waits for that only in its own memory. So
+  released blocks wait here until every device has finished the work queued by then. Events are recorded and checked by
+  `settle`, which `next()` calls: there is no thread and nothing waits for a GPU, so a hanging GPU blocks neither
+  `close` nor the interpreter's exit.
+- If a page of a locked range is punched out, the GPU goes on reading the old page. So nothing below a region's last
+  border is punched out before the range is unlocked.
+- CUDA rejects a copy from memory that is partly locked, or locked by two calls. So no block crosses a border: workers
+  know the borders, borders are set between blocks, and the reader moves blocks that were written before.
 
-Where the process ends first, the kernel unlocks.
+If the process ends first, the kernel unlocks the memory.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from .ring import PAGE, Control, Ring
 from .ring_reader import RingReader
 
 _log = logging.getLogger("feedline")
-_holding: set[PageLock] = set()  # with something locked, so that no region is unmapped before
+_holding: set[PageLock] = set()  # locks in use, so that no region is unmapped before
 
-_Extent = tuple[int, int, int]  # worker, start, size
+_Extent = tuple[int, int, int]  # (worker, start, size)
 
 
 class PageLock:
-    """What of one ring is page-locked, and what a GPU may still be reading of it. In the training process alone."""
+    """The page-locked parts of one ring, and those that a GPU may still read. Used only in the training process."""
 
     def __init__(self, ring: Ring, reader: RingReader) -> None:
         self.guard = threading.RLock()  # reentrant: a garbage collection may release a block anywhere
-        self.waiting_bytes = 0  # of blocks that nobody holds, and a GPU may read
+        self.waiting_bytes = 0  # size of released blocks that a GPU may still read
         self._ring, self._reader = ring, reader
         self._pid = os.getpid()
-        self._locks: PageLocks | None = None  # once torch has begun CUDA
+        self._locks: PageLocks | None = None  # once torch has initialised CUDA
         self._controls = [ring.control(i) for i in range(ring.workers)]
         self._borders: list[list[int]] = [[] for _ in range(ring.workers)]
         self._dropped: list[_Extent] = []
@@ -56,13 +56,13 @@ class PageLock:
         self._settling = False
         self._refused = False
         self._failed = False
-        # What the loop lets go of is marked a step later, and past another step later where the GPU lags by one. With
-        # several workers one batch of each is enough for that.
+        # A block that the loop releases is marked one step later, and is free after another step if the GPU lags by
+        # one. With several workers, one batch of each suffices for that.
         for control in self._controls:
             control[Control.GPU] = 2 if ring.workers == 1 else 1
 
     def end(self, worker: int) -> int:
-        """Of what is locked of a region, or being locked."""
+        """The end of the part of a region that is locked or being locked."""
         borders = self._borders[worker]
         return borders[-1] if borders else 0
 
@@ -72,9 +72,9 @@ class PageLock:
     # -- locking
 
     def lock(self, worker: int) -> str | None:
-        """Locks more of a region where that pays. Says what is in the way where that is refused, once."""
+        """Locks more of a region if that pays. If locking is refused, returns the reason, once."""
         keep = self._controls[worker][Control.KEEP] // PAGE * PAGE
-        # At each border memory may be lost, and each lock takes long: so there are few of either.
+        # Each border may waste memory and each lock takes long, so both are few.
         if self._refused or keep == 0 or keep < 2 * self.end(worker) or len(self._borders[worker]) == Control.BORDERS:
             return None
         if not torch.cuda.is_initialized() or torch.cuda.is_current_stream_capturing():
@@ -87,7 +87,8 @@ class PageLock:
             try:
                 if self._locks is None:
                     self._locks = PageLocks.open()
-                # Making a context takes hundreds of megabytes of a GPU that may not be ours: one that exists is taken.
+                # Creating a context takes hundreds of megabytes of a GPU that others may use, so only an existing one
+                # is used.
                 if self._locks.has_gpu(torch.cuda.current_device()):
                     self._lock(self._locks, worker, begin, end)
             except (Error, OSError) as error:
@@ -95,7 +96,7 @@ class PageLock:
                 for control in self._controls:
                     control[Control.GPU] = 0
                 why = f"page-locking {end - begin:,} bytes failed ({error})"
-                _log.warning("%s: batches are copied to be pinned, as by torch", why)
+                _log.warning("%s: batches are copied to pinned memory, as by torch", why)
                 return why
         return None
 
@@ -122,12 +123,12 @@ class PageLock:
     def _address(self, worker: int) -> int:
         return np.frombuffer(self._reader.region(worker), dtype=np.uint8, count=1).ctypes.data
 
-    # -- giving back
+    # -- releasing
 
     def release(self, worker: int, start: int, size: int) -> None:
-        """The last holder of a block is gone."""
+        """Called when the last reference to a block is gone."""
         with self.guard:
-            # What was never opened was never given to a GPU.
+            # A block that was never opened was never passed to a GPU.
             if start < self.end(worker) and (worker, start) in self._reader.live:
                 self._dropped.append((worker, start, size))
                 self.waiting_bytes += size
@@ -137,7 +138,7 @@ class PageLock:
             self.settle()
 
     def settle(self) -> None:
-        """Gives back what no GPU reads any more, here and of loaders that are gone."""
+        """Frees blocks that no GPU reads any more, of this loader and of closed ones."""
         if self._dropped or self._marked or self._reader.closed:
             self._settle()
         for other in list(_holding):
@@ -160,10 +161,10 @@ class PageLock:
                 if self._reader.closed:
                     self._unlock()
             except Error as error:
-                # Nobody can say what the GPU still reads: what waits is never used again, nor unlocked.
+                # It is unknown what the GPU still reads: waiting blocks are never reused or unlocked.
                 self._failed = True
                 if self._locks is None or not self._locks.has_ended:
-                    _log.warning("%s: page-locked batches that a GPU may still read are not used again", str(error))
+                    _log.warning("%s: page-locked batches that a GPU may still read are not reused", str(error))
             finally:
                 self._settling = False
 
@@ -177,7 +178,7 @@ class PageLock:
                 self._marked.append((mark, dropped))
 
     def _unlock(self) -> None:
-        """After closing: every region on which nothing lies any more."""
+        """After closing: unlocks every region without live blocks."""
         for worker, borders in enumerate(self._borders):
             end = self.end(worker)
             if self._locks is None or end == 0 or any(start < end for start, _ in self._reader.occupied(worker)):
@@ -189,11 +190,11 @@ class PageLock:
             self._reader.give_back_unlocked(worker, end)
         if not any(self._borders):
             _holding.discard(self)
-            self._reader.page_lock = None  # neither holds the other any more
+            self._reader.page_lock = None  # breaks the reference cycle
 
 
 def page_lock_for(ring: Ring, reader: RingReader) -> tuple[PageLock | None, str | None]:
-    """A ring's lock, with nothing locked yet; or why there is none, where there is a GPU."""
+    """A ring's lock, with nothing locked yet; None and the reason if there is a GPU but locking is not possible."""
     if not torch.cuda.is_available():
         return None, None
     try:
@@ -204,18 +205,18 @@ def page_lock_for(ring: Ring, reader: RingReader) -> tuple[PageLock | None, str 
 
 
 def explain(refusal: str | None, has_ring: bool) -> str:
-    """How a loader pins, in a line. `refusal`: why its ring is not page-locked, where that was tried."""
+    """Describes in one line how a loader pins batches. `refusal`: why its ring could not be page-locked."""
     if not getattr(torch, "accelerator", torch.cuda).is_available():  # torch before 2.6 has no accelerator
         return "nothing: there is no accelerator"
     if not torch.cuda.is_available():
-        return "one copy of each batch, by torch: page-locking the ring is for CUDA"
+        return "one copy of each batch, by torch: page-locking the ring requires CUDA"
     if not has_ring:
-        return "one copy of each batch, by torch: batches do not come through a ring"
+        return "one copy of each batch, by torch: batches are not passed through a ring"
     why = refusal
     if why is None:
         try:
             PageLocks.check()
-            return "no copy: the ring's reused part is page-locked at the first batch; torch copies what lies elsewhere"
+            return "no copy: the ring's reused part is page-locked at the first batch; torch copies batches elsewhere"
         except ConfigError as error:
             why = str(error)
     return f"one copy of each batch, by torch: {why}"

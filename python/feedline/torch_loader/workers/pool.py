@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Worker processes that several loaders share, as those for training and for validation."""
+"""Worker processes shared by several loaders, such as those for training and validation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROLES = ("dataset", "collate_fn", "worker_init_fn")
 
 
 class WorkerPool:
-    """Worker processes for several loaders: those of training serve validation as well.
+    """Worker processes for several loaders: the training workers' processes also serve validation.
 
     ::
 
@@ -33,16 +33,16 @@ class WorkerPool:
         train = feedline.DataLoader(train_set, batch_size=64, shuffle=True, num_workers=8, pool=pool)
         val = feedline.DataLoader(val_set, batch_size=64, num_workers=8, pool=pool)
 
-    There are as many processes as the loader with the most workers has. Worker i of each loader is in process i, with
-    a dataset, random numbers, ``get_worker_info()`` and memory for batches of its own, so a loader gives what it gives
-    with processes of its own and ``persistent_workers=True``, which a pool implies. Its ``worker_init_fn`` runs once in
-    each of its workers. What belongs to a process stays common: modules and their globals, the environment, the current
+    The number of processes is the largest ``num_workers`` of the loaders. Worker i of each loader runs in process i,
+    with its own dataset, random numbers, ``get_worker_info()`` and batch memory, so a loader yields the same batches as
+    with its own processes and ``persistent_workers=True``, which a pool implies. Its ``worker_init_fn`` runs once in
+    each of its workers. State of the process is shared: modules and their globals, the environment, the current
     directory.
 
-    The processes start with the first epoch of any of the loaders, and end when the last of their iterators does. With
-    ``fork`` they have the datasets of all loaders that are there by then, as they are by then. What has changed since,
-    what comes later, and a dataset that shares changeable objects with another's (two subsets of one) is pickled once,
-    when its own first epoch begins. What cannot be pickled then gets processes of its own, which is logged.
+    The processes start with the first epoch of any of the loaders, and end with the last of their iterators. With
+    ``fork`` they inherit the datasets of all loaders that exist at that time. A dataset that is new or has changed
+    since, or that shares mutable objects with another loader's (as two subsets of a dataset do), is pickled once, when
+    its first epoch begins. If it cannot be pickled, its loader uses its own processes, which is logged.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class WorkerPool:
         self.stacks: PassedFd | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy: processes belong to this one."""
+        """For pickle and copy: the processes belong to this object."""
         return {}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -68,19 +68,19 @@ class WorkerPool:
         return f"<feedline.WorkerPool of {len(self._processes)} processes for {len(self._groups)} loaders>"
 
     def join(self, loader: Any) -> int:
-        """A loader has been made. Its number among all that have joined."""
+        """Registers a loader, and returns its number."""
         self._leave_parent()
         serial = next(self._serials)
         self._members[serial] = weakref.ref(loader, lambda _: self._members.pop(serial, None))
         return serial
 
     def processes(self, workers: Iterable[int], starter: int, context: Any) -> tuple[dict[int, _PooledProcess], bool]:
-        """The processes that these workers of every loader are in, and whether all of them have just begun.
+        """The processes of these workers, started if necessary, and whether all of them are new.
 
-        `starter`: the loader that they start for.
+        `starter`: the loader that requests them.
 
         Raises:
-            ConfigError: the pool's processes have been started by another method.
+            ConfigError: the pool's processes were started by another method.
         """
         self._leave_parent()
         method = context.get_start_method()
@@ -95,8 +95,8 @@ class WorkerPool:
             self._method, self.stacks = method, stacks_file()
             close_at_exit(self)
             preload_forkserver(method)
-        # Looked through once: that writes to every object, and so gives each process that is forked before pages of
-        # its own.
+        # Examined only once: it writes to every object, which unshares their pages from each process that was forked
+        # before.
         copies = self._copies(starter) if missing and method == "fork" else {}
         for worker in missing:
             assert self.stacks is not None
@@ -105,7 +105,7 @@ class WorkerPool:
         return {worker: self._processes[worker] for worker in found}, len(missing) == len(found)
 
     def _copies(self, starter: int) -> dict[int, Copy]:
-        """By number of the loader: what a process that is forked now has of it, for itself alone."""
+        """By loader number: the objects that a process forked now inherits, if no other loader shares them."""
         found: dict[int, Copy] = {}
         for serial in sorted(self._members, key=lambda serial: serial != starter):
             loader = self._members[serial]()
@@ -141,7 +141,7 @@ class WorkerPool:
             process.connection.close()
 
     def _leave_parent(self) -> None:
-        """In a process that was forked from the one whose children the processes are."""
+        """Forgets the processes if this process was forked from the one that started them."""
         if self._pid != os.getpid():
             members, serials = self._members, self._serials
             self._begin()
@@ -149,7 +149,7 @@ class WorkerPool:
 
 
 class Copy(NamedTuple):
-    """What a forked process has of a loader, until a session has used it."""
+    """A loader's objects in a forked process, until a session uses them."""
 
     roles: dict[str, Any]
     parts: Parts
@@ -157,7 +157,7 @@ class Copy(NamedTuple):
     @classmethod
     def of(cls, loader: Any) -> Copy:
         """Raises:
-        ValueError: too much to look through.
+        ValueError: there are too many objects to examine.
         """
         roles = {role: value for role in _ROLES if (value := getattr(loader, role, None)) is not None}
         return cls(roles, Parts(roles.values()))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process of a `WorkerPool`: a worker of several loaders, of each with its own dataset, random numbers and memory.
+"""A process of a `WorkerPool`: a worker for several loaders, each with its own dataset, random numbers and memory.
 
-    the pool   --- socket: OPEN (what a session needs, and its descriptors) --->   host
-    a loader   --- pipe: messages of one session --->   host   --- pipe: answers --->   the loader
+    the pool   --- socket: session requests with descriptors --->   this process
+    a loader   --- pipe: messages of one session --->   this process   --- pipe: answers --->   the loader
 
-Sessions take turns, message by message. What is the process's and a session takes for its own is put back with each
-turn: the generators of random, NumPy and torch, torch's worker info, and how torch collates tensors.
+Sessions alternate, message by message. The process-wide state of each session is restored when it resumes: the
+generators of random, NumPy and torch, torch's worker info, and torch's function for collating tensors.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from .worker import Service, Stopped, WorkerConfig, service_crashed, set_signals
 from .worker_args import PassedFd, WorkerArgs, enable_gc, read_pickled_args
 
 _LENGTH = struct.Struct("<Q")
-FDS = 4  # of a session: ring, arguments, tasks, results
-_IDLE_S = 1.0  # how often an idle process checks that its parent lives
+FDS = 4  # per session: ring, arguments, tasks, results
+_IDLE_S = 1.0  # how often an idle process checks that its parent is alive
 _FULL_S = 0.01  # how often a process checks whether it may begin a deferred batch
 
 
@@ -44,7 +44,7 @@ _FULL_S = 0.01  # how often a process checks whether it may begin a deferred bat
 class SessionRequest:
     """Starts a session; its descriptors are sent with it."""
 
-    config: WorkerConfig  # without ring, descriptor of stacks and collate_fn
+    config: WorkerConfig  # without ring, stack descriptor and collate_fn
     worker: int
     ring: dict[str, int]
     occupied: list[tuple[int, int]]
@@ -58,7 +58,7 @@ def send_session_request(connection: socket.socket, request: SessionRequest, fds
 
 
 def receive_session_request(connection: socket.socket) -> tuple[SessionRequest, list[int]] | None:
-    """None: the pool has ended."""
+    """None if the pool has ended."""
     head, fds, _, _ = socket.recv_fds(connection, _LENGTH.size, FDS, socket.MSG_CMSG_CLOEXEC)
     if len(head) < _LENGTH.size:
         return None
@@ -107,7 +107,7 @@ class _PoolSession:
         self.globals: _SessionGlobals | None = None
 
     def start(self, forked_with: Mapping[str, Any]) -> None:
-        """Runs with the process-wide state that no session has changed."""
+        """Runs with unmodified process-wide state."""
         known = {name: forked_with[there] for name, there in self._request.known.items()}
         worker_args: WorkerArgs | None = None
         error: Exception | None = None
@@ -127,7 +127,7 @@ class _PoolSession:
         self.service.start(loaded)
 
     def look(self) -> bool:
-        """Reads messages that have arrived. False: the loader has closed this session."""
+        """Reads messages that have arrived. False if the loader has closed this session."""
         frame = self.port.take()
         while frame is not None:
             self.waiting.append(frame)
@@ -156,7 +156,7 @@ class _PoolProcess:
         self._current: _PoolSession | None = None
 
     def run(self) -> None:
-        """Until the pool ends this process."""
+        """Runs until the pool ends this process."""
         while os.getppid() == self._parent:
             if self._has_session_request() and not self._open():
                 return
@@ -209,7 +209,7 @@ class _PoolProcess:
         self._current = session
 
     def _run(self, session: _PoolSession, step: Callable[[], None]) -> None:
-        """An error ends this session only, and is sent to the loader as if the process had died."""
+        """An error ends only this session, and is sent to the loader as if the process had died."""
         try:
             step()
         except Stopped:
@@ -236,7 +236,7 @@ def run_pool_process(
 ) -> None:
     """Runs a process of a pool. `forked_with`: objects that it inherited."""
     parent = os.getppid()
-    gc.freeze()  # the collector would write to inherited objects, and so copy their pages
+    gc.freeze()  # the collector would write to inherited objects and thereby copy their pages
     inherited()
     shows_stack = set_signals(main_thread, stacks.fd, parent)
     with socket.socket(fileno=os.dup(connection.fileno())) as own:

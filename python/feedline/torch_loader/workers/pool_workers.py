@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workers of one iterator in the processes of a `WorkerPool`."""
+"""The workers of one iterator that run in the processes of a `WorkerPool`."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from .worker_args import PassedFd, PickledWorkerArgs, WorkerArgs
 
 
 class NotShareable(Exception):
-    """The loader needs processes of its own: the message says why."""
+    """The loader needs its own processes; the message is the reason."""
 
 
 class PoolWorkers(ProcessWorkers):
-    """Processes outlive it, and other groups use them meanwhile.
+    """The processes outlive this group and also serve other groups.
 
-    Whenever the loop waits for this group, workers of the others may not wait for room in memory: the process could not
-    turn to what is waited for.
+    While the loop waits for this group, workers of the others must not wait for memory, as their process could not
+    serve this group then.
     """
 
     def __init__(
         self, config: WorkerConfig, worker_args: WorkerArgs, context: Any, pool: WorkerPool, member: int
     ) -> None:
         """Raises:
-        NotShareable: the arguments cannot be sent to processes that run already.
+        NotShareable: the arguments cannot be sent to running processes.
         """
         self._pool, self._member = pool, member
         self._ended_sessions: set[int] = set()
@@ -56,7 +56,7 @@ class PoolWorkers(ProcessWorkers):
         self._stacks = pool.stacks  # type: ignore[assignment]
         copies = [process.copies.pop(self._member, None) for process in processes.values()]
         pickled, roles = self._args_fd(copies, have_just_begun)
-        fetch = replace(self.config.fetch, collate_fn=tuple)  # the user's is in the arguments
+        fetch = replace(self.config.fetch, collate_fn=tuple)  # the user's is part of the arguments
         config = replace(self.config, ring=None, stack_fd=None, fetch=fetch)
         known = {role: name_in_pool_process(self._member, role) for role in roles}
         for worker, process in processes.items():
@@ -64,7 +64,7 @@ class PoolWorkers(ProcessWorkers):
 
             def launched(tasks: Any, results: Any, process: Any = process, request: SessionRequest = request) -> Any:
                 fds = [self.ring.fd, pickled.fd, tasks.fileno(), results.fileno()]
-                with contextlib.suppress(OSError):  # it has died meanwhile, as its sentinel says
+                with contextlib.suppress(OSError):  # it has died, which its sentinel reports
                     send_session_request(process.connection, request, fds)
                 return process.handle
 
@@ -78,7 +78,7 @@ class PoolWorkers(ProcessWorkers):
         """The arguments pickled for processes that inherited these copies, and the names of the copies used."""
         copy = copies[0]
         if copy is not None and all(other is not None and other.parts == copy.parts for other in copies):
-            with contextlib.suppress(Exception):  # what stands for the dataset natively cannot be pickled
+            with contextlib.suppress(Exception):  # a native replacement of the dataset cannot be pickled
                 if are_new or Parts(copy.roles.values()) == copy.parts:  # nothing has changed since
                     return PickledWorkerArgs(self._worker_args, copy.roles), copy.roles
         try:
@@ -109,7 +109,7 @@ class PoolWorkers(ProcessWorkers):
                 self._ended_sessions.add(worker)
 
     def _bury(self, worker: int) -> None:
-        if worker in self._ended_sessions or worker in self._leaving:  # the process goes on
+        if worker in self._ended_sessions or worker in self._leaving:  # the process continues
             self._dead.add(worker)
             self._forget(worker)
         else:
@@ -120,7 +120,7 @@ class PoolWorkers(ProcessWorkers):
         super().respawn(worker, pending)
 
     def has_lost_one(self) -> bool:
-        """Whether a process has died, of which another loader may have been told."""
+        """Whether a process has died, which may have been reported to another loader only."""
         return not all(process.is_alive() for process in self.workers)
 
     def stop(self) -> None:
@@ -128,7 +128,7 @@ class PoolWorkers(ProcessWorkers):
             control[Control.STOP] = 1
 
     def close(self) -> None:
-        """Ends the sessions: asks, and waits for them. Batches that the user holds stay."""
+        """Ends the sessions and waits for them. Batches that the user holds remain valid."""
         if self._closed or os.getpid() != self._pid:
             return
         self._closed = True
@@ -146,7 +146,7 @@ class PoolWorkers(ProcessWorkers):
         self._ready.clear()
         is_last = not self._pool.others(self)
         self._pool.leave(self)
-        if have_ended or is_last:  # otherwise the memory goes with the session that still writes to it
+        if have_ended or is_last:  # otherwise the session that still writes to the memory frees it
             self.reader.close()
 
     def _await_ends(self) -> bool:

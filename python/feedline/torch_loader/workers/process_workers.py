@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workers of one iterator, seen from the training loop: processes over pipes and a ring, or threads.
+"""The worker processes of one iterator, as seen from the training loop, connected by pipes and a ring.
 
-Both groups speak alike: `send` never waits, `receive` gives (worker, frame), `Died`, or None after its timeout.
+All groups have the same interface, `WorkerGroup`: `send` does not wait, `receive` returns (worker, frame), `Died`, or
+None after its timeout.
 """
 
 from __future__ import annotations
@@ -38,17 +39,17 @@ from .worker_args import (
     name_unpicklable,
 )
 
-JOIN_S = 5.0  # as torch: a worker in the middle of a sample may finish it
+JOIN_S = 5.0  # as in torch: a worker may finish its current sample
 _live: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 class Died(NamedTuple):
     worker: int
-    error: WorkerDiedError | None  # None of a thread, which ends only of what it has told before
+    error: WorkerDiedError | None  # None for a thread, which ends only after reporting an error
 
 
 def close_inherited() -> None:
-    """In a forked worker: the ends of other workers' pipes that belong to the loader."""
+    """In a forked worker: closes the loader's ends of other workers' pipes."""
     for owner in list(_live):
         owner._close_ends()
 
@@ -85,7 +86,7 @@ class ProcessWorkers:
         self._start_all(range(config.num_workers if config.starting is None else config.starting))
 
     def _stacks_file(self) -> PassedFd:
-        """Where workers write their Python stack when they are asked for it."""
+        """The file to which workers write their Python stack on request."""
         return stacks_file()
 
     def _start_all(self, workers: Iterable[int], occupied: Sequence[tuple[int, int]] = ()) -> None:
@@ -101,7 +102,7 @@ class ProcessWorkers:
             self._start(worker, held, occupied)
 
     def _hand_over(self, shared: SharedWorkerArgs, workers: Iterable[int]) -> bool:
-        """False where a tensor, a lock or the like makes it multiprocessing's task, with each process by itself."""
+        """False if a tensor, a lock or the like must be pickled by multiprocessing for each process separately."""
         try:
             shared.fill(self._worker_args)
         except Exception:
@@ -111,7 +112,7 @@ class ProcessWorkers:
         return True
 
     def _kill(self, workers: Iterable[int]) -> None:
-        """Processes that have hardly begun."""
+        """Kills processes that have just started."""
         for worker in workers:
             self.workers[worker].kill()
         for worker in workers:
@@ -141,7 +142,7 @@ class ProcessWorkers:
         self._connect(worker, launched)
 
     def _connect(self, worker: int, launched: Callable[[Any, Any], Any]) -> None:
-        """`launched` hands the worker its ends of two pipes, for tasks and results, and gives its process."""
+        """`launched` passes the worker its ends of two pipes, for tasks and results, and returns its process."""
         tasks, outbox_end = self._context.Pipe(duplex=False)
         inbox_end, results = self._context.Pipe(duplex=False)
         inbox, outbox = Inbox(inbox_end, worker, self.reader), Outbox(outbox_end)
@@ -185,7 +186,7 @@ class ProcessWorkers:
             for outbox in self._outboxes:
                 outbox.flush()
                 waiting = waiting or outbox.is_waiting
-            # A large message that did not fit goes on as soon as the worker has read some of it.
+            # An incomplete large message continues as soon as the worker has read some of it.
             events = self._epoll.poll(min(timeout, 0.01) if waiting else timeout)
             ended = []
             for fd, _ in events:
@@ -219,14 +220,14 @@ class ProcessWorkers:
             self._ready.append(Died(worker, error))
 
     def _forget(self, worker: int) -> None:
-        """Waits no more for anything from this process."""
+        """Stops waiting for this process."""
         for fd in (self._inboxes[worker].fd, self.workers[worker].sentinel):
             with contextlib.suppress(OSError, KeyError, ValueError):
                 self._epoll.unregister(fd)
             self._by_fd.pop(fd, None)
 
     def respawn(self, worker: int, pending: list[tuple[int, int]]) -> None:
-        """A fresh process in the place of a dead one. `pending`: blocks in frames that are not decoded yet."""
+        """Replaces a dead process. `pending`: blocks of frames that are not decoded yet."""
         self._forget(worker)
         self._inboxes[worker].close()
         self._outboxes[worker].close()
@@ -235,12 +236,12 @@ class ProcessWorkers:
         self._start_all([worker], self.reader.occupied(worker) + pending)
 
     def leave(self, worker: int) -> None:
-        """This worker has nothing to do any more and may end."""
+        """Lets a worker end that has no more work."""
         self._leaving.add(worker)
         self.send(worker, 0, STOP, None)
 
     def rejoin(self, worker: int) -> bool:
-        """A fresh process in the place of one that was let go. False: that has not ended yet."""
+        """Starts a process again for a worker that was ended. False if the old one has not ended yet."""
         if worker < len(self.workers) and self.workers[worker].is_alive():
             return False
         if worker < len(self.workers):
@@ -252,7 +253,7 @@ class ProcessWorkers:
         return True
 
     def _drop_answers(self, worker: int) -> None:
-        """Before their memory is another process's."""
+        """Drops answers before another process uses their memory."""
         kept: deque[Any] = deque()
         for entry in self._ready:
             if isinstance(entry, Died) or entry[0] != worker:
@@ -270,7 +271,7 @@ class ProcessWorkers:
             control[Control.FIRST_TASK] = task
 
     def want(self, worker: int, task: int) -> None:
-        """The loop waits for this task of this worker, which memory for it must not wait for."""
+        """The loop waits for this task, so the worker must not wait for memory to finish it."""
         self._controls[worker][Control.WANTED] = task + 1
 
     def progress(self, worker: int) -> int:
@@ -287,9 +288,9 @@ class ProcessWorkers:
         return words if sample is None or stage in (fetch.STARTING, fetch.INIT) else f"{words}, last index {sample}"
 
     def stack(self, worker: int) -> str:
-        """The Python stack of a worker right now, taken without its help."""
+        """The current Python stack of a worker, obtained without its cooperation."""
         if not self._controls[worker][Control.READY] or not self.workers[worker].is_alive():
-            return "  (the worker has not got as far as having a Python stack to show)"
+            return "  (the worker is still starting and has no Python stack yet)"
         fd = self._stacks.fd
         os.ftruncate(fd, 0)
         os.lseek(fd, 0, os.SEEK_SET)
@@ -315,7 +316,7 @@ class ProcessWorkers:
         self._closed = True
 
     def close(self) -> None:
-        """Ends the workers: asks, waits, terminates, kills. Batches that the user holds stay."""
+        """Ends the workers: asks, waits, terminates, kills. Batches that the user holds remain valid."""
         if self._closed or os.getpid() != self._pid:
             return
         self._closed = True
@@ -334,7 +335,7 @@ class ProcessWorkers:
 
 
 def end_processes(processes: Sequence[Any]) -> None:
-    """Of those that were told to end: waits, terminates, kills."""
+    """Waits for processes that were asked to end, then terminates, then kills them."""
     deadline = time.monotonic() + JOIN_S
     for end_it in (lambda w: None, lambda w: w.terminate(), lambda w: w.kill()):
         for process in processes:
@@ -352,7 +353,7 @@ def stacks_file() -> PassedFd:
 
 
 def preload_forkserver(method: str) -> None:
-    """A fork server that has imported torch starts workers in milliseconds. Modules that the user chose stay."""
+    """A fork server that has imported torch starts workers in milliseconds. The user's modules stay preloaded."""
     if method != "forkserver":
         return
     with contextlib.suppress(Exception):
@@ -367,7 +368,7 @@ _exit_registered = False
 
 
 def close_at_exit(owner: Any) -> None:
-    """Has `close()`, and `_close_ends()` for processes that are forked while it lives."""
+    """`owner` has `close()`, and `_close_ends()` for processes forked while it exists."""
     global _exit_registered
     _live.add(owner)
     if not _exit_registered:
@@ -389,7 +390,7 @@ class LocalFrame:
         self.task, self.kind, self._value = task, kind, value
 
     def nbytes(self) -> int:
-        """Not known of objects."""
+        """Unknown for objects."""
         return 0
 
     def decode(self) -> Any:

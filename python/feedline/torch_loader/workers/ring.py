@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory that worker processes hand batches over in: one memfd per loader.
+"""The memory through which worker processes pass batches: one memfd per loader.
 
 The file is address space, not memory: as long as all workers could ever need, and sealed against shrinking. Only the
-parts in use have pages, asked for by fallocate, so that a lack of memory is an error with numbers in place of SIGBUS.
+parts in use have pages, reserved by fallocate, so that a lack of memory is an error with numbers instead of SIGBUS.
 
     0              control page: kWords 64-bit words per worker (see `Control`)
     CONTROL + i*R  region of worker i: blocks, page-aligned
 
     block:  | state (1 byte), 63 bytes unused | payload ... |
 
-Worker i alone allocates in region i; the consumer frees by one store to the state byte, or by punching it out with the
-rest of the block. So nothing is locked, and a process that dies at any point leaves nothing behind that another could
-wait for. What is freed above the region's keep line goes back to the kernel at once; what lies below is used again
-while it is warm, and with a GPU is page-locked: see page_lock.py. Nothing is ever punched out of what is page-locked.
+Only worker i allocates in region i; the consumer frees a block by one store to the state byte, or by punching it out.
+So there are no locks, and a process that dies at any point leaves nothing behind for which another could wait. Blocks
+above the region's keep line are returned to the kernel when freed; those below are reused while they are in the cache,
+and page-locked if there is a GPU: see page_lock.py. Page-locked memory is never punched out.
 
-The state says which of the two happened to a block. The worker cannot tell by the keep line: it may have raised that
-since, and what it takes for pages that are there would be holes, or still be punched out under what it writes. Asking
-for the pages of a hole waits for a punch that is under way: the kernel does one after the other.
+The state shows how a block was freed. The worker cannot infer it from the keep line, which it may have raised since:
+pages that it considers present would be holes, or still be punched out while it writes. Allocating the pages of a hole
+waits for a running punch, as the kernel serialises both.
 """
 
 from __future__ import annotations
@@ -36,23 +36,24 @@ from ...machine import limits
 
 HEADER = 64  # bytes before a block's payload: a cache line, so that payloads are aligned for every vector unit
 PAGE = mmap.PAGESIZE
-PUNCHED, IN_FLIGHT, HELD, REUSABLE = range(4)  # of a block; free with and without pages. A punched hole reads as 0
+PUNCHED, IN_FLIGHT, HELD, REUSABLE = range(4)  # states of a block: free without pages (a hole reads as 0), sent, in
+# use, free with pages
 
-ELSEWHERE = -1  # in Control.WANTED: the loop waits for another loader's batch of this process
+ELSEWHERE = -1  # in Control.WANTED: the loop waits for another loader's batch from this process
 
 _F_ADD_SEALS, _SEALS = 1033, 0x1 | 0x2 | 0x4  # no further seals, no shrinking, no growing
 _PUNCH = 0x1 | 0x2  # FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
-_LARGEST_FILE = 8 << 40  # all regions together; 47 bits of addresses hold a dozen such loaders
+_LARGEST_FILE = 8 << 40  # all regions together; 47 bits of address space suffice for a dozen such loaders
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
 
 
 class Control:
-    """What a worker tells about itself without sending anything: 64-bit words in shared memory."""
+    """A worker's status in shared memory, as 64-bit words."""
 
     WORDS = 16
     SAMPLES, INDEX, STAGE, RSS, KEEP, STOP, FIRST_TASK, READY, LOADED, WANTED, GPU, BORDER = range(12)
-    BORDERS = WORDS - BORDER  # words from BORDER on: offsets that no block may lie across, ascending, 0: none
+    BORDERS = WORDS - BORDER  # words from BORDER on: ascending offsets that no block may cross; 0 if unused
 
     def __init__(self, memory: mmap.mmap, worker: int) -> None:
         self._words = memoryview(memory).cast("q")[worker * self.WORDS : (worker + 1) * self.WORDS]
@@ -68,7 +69,7 @@ class Control:
 
 
 class Block(np.ndarray):
-    """A block's payload. `released` runs once, when the last array or tensor on it is gone."""
+    """A block's payload. `released` runs once, when the last array or tensor that uses it is gone."""
 
     released: Callable[[], None] | None = None
 
@@ -84,7 +85,7 @@ def make_block(memory: mmap.mmap, start: int, size: int, released: Callable[[], 
 
 
 class Ring:
-    """The file and its layout; made by the consumer, passed to every worker."""
+    """The file and its layout; created by the consumer, passed to every worker."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
@@ -125,19 +126,19 @@ class Ring:
             ) from None
 
     def punch(self, worker: int, start: int, size: int) -> None:
-        """Gives the pages of a range back; reading it gives zeros afterwards."""
+        """Returns the pages of a range to the kernel; the range then reads as zeros."""
         punch_hole(self.fd, self.region_start(worker) + start, size)
 
     def close(self) -> None:
         self._close()
 
     def layout(self) -> dict[str, int]:
-        """What a process needs beside the descriptor."""
+        """The data that a process needs in addition to the descriptor."""
         return {"workers": self.workers, "control_bytes": self.control_bytes, "region_bytes": self.region_bytes}
 
     @classmethod
     def attached(cls, layout: Mapping[str, int], fd: int) -> Ring:
-        """In another process, which has got `fd` by itself: the ring takes it."""
+        """A ring in another process, which received `fd`. The ring owns the descriptor."""
         ring = cls.__new__(cls)
         ring._attach(layout, fd)
         return ring
@@ -158,7 +159,7 @@ class Ring:
 
 
 def punch_hole(fd: int, start: int, size: int) -> None:
-    """Gives the whole pages of a range of a file in memory back to the kernel."""
+    """Returns the whole pages of a range of an in-memory file to the kernel."""
     _libc.fallocate(fd, _PUNCH, start, size)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The training process's side of a ring: blocks that messages bring, and what becomes of them afterwards."""
+"""The training process's side of a ring: opens and releases the blocks of messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RingReader:
-    """The consumer's side. Any thread may release a block, also long after the workers are gone."""
+    """The consumer's side. Any thread may release a block, even long after the workers have ended."""
 
     def __init__(self, ring: Ring) -> None:
         self._ring = ring
@@ -28,7 +28,7 @@ class RingReader:
         self.page_lock: PageLock | None = None
 
     def open(self, worker: int, start: int, size: int) -> Block:
-        """The payload of a block that a message brought. The block is free again when nothing lies on it any more."""
+        """The payload of a received block, which is freed when no array or tensor uses it any more."""
         region = self.region(worker)
         region[start] = HELD
         self.live[worker, start] = size
@@ -51,7 +51,7 @@ class RingReader:
         return region
 
     def _moved_out(self, page_lock: PageLock, worker: int, start: int, size: int) -> Block:
-        """A block that the worker made before it knew of a border: CUDA refuses to copy what is locked in part."""
+        """A copy of a block across a border unknown to the worker: CUDA rejects copies from partly locked memory."""
         payload = np.frombuffer(self.region(worker), dtype=np.uint8, count=size - HEADER, offset=start + HEADER)
         block = payload.copy().view(Block)
         with page_lock.guard:
@@ -59,7 +59,7 @@ class RingReader:
         return block
 
     def release(self, worker: int, start: int, size: int) -> None:
-        if os.getpid() != self._pid:  # a forked child's copy: the block is the parent's
+        if os.getpid() != self._pid:  # in a forked child the block belongs to the parent
             return
         if self.page_lock is None:
             self.give_back(worker, start, size)
@@ -67,7 +67,7 @@ class RingReader:
             self.page_lock.release(worker, start, size)
 
     def give_back(self, worker: int, start: int, size: int) -> None:
-        """Lets the worker, or the kernel, have a block that nobody reads any more."""
+        """Frees an unused block, for the worker or the kernel."""
         self.live.pop((worker, start), None)
         if self._closed or start + size > self._controls[worker][Control.KEEP]:
             first = start if self.page_lock is None else max(start, self.page_lock.end(worker))
@@ -85,7 +85,7 @@ class RingReader:
         return sum(self.live.values()) - (0 if self.page_lock is None else self.page_lock.waiting_bytes)
 
     def close(self) -> None:
-        """No worker writes any more: everything but what the user holds goes back to the kernel."""
+        """After all workers have ended: returns all memory to the kernel except blocks that the user holds."""
         if self._closed or os.getpid() != self._pid:
             return
         if self.page_lock is None:
@@ -106,5 +106,5 @@ class RingReader:
             self._ring.punch(worker, at, self._ring.region_bytes - at)
 
     def give_back_unlocked(self, worker: int, size: int) -> None:
-        """After closing: the first `size` bytes of a region, which have been page-locked and hold nothing any more."""
+        """After closing: frees the first `size` bytes of a region, which were page-locked and are unused."""
         self._ring.punch(worker, 0, size)

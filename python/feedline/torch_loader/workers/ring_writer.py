@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worker's side of a ring: where in its region a batch goes, and whether there may be one more.
+"""The worker's side of a ring: allocates blocks in its region, within the memory budget.
 
-The lowest free place that is long enough is taken, so that a region's memory grows from its beginning. `RingWriter`
-alone knows which places are free, as it alone takes them; that a block is free again it sees in the block's state.
+Blocks are allocated at the lowest free range that is long enough, so that a region's memory grows from its start. Only
+`RingWriter` allocates, so it knows the free ranges; it learns from a block's state that the block was freed.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from ...errors import StorageError
 from ...machine import limits
 from .ring import ELSEWHERE, HEADER, HELD, IN_FLIGHT, PUNCHED, REUSABLE, Block, Control, Ring, make_block, round_up
 
-_LARGE_BATCH = 8 << 20  # bytes: making it takes milliseconds, and as many of it as of others would be much memory
+_LARGE_BATCH = 8 << 20  # bytes: writing such a batch takes milliseconds, and prefetching as many as of small ones would
+# take much memory
 
 
 class RingWriter:
-    """Worker `worker`'s allocator. `wait_step` is called while the budget makes it wait, and may raise to stop."""
+    """Worker `worker`'s allocator. `wait_step` is called while the budget makes it wait, and may raise to stop it."""
 
     def __init__(
         self,
@@ -38,10 +39,10 @@ class RingWriter:
         self._memory = ring.map_region(worker)
         self.address = np.frombuffer(self._memory, dtype=np.uint8, count=1).ctypes.data
         self._wait_step = wait_step
-        self.task = -1  # the one that memory is asked for
-        self._blocks: dict[int, _Extent] = {}  # start -> what is not free, as far as known
+        self.task = -1  # the current task
+        self._blocks: dict[int, _Extent] = {}  # start -> block that is in use, as far as known
         self._free = [(0, ring.region_bytes)]  # sorted, never adjacent
-        self._backed = 0  # pages below this offset are there
+        self._backed = 0  # the region has pages below this offset
         self._scan: list[int] = []
         self._unsent: set[int] = set()
         self._sent_bytes = 0
@@ -53,14 +54,14 @@ class RingWriter:
             self._sent_bytes += size
 
     def allocate(self, payload: int) -> Block:
-        """A block of `payload` bytes. Raises StorageError, with numbers, where memory is short."""
+        """Allocates a block of `payload` bytes. Raises StorageError, with numbers, if memory is short."""
         size = round_up(payload + HEADER)
         self._reap(32)
         self._keep_budget(size)
         self._keep_depth()
         start = self._find(size)
         self._since_scan += 1
-        # Before growing, look at everything; not every time, or holding n batches would cost n * n looks.
+        # Scan all blocks before growing, but not every time, as holding n batches would cost n * n checks.
         if start is None or (start + size > self._backed and self._since_scan > len(self._blocks) // 16):
             self._since_scan = 0
             self._reap(len(self._blocks))
@@ -92,7 +93,7 @@ class RingWriter:
         return block.ctypes.data - self.address - HEADER
 
     def send(self, start: int) -> int:
-        """Marks a block as on its way; its size with header. The consumer owns it once the message arrives."""
+        """Marks a block as in flight, and returns its size with header. The consumer then owns it."""
         extent = self._blocks[start]
         extent.sent = True
         self._unsent.discard(start)
@@ -101,9 +102,9 @@ class RingWriter:
         return extent.size
 
     def end_task(self) -> None:
-        """Between two batches: learns how much of the region is worth keeping warm."""
-        # Of small batches there may be as many as are asked of this worker, and the one that the training loop holds;
-        # and those that a GPU still reads.
+        """Called between batches: adjusts how much of the region is reused."""
+        # Small batches: as many as are requested from this worker, one that the training loop holds, and those that a
+        # GPU still reads.
         batches = self.ahead + (self._task_bytes < _LARGE_BATCH)
         keep = (max(2, batches) + self._control[Control.GPU]) * self._task_bytes
         if keep > self._control[Control.KEEP]:
@@ -129,14 +130,15 @@ class RingWriter:
                 self._backed = min(self._backed, start)
 
     def _is_wanted(self) -> bool:
-        """Whether the loop waits for the batch that is being made. Later ones may wait already where this one had bad
-        samples or its first worker died; those are not taken before it. Or it waits for what another loader's session
-        in this process makes, which has to wait for this batch.
+        """Whether the loop waits for the current batch, or for another loader's session in this process.
+
+        Later batches may wait already if this one had bad samples or its first worker died; they are not taken before
+        it. Another session cannot proceed before this batch is finished.
         """
         return self._control[Control.WANTED] in (self.task + 1, ELSEWHERE)
 
     def is_full(self) -> bool:
-        """Whether a batch like the last one would have to wait for room."""
+        """Whether a batch as large as the last one would have to wait for memory."""
         self._reap(len(self._blocks))
         in_flight = self._sent(IN_FLIGHT)
         return in_flight > 0 and in_flight + self._last_task_bytes > self._budget
@@ -145,7 +147,7 @@ class RingWriter:
         return sum(e.size for start, e in self._blocks.items() if e.sent and self._memory[start] == state)
 
     def _keep_budget(self, size: int) -> None:
-        # Where nothing waits, one batch always passes: the consumer may be about to ask for this very one.
+        # If no batch waits, one is always allowed: the consumer may be about to request it.
         while True:
             if self._sent_bytes + self._task_bytes + size <= self._budget:
                 return
@@ -156,10 +158,10 @@ class RingWriter:
             time.sleep(0.001)
 
     def _keep_depth(self) -> None:
-        """Before a large batch: one that the training loop holds counts as one of those that are made ahead.
+        """Before a large batch: counts one that the training loop holds as one of the prefetched ones.
 
-        torch's worker holds the samples of the batch that it makes and their copy, but no free memory. Without a third
-        batch per worker we stay below that, and with two of them one is always made while another is used.
+        torch's worker holds the samples of a batch and their copy, but no free memory. Without a third batch per
+        worker, we use less than that, and with two of them, one is written while the other is used.
         """
         batch = self._last_task_bytes
         if self._task_bytes or batch < _LARGE_BATCH:
@@ -180,8 +182,8 @@ class RingWriter:
         room = limits.memory_left()
         if end - first > room:
             raise StorageError(
-                f"a batch needs {end - first:,} bytes more of shared memory, and {room:,} bytes are left "
-                f"({limits.memory_words()}); make batches or prefetch_factor smaller, or keep fewer batches"
+                f"a batch needs {end - first:,} more bytes of shared memory, and {room:,} bytes are left "
+                f"({limits.memory_words()}); reduce the batch size or prefetch_factor, or hold fewer batches"
             )
         try:
             os.posix_fallocate(self._ring.fd, self._ring.region_start(self._worker) + first, end - first)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches as messages. Structure travels pickled; what tensors and arrays hold lies beside it, packed once.
+"""Batches as messages: the structure is pickled; the data of tensors and arrays is packed once, separately.
 
     frame:  | length u64 | task i64 | kind u32 | blocks u32 | buffers u32 | meta u32 |
             | (start u64, size u64) per block | (part u64, offset u64, size u64) per buffer | meta | pad | pack |
 
-A message of at most INLINE bytes is that frame alone: no shared memory is used, so a batch of a few scalars costs no
-block and nothing that must be given back. Otherwise the pack lies in a block of the ring, and every tensor of LARGE
-bytes in one of its own, so that it goes back as soon as that tensor goes. Part 0 is the pack, part k the k-th block.
+A message of at most INLINE bytes consists of this frame only: a batch of a few scalars uses no shared memory, so it
+needs no block that must be freed. Otherwise the pack is in a block of the ring, and every tensor of LARGE bytes has its
+own block, which is freed with the tensor. Part 0 is the pack, part k the k-th block.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HEAD = struct.Struct("<QqIIII")
 _BLOCK = struct.Struct("<QQ")
 _BUFFER = struct.Struct("<QQQ")
 _ALIGN = 64  # a cache line
-INLINE = 32 << 10  # half of the smallest usual pipe: a worker never waits to write one
+INLINE = 32 << 10  # half of the smallest usual pipe: a worker never blocks when it writes one
 LARGE = 64 << 10
 
 _DTYPES: list[torch.dtype] = [
@@ -84,7 +84,7 @@ def _retyped(tensor: torch.Tensor, requires_grad: bool) -> torch.Tensor:
 
 
 def is_plain(tensor: torch.Tensor) -> bool:
-    """Whether its bytes say everything about it."""
+    """Whether its data, dtype and shape describe it completely."""
     return (
         type(tensor) is torch.Tensor
         and not tensor.is_nested
@@ -104,13 +104,13 @@ def ring_tensor(block: Block, dtype: torch.dtype, shape: tuple[int, ...]) -> tor
 
 
 class Encoder:
-    """Makes frames of batches. Without a ring everything is inline: for indices, errors, and threads' tests."""
+    """Encodes batches as frames. Without a ring everything is inline: for indices, errors, and tests with threads."""
 
     def __init__(self, writer: RingWriter | None = None) -> None:
         self._writer = writer
 
     def encode(self, task: int, kind: int, value: Any) -> list[bytes]:
-        """The parts of a frame, to be written one behind the other."""
+        """The parts of a frame, to be written one after the other."""
         message = _Message(self._writer)
         meta = message.pickled(value)
         return message.frame(task, kind, meta)
@@ -119,10 +119,10 @@ class Encoder:
 class _Message:
     def __init__(self, writer: RingWriter | None) -> None:
         self._writer = writer
-        self._pieces: list[tuple[int, int, int, Any]] = []  # (offset, address, size, owner) of what goes into the pack
+        self._pieces: list[tuple[int, int, int, Any]] = []  # (offset, address, size, owner) of data for the pack
         self._size = 0
         self._buffers: list[tuple[int, int, int]] = []
-        self._blocks: list[Block | int] = []  # block, or the start of one that collating made
+        self._blocks: list[Block | int] = []  # a block, or the start of one that was allocated by collating
         self._starts: dict[int, int] = {}
 
     def pickled(self, value: Any) -> bytes:
@@ -135,7 +135,7 @@ class _Message:
     def frame(self, task: int, kind: int, meta: bytes) -> list[bytes]:
         pack_in_frame = self._writer is None or (self._size + len(meta) <= INLINE)
         if not pack_in_frame and len(meta) > INLINE:
-            # Far too much structure for the pipe: it goes first into the pack, as one more buffer.
+            # Too much structure for the pipe: it becomes the first buffer of the pack.
             self._buffers.append((0, self._place(_address(meta), len(meta), meta), len(meta)))
             meta = b""
         pack = None
@@ -160,7 +160,7 @@ class _Message:
         return [HEAD.pack(length, task, kind, len(table), len(self._buffers), len(meta)), *body]
 
     def _send(self, writer: RingWriter, pack: Block | None) -> list[tuple[int, int]]:
-        """(start, size) of the pack, zeros where there is none, and of every block."""
+        """(start, size) of the pack, zeros if there is none, and of every block."""
         pack_start = None if pack is None else writer.start_of(pack)
         table = [(0, 0) if pack_start is None else (pack_start, writer.send(pack_start))]
         for block in self._blocks:
@@ -208,7 +208,7 @@ class _Message:
             if part is None:
                 self._blocks.append(start)
                 part = self._starts[start] = len(self._blocks)
-                self._pieces.append((0, 0, 0, owner))  # keeps the block's tensor until it is sent
+                self._pieces.append((0, 0, 0, owner))  # keeps the block's tensor alive until it is sent
             return part, address - writer.address - start - HEADER
         if size < LARGE:
             return 0, self._place(address, size, owner)
@@ -223,16 +223,16 @@ class _Message:
         except BufferError:  # not contiguous: stays in the pickle
             return True
         if raw.readonly or raw.nbytes == 0:
-            return True  # arrays that may not be written stay so
+            return True  # read-only arrays stay read-only
         part, offset = self._part_of(_address(raw), raw.nbytes, raw)
         self._buffers.append((part, offset, raw.nbytes))
         return False
 
 
 class _Dispatch(dict):  # type: ignore[type-arg]
-    """Reducers of the standard library's and torch's multiprocessing, with ours for every tensor and storage.
+    """Reducers of the standard library's and torch's multiprocessing, with our own for every tensor and storage.
 
-    torch's own send descriptors of shared memory, which only a living worker can hand over.
+    torch's send descriptors of shared memory, which only a living worker can pass on.
     """
 
     def __init__(self, message: _Message) -> None:
@@ -251,7 +251,7 @@ class _Dispatch(dict):  # type: ignore[type-arg]
 
 
 def _reduce_special(tensor: torch.Tensor) -> Any:
-    """A tensor that is more than its bytes: those of an ordinary one beside it, and what it is made of again."""
+    """Reduces a tensor subclass or view to an ordinary tensor and a function that restores it."""
     kind = type(tensor)
     if tensor.device.type not in ("cpu", "meta") and kind in ForkingPickler._extra_reducers:  # type: ignore[attr-defined]
         return _reduce_as_torch(tensor)
@@ -261,7 +261,7 @@ def _reduce_special(tensor: torch.Tensor) -> Any:
             "crossing process boundaries.  If you just want to transfer the data, call detach() on the tensor before "
             "serializing (e.g., putting it on the queue)."
         )
-    # Who has rules of their own for pickling, or for what is done with the tensor, is asked.
+    # Subclasses with their own rules for pickling or for tensor functions use these.
     usual = kind.__reduce_ex__ is torch.Tensor.__reduce_ex__
     if usual and kind.__torch_dispatch__ is torch.Tensor.__torch_dispatch__:
         with torch._C.DisableTorchFunctionSubclass():
@@ -294,7 +294,7 @@ def _is_dense(tensor: torch.Tensor) -> bool:
 
 
 class Frame:
-    """A message as it arrived. Its blocks belong to whoever decodes it; a frame that nobody wants is dropped."""
+    """A received message. Whoever decodes it owns its blocks; an unwanted frame is dropped."""
 
     __slots__ = ("_body", "_buffers", "_meta", "_offsets", "_reader", "_worker", "kind", "task")
 
@@ -306,7 +306,7 @@ class Frame:
         self._buffers = [_BUFFER.unpack_from(body, at + i * _BUFFER.size) for i in range(buffers)]
 
     def nbytes(self) -> int:
-        """What it takes until it is decoded."""
+        """The memory in use until it is decoded."""
         return len(self._body) + sum(size for _, size in self._offsets)
 
     def decode(self) -> Any:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a dataset is made of, object by object: whether two of them hold the same, and whether one has changed.
+"""The mutable parts of a dataset: whether two datasets share any, and whether one has changed.
 
-Only what can change is of interest. Numbers, text, classes, modules, loggers and code are the same wherever they are.
+Immutable objects are ignored: numbers, text, classes, modules, loggers and code.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ _ATOMS = (
     *(pathlib.PurePath, logging.Logger, enum.Enum, re.Pattern, datetime.date, datetime.timedelta),
 )
 _EXACT_ATOMS = frozenset((type(None), bool, int, float, complex, str, bytes))
-# Every session has these for its own, as often as they are shared.
+# Every session has its own copy of these, even if they are shared.
 _OF_THE_PROCESS = (random._inst, np.random.mtrand._rand, torch.default_generator)  # type: ignore[attr-defined]
-_THROUGH = (tuple, frozenset, types.FunctionType, types.MethodType)  # what they hold may change, and they do not
-_MOST = 1_000_000  # objects: a dataset of more is not looked through
+_THROUGH = (tuple, frozenset, types.FunctionType, types.MethodType)  # their contents may be mutable, they are not
+_MOST = 1_000_000  # objects: larger datasets are not examined
 
 
 class Parts:
-    """The changeable objects that some objects lead to, as they refer to each other now. Keeps all of them alive, so
-    an address in it means one object.
+    """The mutable objects reachable from `roots`, with their current references.
+
+    Keeps all of them alive, so an address identifies an object.
     """
 
     def __init__(self, roots: Iterable[Any]) -> None:
@@ -76,15 +77,15 @@ def _is_atom(part: Any) -> bool:
 
 
 def _within(part: Any) -> list[Any]:
-    """What it refers to, without the module that a function was written in."""
+    """The objects that it references, without the module in which a function was defined."""
     if isinstance(part, types.FunctionType):
         return [part.__closure__, part.__defaults__, part.__kwdefaults__, part.__dict__ or None]
-    getattr(part, "__dict__", None)  # from now on it is a dict, also where the attributes lay in the object
+    getattr(part, "__dict__", None)  # this turns attributes that were stored in the object into a dict
     return gc.get_referents(part)
 
 
 def _hidden(part: Any) -> Any:
-    """What is no object in it, and changes: where a generator stands, how often a tensor was written to."""
+    """Mutable state outside of Python objects: a generator's position, a tensor's version."""
     if isinstance(part, random.Random):
         return part.getstate()
     if isinstance(part, np.random.BitGenerator):
@@ -97,7 +98,7 @@ def _hidden(part: Any) -> Any:
 
 
 def _are_plain(parts: list[Any]) -> bool:
-    """Of a long list of paths, or of (path, class) pairs: there is nothing else in it, and it takes a moment to see."""
+    """Whether it is a long list of paths or (path, class) pairs only, which is checked quickly."""
     kinds = set(map(type, parts))
     if kinds == {tuple}:
         kinds = set(map(type, itertools.chain.from_iterable(parts)))

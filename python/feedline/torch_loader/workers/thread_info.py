@@ -14,18 +14,18 @@ _infos = threading.local()
 
 
 def set_thread_info(info: Any) -> None:
-    """torch keeps one worker info per process. From the first thread worker on, its getter asks the thread first."""
+    """torch stores one worker info per process. From now on, its getter checks the thread's first."""
     _infos.info = info
     getter = torch_worker.get_worker_info
     if getter.__globals__.get("_feedline_thread_infos") is None:
         getter.__globals__["_feedline_thread_infos"] = _infos
-        # The function object is what users have imported, so its code changes and not the name.
+        # Users have imported the function object, so its code is replaced, not the name.
         getter.__code__ = _get_worker_info.__code__
 
 
 @contextlib.contextmanager
 def hidden_info() -> Iterator[None]:
-    """In a worker thread: as if it were none."""
+    """Makes a worker thread look like another thread."""
     info, _infos.info = _infos.info, None
     try:
         yield

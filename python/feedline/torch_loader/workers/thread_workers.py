@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers as threads of this process: nothing is pickled or copied; they scale where datasets release the GIL."""
+"""Workers as threads of this process: nothing is pickled or copied. They scale if the dataset releases the GIL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _JOIN_S = 5.0
 
 
 class ThreadWorker(threading.Thread):
-    """One worker. Has what frameworks ask of worker processes."""
+    """One worker, with the attributes of worker processes that frameworks use."""
 
     exitcode: int | None = None
 
@@ -56,7 +56,7 @@ class ThreadWorker(threading.Thread):
                 del value
         except _Stopped:
             pass
-        except BaseException as error:  # a worker process would have ended with it
+        except BaseException as error:  # it would have ended a worker process
             failure = Failure(error, f"in DataLoader worker thread {self.worker}", self.worker, self.sample, None)
             self._results.put((self.worker, LocalFrame(0, CRASHED, failure)))
         finally:
@@ -70,7 +70,7 @@ class ThreadWorker(threading.Thread):
             raise _Stopped
 
     def terminate(self) -> None:
-        """A thread cannot be ended from outside; it ends after its sample."""
+        """A thread cannot be ended from outside; it ends after its current sample."""
 
 
 class _Stopped(BaseException):
@@ -78,7 +78,7 @@ class _Stopped(BaseException):
 
 
 class _Fork:
-    """Whether torch has yet to replace its thread pool, in a process that was forked."""
+    """Whether torch has yet to replace its thread pool in a forked process."""
 
     pending = False
 
@@ -88,11 +88,11 @@ class _Fork:
 
     @classmethod
     def settle(cls) -> None:
-        """Before threads of a forked child call torch.
+        """Called before threads of a forked child call torch.
 
-        A child's first call that sets the number of threads, which each thread's first parallel operation makes,
-        replaces the pool its parent left (caffe2/utils/threadpool/pthreadpool-cpp.cc) without a lock: of two threads
-        at once, one may find none, "Invalid thread pool!".
+        In a child, the first call that sets the number of threads, which each thread's first parallel operation makes,
+        replaces the parent's pool (caffe2/utils/threadpool/pthreadpool-cpp.cc) without a lock: of two concurrent
+        threads, one may find none, "Invalid thread pool!".
         """
         if cls.pending:
             torch.set_num_threads(torch.get_num_threads())
@@ -130,7 +130,7 @@ class ThreadWorkers:
             worker.first_task = task
 
     def want(self, worker: int, task: int) -> None:
-        """Threads wait for no memory."""
+        """Does nothing: threads do not wait for memory."""
 
     def progress(self, worker: int) -> int:
         return self.workers[worker].samples

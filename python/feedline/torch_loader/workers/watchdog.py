@@ -9,11 +9,11 @@ import warnings
 from ...errors import StalledError
 from .worker_group import WorkerGroup
 
-_WARN_SHARE = 0.2  # of the limit: early enough to look at the process while it still hangs
+_WARN_SHARE = 0.2  # share of the limit: early enough to examine the process while it hangs
 
 
 class Watchdog:
-    """Used for one wait. Progress is a sample begun by any worker that the loop waits for."""
+    """Used for one wait. Progress means that any worker for which the loop waits has begun a sample."""
 
     def __init__(self, group: WorkerGroup, workers: list[int], limit_s: float) -> None:
         self._worker_group, self._workers, self._limit_s = group, workers, limit_s
@@ -25,7 +25,7 @@ class Watchdog:
         return sum(self._worker_group.progress(worker) for worker in self._workers)
 
     def step(self) -> float:
-        """Seconds until the next check. Warns, then raises StalledError."""
+        """Warns, then raises StalledError. Returns the seconds until the next check."""
         if self._limit_s <= 0:
             return 5.0
         progress, now = self._count(), time.monotonic()
@@ -38,7 +38,7 @@ class Watchdog:
             self._warned = True
             warnings.warn(
                 f"DataLoader: {self._report(waited)}\nThis becomes an error after {self._limit_s:g} s "
-                "(stall_timeout=; 0 waits for ever).",
+                "(stall_timeout=; 0 waits forever).",
                 stacklevel=2,
             )
         return min(1.0, self._limit_s * _WARN_SHARE / 4)
@@ -53,7 +53,7 @@ class Watchdog:
 
 
 def _user_part(stack: str) -> list[str]:
-    """The stack, innermost frame first, down to where the worker begins."""
+    """The stack, innermost frame first, without frames outside of the worker's code."""
     lines = stack.rstrip().splitlines()
     end = next(
         (i for i, line in enumerate(lines) if line.endswith((" in run_process", " in run_pool_process"))), len(lines)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker does, as a process or a thread: takes tasks, answers each with a batch, an end or a failure."""
+"""The code of a worker, a process or a thread: answers each task with a batch, an end or an error."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ from .serialization import LARGE, Encoder, Frame, is_plain, ring_tensor
 from .thread_info import hidden_info, set_thread_info
 from .worker_args import Load, WorkerArgs, enable_gc
 
-# Messages to a worker, and from it. STATE: (mark of the epoch, whether behind its last batch, what the dataset says).
+# Messages to a worker, and from it. STATE: (mark of the epoch, whether after its last batch, the dataset's state).
 EPOCH, TASK, STOP, LOAD, ASK, AHEAD, LAST, GIVE = 1, 2, 3, 4, 5, 6, 7, 8
 DATA, DATA_AND_MORE, END, FAILED, BAD, CRASHED, STATE = 11, 12, 13, 14, 15, 16, 17
 
-STACK_SIGNAL = signal.SIGRTMAX - 2  # asks a worker for its Python stack; hardly anybody uses real-time signals
+STACK_SIGNAL = signal.SIGRTMAX - 2  # requests a worker's Python stack; real-time signals are rarely used otherwise
 _PR_SET_PDEATHSIG = 1
 
 
 @dataclass
 class EpochStart:
-    """How an epoch begins for one worker."""
+    """The start of an epoch in one worker."""
 
     epoch: int
     shared_seed: int | None = None
     dataset_epoch: int | None = None
-    skip: int = 0  # batches to pass over
+    skip: int = 0  # batches to skip
     batch_size: int | None = None
     state: dict[str, Any] | None = None
-    since: int = 0  # batches between `state` and where it goes on, of which `skip` are passed over, or `again` read
+    since: int = 0  # batches between `state` and the position, of which `skip` are skipped, or `again` read
     again: list[Any] = field(default_factory=list)  # indices of batches to read and drop
-    ended: bool = False  # `state` is of an epoch's end: this is the next one
-    mark: int | None = None  # says which epoch the answer is of; None: no answer, nobody wants the state
+    ended: bool = False  # `state` is from the end of an epoch: this is the next one
+    mark: int | None = None  # identifies the epoch in the reply; None if no state is wanted
 
 
 @dataclass
@@ -67,12 +67,12 @@ class WorkerConfig:
     num_workers: int
     base_seed: int
     fetch: FetchConfig
-    wants_state: int  # every how many batches; 0: not before an ASK says so
+    wants_state: int  # batches between two states; 0: none before an ASK message
     ring: Ring | None = None
     budget: int = 0
     ahead: int = 2
-    starting: int | None = None  # how many of them begin; None: all
-    readers: int | None = None  # among how many workers a dataset is to share itself out; None: all
+    starting: int | None = None  # how many workers start; None: all
+    readers: int | None = None  # the number of workers among which a dataset is sharded; None: all
     stack_fd: Any = None
     method: str = "multiprocessing"
     main_thread: bool = True
@@ -80,7 +80,7 @@ class WorkerConfig:
 
 
 class Session:
-    """A worker's state from start to end, whatever carries the messages."""
+    """A worker's state, independent of how messages are passed."""
 
     def __init__(
         self, config: WorkerConfig, worker: int, notice: fetch.Notice, gatherer: fetch.Gatherer | None = None
@@ -89,14 +89,14 @@ class Session:
         self._fetch_config = config.fetch
         self._worker_args: WorkerArgs | None = None
         self._fetcher: fetch.Fetcher | None = None
-        self._start_failure: Failure | None = None  # for good: no batch comes from a worker that was not set up
+        self._start_failure: Failure | None = None  # permanent: a worker that could not be set up produces no batches
         self._epoch_failure: Failure | None = None
         self._ended = False
-        self._has_loaded = False  # a state into the dataset, for the epoch that was begun last
+        self._has_loaded = False  # a state was loaded into the dataset for the latest epoch
         self._shared_rng: torch.Generator | None = None
         self._wants_state, self._since_state = config.wants_state, 0
         self._first_print = config.fetch.iterable and config.num_workers > 1
-        self._begun_with: dict[str, Any] | None = None  # where the epoch began, if somebody wants to know
+        self._begun_with: dict[str, Any] | None = None  # the state at the start of the epoch, if requested
 
     def start(self, load: Callable[[], WorkerArgs], own_process: bool) -> None:
         self._notice(fetch.STARTING, None)
@@ -129,7 +129,7 @@ class Session:
             worker_args.init_fn(worker)
 
     def answer(self, kind: int, value: Any) -> tuple[int, Any] | None:
-        """The reply to a message; None where there is none."""
+        """The reply to a message, if any."""
         if kind == EPOCH:
             self._begin(value)
             return None if value.mark is None else (STATE, (value.mark, False, self._begun_with))
@@ -162,7 +162,7 @@ class Session:
         return (DATA_AND_MORE, (data, more)) if more else (DATA, data)
 
     def _give(self, name: str, value: Any) -> None:
-        """The loop has set this attribute of its dataset."""
+        """Sets an attribute of the dataset that the loop has set."""
         if self._worker_args is not None:
             put_attribute(_original(self._worker_args.dataset), name, value)
 
@@ -194,7 +194,7 @@ class Session:
                 self._fetcher.restore(state)
             if start.ended and isinstance(self._fetcher, fetch.IterableFetcher):
                 self._forget_loaded()
-                self._fetcher = self._make_fetcher(dataset, start)  # as in a run that was not interrupted
+                self._fetcher = self._make_fetcher(dataset, start)  # as in an uninterrupted run
             if start.skip:
                 self._fetcher.skip(start.skip, start.batch_size)
             for index in start.again:
@@ -214,7 +214,7 @@ class Session:
         return make_fetcher(self._fetch_config, dataset, start.epoch, self._worker, self._notice, self._gatherer)
 
     def _end(self) -> tuple[int, Any]:
-        """Of a stream: with the state that the next epoch begins from where workers live on."""
+        """The reply at the end of a stream; for persistent workers, with the state from which the next epoch begins."""
         assert self._fetcher is not None
         try:
             return END, self._fetcher.state() if self._wants_state else None
@@ -223,10 +223,10 @@ class Session:
             return FAILED, self._epoch_failure
 
     def _last_state(self, mark: int) -> tuple[int, bool, Any]:
-        """After the last batch of an epoch, of a map-style dataset."""
+        """The state after the last batch of an epoch of a map-style dataset."""
         state = None
         if self._fetcher is not None:
-            with contextlib.suppress(Exception):  # who asks for it within an epoch is told
+            with contextlib.suppress(Exception):  # requests within an epoch raise the error
                 state = self._fetcher.state()
         return mark, True, state
 
@@ -250,7 +250,7 @@ class Session:
         return more
 
     def crash(self, error: BaseException) -> Failure:
-        """What ends the worker: an exit that the dataset asks for, or an error of ours."""
+        """The error that ends the worker: an exit that the dataset requested, or an error in our code."""
         return self._failure(error) if self._fetcher is None else self._fetcher.failure(error)
 
     def _failure(self, error: BaseException) -> Failure:
@@ -258,12 +258,12 @@ class Session:
 
 
 def _original(dataset: Any) -> Any:
-    """The user's, where another stands for it."""
+    """The user's dataset, if it was replaced."""
     return dataset.original if isinstance(dataset, DatasetWrapper) else dataset
 
 
 def put_attribute(dataset: Any, name: str, value: Any) -> None:
-    """`name` may be of a part: ``"transform.size"``."""
+    """`name` may be an attribute of a part: ``"transform.size"``."""
     *parts, last = name.split(".")
     setattr(functools.reduce(getattr, parts, dataset), last, value)
 
@@ -281,7 +281,7 @@ def _thread_generators(seed: int, base_seed: int, worker: int) -> dict[str, Any]
 
 
 def _collate_in_thread(samples: list[Any]) -> Any:
-    """default_collate, which in a worker would stack into shared memory: threads share all memory anyway."""
+    """default_collate, which in a worker would stack into shared memory; threads share all memory anyway."""
     with hidden_info():
         return torch_collate.default_collate(samples)
 
@@ -311,7 +311,7 @@ def run_process(
     occupied: Sequence[tuple[int, int]],
     inherited: Callable[[], None],
 ) -> None:
-    """A worker process from start to end."""
+    """The main function of a worker process."""
     assert config.ring is not None
     parent = os.getppid()
     inherited()
@@ -330,7 +330,7 @@ def _work(
     control: Control,
     occupied: Sequence[tuple[int, int]],
 ) -> None:
-    """Whatever is raised, by the user's code or by ours, the training loop is told before this process ends of it."""
+    """Sends any exception, from the user's code or ours, to the training loop before this process ends."""
     service: Service | None = None
     try:
         service = Service(config, worker, port, control, occupied)
@@ -352,7 +352,7 @@ def _work(
 
 
 def service_crashed(service: Service | None, port: BlockingPort, worker: int, error: BaseException) -> None:
-    """Tells the training loop what has ended a worker."""
+    """Sends the error that ended a worker to the training loop."""
     if service is None:
         failure = Failure(error, f"in DataLoader worker process {worker}", worker, None, None)
     else:
@@ -361,7 +361,7 @@ def service_crashed(service: Service | None, port: BlockingPort, worker: int, er
 
 
 class Stopped(BaseException):
-    """The loader needs this worker no more, though it is in the middle of a sample."""
+    """The loader no longer needs this worker, which is in the middle of a sample."""
 
 
 def _stop_unless(wanted: bool) -> None:
@@ -370,7 +370,7 @@ def _stop_unless(wanted: bool) -> None:
 
 
 class Service:
-    """A session in a process, with the pipes and the memory that its batches go by."""
+    """A session in a process, with its pipes and batch memory."""
 
     def __init__(
         self,
@@ -405,16 +405,16 @@ class Service:
         self.control[Control.STAGE] = fetch.WAITING
 
     def serve(self) -> None:
-        """Until the loader needs this worker no more."""
+        """Runs until the loader no longer needs this worker."""
         while (frame := self.port.receive()) is not None and self.answer(frame):
             pass
 
     def answer(self, frame: Frame) -> bool:
-        """False: the loader needs this worker no more."""
+        """False if the loader no longer needs this worker."""
         if frame.kind == STOP:
             return False
         if frame.kind == TASK and frame.task < self.control[Control.FIRST_TASK]:
-            return True  # of an epoch that was given up
+            return True  # from an abandoned epoch
         if frame.kind == AHEAD:
             self.writer.ahead = frame.decode()
             return True
@@ -436,15 +436,15 @@ def _encoded(session: Session, encoder: Encoder, task: int, kind: int, value: An
     try:
         return encoder.encode(task, kind, value)
     except Exception as error:
-        # What cannot be handed over is that batch's error, not the end of the worker.
+        # If a batch cannot be encoded, this is the batch's error and does not end the worker.
         return Encoder().encode(task, FAILED, session._failure(error))
 
 
 def set_signals(main_thread: bool, stack_fd: int, parent: int) -> bool:
-    """Of a worker process, right behind its start. Whether it will show its Python stack when it is asked."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's to report
+    """Called at the start of a worker process. Returns whether it can print its Python stack on request."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles Ctrl-C
     if main_thread:
-        # The signal comes when the thread that started us ends, which for the main thread is the process's end.
+        # The signal is sent when the thread that started us ends; if it is the main thread, the process ends with it.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(0)
@@ -461,9 +461,9 @@ def set_signals(main_thread: bool, stack_fd: int, parent: int) -> bool:
 
 
 def _collate_into(writer: RingWriter, gatherer: RingGatherer) -> bool:
-    """torch's default_collate, also when the user's collate_fn calls it, stacks into the ring from here on.
+    """Makes torch's default_collate stack into the ring, also if the user's collate_fn calls it.
 
-    False where the user has put a function of their own in the place of torch's.
+    False if the user has replaced torch's function.
     """
     table = torch_collate.default_collate_fn_map
     stock = torch_collate.collate_tensor_fn
@@ -476,7 +476,7 @@ def _collate_into(writer: RingWriter, gatherer: RingGatherer) -> bool:
         if not plain or not all(type(t) is torch.Tensor and t.dtype == first.dtype and is_plain(t) for t in batch):
             if type(first) is torch.Tensor:
                 return stock(batch, collate_fn_map=collate_fn_map)
-            with _not_in_worker():  # where torch would stack into a shared memory file of its own
+            with _not_in_worker():  # torch would otherwise stack into its own shared memory file
                 return stock(batch, collate_fn_map=collate_fn_map)
         size = first.numel() * first.element_size() * len(batch)
         if size < LARGE or any(t.shape != first.shape for t in batch):

@@ -28,15 +28,15 @@ from .ring import PAGE, Control, Ring, punch_hole
 
 _READ = (
     1 << 17
-)  # bytes of a pickled dataset at a time: the calls cost nothing, and a buffer of 1 MiB left 2 MB of holes
+)  # bytes of a pickled dataset per read: the calls are cheap, and a buffer of 1 MiB left 2 MB of fragmentation
 _PROTOCOL = 5
-_NEVER = (1 << 30,)  # as a threshold of the garbage collector: so many objects that it does not run
+_NEVER = (1 << 30,)  # a threshold so large that the garbage collector does not run
 _USUAL = (2000, 10, 0) if sys.version_info >= (3, 14) else (700, 10, 10)
 
 
 @dataclass
 class WorkerArgs:
-    """The user's objects: they may be large, or not picklable."""
+    """The user's objects, which may be large, or not picklable."""
 
     dataset: Any
     collate_fn: Any
@@ -113,7 +113,7 @@ class SharedWorkerArgs:
 
 
 class PickledWorkerArgs:
-    """Arguments pickled for processes that run already, in shared memory.
+    """Arguments pickled in shared memory for processes that are already running.
 
     Tensors are copied. `known`: objects that those processes have, by name; their names are pickled instead.
     """
@@ -133,7 +133,7 @@ class PickledWorkerArgs:
 def read_pickled_args(fd: int, known: Mapping[str, Any]) -> WorkerArgs:
     """In another process. Closes the descriptor."""
     with os.fdopen(fd, "rb", buffering=0) as memory:
-        draining = _FreeingReader(memory.fileno(), lambda count: 0)  # other processes read it, too
+        draining = _FreeingReader(memory.fileno(), lambda count: 0)  # other processes read it as well
         with io.BufferedReader(draining, _READ) as file:
             reader = pickle.Unpickler(file)
             reader.persistent_load = known.__getitem__  # type: ignore[method-assign]
@@ -142,7 +142,7 @@ def read_pickled_args(fd: int, known: Mapping[str, Any]) -> WorkerArgs:
 
 
 class _FreeingReader(io.RawIOBase):
-    """A file in memory that is freed as far as all readers have read it.
+    """A file in memory that is freed up to the position that all readers have passed.
 
     `taken` reports this reader's position and returns the slowest reader's, both in bytes.
     """
@@ -239,8 +239,9 @@ class _StopCollecting:
 
 
 def enable_gc() -> None:
-    """In a worker that has loaded its dataset: exempts existing objects from collection, as scanning them in a forked
-    process would copy their pages. A threshold set by the user's main module is not changed.
+    """Called in a worker that has loaded its dataset: exempts existing objects from collection.
+
+    Scanning them in a forked process would copy their pages. A threshold set by the user's main module is not changed.
     """
     if gc.get_threshold()[0] == _NEVER[0]:
         gc.set_threshold(*_USUAL)

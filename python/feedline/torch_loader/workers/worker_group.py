@@ -43,7 +43,7 @@ class WorkerGroup(Protocol):
         """Workers skip tasks with smaller numbers."""
 
     def want(self, worker: int, task: int) -> None:
-        """The loop waits for this task."""
+        """Notes that the loop waits for this task."""
 
     def progress(self, worker: int) -> int:
         """A counter that grows with each sample begun."""
