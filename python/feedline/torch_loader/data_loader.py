@@ -280,7 +280,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         self._progress.load_state_dict(state_dict, Settings.of(self))
 
     def skip(self, batches: SupportsIndex) -> None:
-        """Makes the next ``iter()`` skip so many batches from the current position, as if they had been delivered.
+        """Makes the next ``iter()`` skip a number of batches from the current position, as if they had been delivered.
 
         Samples of a map-style dataset are not read, and torch's own samplers are not advanced one by one. With an
         IterableDataset, each worker reads and drops its part of them.

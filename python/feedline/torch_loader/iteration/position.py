@@ -101,7 +101,7 @@ class Position:
         return self._progress.settings
 
     def want_states(self, every: int) -> None:
-        """Saves the dataset's state after every so many batches from now on. Without workers: on demand."""
+        """Saves the dataset's state every `every` batches from now on. Without workers: on demand."""
 
     def await_states(self) -> None:
         """Waits for the parts of a state that are in other processes. Without workers: none."""

@@ -37,7 +37,7 @@ class WorkerStates:
         return bool(self._group.config.wants_state) and may_have_state(self._context)
 
     def request(self, every: int) -> bool:
-        """Requests a state every so many batches. False if workers send them already, or if there is no state."""
+        """Requests a state every `every` batches. False if workers send them already, or if there is no state."""
         config, context = self._group.config, self._context
         if not every or 0 < config.wants_state <= every or not may_have_state(context):
             return False

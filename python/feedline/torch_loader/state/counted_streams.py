@@ -145,7 +145,7 @@ class _Lit(CountedStream):
         self._splits_as_before = then == (self._workers or 1, self._batch)
 
     def first_worker(self) -> int:
-        """By LitData's order: batches come from the workers in turn."""
+        """By LitData's order: workers deliver batches cyclically."""
         if not self._samples or not self._workers or not self._splits_as_before:
             return 0
         return self._samples // self._batch % self._workers
