@@ -61,7 +61,7 @@ def test_a_childs_next_takes_nothing_of_its_parents(kind, dataset):
 
     def child():
         for _ in range(2):
-            with pytest.raises(feedline.Error, match=f"answer process {os.getppid()}.*iter"):
+            with pytest.raises(feedline.Error, match=f"belong to process {os.getppid()}.*iter"):
                 next(iterator)
         loader.state_dict()
         loader.stats()

@@ -279,7 +279,7 @@ def test_what_stays_in_python_and_why(pairs):
         (TensorDataset(filled(4, 3).as_subclass(OwnTensor)), "OwnTensor"),
         (TensorDataset(filled(4, 3).to_sparse()), "not a plain CPU tensor"),
         (TensorDataset(filled(4, 3, dtype=torch.complex64).conj()), "not a plain CPU tensor"),
-        (np.arange(5.0), "one extent"),
+        (np.arange(5.0), "one-dimensional array"),
         (np.array([["a"], ["b"]]), "ndarray"),
         (filled(4, 3).numpy().astype(">f4"), "ndarray"),
         (list(range(5)), "list is not a dataset that the engine knows"),

@@ -342,4 +342,4 @@ def test_what_keeps_a_folder_in_python_is_said(vision, files, photos):
     assert "worker_init_fn" in DataLoader(photos, num_workers=1, worker_init_fn=print).explain()
     assert plan_of(DataLoader(photos, lower="never")) == "python"
     required = DataLoader(photos, 4, lower="require")
-    assert "own random numbers" not in required.explain() and "native" in required.explain()
+    assert "the engine's random numbers" not in required.explain() and "native" in required.explain()

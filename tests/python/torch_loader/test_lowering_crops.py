@@ -422,10 +422,10 @@ REFUSED = {
     "draws random numbers or stores": counting_in_the_module,
     "does more with an image than to pass it on": looking,
     "draws random numbers or stores data": drawing,
-    "draws or keeps": drawing_in_numpy,
-    "keeps something itself": counting,
-    "gives a PIL image": unfinished,
-    "gives 0 crops": without_image,
+    "draws random numbers": drawing_in_numpy,
+    "stores data itself": counting,
+    "returns a PIL image": unfinished,
+    "returns 0 crops": without_image,
 }
 
 

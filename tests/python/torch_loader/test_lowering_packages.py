@@ -366,4 +366,4 @@ def test_other_packages_are_named_and_the_rest_runs_natively(
         words = assert_torchs_pixels(dataset_of(folder, made), "prefix")
         assert f"Flip of {package} is not an operation of the engine" in words
         lines = {line.split()[1]: line for line in words.splitlines() if line.strip().startswith("transform")}
-        assert "native" in lines[first] and "where Flip gives an RGB or L image" in lines[last]
+        assert "native" in lines[first] and "if Flip returns an RGB or L PIL image" in lines[last]

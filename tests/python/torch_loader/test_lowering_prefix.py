@@ -355,7 +355,7 @@ def test_what_is_known_behind_a_transform_of_ones_own_runs_natively(vision, make
         dataset = make(*chain)
         assert_same_epochs(dataset, plan="prefix", batch_size=4, workers=workers, shuffle=True)
         words = DataLoader(dataset, 4).explain()
-        assert "where blur gives an RGB or L image" in words or "where to_gray gives an RGB or L image" in words
+        assert "if blur returns an RGB or L PIL image" in words or "if to_gray returns an RGB or L PIL image" in words
     assert workers or seen == ["RGB"] * 5 * 21 + ["RGB"] * 21 + ["L"] * 21
 
 

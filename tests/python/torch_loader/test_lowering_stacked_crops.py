@@ -33,11 +33,6 @@ def in_two_lines(crops: Any) -> Any:
     return torch.stack(tensors)
 
 
-def under_one_name(views: Any) -> Any:
-    views = [v1.ToTensor()(view) for view in views]
-    return torch.stack(views)
-
-
 def with_an_argument(crops: Any, each: Any) -> Any:
     return torch.stack([each(crop) for crop in crops])
 
@@ -54,20 +49,16 @@ class Stacked:
         return torch.stack([self.each(crop) for crop in crops])
 
     def method(self, crops: Any) -> Any:
-        return torch.stack(tuple(self.each(crop) for crop in crops), dim=0)
+        return torch.stack([self.each(crop) for crop in crops])
 
 
 FUNCTIONS: dict[str, Any] = {
     "the documentation's": lambda crops: torch.stack([v1.ToTensor()(crop) for crop in crops]),
     "of bytes": lambda crops: torch.stack([v1.PILToTensor()(crop) for crop in crops]),
-    "by a module": lambda crops: torch.stack([vision.transforms.ToTensor()(crop) for crop in crops], 0),
-    "normalized": lambda crops: torch.stack([normalize(v1.ToTensor()(crop)) for crop in crops], dim=0),
+    "by a module": lambda crops: torch.stack([vision.transforms.ToTensor()(crop) for crop in crops]),
+    "normalized": lambda crops: torch.stack([normalize(v1.ToTensor()(crop)) for crop in crops]),
     "by a function": lambda crops: torch.stack([functional.to_tensor(crop) for crop in crops]),
     "of bytes by a function": lambda crops: torch.stack([functional.pil_to_tensor(crop) for crop in crops]),
-    "a tuple": lambda crops: torch.stack(tuple(to_tensor(crop) for crop in crops)),
-    "mapped": lambda crops: torch.stack(list(map(to_tensor, crops))),
-    "two lines": in_two_lines,
-    "one name": under_one_name,
     "a closure": closed_over(v1.Compose([v1.Resize(18), v1.ToTensor(), normalize])),
     "a partial": functools.partial(with_an_argument, each=to_tensor),
     "an object": Stacked(v1.Compose([v1.Grayscale(), v1.ToTensor()])),
@@ -103,7 +94,7 @@ CHAINS: dict[str, tuple[Any, list[Any]]] = {
     "v2, all at once": (v2, [v2.TenCrop(20), v2.ToImage(), torch.stack, SCALED, NORMALIZED]),
     "v2, in the function": (
         v2,
-        [v2.FiveCrop(20), lambda crops: torch.stack([NORMALIZED(SCALED(v2.ToImage()(c))) for c in crops])],
+        [v2.FiveCrop(20), lambda crops: torch.stack([SCALED(v2.ToImage()(crop)) for crop in crops]), NORMALIZED],
     ),
     "v2, of a tensor": (
         v2,
@@ -144,6 +135,10 @@ def test_crops_that_are_not_stacked_go_on_as_a_tuple(folder: Path) -> None:
 
 
 UNKNOWN: dict[str, Any] = {
+    "two lines": in_two_lines,
+    "a tuple": lambda crops: torch.stack(tuple(to_tensor(crop) for crop in crops)),
+    "mapped": lambda crops: torch.stack(list(map(to_tensor, crops))),
+    "by dim": lambda crops: torch.stack([to_tensor(crop) for crop in crops], dim=0),
     "joined": lambda crops: torch.cat([to_tensor(crop) for crop in crops]),
     "another place": lambda crops: torch.stack([to_tensor(crop) for crop in crops], dim=1),
     "some": lambda crops: torch.stack([to_tensor(crop) for crop in crops[:3]]),

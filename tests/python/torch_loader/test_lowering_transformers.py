@@ -151,7 +151,7 @@ UNKNOWN: dict[str, tuple[Any, str]] = {
         "is not an operation of the engine",
     ),
     "padded": (transformers.ViTImageProcessor(size=SQUARE, do_pad=True), "do_pad=True"),
-    "many sizes": (transformers.CLIPImageProcessor(size=EDGE, do_center_crop=False), "many sizes"),
+    "many sizes": (transformers.CLIPImageProcessor(size=EDGE, do_center_crop=False), "different sizes"),
 }
 
 

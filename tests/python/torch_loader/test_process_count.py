@@ -225,8 +225,8 @@ def no_change(worker):
         (Numbers(), {}, ""),
         (Held(Numbers()), {}, ""),
         (Numbers(), {"seed": None}, "random numbers depend on the worker"),
-        (Asking(), {}, "asks which worker"),
-        (Held(Asking()), {}, "asks which worker"),
+        (Asking(), {}, "queries the worker's number"),
+        (Held(Asking()), {}, "queries the worker's number"),
         (Counted(), {}, "has a state"),
         (Numbers(), {"worker_init_fn": no_change}, "worker_init_fn"),
         (Numbers(), {"worker_method": "thread"}, "threads"),
@@ -248,7 +248,7 @@ def test_where_the_number_could_show_it_stays(dataset, options, why):
 def test_a_number_that_is_given_stays():
     loader = DataLoader(Numbers(), num_workers=2, seed=5)
     next(iter(loader))
-    assert loader.stats()["controller"] is None and "all the time" not in loader.explain()
+    assert loader.stats()["controller"] is None and "throughout" not in loader.explain()
 
 
 def test_answers_of_a_process_that_has_gone_are_let_go_of_before_another_has_its_memory():

@@ -339,9 +339,9 @@ def test_a_copy_of_a_loader_and_a_pickled_one_have_a_pool_too():
     ("arguments", "words"),
     [
         ({"pool": 3, "num_workers": 1}, "must be a feedline.WorkerPool"),
-        ({"num_workers": 1, "persistent_workers": False}, "live on"),
+        ({"num_workers": 1, "persistent_workers": False}, "requires persistent_workers=True"),
         ({"num_workers": 1, "worker_method": "thread"}, "worker processes"),
-        ({}, "by num_workers="),
+        ({}, "requires num_workers > 0"),
     ],
 )
 def test_what_a_pool_cannot_be_is_said(arguments, words):

@@ -109,36 +109,22 @@ def _is_of_torchvision(kind: type) -> bool:
 
 # -- the functions that are known
 
-_MARKERS = (object(), object(), object())  # placeholders for transforms
+_MARKERS = (object(), object())  # placeholders for transforms
 
 
 @functools.cache
 def _templates() -> tuple[tuple[types.FunctionType, tuple[bool, ...], bool], ...]:
-    """(function, whether each of its transforms is constructed in it, whether it accepts only a tuple)."""
-    names = {**dict(zip("ABC", _MARKERS, strict=True)), "torch": torch}
-    calls = [parts for count in (1, 2, 3) for parts in itertools.product(("", "()"), repeat=count)]
-    each = [
-        (
-            functools.reduce(
-                lambda crop, part: f"{part}({crop})", map("".join, zip("ABC", parts, strict=False)), "crop"
-            ),
-            parts,
-        )
-        for parts in calls
+    """(function, whether each of its transforms is constructed in it, whether it accepts only a tuple).
+
+    These are the forms in torchvision's documentation, with one or two transforms for each crop.
+    """
+    names = {**dict(zip("AB", _MARKERS, strict=True)), "torch": torch}
+    made: list[tuple[types.FunctionType, tuple[bool, ...], bool]] = [
+        (eval("lambda crops: torch.stack(crops)", names), (), True)
     ]
-    lists = [(listed.format(text), tuple(map(bool, parts))) for text, parts in each for listed in _LISTED]
-    lists += [(mapped.format(f"A{a}"), (bool(a),)) for a in ("", "()") for mapped in _MAPPED]
-    plain = [("crops", ()), ("[crop for crop in crops]", ())]
-    made = [
-        (eval(f"lambda crops: torch.stack({text}{end})", names), called, text == "crops")
-        for (text, called), end in itertools.product((*lists, *plain), ("", ", 0", ", dim=0"))
-    ]
-    for (text, called), name in itertools.product(lists, ("crops", "tensors")):
-        within: dict[str, Any] = {}
-        exec(f"def stack(crops):\n    {name} = {text}\n    return torch.stack({name})\n", names, within)
-        made.append((within["stack"], called, False))
+    for called in (parts for count in (1, 2) for parts in itertools.product((False, True), repeat=count)):
+        crop = "crop"
+        for name, is_called in zip("AB", called, strict=False):
+            crop = f"{name}{'()' if is_called else ''}({crop})"
+        made.append((eval(f"lambda crops: torch.stack([{crop} for crop in crops])", names), called, False))
     return tuple(made)
-
-
-_LISTED = ("[{} for crop in crops]", "tuple({} for crop in crops)", "list({} for crop in crops)")
-_MAPPED = ("list(map({}, crops))", "tuple(map({}, crops))")
