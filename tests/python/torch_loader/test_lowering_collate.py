@@ -241,8 +241,8 @@ UNKNOWN: dict[str, tuple[Any, str]] = {
     "its own": (closed_over(plain_mixer), "it calls plain_mixer, which is not torchvision v2's MixUp"),
     "a subclass": (closed_over(Mine(num_classes=3)), "it calls Mine, which is not torchvision v2's"),
     "one of a subclass": (closed_over(v2.RandomChoice([mixup, Mine(num_classes=3)])), "it calls Mine, which is not"),
-    "hooks": (closed_over(hooked()), "MixUp in it is not"),
-    "its own draw": (closed_over(with_own_draw()), "MixUp in it is not"),
+    "hooks": (closed_over(hooked()), "it calls MixUp, which is not"),
+    "its own draw": (closed_over(with_own_draw()), "it calls MixUp, which is not"),
     "labels": (
         closed_over(v2.MixUp(num_classes=3, labels_getter=lambda i: i[1])),
         "has its own labels_getter",

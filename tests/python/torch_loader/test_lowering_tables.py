@@ -265,14 +265,16 @@ def test_what_is_not_known_says_why(table: Any, vision: Any) -> None:
         return batch
 
     cases = {
-        "another is not a function that the engine knows": table.with_transform(another),
-        "twice is not a function that the engine knows": table.with_transform(twice),
+        "another is not a function that the engine recognises": table.with_transform(another),
+        "twice is not a function that the engine recognises": table.with_transform(twice),
         "is not an Image with decoding": table.with_transform(of_text),
         "output_all_columns": table.with_format("custom", transform=in_place(chain), output_all_columns=True),
         "its format is Python, not torch": table,
         "its format is numpy": table.with_format("numpy"),
         'its column "image" is struct': table.with_format("torch"),
-        "its images are CMYK": table.cast_column("image", hf.Image(mode="CMYK")).with_transform(over_itself(chain)),
+        "its images have mode CMYK": table.cast_column("image", hf.Image(mode="CMYK")).with_transform(
+            over_itself(chain)
+        ),
         "not an Image with decoding": table.cast_column("image", hf.Image(decode=False)).with_transform(
             in_place(chain)
         ),

@@ -203,7 +203,10 @@ def refused() -> Iterator[tuple[str, Any]]:
     yield "differ in prob", altered(t := rand(), t.ops[3:4], prob=0.25)
     yield "differ in translate_pct", altered(t := rand(), t.ops[2:3], hparams={"translate_pct": 0.5})
     yield "differ in kwargs", altered(t := rand(), t.ops[2:3], kwargs={"fillcolor": (1, 2, 3), "resample": 3})
-    yield "take fillcolor, resample, fill", altered(rand(), kwargs={"fillcolor": (1, 2, 3), "resample": 3, "fill": 1})
+    yield (
+        "have the arguments fillcolor, resample, fill",
+        altered(rand(), kwargs={"fillcolor": (1, 2, 3), "resample": 3, "fill": 1}),
+    )
     yield "resample=[3, 3] is not", altered(rand(), kwargs={"fillcolor": (1, 2, 3), "resample": [3, 3]})
     yield "fillcolor=None must have one value", altered(rand(), kwargs={"fillcolor": None, "resample": 3})
     yield "interpolation", altered(rand(), kwargs={"fillcolor": (1, 2, 3), "resample": Image.Resampling.LANCZOS})

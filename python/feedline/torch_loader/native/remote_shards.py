@@ -78,7 +78,7 @@ def location(url: str) -> str:
         asks, otherwise = 'lower="require" with pipe:', "use another lower="
     raise ConfigError(
         f"{asks} supports only `curl URL`, `aws s3 cp URL -` and `gsutil cat URL`, with options that do not change "
-        f"the bytes. This command of {len(words)} words is none of these: {otherwise} to have it run"
+        f"the bytes, and without shell syntax; {otherwise} to have other commands run"
     )
 
 
