@@ -298,7 +298,7 @@ def test_a_state_that_fails_is_that_error(method):
 
 @pytest.mark.parametrize("wrong", ["never", -1, True, 1.5])
 def test_how_often_is_checked(wrong):
-    with pytest.raises(feedline.ConfigError, match="snapshot_every_n_steps must be an integer from 0 on, not"):
+    with pytest.raises(feedline.ConfigError, match="snapshot_every_n_steps must be an integer of at least 0, not"):
         DataLoader(Numbers(), snapshot_every_n_steps=wrong)
 
 
