@@ -168,7 +168,7 @@ def main() -> int:
     import processes
     import torch
 
-    import feedline.drop_in.data_loader  # noqa: F401
+    import feedline.torch_loader.data_loader  # noqa: F401
 
     if options.case == "photos":
         import torchvision.datasets

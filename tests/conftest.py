@@ -48,7 +48,7 @@ _MEASURE = (
 
 # Files that take a minute or more by few tests. Side by side they begin first: the last to begin is what all wait for.
 _LONG = (
-    "python/drop_in/test_same_as_torch.py",
+    "python/torch_loader/test_same_as_torch.py",
     "python/integrations/test_examples.py",
     "python/remote/test_campaign.py",
     "python/diagnose/test_certainty.py",

@@ -52,13 +52,13 @@ if TYPE_CHECKING:
     from .data.shared_list import shared as shared  # imports NumPy
     from .data.sources import inspect, open
     from .data.view_list import Views, views
-    from .drop_in.data_loader import DataLoader as DataLoader  # not in __all__: a star import would import torch
-    from .drop_in.data_loader import StatefulDataLoader as StatefulDataLoader
-    from .drop_in.pool import WorkerPool as WorkerPool
     from .loader.loader import BadSample, Loader
     from .loader.tuned_settings import load_settings
     from .samplers.buckets import BucketBatchSampler as BucketBatchSampler
     from .samplers.distributed import DistributedSampler as DistributedSampler
+    from .torch_loader.data_loader import DataLoader as DataLoader  # not in __all__: a star import would import torch
+    from .torch_loader.data_loader import StatefulDataLoader as StatefulDataLoader
+    from .torch_loader.workers.pool import WorkerPool as WorkerPool
     from .trace.profiling import profile
 
 __version__: str
@@ -87,8 +87,8 @@ _NAMES_OF = {
     "data.shared_list": ("shared",),
     "data.sources": ("inspect", "open"),
     "data.view_list": ("Views", "views"),
-    "drop_in.data_loader": ("DataLoader", "StatefulDataLoader"),
-    "drop_in.pool": ("WorkerPool",),
+    "torch_loader.data_loader": ("DataLoader", "StatefulDataLoader"),
+    "torch_loader.workers.pool": ("WorkerPool",),
     "loader.loader": ("BadSample", "Loader"),
     "loader.tuned_settings": ("load_settings",),
     "samplers.buckets": ("BucketBatchSampler",),

@@ -26,11 +26,11 @@ NOT_RUN = {
     ("findings.md", "# SPDX"): "a separate file; tests/python/findings/test_an_added_cause.py",
     ("frameworks.md", "from feedline.integrations.meter"): "a tracker; tests/python/integrations/test_meter.py",
     ("frameworks.md", "import feedline.integrations"): "frameworks; tests/python/integrations",
-    ("lowering.md", "data = wds."): "webdataset; tests/python/drop_in/test_lowering_webdataset_fields.py",
+    ("lowering.md", "data = wds."): "webdataset; tests/python/torch_loader/test_lowering_webdataset_fields.py",
     ("parallelism.md", "from torch.distributed"): "ranks; tests/python/test_parallelism.py",
     ("reproducibility.md", "from torch.distributed"): "ranks; tests/python/integrations/test_torchrun.py",
     ("trace.md", "loader.metrics"): "a fixed port; tests/python/test_metrics.py",
-    ("tuning-live.md", "loader = feedline.DataLoader("): "many CPUs; tests/python/drop_in/test_process_count.py",
+    ("tuning-live.md", "loader = feedline.DataLoader("): "many CPUs; tests/python/torch_loader/test_process_count.py",
     ("tune.md", "loader = DataLoader("): "settings that were tuned; tests/python/tune",
 }
 

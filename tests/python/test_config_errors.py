@@ -373,7 +373,7 @@ def test_a_memory_budget_is_refused_alike_by_both_loaders(train: feedline.Datase
 def test_a_memory_budget_is_taken_alike_by_both_loaders(train: feedline.Dataset) -> None:
     train.loader(4, output="numpy", memory_budget="2 GiB").close()
     pytest.importorskip("torch", reason="torch is not installed")
-    from feedline.drop_in.settings import Settings
+    from feedline.torch_loader.options.settings import Settings
 
     for value in ("2 GiB", 2 << 30):
         loader = feedline.DataLoader([1, 2, 3], memory_budget=value)

@@ -14,7 +14,7 @@ from running_processes import HANG_S
 
 import feedline
 from feedline.data import words
-from feedline.drop_in import settings
+from feedline.torch_loader.options import settings
 
 pytest.importorskip("mypy")
 

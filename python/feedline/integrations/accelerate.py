@@ -11,7 +11,7 @@ from typing import Any
 
 from torch.utils.data import DataLoader as TorchLoader
 
-from ..drop_in.data_loader import DataLoader
+from ..torch_loader.data_loader import DataLoader
 from .replaced import Replaced
 
 _ADDED = tuple(

@@ -7,8 +7,8 @@ import importlib
 from collections.abc import Mapping
 from typing import Any, SupportsIndex
 
-from ..drop_in.data_loader import DataLoader
 from ..errors import ConfigError
+from ..torch_loader.data_loader import DataLoader
 from .replaced import Replaced
 
 _energon: Any = importlib.import_module("megatron.energon")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ..drop_in.data_loader import DataLoader
+from ..torch_loader.data_loader import DataLoader
 from .meter import Meter, feedline_loader
 
 try:
@@ -91,4 +91,4 @@ def _follow(trainer: Any) -> None:
 def _begins_otherwise(loader: DataLoader[Any], epoch: int) -> bool:
     """Whether the epoch that was begun for the trainer's, and of which nothing was taken, has another number."""
     stats = loader.stats()
-    return not stats["batches"] and loader._course.cursor is not None and stats["epoch"] != epoch
+    return not stats["batches"] and loader._progress.cursor is not None and stats["epoch"] != epoch

@@ -61,7 +61,7 @@ class Meter:
 
     def _is_lifelong(self) -> bool:
         """Whether the loader counts over all its epochs."""
-        return not hasattr(self._loader, "_course")
+        return not hasattr(self._loader, "_progress")
 
     def _totals(self) -> dict[str, float]:
         stats = self._loader.stats()

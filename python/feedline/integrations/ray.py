@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import importlib
 
-from ..drop_in.data_loader import DataLoader
+from ..torch_loader.data_loader import DataLoader
 from .replaced import Replaced
 
 

@@ -8,7 +8,7 @@ import importlib
 import weakref
 from typing import Any
 
-from ..drop_in.data_loader import DataLoader
+from ..torch_loader.data_loader import DataLoader
 from . import accelerate
 from .meter import Meter, feedline_loader
 from .replaced import Replaced

@@ -124,7 +124,7 @@ class Service:
 
 def _class_of(setting: Setting) -> Any:
     if setting.loader == DROP_IN:
-        from feedline.drop_in.data_loader import DataLoader as DropIn
+        from feedline.torch_loader.data_loader import DataLoader as DropIn
 
         return DropIn
     from torch.utils.data import DataLoader

@@ -147,7 +147,7 @@ def normalised(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def feedline_loader(loader: Any, settings: Mapping[str, Any]) -> Any:
     """Our drop-in over everything that `loader` has, with `settings`."""
-    from feedline.drop_in.data_loader import DataLoader
+    from feedline.torch_loader.data_loader import DataLoader
 
     return DataLoader(**arguments_of(loader, settings))
 
@@ -195,7 +195,7 @@ def settings_of(loader: Any) -> dict[str, Any]:
 
 
 def _is_ours(loader: Any) -> bool:
-    return any(base.__module__ == "feedline.drop_in.data_loader" for base in type(loader).__mro__)
+    return any(base.__module__ == "feedline.torch_loader.data_loader" for base in type(loader).__mro__)
 
 
 def _in_worker() -> bool:

@@ -78,7 +78,7 @@ def test_whatever_was_counted_the_stages_are_shares(running, delayed, idle, stor
 def test_more_threads_do_not_shorten_what_is_read_ahead():
     waiting = {"wall_ms": 80.0, "cpu_ms": 2.0, "stages": stages(storage=0.975, decode=0.025)}
     own = summary(HALF, {**waiting, "read_ahead_ms": 78.0}, workers=2, loader=OWN)
-    lowered = summary(HALF, waiting, workers=2, loader={**OWN, "class": "feedline.drop_in.data_loader.DataLoader"})
+    lowered = summary(HALF, waiting, workers=2, loader={**OWN, "class": "feedline.torch_loader.data_loader.DataLoader"})
     assert prediction.cycle_ms(own, 4) == pytest.approx(0.5 + 39.0, abs=0.6)  # an epoch begins with a whole batch
     assert prediction.cycle_ms(lowered, 4) == pytest.approx(20.0, abs=0.8)
     fixes = [judge(measured).verdicts[0].fix for measured in (own, lowered)]

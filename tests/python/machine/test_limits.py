@@ -151,7 +151,7 @@ def test_ranks_that_the_launcher_has_bound_share_no_cpus(make: Make, monkeypatch
 def test_the_drop_ins_workers_and_budget_are_a_ranks_share(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch", reason="torch is not installed")
     import feedline
-    from feedline.drop_in.settings import Settings
+    from feedline.torch_loader.options.settings import Settings
 
     class Slow:
         def __len__(self) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("torch")
-sys.path.append(str(Path(__file__).parent.parent / "drop_in"))
+sys.path.append(str(Path(__file__).parent.parent / "torch_loader"))
 
 import stateful_cases
 

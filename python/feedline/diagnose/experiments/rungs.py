@@ -96,7 +96,7 @@ def prefetching(loader: Any, workers: int, factor: int, seconds: float, step_s: 
 
 def drop_in(loader: Any, workers: int, seconds: float) -> dict[str, Any]:
     """torch's loader and Feedline's with the same arguments, in turn: the changed line, and nothing else."""
-    from feedline.drop_in.data_loader import DataLoader
+    from feedline.torch_loader.data_loader import DataLoader
 
     both = [loader_like(loader, workers), loader_like(loader, workers, kind=DataLoader)]
     each = seconds / _ROUNDS / 2

@@ -24,7 +24,7 @@ _HOOKS = {
 }
 _HOOKED = {**PRIMARY, **SECONDARY}
 # Those with a loader, or an iterator of one: changed by settings to be applied, and by a verb's extension.
-_EXTENDED = (*PRIMARY, "feedline.drop_in.data_loader", "feedline.drop_in.native")
+_EXTENDED = (*PRIMARY, "feedline.torch_loader.data_loader", "feedline.torch_loader.native.native_iterator")
 
 _recorder: Recorder | None = None
 _patched: set[str] = set()

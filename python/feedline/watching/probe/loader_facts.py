@@ -47,7 +47,7 @@ def _choices(torch: Any) -> dict[str, Any]:
 
 def torch_facts(loader: Any, iterator: Any = None) -> dict[str, Any]:
     """What a loader was made with, as far as it can be said without changing anything."""
-    native = sys.modules.get("feedline.drop_in.native")
+    native = sys.modules.get("feedline.torch_loader.native.native_iterator")
     context = getattr(loader, "multiprocessing_context", None)
     if context is None:
         import multiprocessing

@@ -163,8 +163,8 @@ def _tell_of_collections(recorder: Recorder, begin_ns: int = 0) -> None:
 
 
 def _task_of(iterator: Any) -> int:
-    """The number of the task whose batch next() just gave: torch's iterators count them."""
-    received = iterator.__dict__.get("_rcvd_idx")
+    """The number of the task whose batch next() just returned, as counted by iterators with workers."""
+    received = getattr(iterator, "_rcvd_idx", None)
     return received - 1 if isinstance(received, int) and received > 0 else events.NO_TASK
 
 

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of Hugging Face's datasets with images that a known function transforms, read by the engine without a copy."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import operator
+import os
+import sys
+import weakref
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy
+
+from . import known_batch_functions, sources, transforms
+from .known_batch_functions import OfImages
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+_PNG_MODES = {(8, 2): "RGB", (8, 0): "L"}  # by bit depth and colour type
+_JPEG_MODES = {3: "RGB", 1: "L"}  # by number of components
+_FRAMES = frozenset((0xC0, 0xC1, 0xC2))  # markers of the common kinds of JPEG frames
+_CHANNELS = {"RGB": 3, "L": 1}
+_FROM_ANY = ("RGB", "MaybeConvertMode", "_convert_to_rgb")  # transforms that convert images of any mode to RGB
+_BINARY = {"binary": numpy.int32, "large_binary": numpy.int64}  # Arrow type -> dtype of its offsets
+
+
+def is_one(dataset: Any) -> bool:
+    """Whether it is a `datasets.Dataset`, by exact type."""
+    return type(dataset) is getattr(sys.modules.get("datasets.arrow_dataset"), "Dataset", None)
+
+
+class Encoded(NamedTuple):
+    """The image file of a row. `data`: a view of Arrow's memory; None if it is the file at `path`."""
+
+    path: str
+    data: Any
+
+    def given(self) -> tuple[bytes, int, int]:
+        """The image in the form that the engine accepts."""
+        if self.data is None:
+            return os.fsencode(self.path), 0, 0
+        return os.fsencode(self.path or "image"), self.data.address, self.data.size
+
+
+class ImageTable:
+    """One column of images, indexed by the rows of a dataset, and the function that transforms its rows.
+
+    Attributes:
+        function: the dataset's transform.
+        names: (name in a sample, column) of a sample's values, in order; the column is None for the transformed image.
+        mode: Pillow's mode of the images that the transforms get.
+        dataset: the engine's dataset of the images, before any transform.
+    """
+
+    def __init__(self, leaf: Any) -> None:
+        """Raises:
+        ValueError: the engine does not support this; the message is the reason.
+        """
+        self._data, self._indices, self._key = leaf._data, leaf._indices, _key_of(leaf)
+        self.function, columns = _known_function(leaf)
+        image = self.function.image
+        feature = leaf.features[image]
+        self.names = self.function.names(columns)
+        if any(column == image for _, column in self.names):
+            raise ValueError(f'a sample contains "{image}", a PIL image, in addition to "{self.function.made}"')
+        self._column = _Column(leaf._data.column(image))
+        self._rows = None if leaf._indices is None else leaf._indices.column("indices").to_numpy()
+        self._size = len(leaf)
+        others = sorted({column for _, column in self.names if column is not None})
+        # datasets' own code creates the values of the other columns
+        self._others = leaf.with_format(None).select_columns(others) if others else None
+        is_rgb = self.function.converts or converts(self.function.transform)
+        self._decides_mode = is_rgb or feature.mode is not None
+        self.mode = feature.mode or ("RGB" if is_rgb else self._mode_of_first())
+        if self.mode not in _CHANNELS:
+            raise ValueError(
+                f"its images have mode {self.mode or 'other than RGB and L'}, which the engine does not decode to"
+            )
+        if is_rgb and self.mode != "RGB":
+            raise ValueError(f"its images have mode {self.mode}, and are converted to RGB afterwards")
+        self.dataset = self._dataset(sources.GivenFiles("images"))
+
+    @property
+    def channels(self) -> int:
+        return _CHANNELS[self.mode]
+
+    def files(self) -> sources.GivenFiles:
+        """The engine's files through which it receives images of this table."""
+        files = sources.GivenFiles("images")
+        files.engine.keep(self._data)
+        files.dataset = self._dataset(files)
+        return files
+
+    def is_of(self, leaf: Any) -> bool:
+        """Whether the dataset still has the same rows, format and function."""
+        return self._data is leaf._data and self._indices is leaf._indices and self._key == _key_of(leaf)
+
+    def row(self, index: Any) -> int:
+        """Raises:
+        IndexError, TypeError: not a valid row number from 0.
+        """
+        row = operator.index(index)
+        if not 0 <= row < self._size:
+            raise IndexError("not a row")
+        return row
+
+    def image(self, row: int) -> Encoded:
+        return self._column.image(row if self._rows is None else int(self._rows[row]))
+
+    def fits(self, image: Encoded) -> bool:
+        """Whether an image has the mode that the transforms need."""
+        return self._decides_mode or (image.data is not None and mode_of(memoryview(image.data)) == self.mode)
+
+    def others(self, rows: Sequence[int]) -> list[dict[str, Any]]:
+        """For each row, the values that are not images, by their names in a sample."""
+        if self._others is None:
+            return [{} for _ in rows]
+        columns = self._others[list(rows)]
+        names = [(name, column) for name, column in self.names if column is not None]
+        return [{name: columns[column][i] for name, column in names} for i in range(len(rows))]
+
+    def sample(self, made: Any, others: dict[str, Any]) -> dict[str, Any]:
+        """The sample of a row, as the dataset returns it."""
+        return {name: made if column is None else others[name] for name, column in self.names}
+
+    def _dataset(self, files: sources.GivenFiles) -> Any:
+        return files.dataset.decode(self.mode, apply_exif_orientation=True)
+
+    def _mode_of_first(self) -> str:
+        first = self.image(0) if self._size else None
+        return mode_of(memoryview(first.data)) if first is not None and first.data is not None else ""
+
+
+_known: weakref.WeakKeyDictionary[Any, ImageTable] = weakref.WeakKeyDictionary()
+
+
+def of(leaf: Any) -> ImageTable:
+    """Returns the same object as long as the dataset has the same rows and transform.
+
+    Raises:
+        ValueError: see ImageTable.
+    """
+    table = _known.get(leaf)
+    if table is None or not table.is_of(leaf):
+        table = _known[leaf] = ImageTable(leaf)
+    return table
+
+
+def _key_of(leaf: Any) -> tuple[Any, ...]:
+    kwargs, columns = leaf._format_kwargs or {}, leaf._format_columns
+    return (leaf._format_type, kwargs.get("transform"), columns and tuple(columns), leaf._output_all_columns)
+
+
+def _known_function(leaf: Any) -> tuple[OfImages, list[str]]:
+    """The dataset's transform, and the columns that it receives."""
+    if leaf._format_type != "custom":
+        raise ValueError(
+            f"its format is {leaf._format_type or 'Python'!s}: it has no with_transform() or set_transform()"
+        )
+    if leaf._output_all_columns:
+        raise ValueError("output_all_columns=True")
+    if set(leaf._format_kwargs) != {"transform"}:
+        raise ValueError("its format has other arguments than a transform")
+    transform = leaf._format_kwargs["transform"]
+    function = known_batch_functions.of_images(transform)
+    name = getattr(transform, "__qualname__", type(transform).__qualname__)
+    if function is None:
+        raise ValueError(f"{name} is not a function that the engine recognises")
+    columns = [name for name in leaf.column_names if leaf._format_columns is None or name in leaf._format_columns]
+    missing = {column for _, column in function.names(columns) if column is not None} | {function.image}
+    if not missing.issubset(columns):
+        raise ValueError(f"{name} uses columns that do not exist")
+    feature = leaf.features[function.image]
+    if type(feature) is not getattr(sys.modules.get("datasets.features.image"), "Image", None) or not feature.decode:
+        raise ValueError(f'its column "{function.image}" is not an Image with decoding')
+    return function, columns
+
+
+def converts(transform: Any) -> bool:
+    """Whether the first of the transforms converts images of any mode to RGB."""
+    members = transforms.members_of(transform)
+    return bool(members) and transforms.name_of(members[0]) in _FROM_ANY and transforms.is_known(members[0])
+
+
+# -- Arrow
+
+
+class _Column:
+    """The images of a table's column, each a view of memory that Arrow holds or maps."""
+
+    def __init__(self, column: Any) -> None:
+        """Raises:
+        ValueError: the column has another type.
+        """
+        self._chunks = list(column.chunks)
+        self._ends = list(itertools.accumulate(map(len, self._chunks)))
+        self._opened: dict[int, _Chunk] = {}
+        fields = {field.name: str(field.type) for field in column.type} if str(column.type).startswith("struct") else {}
+        if fields.get("bytes") not in _BINARY or fields.get("path") != "string":
+            raise ValueError(f"its images are stored as {column.type}")
+
+    def image(self, row: int) -> Encoded:
+        number = bisect.bisect_right(self._ends, row)
+        chunk = self._opened.get(number)
+        if chunk is None:
+            chunk = self._opened[number] = _Chunk(self._chunks[number])
+        return chunk.image(row - (self._ends[number - 1] if number else 0))
+
+
+class _Chunk:
+    def __init__(self, chunk: Any) -> None:
+        self._paths = chunk.field("path")
+        self._whole = chunk
+        files = chunk.field("bytes")
+        _, offsets, self._data = files.buffers()
+        dtype = numpy.dtype(_BINARY[str(files.type)])
+        first = files.offset * dtype.itemsize
+        self._offsets = numpy.frombuffer(offsets, dtype, len(files) + 1, first) if len(files) else None
+        self._valid = files.is_valid() if files.null_count else None
+
+    def image(self, row: int) -> Encoded:
+        path = self._paths[row].as_py() or ""
+        is_absent = self._whole.null_count and not self._whole[row].is_valid
+        if is_absent or self._offsets is None or self._data is None:
+            return Encoded("" if is_absent else path, None)
+        if self._valid is not None and not self._valid[row].as_py():
+            return Encoded("" if "://" in path else path, None)
+        begin, end = int(self._offsets[row]), int(self._offsets[row + 1])
+        return Encoded(path, self._data.slice(begin, end - begin))
+
+
+# -- headers of image files
+
+
+def mode_of(data: memoryview) -> str:
+    """Pillow's mode of an image file, from its header: "RGB" or "L"; empty if it is another or unknown."""
+    data = data.cast("B")
+    head = bytes(data[:16])
+    if head[:8] == _PNG:
+        return _PNG_MODES.get((data[24], data[25]), "") if len(data) > 25 else ""
+    if head[:2] == b"\xff\xd8":
+        return _jpeg_mode(data)
+    return "RGB" if head[:4] == b"RIFF" and head[8:] == b"WEBPVP8 " else ""
+
+
+def _jpeg_mode(data: memoryview) -> str:
+    at = 2
+    while at + 10 <= len(data) and data[at] == 0xFF:
+        marker = data[at + 1]
+        if marker in _FRAMES:
+            return _JPEG_MODES.get(data[at + 9], "") if data[at + 4] == 8 else ""
+        if marker == 0xFF:
+            at += 1
+            continue
+        at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+    return ""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decides which parts of a loader run in the engine."""

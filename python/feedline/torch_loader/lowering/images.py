@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowers loaders over image files or images in memory."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from typing import Any
+
+from ..iteration.orders import is_unique
+from ..known import image_arrays, known_collate, known_views, sources, transforms
+from ..native.image_arrays_iterator import NativeImageArrayIterator
+from ..native.images_iterator import NativeImageIterator
+from ..native.plans import NATIVE, ImagePlan, Plan, PrefixPlan, Stage
+from ..native.prefix import NativeCrops, NativePrefix
+from ..options.settings import Settings
+from ..state.loader_progress import LoaderProgress
+from .collating import collation_of
+from .stages import (
+    DRAWN_IN_WORKERS,
+    collate_stage,
+    drawn_by,
+    known_stages,
+    order_stage,
+    python_place,
+    reason_for,
+    rest_stages,
+    threads_of,
+)
+
+_DECODED = (".jpg", ".jpeg", ".png", ".webp")
+_LOOKED_AT = 64  # files whose names are checked before the first one is read
+_MOST_FOREIGN = 0.05  # share of files in formats that the engine does not decode, which Pillow reads in this process
+
+
+def plan_images(settings: Settings, progress: LoaderProgress, leaves: list[Any]) -> Plan:
+    for leaf in leaves:
+        why = sources.why_not_readable(leaf)
+        if why:
+            return reason_for(settings, why)
+    foreign = _foreign(leaves) or _missed(progress)
+    if foreign:
+        return reason_for(settings, foreign)
+    crops = known_views.crops_of(leaves[0].transform) if len(leaves) == 1 else None
+    if isinstance(crops, known_views.Crops):
+        return _crops_of_images(settings, leaves[0], crops)
+    files = sources.given_files(leaves[0])
+    chains = [transforms.chain_of(leaf.transform, files.dataset) for leaf in leaves]
+    if crops:
+        chains = [dataclasses.replace(chain, why=crops) for chain in chains]
+    collation = collation_of(settings)
+    collating = collation if isinstance(collation, str) else ""
+    labels = any(leaf.target_transform is not None for leaf in leaves)
+    same = all(chain.dataset.operations == chains[0].dataset.operations for chain in chains)
+    if not same and not any(chain.rest for chain in chains):
+        collating = collating or "the joined datasets have different transforms"
+    if not any(chain.rest for chain in chains) and not collating and not labels:
+        assert not isinstance(collation, str)
+        whole = whole_images(settings, chains[0], files, collation)
+        if whole is not None:
+            return whole
+    return _prefix_images(settings, leaves, chains, collating)
+
+
+def plan_annotated(settings: Settings, leaf: Any) -> Plan:
+    why = sources.why_not_readable(leaf)
+    if why:
+        return reason_for(settings, why)
+    chain = transforms.chain_of(sources.transform_of(leaf), sources.given_files(leaf).dataset)
+    return _prefix_images(settings, [leaf], [chain], "the dataset creates the targets")
+
+
+def plan_image_arrays(settings: Settings, leaf: Any) -> Plan:
+    try:
+        arrays = image_arrays.of(leaf)
+    except ValueError as error:
+        return reason_for(settings, str(error))
+    chain = transforms.chain_of(leaf.transform, arrays.dataset, arrays.channels)
+    collation = collation_of(settings)
+    if isinstance(collation, str):
+        return reason_for(settings, collation)
+    if leaf.target_transform is not None:
+        return reason_for(settings, "target_transform is the user's")
+    whole = None if chain.rest else whole_images(settings, chain, None, collation)
+    if isinstance(whole, ImagePlan):
+        return dataclasses.replace(whole, arrays=arrays, iterator=NativeImageArrayIterator)
+    return reason_for(settings, chain.why or "its samples are not tensors of one size")
+
+
+def whole_images(
+    settings: Settings, chain: transforms.Chain, files: Any, collation: known_collate.Collation
+) -> Plan | None:
+    if chain.flows == transforms.PIL or not transforms.has_fixed_size(chain.dataset):
+        return None
+    if chain.crops == transforms.TUPLE:
+        return None  # default_collate makes a list of them
+    if collation.takes and chain.flows not in collation.takes:
+        return None
+    follow_pillow()
+    threads, native = threads_of(settings)
+    unique = is_unique(settings.index_sampler)
+    stages = [order_stage(settings), Stage("read", type(settings.dataset).__qualname__, native, "sample by sample")]
+    stages += known_stages(chain, native, drawn_by(unique))
+    stages.append(Stage("collate", collation.name, native, collation.why))
+    return ImagePlan(stages, NativeImageIterator, chain.dataset, files, threads, unique, settings.adapts, collation)
+
+
+def _prefix_images(settings: Settings, leaves: list[Any], chains: list[transforms.Chain], collating: str) -> Plan:
+    files = sources.given_files(leaves[0])
+    chain = transforms.front_of(sources.transform_of(leaves[0]), files.dataset)
+    where = python_place(settings)
+    runs = transforms.runs_of(chain, files.dataset)
+    if len(leaves) > 1 or not (chain.known or any(run.chain for run in runs)):
+        return reason_for(settings, _why_no_prefix(leaves, chains, collating))
+    follow_pillow()
+    native = f"{NATIVE}, within each worker" if settings.num_workers else f"{NATIVE}, in this process"
+    stages = [order_stage(settings), _read_stage(settings, chain, native)]
+    stages += known_stages(chain, native, DRAWN_IN_WORKERS)
+    stages += rest_stages(runs, where, native)
+    if sources.target_transform_of(leaves[0]) is not None:
+        stages.append(Stage("target", "target_transform", where, "yours"))
+    stages.append(collate_stage(settings, collating or why_no_batch(chains[0])))
+    known = (*chain.known, *(name for run in runs if run.chain for name in run.chain.known))
+    return PrefixPlan(stages, known, NativePrefix)
+
+
+def _crops_of_images(settings: Settings, leaf: Any, crops: known_views.Crops) -> Plan:
+    """Several crops of each image, in the layout of the class that makes them, collated in Python."""
+    follow_pillow()
+    where = python_place(settings)
+    native = f"{NATIVE}, within each worker" if settings.num_workers else f"{NATIVE}, in this process"
+    stages = [order_stage(settings), Stage("read", type(settings.dataset).__qualname__, native, "once for all views")]
+    before = crops.before(sources.given_files(leaf).dataset)
+    if before.known:
+        shared = "once for all views" + (f"; {DRAWN_IN_WORKERS}" if before.random else "")
+        stages.append(Stage("transform", ", ".join(before.known), native, shared))
+    for name, chain in zip(crops.known, crops.chains, strict=True):
+        stages.append(Stage("transform", name, native, DRAWN_IN_WORKERS if chain.random else "as on PIL images"))
+    if leaf.target_transform is not None:
+        stages.append(Stage("target", "target_transform", where, "yours"))
+    stages.append(collate_stage(settings, "several crops of an image"))
+    return PrefixPlan(stages, crops.known, NativeCrops)
+
+
+def why_no_batch(chain: transforms.Chain) -> str:
+    whole = not chain.rest and chain.flows != transforms.PIL
+    if whole and chain.crops:
+        return "several crops of an image"
+    return "images have no fixed size" if whole else "it follows a transform that runs in Python"
+
+
+def _why_no_prefix(leaves: list[Any], chains: list[transforms.Chain], collating: str) -> str:
+    if len(leaves) == 1:
+        return chains[0].why or collating or "images have no fixed size"
+    return collating or chains[0].why or "joined datasets"
+
+
+def _read_stage(settings: Settings, chain: transforms.Chain, native: str) -> Stage:
+    what = type(settings.dataset).__qualname__
+    if chain.known:
+        return Stage("read", what, native, "sample by sample")
+    return Stage("read", what, python_place(settings), "the first transform is not known")
+
+
+def _foreign(leaves: list[Any]) -> str:
+    looked = [str(path).lower() for leaf in leaves for path, _ in sources.samples_of(leaf)[:_LOOKED_AT]]
+    foreign = [path for path in looked if not path.endswith(_DECODED)]
+    if len(foreign) <= _MOST_FOREIGN * len(looked):
+        return ""
+    return f"{len(foreign)} of the first {len(looked)} files are not JPEG, PNG or WebP by name"
+
+
+def _missed(progress: LoaderProgress) -> str:
+    """Whether the engine could not read too many files in previous epochs; the reason, or empty."""
+    misses, rows = progress.native_misses, progress.native_rows
+    if misses < _LOOKED_AT or misses <= _MOST_FOREIGN * rows:
+        return ""
+    return f"{misses} of {rows} files so far were not read natively"
+
+
+def follow_pillow() -> None:
+    """Makes the engine resize like the installed Pillow, which resizes the samples that stay in Python."""
+    pillow = sys.modules.get("PIL")
+    version = getattr(pillow, "__version__", "13").split(".")[0]
+    major = min(13, max(10, int(version))) if version.isdigit() else 13
+    if major != 13:
+        from ...data.images import follow_pillow as follow
+
+        follow(major)

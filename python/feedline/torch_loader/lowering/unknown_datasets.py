@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Explains why the engine does not read a dataset, and names datasets that it would read instead."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable
+from typing import Any
+
+from ..known.sources import leaves
+from ..native.plans import Plan, Reason
+
+UNKNOWN = "is not a dataset that the engine knows"
+STREAM = "an IterableDataset produces its samples itself"
+_PACKAGES = ("torch", "torchvision", "datasets", "timm", "webdataset", "feedline")
+_NO_METHODS = ("Dataset", "IterableDataset", "Generic", "VisionDataset", "object")
+# Names in a function that reads an image file.
+_IMAGE_READERS = {
+    *("Image", "imread", "imdecode", "read_image", "decode_image", "decode_jpeg", "pil_loader", "default_loader"),
+    *("cv2", "imageio", "iio", "turbojpeg"),
+}
+_PAGE = "docs/lowering.md lists what runs natively"
+
+
+def why_unknown(dataset: Any) -> str:
+    kind = type(dataset)
+    base = _known_base(kind)
+    if base is not None:
+        return f"{kind.__qualname__} {UNKNOWN}: it extends {base.__name__}, whose methods it may change"
+    if isinstance(getattr(kind, "__getitem__", None), types.FunctionType):
+        return f"{kind.__qualname__} {UNKNOWN}: its __getitem__ is Python code"
+    return f"{kind.__qualname__} {UNKNOWN}"
+
+
+def next_step(dataset: Any, plan: Plan) -> str:
+    """What would run natively instead of `dataset`; empty if the dataset is known or must not run natively."""
+    whys = [stage.why for stage in plan.stages] if isinstance(plan, Reason) else []
+    if any(why == STREAM for why in whys):
+        return f'feedline.open("SHARDS").loader() reads tar, Parquet, Arrow, MDS, LitData and other shards; {_PAGE}'
+    if not any(UNKNOWN in why for why in whys):
+        return ""
+    kind = type(leaves(dataset)[0])
+    base = _known_base(kind)
+    if base is not None:
+        with_code = ", with your code in its transform" if base.__module__.startswith("torchvision.") else ""
+        return f"pass {base.__name__} itself to the loader{with_code}; {_PAGE}"
+    if _reads_images(kind):
+        return f'images in files: torchvision.datasets.ImageFolder, or feedline.open("FOLDER").loader(); {_PAGE}'
+    return (
+        "files and shards: feedline.open(...).loader(); rows in memory: torch.utils.data.TensorDataset or "
+        f"feedline.arrays(...); {_PAGE}"
+    )
+
+
+def _known_base(kind: type) -> type | None:
+    """The class of a package whose methods this one inherits; None if it has only its own."""
+    for base in kind.__mro__[1:]:
+        if base.__module__.partition(".")[0] in _PACKAGES and base.__name__ not in _NO_METHODS:
+            return base
+    return None
+
+
+def _reads_images(kind: type) -> bool:
+    methods = [value for base in kind.__mro__ for value in vars(base).values() if isinstance(value, types.FunctionType)]
+    return not _IMAGE_READERS.isdisjoint(name for method in methods for name in _names_of(method.__code__))
+
+
+def _names_of(code: types.CodeType) -> Iterable[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names_of(constant)

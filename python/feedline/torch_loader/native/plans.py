@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The results of `lowering.plan_lowering`: a plan for a loader, with its stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ...data.dataset import Dataset
+from ..known.known_collate import Stock
+
+NATIVE = "native"
+_STOCK = Stock()
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One line of `explain()`."""
+
+    name: str
+    what: str
+    runs: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Nothing is lowered: where each stage runs instead, and why."""
+
+    stages: list[Stage]
+
+
+class LoweredPlan(Protocol):
+    """A loader that runs natively from reading to collating."""
+
+    stages: list[Stage]
+
+    def iterate(self, loader: Any) -> Iterator[Any]:
+        """The batches of one epoch, in the order of the loader's own samplers."""
+        ...
+
+
+@dataclass(frozen=True)
+class ImagePlan:
+    """Image files with transforms that are all known; or the samples of a `feedline.Dataset`."""
+
+    stages: list[Stage]
+    iterator: Callable[[Any, ImagePlan], Iterator[Any]]  # called with the loader and this plan
+    dataset: Dataset
+    files: Any  # a sources.GivenFiles to which samples are added; None: the samples are those of `dataset`
+    threads: int
+    unique: bool  # no sample is repeated within an epoch
+    adapts: bool  # `threads` is the maximum; the loop's need determines the number
+    collation: Any = _STOCK  # processes the images and labels of a batch: from known_collate, or of columns
+    arrays: Any = None  # the samples' rows: an image_arrays.ImageArrays or arrow_images.ImageTable
+
+    def iterate(self, loader: Any) -> Iterator[Any]:
+        return self.iterator(loader, self)
+
+
+@dataclass(frozen=True)
+class ArrayPlan:
+    """Rows of arrays in memory or mapped files."""
+
+    stages: list[Stage]
+    iterator: Callable[[Any, ArrayPlan], Iterator[Any]]  # called with the loader and this plan
+    table: Any  # native.arrays.Table
+    threads: int  # 0: gathered in the calling thread
+
+    def iterate(self, loader: Any) -> Iterator[Any]:
+        return self.iterator(loader, self)
+
+
+@dataclass(frozen=True)
+class PrefixPlan:
+    """Image files whose first transforms run natively within each worker."""
+
+    stages: list[Stage]
+    known: tuple[str, ...]  # names of the transforms that run natively
+    wrap: Callable[[Any], Any]  # returns the dataset that workers read instead of the user's
+
+
+Plan = ImagePlan | ArrayPlan | PrefixPlan | Reason
