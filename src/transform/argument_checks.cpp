@@ -59,6 +59,13 @@ Result<void> check_side(std::string_view name, int side) {
                       std::to_string(side));
 }
 
+Result<void> check_jitter(const Range& brightness, const Range& contrast, const Range& saturation, const Range& hue) {
+  FEEDLINE_CHECK_OK(check_between("brightness", brightness, 0, INFINITY));
+  FEEDLINE_CHECK_OK(check_between("contrast", contrast, 0, INFINITY));
+  FEEDLINE_CHECK_OK(check_between("saturation", saturation, 0, INFINITY));
+  return check_between("hue", hue, -0.5, 0.5);
+}
+
 Result<void> check_degrees(std::string_view name, const Range& range) {
   if (range.low <= range.high && std::isfinite(range.low) && std::isfinite(range.high)) return {};
   return config_error(std::string(name) + " must be two finite numbers, the lower first, got " + shown(range));

@@ -24,6 +24,8 @@ Result<void> check_side(std::string_view name, int side);                // pixe
 Result<void> check_padding(const Padding& padding);                      // pixels
 Result<void> check_positive(std::string_view name, const Range& range);  // 0 < low <= high
 Result<void> check_between(std::string_view name, const Range& range, double low, double high);
+// Factors of brightness, contrast and saturation, and shifts of hue.
+Result<void> check_jitter(const Range& brightness, const Range& contrast, const Range& saturation, const Range& hue);
 Result<void> check_degrees(std::string_view name, const Range& range);  // finite, in order
 Result<void> check_probability(std::string_view name, double p);
 Result<void> check_probability(double p);

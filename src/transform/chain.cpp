@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "transform/compiled_chain.h"
 #include "transform/field_operations.h"
+#include "transform/image_operation.h"
 #include "transform/inference.h"
 #include "transform/noise.h"
 #include "transform/runner.h"
@@ -34,19 +35,19 @@ namespace {
 
 constexpr Size kAnySize{kAnyLength, kAnyLength};
 
-// Rectangles in the units behind operations on values are no bytes.
+// Rectangles after operations on values are in their units, not bytes.
 bool writes_values(std::span<const Operation> operations) {
   return std::any_of(std::ranges::find_if(operations, &makes_values), operations.end(), &erases);
 }
 
-// So many rectangles of one value a channel; nullopt: there may be others.
+// The most rectangles, of one value a channel; nullopt: there may be others.
 std::optional<int> most_rectangles(std::span<const Operation> operations) {
   int most = 0;
   for (auto operation = std::ranges::find_if(operations, &makes_values); operation != operations.end(); ++operation) {
     if (!erases(*operation)) continue;
-    const auto* const erasing = std::get_if<op::RandomErasing>(&*operation);
-    if (erasing == nullptr || erasing->noise == op::RandomErasing::Noise::kValues) return std::nullopt;
-    most += erasing->count[1];
+    const Properties properties = (*operation)->properties();
+    if (!properties.erases || properties.erases_with_noise) return std::nullopt;
+    most += properties.most_rectangles;
   }
   return most;
 }
@@ -82,10 +83,7 @@ Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> ope
         "dtype: bfloat16 is made of pixels alone, and what random_erasing writes behind normalize or to_dtype is none; "
         "put it before these, or use float16 or float32");
   Pointwise pointwise(inferred.channels);
-  for (const Operation& operation : operations) {
-    if (const auto* normalize = std::get_if<op::Normalize>(&operation)) pointwise.normalize(*normalize);
-    if (const auto* convert = std::get_if<op::ToDtype>(&operation)) pointwise.convert(convert->dtype, convert->scale);
-  }
+  for (const Operation& operation : operations) operation->convert(pointwise);
   if (dtype) pointwise.convert(*dtype, true);
   pointwise.finish();
   const auto rest = operations.subspan(first);

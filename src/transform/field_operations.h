@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Operations of a sample with several images and masks: which of them are for one field.
+// Operations of a sample with several images and masks: selects those for one field, and answers about each.
 
 #include <algorithm>
 #include <span>
@@ -9,31 +9,28 @@
 #include <vector>
 
 #include "feedline/operation.h"
+#include "transform/image_operation.h"
 
 namespace feedline::transform {
 
-// The list as one field has it: what is for other fields only is op::Skipped.
+// The list for one field: operations for other fields only are op::Skipped, so that the others keep their streams.
 std::vector<Operation> operations_for(std::span<const Operation> operations, std::string_view field);
 
-// visit(operation) of each operation that stands in another, one level down.
+// visit(operation) of each operation that is in another, one level down.
 template <typename Visit>
 void for_each_nested(const Operation& operation, Visit visit) {
-  if (const auto* apply = std::get_if<op::RandomApply>(&operation)) std::ranges::for_each(apply->operations, visit);
-  if (const auto* order = std::get_if<op::RandomOrder>(&operation)) std::ranges::for_each(order->operations, visit);
-  if (const auto* choice = std::get_if<op::RandomChoice>(&operation))
-    for (const auto& chain : choice->chains) std::ranges::for_each(chain, visit);
+  for (const auto& chain : operation->chains()) std::ranges::for_each(chain, visit);
 }
 
-// These are so of an operation too that holds one of which they are so.
-// May an image be of another size behind it?
+// Properties of an operation, or of one in it.
 bool changes_size(const Operation& operation);
-// Does it move pixels, and not change what they say? Those are for masks, boxes and points too.
+// Does it move pixels, without changing their meaning? Masks, boxes and points follow.
 bool is_geometric(const Operation& operation);
-// Does it choose for itself what to do, so that it may move pixels of images, which no mask follows?
+// Does it choose its changes, so that it may move pixels of images and no mask follows?
 bool is_automatic(const Operation& operation);
-// Does what is drawn depend on the image's size? Fields that are to be cut at the same place must be of one size then.
+// Does its drawing depend on the image's size? Fields that are cut at the same place must have one size then.
 bool draws_by_size(const Operation& operation);
-// Are there values behind it, and no bytes: normalize, or to_dtype to another type than uint8?
+// Are there values after it that are not bytes?
 bool makes_values(const Operation& operation);
 // Does it write rectangles over the image?
 bool erases(const Operation& operation);

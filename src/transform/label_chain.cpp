@@ -23,8 +23,8 @@ LabelPlace place_of(const LabelDrawing& drawing, int column, int row) {
                         static_cast<std::size_t>(column)];
 }
 
-// StepBuilder's words, carried out on the two lists of places.
-class LabelBuilder : public IgnoresColours {
+// Moves the two lists of places.
+class LabelBuilder final : public Canvas {
  public:
   LabelBuilder(Size mask, LabelDrawing& drawing) : drawing_(drawing) {
     all(drawing.columns, mask.width);
@@ -33,8 +33,8 @@ class LabelBuilder : public IgnoresColours {
     drawing.decisions.clear();
   }
 
-  Size size() const { return drawing_.size(); }
-  void crop(const Box& box) {
+  Size size() const override { return drawing_.size(); }
+  void crop(const Box& box) override {
     const auto keep = [](std::vector<int>& places, int first, int count) {
       std::copy_n(places.begin() + first, count, places.begin());
       places.resize(static_cast<std::size_t>(count));
@@ -42,15 +42,15 @@ class LabelBuilder : public IgnoresColours {
     keep(drawing_.columns, box.left, box.width);
     keep(drawing_.rows, box.top, box.height);
   }
-  void resize(Size out, Interpolation /*interpolation*/) {
+  void resize(Size out, Interpolation /*interpolation*/) override {
     select(drawing_.columns, out.width, nearest);
     select(drawing_.rows, out.height, nearest);
   }
-  void flip(bool x, bool y) {
+  void flip(bool x, bool y) override {
     if (x) std::ranges::reverse(drawing_.columns);
     if (y) std::ranges::reverse(drawing_.rows);
   }
-  void pad(const Padding& padding, PaddingMode mode, const std::array<std::uint8_t, 3>& /*fill*/) {
+  void pad(const Padding& padding, PaddingMode mode, const Colour& /*fill*/) override {
     const auto widen = [&](std::vector<int>& places, int before, int after) {
       const int in = static_cast<int>(places.size());
       select(places, before + in + after, [=](int i, int, int) { return border_source(i - before, in, mode); });
@@ -58,7 +58,7 @@ class LabelBuilder : public IgnoresColours {
     widen(drawing_.columns, padding.left, padding.right);
     widen(drawing_.rows, padding.top, padding.bottom);
   }
-  void warp(const Warp& warp) {
+  void warp(const Warp& warp) override {
     const Size out = size_after(warp, size());
     std::vector<LabelPlace>& places = drawing_.warped_before;
     find_labels(warp, size(), drawing_.elastic, places);

@@ -45,10 +45,12 @@ class OutputEraser {
     bool halves = false;
     bool is_rounding = false;  // and nothing else
   };
+  static const ValueStep kRounding;
+  class Appender;
   void convert(std::size_t channel, std::span<const ValueStep> steps, std::span<float> values) const;
 
   Layout layout_;
-  std::vector<std::vector<ValueStep>> steps_;  // behind each operation
+  std::vector<std::vector<ValueStep>> steps_;  // after each operation
 };
 
 }  // namespace feedline::transform

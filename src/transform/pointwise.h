@@ -12,17 +12,18 @@
 
 #include "feedline/array.h"
 #include "feedline/operation.h"
+#include "transform/image_operation.h"
 #include "transform/kernels.h"
 
 namespace feedline::transform {
 
-class Pointwise {
+class Pointwise final : public ValueSteps {
  public:
   explicit Pointwise(int channels);
 
-  void convert(DType dtype, bool scale);           // Requires: not from a float to kUint8; nothing behind kBfloat16
-  void normalize(const op::Normalize& normalize);  // Requires: one mean and std, or as many as channels
-  void finish();                                   // tables are valid after it
+  void convert(DType dtype, bool scale) override;  // Requires: not from a float to kUint8; nothing after kBfloat16
+  void normalize(const op::Normalize& normalize) override;  // Requires: one mean and std, or as many as channels
+  void finish();                                            // tables are valid after it
 
   DType dtype() const { return dtype_; }
   const float (*float32_tables() const)[256] { return values_.data(); }

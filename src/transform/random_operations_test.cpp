@@ -108,10 +108,9 @@ TEST(Normals, HaveTheExtremesThatTheirWordsHave) {
 TEST(RandomErasing, WritesOverTheFinishedRowWhateverItsForm) {
   const Operations plain{op::Normalize{{0.4f, 0.5f, 0.6f}, {0.2f, 0.3f, 0.1f}}, op::RandomHorizontalFlip{1}};
   for (const bool noise : {false, true}) {
-    const Operations erased{
-        plain[0],
-        op::RandomErasing{.p = 1, .value = {1.5f, -2.0f, 0.25f}, .noise = noise ? Noise::kValues : Noise::kNone},
-        plain[1]};
+    const op::RandomErasing erasing{
+        .p = 1, .value = {1.5f, -2.0f, 0.25f}, .noise = noise ? Noise::kValues : Noise::kNone};
+    const Operations erased{plain[0], erasing, plain[1]};
     for (std::uint64_t sample = 0; sample < 20; ++sample) {
       const base::SampleKey key{3, 1, sample};
       const auto box = drawn(erased, key)[0].values;
@@ -135,7 +134,7 @@ TEST(RandomErasing, WritesOverTheFinishedRowWhateverItsForm) {
             } else if (noise) {
               same += planes[plane] == before[plane];
             } else {
-              ASSERT_EQ(planes[plane], std::get<op::RandomErasing>(erased[1]).value[static_cast<std::size_t>(c)]);
+              ASSERT_EQ(planes[plane], erasing.value[static_cast<std::size_t>(c)]);
             }
           }
       EXPECT_LT(same, 3);

@@ -31,9 +31,9 @@ void permute_row(const std::array<std::uint8_t, 3>& from, int width, std::uint8_
 
 // The image that steps work on: it starts as the decoded pixels and moves from one buffer of the workspace to the
 // other. Crops only move the view.
-class Canvas {
+class WorkingImage {
  public:
-  Canvas(memory::PixelView decoded, const Kernels& kernels, Workspace::Impl& workspace)
+  WorkingImage(memory::PixelView decoded, const Kernels& kernels, Workspace::Impl& workspace)
       : view_(decoded), kernels_(kernels), workspace_(workspace) {}
 
   memory::PixelView view() const { return view_; }
@@ -171,10 +171,10 @@ Result<void> run_steps(const Drawing::Steps& steps, std::span<const Step> list, 
                        const Emitter& emitter, const Kernels& kernels, Workspace::Impl& workspace, std::byte* out) {
   const ResizeStep* last_resize = list.empty() ? nullptr : std::get_if<ResizeStep>(&list.back());
   if (last_resize) list = list.first(list.size() - 1);
-  Canvas canvas(decoded, kernels, workspace);
-  for (const Step& step : list) FEEDLINE_CHECK_OK(std::visit(canvas, step));
+  WorkingImage image(decoded, kernels, workspace);
+  for (const Step& step : list) FEEDLINE_CHECK_OK(std::visit(image, step));
 
-  const memory::PixelView view = canvas.view();
+  const memory::PixelView view = image.view();
   if (!last_resize)
     return emit_rows(steps, {view.height, view.width}, view.channels, emitter, kernels, workspace, out,
                      [&view](int y) { return view.row(y); });

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "transform/compiled_chain.h"
+#include "transform/image_operation.h"
 #include "transform/inference.h"
 #include "transform/kernels.h"
 #include "transform/runner.h"
@@ -38,7 +39,7 @@ Result<std::shared_ptr<const SharedSteps>> SharedSteps::compile(std::span<const 
   FEEDLINE_TRY(const Inferred given, infer(operations.first(first)));
   FEEDLINE_TRY(const Inferred made, infer(operations));
   for (const Operation& operation : operations)
-    if (std::holds_alternative<op::Normalize>(operation) || std::holds_alternative<op::ToDtype>(operation))
+    if (operation->properties().stage == Stage::kValues)
       return config_error("views: they are made of 8-bit pixels, and " + std::string(name_of(operation)) +
                           " is done as they are written to the batch; put it behind views");
   const ColorMode mode = first == 0 ? made.mode : given.channels == 3 ? ColorMode::kRgb : ColorMode::kL;

@@ -33,9 +33,9 @@ StepBuilder::StepBuilder(Size image, Drawing& drawing)
 }
 
 // Cropping a mirrored picture is mirroring the mirrored crop of it.
-void StepBuilder::crop(Box box) {
-  const bool whole = box.width == size_.width && box.height == size_.height;
-  box = mirrored(box, size_, flip_x_, flip_y_);
+void StepBuilder::crop(const Box& drawn) {
+  const bool whole = drawn.width == size_.width && drawn.height == size_.height;
+  const Box box = mirrored(drawn, size_, flip_x_, flip_y_);
   size_ = {box.height, box.width};
   if (whole) return;
   if (list_.empty()) {
@@ -81,8 +81,7 @@ void StepBuilder::jitter(const JitterDrawing& drawing) { list_.push_back(JitterS
 void StepBuilder::permute_channels(const std::array<std::uint8_t, 3>& from) { list_.push_back(PermuteStep{from}); }
 
 // Nor can it pass what moves pixels; the others do the same to a mirrored image.
-void StepBuilder::augment(const DrawnAugmentation& drawn, Interpolation interpolation,
-                          const std::array<std::uint8_t, 3>& fill) {
+void StepBuilder::augment(const DrawnAugmentation& drawn, Interpolation interpolation, const Colour& fill) {
   if (drawn.augmentation == Augmentation::kGrayscale) return grayscale(0);
   if (moves_pixels(drawn.augmentation)) flip_now();
   list_.push_back(PixelStep{pixel_operation(drawn, size_, interpolation, fill)});

@@ -15,6 +15,7 @@
 #include "feedline/pixel_operation.h"
 #include "transform/augmentation_level.h"
 #include "transform/axis_table.h"
+#include "transform/canvas.h"
 #include "transform/chain.h"
 #include "transform/sampling.h"
 #include "transform/warp.h"
@@ -126,29 +127,25 @@ struct Drawing::Steps {
 };
 
 // Appends operations to a Drawing, fusing as it goes. One object per draw.
-class StepBuilder {
+class StepBuilder final : public Canvas {
  public:
   StepBuilder(Size image, Drawing& drawing);
 
-  Size size() const { return size_; }
-  void crop(Box box);  // Requires: inside the image
-  void resize(Size out, Interpolation interpolation);
-  void flip(bool x, bool y);
-  void pad(const Padding& padding, PaddingMode mode, const std::array<std::uint8_t, 3>& fill);
-  void grayscale(int channels);
-  void jitter(const JitterDrawing& drawing);
-  void permute_channels(const std::array<std::uint8_t, 3>& from);
-  // Geometry by `interpolation`, with `fill` where the image has no pixel.
-  void augment(const DrawnAugmentation& drawn, Interpolation interpolation, const std::array<std::uint8_t, 3>& fill);
-  // What leaves the size, and does the same to a mirrored image unless it moves pixels.
-  void change(const PixelOperation& operation, bool moves);
-  // `of_output`: of the finished row; else of pixels.
-  void erase(const Erasure& erasure, bool of_output);
-  // A sum of what `change` makes of the image: it begins again at each mix_add().
-  void mix_begin(float weight, bool in_turn = false);
-  void mix_add(float weight);
-  void mix_end(std::optional<float> blended);
-  void warp(const Warp& warp);
+  Size size() const override { return size_; }
+  void crop(const Box& drawn) override;
+  void resize(Size out, Interpolation interpolation) override;
+  void flip(bool x, bool y) override;
+  void pad(const Padding& padding, PaddingMode mode, const Colour& fill) override;
+  void warp(const Warp& warp) override;
+  void grayscale(int channels) override;
+  void jitter(const JitterDrawing& drawing) override;
+  void permute_channels(const std::array<std::uint8_t, 3>& from) override;
+  void augment(const DrawnAugmentation& drawn, Interpolation interpolation, const Colour& fill) override;
+  void change(const PixelOperation& operation, bool moves) override;
+  void erase(const Erasure& erasure, bool of_output) override;
+  void mix_begin(float weight, bool in_turn) override;
+  void mix_add(float weight) override;
+  void mix_end(std::optional<float> blended) override;
   void finish();  // sets drawing.region
 
  private:
@@ -158,19 +155,7 @@ class StepBuilder {
   std::vector<Step>& list_;
   Box region_;  // of the source, before the first step
   Size size_;
-  bool flip_x_ = false, flip_y_ = false;  // asked for, not yet done
-};
-
-// StepBuilder's words for what leaves every pixel in its place: of no meaning to those that only follow the places.
-struct IgnoresColours {
-  void grayscale(int /*channels*/) {}
-  void jitter(const JitterDrawing& /*drawing*/) {}
-  void augment(const DrawnAugmentation&, Interpolation, const std::array<std::uint8_t, 3>&) {}
-  void change(const PixelOperation&, bool /*moves*/) {}
-  void erase(const Erasure&, bool /*of_output*/) {}
-  void mix_begin(float /*weight*/, bool /*in_turn*/ = false) {}
-  void mix_add(float /*weight*/) {}
-  void mix_end(std::optional<float> /*blended*/) {}
+  bool flip_x_ = false, flip_y_ = false;  // pending
 };
 
 // How coarse planes may be that the steps begin with; nullopt where pixels are quicker or needed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// StepBuilder's words, carried out on boxes and points at once.
+// Canvases that move boxes and points as operations are drawn.
 
 #include <algorithm>
 #include <array>
@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "transform/canvas.h"
 #include "transform/sampling.h"
 #include "transform/steps.h"
 #include "transform/target_chain.h"
@@ -20,18 +21,18 @@ namespace feedline::transform {
 
 // T: float or std::int64_t.
 template <typename T>
-class BoxBuilder : public IgnoresColours {
+class BoxBuilder final : public Canvas {
  public:
-  using Number = T;
   BoxBuilder(Size image, const op::Boxes& boxes, TargetDrawing& drawing)
       : size_(image), format_(boxes.format), clamps_(boxes.clamps), drawing_(drawing) {}
 
-  Size size() const { return size_; }
-  void crop(const Box& box) {
+  Size size() const override { return size_; }
+  bool moves_numbers() const override { return true; }
+  void crop(const Box& box) override {
     shift(-box.left, -box.top);
     become({box.height, box.width});
   }
-  void resize(Size out, Interpolation /*interpolation*/) {
+  void resize(Size out, Interpolation /*interpolation*/) override {
     if (out.width == size_.width && out.height == size_.height) return;
     const float x = ratio_of(out.width, size_.width), y = ratio_of(out.height, size_.height);
     each([=](BoxNumbers<T>& box) {
@@ -39,16 +40,16 @@ class BoxBuilder : public IgnoresColours {
     });
     size_ = out;
   }
-  void flip(bool x, bool y) {
+  void flip(bool x, bool y) override {
     if (x) each([this](BoxNumbers<T>& box) { mirror(box, 0, size_.width); });
     if (y) each([this](BoxNumbers<T>& box) { mirror(box, 1, size_.height); });
   }
-  void pad(const Padding& padding, PaddingMode /*mode*/, const std::array<std::uint8_t, 3>& /*fill*/) {
+  void pad(const Padding& padding, PaddingMode /*mode*/, const Colour& /*fill*/) override {
     shift(padding.left, padding.top);
     become(padded(size_, padding));
   }
   // As with torchvision, integers are floats from the start, or from the moved corners on.
-  void warp(const Warp& warp) {
+  void warp(const Warp& warp) override {
     if (drawing_.rows.rows() > 0) {
       const PointMap map(warp, size_, drawing_.elastic);
       const Size canvas = canvas_after(warp, size_);
@@ -62,7 +63,7 @@ class BoxBuilder : public IgnoresColours {
     }
     size_ = size_after(warp, size_);
   }
-  void sanitize(const op::SanitizeBoundingBoxes& least) {
+  void sanitize(const op::SanitizeBoundingBoxes& least) override {
     drawing_.begin_sanitizing();
     std::vector<std::uint32_t>& left = drawing_.left;
     left.clear();
@@ -73,14 +74,15 @@ class BoxBuilder : public IgnoresColours {
     });
     drawing_.keep_left();
   }
-  std::optional<Box> draw_iou_crop(const op::RandomIouCrop& operation, base::Random& random) {
+  bool draw_iou_crop(const op::RandomIouCrop& operation, base::Random& random, std::optional<Box>& crop) override {
     std::vector<Corners<T>>& corners = drawing_.corners<T>();
     corners.clear();
     each([&](const BoxNumbers<T>& box) { corners.push_back(corners_of(box, format_)); });
-    return transform::draw_iou_crop<T>(operation, size_, corners, random, drawing_.inside);
+    crop = transform::draw_iou_crop<T>(operation, size_, corners, random, drawing_.inside);
+    return true;
   }
-  // Boxes whose centre the crop left out become empty ones: torchvision's mark for sanitize_bounding_boxes.
-  void clear_outside() {
+  // Boxes whose centre is outside of the crop become empty: torchvision's mark for sanitize_bounding_boxes.
+  void clear_outside() override {
     std::size_t row = 0;
     each([&](BoxNumbers<T>& box) {
       if (!drawing_.inside[row++]) box = {};
@@ -137,18 +139,18 @@ class BoxBuilder : public IgnoresColours {
 
 // Points, which may come to lie outside, and stay there. T: float or std::int64_t.
 template <typename T>
-class PointBuilder : public IgnoresColours {
+class PointBuilder final : public Canvas {
  public:
-  using Number = T;
   PointBuilder(Size image, TargetDrawing& drawing)
       : size_(image), drawing_(drawing), numbers_(drawing.rows.template numbers<T>()) {}
 
-  Size size() const { return size_; }
-  void crop(const Box& box) {
+  Size size() const override { return size_; }
+  bool moves_numbers() const override { return true; }
+  void crop(const Box& box) override {
     shift(-box.left, -box.top);
     size_ = {box.height, box.width};
   }
-  void resize(Size out, Interpolation /*interpolation*/) {
+  void resize(Size out, Interpolation /*interpolation*/) override {
     if (out.width == size_.width && out.height == size_.height) return;
     const float x = ratio_of(out.width, size_.width), y = ratio_of(out.height, size_.height);
     each([=](T& px, T& py) {
@@ -158,15 +160,15 @@ class PointBuilder : public IgnoresColours {
     size_ = out;
   }
   // Between the middles of the outer pixels, unlike boxes.
-  void flip(bool x, bool y) {
+  void flip(bool x, bool y) override {
     if (x) each([this](T& px, T&) { px = mirrored(px, size_.width - 1); });
     if (y) each([this](T&, T& py) { py = mirrored(py, size_.height - 1); });
   }
-  void pad(const Padding& padding, PaddingMode /*mode*/, const std::array<std::uint8_t, 3>& /*fill*/) {
+  void pad(const Padding& padding, PaddingMode /*mode*/, const Colour& /*fill*/) override {
     shift(padding.left, padding.top);
     size_ = padded(size_, padding);
   }
-  void warp(const Warp& warp) {
+  void warp(const Warp& warp) override {
     if (!numbers_.empty()) {
       const PointMap map(warp, size_, drawing_.elastic);
       const auto [x, y] = map.origin();

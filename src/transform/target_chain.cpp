@@ -7,32 +7,23 @@
 
 #include "transform/drawer.h"
 #include "transform/field_operations.h"
+#include "transform/image_operation.h"
 #include "transform/inference.h"
 #include "transform/target_builders.h"
 
 namespace feedline::transform {
 namespace {
 
-// torchvision's v2 says so of boxes and points too.
+// torchvision's v2 refuses such borders for boxes and points too.
 Result<void> check_border(const Operation& operation) {
-  const auto* const pad = std::get_if<op::Pad>(&operation);
-  const auto* const crop = std::get_if<op::RandomCrop>(&operation);
-  const auto* const center = std::get_if<op::CenterCrop>(&operation);
-  const auto* const crop_or_pad = std::get_if<op::RandomCropOrPad>(&operation);
-  const auto* const pad_to = std::get_if<op::PadTo>(&operation);
-  const bool is_constant = (pad == nullptr || pad->padding_mode == PaddingMode::kConstant) &&
-                           (center == nullptr || center->padding_mode == PaddingMode::kConstant) &&
-                           (crop_or_pad == nullptr || crop_or_pad->padding_mode == PaddingMode::kConstant) &&
-                           (crop == nullptr || crop->padding_mode == PaddingMode::kConstant) &&
-                           (pad_to == nullptr || pad_to->padding_mode == PaddingMode::kConstant);
-  if (is_constant) return {};
+  if (!operation->properties().repeats_border) return {};
   return config_error(std::string(name_of(operation)) +
                       ": padding_mode: a border that repeats the image would repeat its boxes and points, which cannot "
                       "be (nor in torchvision); use \"constant\"");
 }
 
 bool does_nothing(const Operation& operation) {
-  return !is_geometric(operation) && !std::holds_alternative<op::SanitizeBoundingBoxes>(operation);
+  return !is_geometric(operation) && operation->properties().sanitize == nullptr;
 }
 
 }  // namespace
@@ -54,7 +45,7 @@ void TargetDrawing::keep_left() {
 op::Boxes boxes_of(std::span<const Operation> operations) {
   op::Boxes boxes;
   for (const Operation& operation : operations)
-    if (const auto* said = std::get_if<op::Boxes>(&operation)) boxes = *said;
+    if (const auto* own = operation->properties().boxes) boxes = *own;
   return boxes;
 }
 
@@ -75,10 +66,9 @@ bool TargetChain::is_idle() const {
   return std::all_of(operations_.begin() + static_cast<std::ptrdiff_t>(first_), operations_.end(), &does_nothing);
 }
 
-template <typename Builder>
-Result<void> TargetChain::draw(Builder& builder, const base::SampleKey& key, IouCrops& iou_crops,
+Result<void> TargetChain::draw(Canvas& canvas, const base::SampleKey& key, IouCrops& iou_crops,
                                TargetDrawing& drawing) const {
-  Drawer drawer(0, key, drawing.decisions, builder, &iou_crops);
+  Drawer drawer(0, key, drawing.decisions, canvas, &iou_crops);
   for (std::size_t i = first_; i < operations_.size(); ++i)
     FEEDLINE_CHECK_OK(drawer.draw(static_cast<int>(i), operations_[i]));
   return {};

@@ -69,8 +69,7 @@ class TargetChain {
   TargetChain(TargetKind kind, const op::Boxes& boxes, std::vector<Operation> operations, std::size_t first)
       : kind_(kind), boxes_(boxes), operations_(std::move(operations)), first_(first) {}
 
-  template <typename Builder>
-  Result<void> draw(Builder& builder, const base::SampleKey& key, IouCrops& iou_crops, TargetDrawing& drawing) const;
+  Result<void> draw(Canvas& canvas, const base::SampleKey& key, IouCrops& iou_crops, TargetDrawing& drawing) const;
   template <typename Number>
   Result<void> apply_to(Size image, const base::SampleKey& key, IouCrops& iou_crops, TargetDrawing& drawing) const;
 
@@ -80,7 +79,7 @@ class TargetChain {
   const std::size_t first_;
 };
 
-// The last word on a field's boxes, in a list of its operations.
+// The last description of a field's boxes in a list of its operations, or the default.
 op::Boxes boxes_of(std::span<const Operation> operations);
 
 }  // namespace feedline::transform

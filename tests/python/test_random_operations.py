@@ -561,7 +561,7 @@ WRONG: dict[str, tuple[Chain, str]] = {
     "word": (lambda d: d.random_erasing(value="noise"), "random_erasing: value must be a number, one per channel"),
     "inplace": (lambda d: d.random_erasing(inplace=1), "random_erasing: inplace must be True or False"),
     "mode": (lambda d: d.timm_random_erasing(mode="x"), "timm_random_erasing: mode must be one of"),
-    "uint8 noise": (lambda d: d.timm_random_erasing(mode="rand"), "timm_random_erasing: normal numbers are no pixels"),
+    "uint8 noise": (lambda d: d.timm_random_erasing(mode="rand"), "timm_random_erasing: normal numbers are not pixels"),
     "counts": (lambda d: d.timm_random_erasing(min_count=3, max_count=2), "timm_random_erasing: min_count, max_count"),
     "areas": (lambda d: d.timm_random_erasing(min_area=0.5), "timm_random_erasing: min_area, max_area must be"),
     "aspect": (lambda d: d.timm_random_erasing(min_aspect=0), "timm_random_erasing: min_aspect must be above 0"),
