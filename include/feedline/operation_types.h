@@ -25,7 +25,7 @@ struct ArgumentDescription {
   std::string_view name;
   std::string_view kind;  // "integer", "real", "flag", "word", "size", "range", ...
   bool is_optional = false;
-  std::int64_t low = std::numeric_limits<int>::min();  // of integers
+  std::int64_t low = -std::numeric_limits<int>::max();  // of integers
   std::int64_t high = std::numeric_limits<int>::max();
   std::vector<std::string_view> words;  // of kind "word"
   ArgumentValue default_value;

@@ -312,11 +312,7 @@ void bind_dataset(nb::module_& module) {
           },
           "form"_a, "fields"_a);
   bind_views(cls);
-  bind_operations(cls);
-  bind_augmentations(cls);
-  bind_random_operations(cls);
-  bind_targets(cls);
-  bind_geometry(cls);
+  bind_operations(module, cls);
   bind_reads(cls);
   bind_reader(module, cls);
   module.def("open", &open_dataset, "source"_a, "format"_a, "fields"_a, "index_directory"_a, "missing"_a = "error",

@@ -25,7 +25,7 @@
 namespace feedline::transform {
 
 struct IntegerLimits {
-  std::int64_t low = std::numeric_limits<int>::min();
+  std::int64_t low = -std::numeric_limits<int>::max();
   std::int64_t high = std::numeric_limits<int>::max();
 };
 

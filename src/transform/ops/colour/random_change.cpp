@@ -71,7 +71,10 @@ class RandomChange final : public OperationWith<RandomChange<kAugmentation>, op:
   static constexpr Argument kBoth[] = {argument<&op::RandomChange::amount, Amount>(kChange.amount, kLimits),
                                        argument<&op::RandomChange::p>("p")};
   static constexpr std::span<const Argument> kArguments{kBoth + (kChange.amount.empty() ? 1 : 0), kBoth + 2};
-  static op::RandomChange initial() { return {.augmentation = kAugmentation}; }
+  // torchvision's RandomGrayscale has another default.
+  static op::RandomChange initial() {
+    return {.augmentation = kAugmentation, .p = kAugmentation == Augmentation::kGrayscale ? 0.1 : 0.5};
+  }
 
   std::string describe() const override {
     const std::string amount(kChange.amount);
