@@ -10,9 +10,9 @@
 #include "base/check.h"
 #include "device/cuda/kernels/pixel_job.h"
 #include "memory/allocator.h"
-#include "transform/field_operations.h"
-#include "transform/image_operation.h"
-#include "transform/pixel_ops/enhance.h"
+#include "transform/kernels/pixel_ops/enhance.h"
+#include "transform/operation/field_operations.h"
+#include "transform/operation/image_operation.h"
 #include "transform/resizer.h"
 #include "transform/steps.h"
 
@@ -63,7 +63,7 @@ void add_colour(KeptRow& row, KeptColour::Kind kind, std::uint32_t value) {
   row.colour[row.colours++] = {kind, value};
 }
 
-// As transform/colour.cpp does them.
+// As transform/kernels/colour.cpp does them.
 void take_colours(const transform::JitterDrawing& drawing, KeptRow& row) {
   const auto blend = [&row](const std::optional<double>& factor, KeptColour::Kind kind) {
     if (factor) add_colour(row, kind, std::bit_cast<std::uint32_t>(static_cast<float>(*factor)));

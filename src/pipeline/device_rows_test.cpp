@@ -15,7 +15,7 @@
 
 #include "device/cuda/kernels/launch.h"
 #include "transform/chain.h"
-#include "transform/pixel_ops/enhance.h"
+#include "transform/kernels/pixel_ops/enhance.h"
 
 namespace feedline::pipeline {
 namespace {

@@ -25,11 +25,11 @@
 #include "pipeline/view_point.h"
 #include "pipeline/views_path.h"
 #include "transform/chain.h"
-#include "transform/field_operations.h"
-#include "transform/image_operation.h"
-#include "transform/label_chain.h"
+#include "transform/operation/field_operations.h"
+#include "transform/operation/image_operation.h"
 #include "transform/shared_steps.h"
-#include "transform/target_chain.h"
+#include "transform/targets/label_chain.h"
+#include "transform/targets/target_chain.h"
 
 namespace feedline::pipeline {
 namespace {

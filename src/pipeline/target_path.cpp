@@ -14,8 +14,8 @@
 #include "pipeline/row_shape.h"
 #include "pipeline/sound_boxes.h"
 #include "pipeline/stored_array.h"
-#include "transform/image_operation.h"
-#include "transform/pointwise.h"
+#include "transform/kernels/pointwise.h"
+#include "transform/operation/image_operation.h"
 
 namespace feedline::pipeline {
 namespace {

@@ -8,8 +8,8 @@
 #include "pipeline/mapping.h"
 #include "pipeline/source.h"
 #include "transform/chain.h"
-#include "transform/field_operations.h"
-#include "transform/image_operation.h"
+#include "transform/operation/field_operations.h"
+#include "transform/operation/image_operation.h"
 
 namespace feedline::pipeline {
 namespace {

@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <new>
 
-#include "transform/pixel_ops/apply.h"
-#include "transform/test_images.h"
+#include "transform/kernels/pixel_ops/apply.h"
+#include "transform/kernels/test_images.h"
 
 namespace {
 std::atomic<std::uint64_t> allocations{0};

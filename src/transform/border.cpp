@@ -4,13 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "transform/kernels/border_source.h"
+
 namespace feedline::transform {
 namespace {
-
-int modulo(int i, int period) {
-  const int rest = i % period;
-  return rest < 0 ? rest + period : rest;
-}
 
 void fill_pixels(std::uint8_t* out, int count, int channels, const std::array<std::uint8_t, 3>& fill) {
   for (int x = 0; x < count; ++x)
@@ -18,26 +15,6 @@ void fill_pixels(std::uint8_t* out, int count, int channels, const std::array<st
 }
 
 }  // namespace
-
-int border_source(int i, int size, PaddingMode mode) {
-  if (i >= 0 && i < size) return i;
-  switch (mode) {
-    case PaddingMode::kConstant:
-      return -1;
-    case PaddingMode::kEdge:
-      return std::clamp(i, 0, size - 1);
-    case PaddingMode::kReflect: {
-      if (size == 1) return 0;
-      const int place = modulo(i, 2 * (size - 1));
-      return place < size ? place : 2 * (size - 1) - place;
-    }
-    case PaddingMode::kSymmetric: {
-      const int place = modulo(i, 2 * size);
-      return place < size ? place : 2 * size - 1 - place;
-    }
-  }
-  return -1;
-}
 
 Result<void> pad(memory::PixelView in, const PadStep& step, std::vector<int>& map, memory::PixelBuffer& out) {
   const Box& window = step.window;

@@ -13,7 +13,4 @@ namespace feedline::transform {
 // for the others, whose borders may be wider than the image. `map` is scratch.
 Result<void> pad(memory::PixelView in, const PadStep& step, std::vector<int>& map, memory::PixelBuffer& out);
 
-// Source position of position `i` (which may lie outside) along an axis of `size` pixels; -1: the fill colour.
-int border_source(int i, int size, PaddingMode mode);
-
 }  // namespace feedline::transform

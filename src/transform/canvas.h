@@ -11,8 +11,8 @@
 #include "base/random.h"
 #include "feedline/operation.h"
 #include "feedline/pixel_operation.h"
-#include "transform/augmentation_level.h"
-#include "transform/sampling.h"
+#include "transform/augment/augmentation_level.h"
+#include "transform/augment/sampling.h"
 #include "transform/warp.h"
 
 namespace feedline::transform {

@@ -6,13 +6,13 @@
 
 #include "base/check.h"
 #include "transform/compiled_chain.h"
-#include "transform/field_operations.h"
-#include "transform/image_operation.h"
-#include "transform/inference.h"
+#include "transform/kernels/variants.h"
 #include "transform/noise.h"
+#include "transform/operation/field_operations.h"
+#include "transform/operation/image_operation.h"
+#include "transform/operation/inference.h"
 #include "transform/runner.h"
 #include "transform/steps.h"
-#include "transform/variants.h"
 
 namespace feedline::transform {
 

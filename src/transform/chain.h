@@ -130,16 +130,4 @@ class Chain {
 Result<void> resize(memory::PixelView in, Size out_size, Interpolation interpolation, Workspace& workspace,
                     memory::PixelBuffer& out);
 
-// Names of the instruction sets whose kernels this machine can run, best first ("AVX3_ZEN4", "AVX2", ...), and
-// "scalar", the plain C++ kernels that the others are tested against.
-std::vector<std::string> simd_variants();
-// Forces one of simd_variants() for the whole process, "" for the best. Not while a pipeline runs. kConfig: unknown.
-Result<void> force_simd_variant(const std::string& name);
-std::string active_simd_variant();
-
-// Resizes as that major version of Pillow does, 10 to 13 (12: as 12.2 and later). Since 13 it chooses the order of the
-// two passes by the sizes, which moves some pixels by one level. For the whole process; 13 unless told otherwise. Not
-// while a pipeline runs. kConfig: a version whose pixels are not known.
-Result<void> follow_pillow(int major);
-
 }  // namespace feedline::transform

@@ -11,11 +11,13 @@
 
 #include "base/rounds.h"
 #include "transform/border.h"
-#include "transform/colour.h"
-#include "transform/image_operation.h"
-#include "transform/pixel_ops/apply.h"
+#include "transform/kernels/border_source.h"
+#include "transform/kernels/colour.h"
+#include "transform/kernels/pixel_ops/apply.h"
+#include "transform/kernels/test_images.h"
+#include "transform/kernels/variants.h"
+#include "transform/operation/image_operation.h"
 #include "transform/steps.h"
-#include "transform/test_images.h"
 
 namespace feedline::transform {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "base/check.h"
 #include "transform/drawer.h"
+#include "transform/kernels/variants.h"
 #include "transform/runner.h"
-#include "transform/variants.h"
 
 namespace feedline::transform {
 namespace {

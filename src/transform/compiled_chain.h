@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "transform/chain.h"
-#include "transform/emitter.h"
+#include "transform/kernels/emitter.h"
 #include "transform/noise.h"
 #include "transform/steps.h"
 

@@ -2,8 +2,8 @@
 #include "transform/drawer.h"
 
 #include "memory/pixels.h"
-#include "transform/argument_checks.h"
-#include "transform/image_operation.h"
+#include "transform/operation/argument_checks.h"
+#include "transform/operation/image_operation.h"
 
 namespace feedline::transform {
 

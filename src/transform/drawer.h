@@ -13,10 +13,10 @@
 #include "base/random.h"
 #include "feedline/error.h"
 #include "feedline/operation.h"
-#include "transform/augmentation_level.h"
+#include "transform/augment/augmentation_level.h"
+#include "transform/augment/iou_crop.h"
+#include "transform/augment/sampling.h"
 #include "transform/canvas.h"
-#include "transform/iou_crop.h"
-#include "transform/sampling.h"
 #include "transform/steps.h"
 #include "transform/warp.h"
 

@@ -3,7 +3,7 @@
 // The chain in words, as it is fused.
 
 #include "transform/compiled_chain.h"
-#include "transform/image_operation.h"
+#include "transform/operation/image_operation.h"
 
 namespace feedline::transform {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "feedline/mix_rows.h"
-#include "transform/sampling.h"
-#include "transform/variants.h"
+#include "transform/augment/sampling.h"
+#include "transform/kernels/variants.h"
 
 namespace feedline::transform {
 namespace {

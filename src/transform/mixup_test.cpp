@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "feedline/mix_rows.h"
-#include "transform/pointwise.h"
+#include "transform/kernels/pointwise.h"
 
 namespace feedline::transform {
 namespace {

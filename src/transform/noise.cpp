@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "transform/image_operation.h"
-#include "transform/pixel_ops/normals.h"
-#include "transform/pixel_ops/pixel_kernels.h"
-#include "transform/pointwise.h"
+#include "transform/kernels/pixel_ops/normals.h"
+#include "transform/kernels/pixel_ops/pixel_kernels.h"
+#include "transform/kernels/pointwise.h"
+#include "transform/operation/image_operation.h"
 
 namespace feedline::transform {
 namespace {

@@ -13,8 +13,8 @@
 #include "feedline/array.h"
 #include "feedline/operation.h"
 #include "memory/pixels.h"
-#include "transform/aligned_vector.h"
-#include "transform/kernels.h"
+#include "transform/kernels/aligned_vector.h"
+#include "transform/kernels/kernels.h"
 #include "transform/steps.h"
 
 namespace feedline::transform {

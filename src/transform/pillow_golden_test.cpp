@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "transform/border.h"
-#include "transform/colour.h"
-#include "transform/test_images.h"
+#include "transform/kernels/colour.h"
+#include "transform/kernels/test_images.h"
 
 namespace feedline::transform {
 namespace {
@@ -30,6 +30,7 @@ struct PadCase {
   std::uint64_t checksum;
 };
 
+#include "transform/kernels/variants.h"
 #include "transform/pillow_golden.inc"
 
 class PillowGolden : public ::testing::TestWithParam<std::string> {};

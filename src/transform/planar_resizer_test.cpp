@@ -8,8 +8,9 @@
 #include <cstring>
 #include <random>
 
+#include "transform/kernels/test_images.h"
+#include "transform/kernels/variants.h"
 #include "transform/steps.h"
-#include "transform/test_images.h"
 
 namespace feedline::transform {
 namespace {

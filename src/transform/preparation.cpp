@@ -5,10 +5,10 @@
 
 #include "base/check.h"
 #include "transform/compiled_chain.h"
-#include "transform/image_operation.h"
-#include "transform/inference.h"
+#include "transform/kernels/variants.h"
+#include "transform/operation/image_operation.h"
+#include "transform/operation/inference.h"
 #include "transform/runner.h"
-#include "transform/variants.h"
 
 namespace feedline::transform {
 

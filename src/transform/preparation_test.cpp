@@ -5,7 +5,8 @@
 
 #include <cstring>
 
-#include "transform/test_images.h"
+#include "transform/kernels/test_images.h"
+#include "transform/kernels/variants.h"
 
 namespace feedline::transform {
 namespace {

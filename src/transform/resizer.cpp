@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "transform/variants.h"
+#include "transform/kernels/variants.h"
 
 namespace feedline::transform {
 namespace {

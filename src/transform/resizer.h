@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "memory/pixels.h"
-#include "transform/aligned_vector.h"
-#include "transform/axis_table.h"
-#include "transform/kernels.h"
+#include "transform/kernels/aligned_vector.h"
+#include "transform/kernels/axis_table.h"
+#include "transform/kernels/kernels.h"
 #include "transform/steps.h"
 
 namespace feedline::transform {

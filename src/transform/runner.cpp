@@ -6,9 +6,9 @@
 
 #include "base/check.h"
 #include "transform/border.h"
-#include "transform/colour.h"
-#include "transform/pixel_ops/enhance.h"
-#include "transform/pixel_ops/pixel_kernels.h"
+#include "transform/kernels/colour.h"
+#include "transform/kernels/pixel_ops/enhance.h"
+#include "transform/kernels/pixel_ops/pixel_kernels.h"
 
 namespace feedline::transform {
 namespace {

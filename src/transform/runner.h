@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "memory/pixels.h"
-#include "transform/emitter.h"
+#include "transform/kernels/emitter.h"
+#include "transform/kernels/pixel_ops/apply.h"
 #include "transform/noise.h"
-#include "transform/pixel_ops/apply.h"
 #include "transform/planar_resizer.h"
 #include "transform/resizer.h"
 #include "transform/steps.h"

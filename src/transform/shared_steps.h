@@ -16,9 +16,9 @@
 #include "feedline/operation.h"
 #include "memory/pixels.h"
 #include "memory/planes.h"
-#include "transform/aligned_vector.h"
 #include "transform/chain.h"
-#include "transform/emitter.h"
+#include "transform/kernels/aligned_vector.h"
+#include "transform/kernels/emitter.h"
 
 namespace feedline::transform {
 

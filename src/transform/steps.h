@@ -13,11 +13,11 @@
 #include "base/random.h"
 #include "feedline/operation.h"
 #include "feedline/pixel_operation.h"
-#include "transform/augmentation_level.h"
-#include "transform/axis_table.h"
+#include "transform/augment/augmentation_level.h"
+#include "transform/augment/sampling.h"
 #include "transform/canvas.h"
 #include "transform/chain.h"
-#include "transform/sampling.h"
+#include "transform/kernels/axis_table.h"
 #include "transform/warp.h"
 
 namespace feedline::transform {

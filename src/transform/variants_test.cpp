@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transform/variants.h"
+#include "transform/kernels/variants.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "transform/chain.h"
-#include "transform/test_images.h"
+#include "transform/kernels/test_images.h"
 
 namespace feedline::transform {
 namespace {

@@ -5,11 +5,11 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "transform/border.h"
-#include "transform/pixel_ops/geometry.h"
-#include "transform/pixel_ops/pixel_kernels.h"
-#include "transform/sampling.h"
-#include "transform/variants.h"
+#include "transform/augment/sampling.h"
+#include "transform/kernels/border_source.h"
+#include "transform/kernels/pixel_ops/geometry.h"
+#include "transform/kernels/pixel_ops/pixel_kernels.h"
+#include "transform/kernels/variants.h"
 
 namespace feedline::transform {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/random.h"
 #include "feedline/operation.h"
 #include "feedline/pixel_operation.h"
-#include "transform/aligned_vector.h"
+#include "transform/kernels/aligned_vector.h"
 
 namespace feedline::transform {
 

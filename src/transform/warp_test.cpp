@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "transform/chain.h"
-#include "transform/test_images.h"
+#include "transform/kernels/test_images.h"
 
 namespace feedline::transform {
 namespace {

@@ -2,12 +2,12 @@
 #include <array>
 #include <span>
 
-#include "transform/description.h"
+#include "transform/augment/sampling.h"
 #include "transform/drawer.h"
-#include "transform/field_operations.h"
-#include "transform/inference.h"
-#include "transform/operation_definition.h"
-#include "transform/sampling.h"
+#include "transform/operation/description.h"
+#include "transform/operation/field_operations.h"
+#include "transform/operation/inference.h"
+#include "transform/operation/operation_definition.h"
 
 namespace feedline::transform {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transform/description.h"
 #include "transform/drawer.h"
-#include "transform/inference.h"
-#include "transform/operation_definition.h"
+#include "transform/operation/description.h"
+#include "transform/operation/inference.h"
+#include "transform/operation/operation_definition.h"
 
 namespace feedline::transform {
 namespace {

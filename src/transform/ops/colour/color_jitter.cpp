@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transform/argument_checks.h"
-#include "transform/description.h"
+#include "transform/augment/sampling.h"
 #include "transform/drawer.h"
-#include "transform/inference.h"
-#include "transform/operation_definition.h"
-#include "transform/sampling.h"
+#include "transform/operation/argument_checks.h"
+#include "transform/operation/description.h"
+#include "transform/operation/inference.h"
+#include "transform/operation/operation_definition.h"
 
 namespace feedline::transform {
 namespace {

@@ -2,13 +2,13 @@
 #include <memory>
 #include <optional>
 
-#include "transform/argument_checks.h"
-#include "transform/augmentation_policy.h"
-#include "transform/description.h"
+#include "transform/augment/augmentation_policy.h"
+#include "transform/augment/sampling.h"
 #include "transform/drawer.h"
-#include "transform/inference.h"
-#include "transform/operation_definition.h"
-#include "transform/sampling.h"
+#include "transform/operation/argument_checks.h"
+#include "transform/operation/description.h"
+#include "transform/operation/inference.h"
+#include "transform/operation/operation_definition.h"
 
 namespace feedline::transform {
 namespace {
@@ -21,6 +21,7 @@ class TimmAugment final : public OperationWith<TimmAugment, op::TimmAugment> {
       {argument<&op::TimmAugment::config>("config"), argument<&op::TimmAugment::fill>("img_mean"),
        argument<&op::TimmAugment::interpolation>("interpolation"),
        argument<&op::TimmAugment::translate>("translate_pct")});
+  static op::TimmAugment initial() { return {.fill = {124, 116, 104}}; }  // timm's img_mean, of ImageNet
   static Result<Operation> made(op::TimmAugment arguments) { return timm_augment(std::move(arguments)); }
 
   std::string describe() const override {
