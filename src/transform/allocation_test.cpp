@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "transform/chain.h"
 #include "transform/kernels/pixel_ops/apply.h"
 #include "transform/kernels/test_images.h"
 

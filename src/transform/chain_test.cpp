@@ -18,6 +18,7 @@
 #include "transform/kernels/variants.h"
 #include "transform/operation/image_operation.h"
 #include "transform/steps.h"
+#include "transform/test_resize.h"
 
 namespace feedline::transform {
 namespace {

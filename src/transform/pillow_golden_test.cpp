@@ -7,6 +7,7 @@
 #include "transform/border.h"
 #include "transform/kernels/colour.h"
 #include "transform/kernels/test_images.h"
+#include "transform/test_resize.h"
 
 namespace feedline::transform {
 namespace {

@@ -54,13 +54,6 @@ inline memory::PixelBuffer buffer_of(const TestImage& image) {
   return buffer;
 }
 
-inline TestImage resized(const TestImage& image, Size size, Interpolation interpolation) {
-  Workspace workspace;
-  memory::PixelBuffer out;
-  EXPECT_TRUE(resize(image.view(), size, interpolation, workspace, out));
-  return packed(out.view());
-}
-
 // FNV-1a, 64 bits.
 inline std::uint64_t checksum(std::span<const std::uint8_t> bytes) {
   std::uint64_t value = 0xCBF29CE484222325u;
@@ -68,7 +61,7 @@ inline std::uint64_t checksum(std::span<const std::uint8_t> bytes) {
   return value;
 }
 
-// Runs a body under one variant, and puts the best one back.
+// Runs a body with one variant, then restores the best one.
 class ForcedVariant {
  public:
   explicit ForcedVariant(const std::string& name) { EXPECT_TRUE(force_simd_variant(name)); }

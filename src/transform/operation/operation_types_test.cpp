@@ -33,7 +33,8 @@ TEST(OperationTypes, AreMadeByNameWithArguments) {
 }
 
 TEST(OperationTypes, ReadTheConfigOfTimm) {
-  EXPECT_EQ(made("timm_augment", {{"config", "rand-m9"}}), describe(*timm_augment({.config = "rand-m9"})));
+  EXPECT_EQ(made("timm_augment", {{"config", "rand-m9"}}),
+            describe(*timm_augment({.config = "rand-m9", .fill = {124, 116, 104}})));
   EXPECT_NE(made("timm_augment", {{"config", "what-m9"}}).find("timm_augment: "), std::string::npos);
 }
 
