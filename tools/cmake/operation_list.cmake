@@ -6,11 +6,11 @@ function(feedline_operation_list target)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/transform/ops/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   set(declared "")
-  set(appended "")
+  set(listed "")
   foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
     string(APPEND declared "std::span<const OperationType* const> ${name}();\n")
-    string(APPEND appended "    append(types::${name}());\n")
+    string(APPEND listed "types::${name},\n")
   endforeach()
   set(listing ${CMAKE_BINARY_DIR}/operation_list.cpp)
   file(CONFIGURE OUTPUT ${listing} CONTENT [[
@@ -28,10 +28,11 @@ namespace types {
 const std::vector<const OperationType*>& list_operations() {
   static const std::vector<const OperationType*> all = [] {
     std::vector<const OperationType*> list;
-    const auto append = [&list](std::span<const OperationType* const> types) {
-      list.insert(list.end(), types.begin(), types.end());
-    };
-@appended@    return list;
+    for (const auto types : {@listed@}) {
+      const std::span<const OperationType* const> some = types();
+      list.insert(list.end(), some.begin(), some.end());
+    }
+    return list;
   }();
   return all;
 }
