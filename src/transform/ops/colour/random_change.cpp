@@ -68,9 +68,9 @@ class RandomChange final : public OperationWith<RandomChange<kAugmentation>, op:
  public:
   using Base::Base;
   static constexpr std::string_view kName = kChange.name;
-  static constexpr Argument kBoth[] = {argument<&op::RandomChange::amount, Amount>(kChange.amount, kLimits),
-                                       argument<&op::RandomChange::p>("p")};
-  static constexpr std::span<const Argument> kArguments{kBoth + (kChange.amount.empty() ? 1 : 0), kBoth + 2};
+  static constexpr auto kBoth = std::to_array<Argument>(
+      {argument<&op::RandomChange::amount, Amount>(kChange.amount, kLimits), argument<&op::RandomChange::p>("p")});
+  static constexpr std::span kArguments = std::span(kBoth).subspan(kChange.amount.empty() ? 1 : 0);
   // torchvision's RandomGrayscale has another default.
   static op::RandomChange initial() {
     return {.augmentation = kAugmentation, .p = kAugmentation == Augmentation::kGrayscale ? 0.1 : 0.5};
