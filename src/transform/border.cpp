@@ -23,7 +23,7 @@ Result<void> pad(memory::PixelView in, const PadStep& step, std::vector<int>& ma
   map.resize(static_cast<std::size_t>(window.width));
   for (int x = 0; x < window.width; ++x)
     map[static_cast<std::size_t>(x)] = border_source(window.left + x - step.padding.left, in.width, step.mode);
-  // [begin, end): where the image itself lies in the window
+  // [begin, end): the image's part of the window
   const int begin = std::clamp(step.padding.left - window.left, 0, window.width);
   const int end = std::clamp(step.padding.left + in.width - window.left, begin, window.width);
   for (int y = 0; y < window.height; ++y) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What drawn operations are appended to: the steps of an image, or the places of labels, boxes or points, which move
-// as the image does.
+// Receives drawn operations: as steps for an image, or as changes of the positions of labels, boxes or points, which
+// move with the image.
 
 #include <array>
 #include <cstdint>
@@ -19,37 +19,37 @@ namespace feedline::transform {
 
 struct Erasure;
 
-// Lives as long as one draw.
+// Used for one draw.
 class Canvas {
  public:
   virtual Size size() const = 0;
-  // Are places numbers, which may be outside of the image? torchvision's rules differ for these.
+  // True if positions are numbers, which may be outside of the image. torchvision's rules differ for these.
   virtual bool moves_numbers() const { return false; }
 
-  virtual void crop(const Box& box) = 0;  // Requires: inside the image, unless numbers are moved
+  virtual void crop(const Box& box) = 0;  // Requires: inside the image, unless moves_numbers()
   virtual void resize(Size out, Interpolation interpolation) = 0;
   virtual void flip(bool x, bool y) = 0;
   virtual void pad(const Padding& padding, PaddingMode mode, const Colour& fill) = 0;
   virtual void warp(const Warp& warp) = 0;
 
-  // Changes of colours, which leave every pixel in its place.
+  // Colour changes, which move no pixels.
   virtual void grayscale(int /*channels*/) {}
   virtual void jitter(const JitterDrawing& /*drawing*/) {}
   virtual void permute_channels(const std::array<std::uint8_t, 3>& /*from*/) {}
-  // Geometry by `interpolation`, with `fill` outside of the image.
+  // Applies a geometric change with `interpolation`, and `fill` outside of the image.
   virtual void augment(const DrawnAugmentation&, Interpolation, const Colour& /*fill*/) {}
-  // Leaves the size, and does the same to a mirrored image unless it moves pixels.
+  // Requires: the operation does not change the size, and does the same to a mirrored image unless `moves`.
   virtual void change(const PixelOperation& /*operation*/, bool /*moves*/) {}
-  // `of_output`: of the finished row; else of pixels.
+  // of_output: erases from the finished row instead of from pixels.
   virtual void erase(const Erasure& /*erasure*/, bool /*of_output*/) {}
-  // A sum of what `change` makes of the image: it begins again at each mix_add().
+  // Adds up several changed versions of the image. Each mix_add() starts again from the unchanged image.
   virtual void mix_begin(float /*weight*/, bool /*in_turn*/ = false) {}
   virtual void mix_add(float /*weight*/) {}
   virtual void mix_end(std::optional<float> /*blended*/) {}
 
-  // Boxes only. false: the canvas has no boxes, so that nothing is drawn.
+  // For boxes. Returns false, and draws nothing, if the canvas has no boxes.
   virtual bool draw_iou_crop(const op::RandomIouCrop&, base::Random&, std::optional<Box>& /*crop*/) { return false; }
-  virtual void clear_outside() {}  // of the last crop that draw_iou_crop() drew
+  virtual void clear_outside() {}  // of the last crop drawn by draw_iou_crop()
   virtual void sanitize(const op::SanitizeBoundingBoxes& /*least*/) {}
 
  protected:

@@ -35,12 +35,12 @@ namespace {
 
 constexpr Size kAnySize{kAnyLength, kAnyLength};
 
-// Rectangles after operations on values are in their units, not bytes.
+// Rectangles drawn after operations on values use the units of those values, not bytes.
 bool writes_values(std::span<const Operation> operations) {
   return std::any_of(std::ranges::find_if(operations, &makes_values), operations.end(), &erases);
 }
 
-// The most rectangles, of one value a channel; nullopt: there may be others.
+// The maximum number of rectangles with one value per channel; nullopt if there may be other rectangles.
 std::optional<int> most_rectangles(std::span<const Operation> operations) {
   int most = 0;
   for (auto operation = std::ranges::find_if(operations, &makes_values); operation != operations.end(); ++operation) {
@@ -63,7 +63,7 @@ std::shared_ptr<const LeftElements> left_elements(const Pointwise& pointwise, in
       Emitter(pointwise, channels, size, layout).spec(), layout, size, channels, {bytes, bytes + length}, rectangles});
 }
 
-// The operations from `first` on. The ones before do nothing but to pixels.
+// The operations from `first` on. Requires: the operations before it change only pixels.
 Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> operations, std::size_t first,
                                                   CompiledChain::Input input, std::optional<DType> dtype, Layout layout,
                                                   Chain::OutputSize size, Chain::Elements elements) {
@@ -128,7 +128,7 @@ Result<std::shared_ptr<const Chain>> Chain::compile_view(std::span<const Operati
                                                          std::uint32_t view, std::optional<DType> dtype, Layout layout,
                                                          OutputSize size, std::span<const std::uint32_t> drawn_as,
                                                          Elements elements) {
-  constexpr unsigned kViewBits = 24;  // streams below are those of operations, and of what is nested in them
+  constexpr unsigned kViewBits = 24;  // operations and their nested operations use lower stream numbers
   FEEDLINE_CHECK(first <= operations.size() && view < kMostViews);
   FEEDLINE_TRY(const Inferred given, infer(operations.first(first)));
   const ColorMode mode = given.channels == 3 ? ColorMode::kRgb : ColorMode::kL;

@@ -65,7 +65,7 @@ TestImage bordered(const TestImage& image, const Padding& padding, PaddingMode m
   return out;
 }
 
-// Carries out drawn values on whole images, one operation after the other: no regions, no windows, no fusing.
+// Applies drawn values to whole images, one operation after the other, without regions, windows or fusing.
 class StepByStep {
  public:
   StepByStep(TestImage image, std::vector<DrawnValue> values, const base::SampleKey& key)
@@ -212,7 +212,7 @@ class StepByStep {
                    op::ResizeKeepRatio, op::TrimBorder>(operation))
         ADD_FAILURE() << describe(operation) << " is not among them";
   }
-  // false: it has other arguments.
+  // Returns false if the operation has arguments of another type.
   template <typename... Op>
   bool run_any(const Operation& operation) {
     const auto run = [this](const auto* arguments) {
@@ -348,7 +348,7 @@ class RandomChain {
         return op::RandomHorizontalFlip{};
     }
   }
-  // As many channels in any case, and no third level.
+  // All outcomes have the same number of channels, and there is no third level.
   Operation nested() {
     ++level_;
     Operation operation = any();
@@ -384,7 +384,7 @@ std::vector<std::uint8_t> run(const Chain& chain, const Drawing& drawing, const 
 
 class ChainOnVariant : public ::testing::TestWithParam<std::string> {};
 
-// Regions, windows, moved flips and fused borders must not show.
+// Regions, windows, moved flips and fused borders must not change the pixels.
 TEST_P(ChainOnVariant, FusedIsWhatStepByStepGives) {
   const ForcedVariant forced(GetParam());
   Workspace workspace;
@@ -404,7 +404,7 @@ TEST_P(ChainOnVariant, FusedIsWhatStepByStepGives) {
     for (const Operation& operation : operations) text += describe(operation) + " ";
     ASSERT_EQ(run(*chain, drawing, image, workspace), expected.pixels) << round << ": " << text;
   }
-  EXPECT_GT(narrowed, base::rounds(40, 4));  // or nothing was tested
+  EXPECT_GT(narrowed, base::rounds(40, 4));  // otherwise nothing was tested
 }
 
 TEST_P(ChainOnVariant, WritesItsRowAndNothingElse) {
@@ -418,7 +418,7 @@ TEST_P(ChainOnVariant, WritesItsRowAndNothingElse) {
         Workspace workspace;
         ASSERT_TRUE(chain->draw({61, 97}, {1, 1, static_cast<std::uint64_t>(width)}, drawing));
         const std::size_t bytes = chain->output().bytes();
-        const std::size_t start = 64 + size_of(dtype);  // rows of a batch may start anywhere
+        const std::size_t start = 64 + size_of(dtype);  // rows of a batch may start at any address
         std::vector<std::uint8_t> memory(start + bytes + 256, 0xA5);
         const TestImage region = cropped(image, drawing.region);
         ASSERT_TRUE(chain->apply(drawing, region.view(), workspace,
@@ -458,8 +458,8 @@ TEST(Chain, DecodesOnlyWhatACropNeeds) {
   ASSERT_TRUE(crop->draw({100, 200}, kKey, drawing));
   const std::vector<double> box = crop->values(drawing).back().values;
   EXPECT_EQ(drawing.region, (Box{200 - static_cast<int>(box[0]) - 20, 100 - static_cast<int>(box[1]) - 10, 20, 10}));
-  // 500 x 375 to 341 x 256, of which columns 58 to 281 and rows 16 to 239 are made, each from 1.47 pixels around
-  // its centre: (58.5 * 500 / 341) - 1.47 rounds to 84, and so on
+  // A resize from 500 x 375 to 341 x 256, of which columns 58 to 281 and rows 16 to 239 are needed. Each output pixel
+  // reads 1.47 pixels on either side of its centre: (58.5 * 500 / 341) - 1.47 rounds to 84, and so on.
   const auto evaluation = compiled({op::Resize{{256, 0}}, op::CenterCrop{{224, 224}}});
   ASSERT_TRUE(evaluation->draw({375, 500}, kKey, drawing));
   EXPECT_EQ(drawing.region, (Box{84, 23, 330, 329}));
@@ -487,7 +487,7 @@ TEST(Chain, DrawsTheSameForTheSameKeyAndElseNot) {
   EXPECT_NE(values({1, 2, 4}), first);
 }
 
-// A chain that grows by an operation at its end draws what it drew before, because each operation has its own stream.
+// Appending an operation to a chain does not change the earlier draws, because each operation has its own stream.
 TEST(Chain, OperationsDoNotShareRandomness) {
   Drawing one, two;
   ASSERT_TRUE(compiled({op::RandomResizedCrop{{32, 32}}, op::RandomHorizontalFlip{0.5}})->draw({375, 500}, kKey, one));

@@ -19,7 +19,7 @@ Result<void> Drawer::draw_nested(std::span<const Operation> operations) {
   return {};
 }
 
-// Each level has its own eight bits of a stream's number.
+// Each nesting level uses its own eight bits of the stream number.
 Result<void> Drawer::draw_nested(std::size_t index, const Operation& operation) {
   const std::uint32_t stream = stream_;
   const std::string_view name = name_;
@@ -87,7 +87,8 @@ Interpolation Drawer::chosen(Interpolation interpolation) {
   return chosen(interpolation, drawing);
 }
 
-// Noise reads the stream's blocks from the first one on, fewer than an image may have pixels: the last one is free.
+// Noise reads the stream's blocks from the first one. An image has fewer pixels than there are blocks, so the last
+// block is unused.
 Interpolation Drawer::chosen_beside_noise(Interpolation interpolation) {
   if (interpolation != Interpolation::kRandom) return interpolation;
   const base::Random::Blocks last = random().blocks(~std::uint32_t{0});

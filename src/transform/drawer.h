@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Draws one operation after the other: each appends to a canvas and records its decisions.
+// Draws operations in order: each appends to a canvas and records its decisions.
 
 #include <array>
 #include <cstdint>
@@ -24,8 +24,8 @@ namespace feedline::transform {
 
 class Drawer {
  public:
-  // The random operations draw from streams that count from `first_stream`. All arguments outlive the drawer.
-  // iou_crops: of the sample; nullptr: none is known. A canvas of boxes adds those that it draws.
+  // Random operations use streams numbered from `first_stream`. All arguments must outlive the drawer. iou_crops: the
+  // sample's; nullptr if unknown. A canvas of boxes adds the crops that it draws.
   Drawer(std::uint32_t first_stream, const base::SampleKey& key, std::vector<Decision>& decisions, Canvas& canvas,
          IouCrops* iou_crops = nullptr)
       : key_(key), first_stream_(first_stream), decisions_(decisions), canvas_(canvas), iou_crops_(iou_crops) {}
@@ -38,19 +38,19 @@ class Drawer {
   Canvas& canvas() { return canvas_; }
   Size size() const { return canvas_.size(); }
   const base::SampleKey& key() const { return key_; }
-  std::uint32_t stream() const { return stream_; }  // of the operation at hand
+  std::uint32_t stream() const { return stream_; }  // of the current operation
   base::Random random() const { return {key_, stream_}; }
   int index() const { return index_; }
   IouCrops* iou_crops() { return iou_crops_; }
 
-  // Operations after it write to finished rows.
+  // Later operations write to finished rows.
   void begin_output() { of_output_ = true; }
   bool is_output() const { return of_output_; }
 
   Result<void> draw_nested(std::span<const Operation> operations);
   Result<void> draw_nested(std::size_t index, const Operation& operation);
 
-  // Each appends to the canvas and records. kData: the image would have no pixels, or too many.
+  // Each appends to the canvas and records the decision. kData: the image would have no pixels, or too many.
   Result<void> resize(Size size, Interpolation interpolation);
   Result<void> pad(const Padding& padding, PaddingMode mode, const Colour& fill);
   Result<void> warp(const Warp& drawn);
@@ -59,10 +59,10 @@ class Drawer {
   void augment(const DrawnAugmentation& drawn, Interpolation interpolation, const Colour& fill);
   void augment_each(const Augmentations& drawn, Interpolation interpolation, const Colour& fill, base::Random& random);
 
-  // kRandom is bilinear or bicubic, as timm has it.
+  // Draws bilinear or bicubic for kRandom, as timm does.
   Interpolation chosen(Interpolation interpolation, base::Random& random);
   Interpolation chosen(Interpolation interpolation);
-  // Of an operation that reads its stream as noise.
+  // For operations that read their stream as noise.
   Interpolation chosen_beside_noise(Interpolation interpolation);
 
   Decision& record(Decision::Kind kind);
@@ -72,7 +72,7 @@ class Drawer {
 
   // kData: an image of this size has no pixels, or too many.
   Result<void> check_outcome(Size size) const;
-  // kData that begins with the operation's name.
+  // A kData error that begins with the operation's name.
   std::unexpected<Error> refuse(const std::string& what) const;
 
  private:
@@ -86,7 +86,7 @@ class Drawer {
   int index_ = 0;
   std::uint32_t stream_ = 0;
   std::string_view name_;
-  int level_ = 0;  // of operations in operations
+  int level_ = 0;  // nesting depth of the current operation
   bool of_output_ = false;
 };
 

@@ -12,7 +12,7 @@
 namespace feedline::transform {
 namespace {
 
-// The values of row `y` of the rectangle, one channel after the other.
+// Writes the values of row `y` of the rectangle, one channel after the other.
 std::span<float> values_of_row(const Erasure& erasure, int y, int channels, const Kernels& kernels,
                                NoiseScratch& scratch) {
   const auto width = static_cast<std::size_t>(erasure.box.width);
@@ -30,7 +30,7 @@ std::span<float> values_of_row(const Erasure& erasure, int y, int channels, cons
   return {values, count};
 }
 
-// Where the values of a rectangle's row go in a row of the batch.
+// The position of a rectangle's row in a row of the batch.
 struct OutputRow {
   std::size_t at, next_pixel, next_channel;  // in elements
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The pixels are Pillow's: checksums made by Pillow 13 itself (pillow_golden.py), on every variant.
+// Compares pixels with checksums computed by Pillow 13 (pillow_golden.py), on every kernel variant.
 
 #include <gtest/gtest.h>
 

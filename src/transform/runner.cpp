@@ -29,8 +29,8 @@ void permute_row(const std::array<std::uint8_t, 3>& from, int width, std::uint8_
   }
 }
 
-// The image that steps work on: it starts as the decoded pixels and moves from one buffer of the workspace to the
-// other. Crops only move the view.
+// The image that the steps work on. It starts as the decoded pixels and alternates between the buffers of the
+// workspace. Crops only move the view.
 class WorkingImage {
  public:
   WorkingImage(memory::PixelView decoded, const Kernels& kernels, Workspace::Impl& workspace)
@@ -40,7 +40,7 @@ class WorkingImage {
 
   Result<void> operator()(const CropStep& step) {
     view_ = cropped(view_, step.box);
-    owned_ = nullptr;  // the view is a part of it now
+    owned_ = nullptr;  // the view no longer shows the whole buffer
     return {};
   }
   Result<void> operator()(const ResizeStep& step) {
@@ -74,7 +74,7 @@ class WorkingImage {
     return show(out);
   }
   Result<void> operator()(const JitterStep& step) {
-    if (!owned_) FEEDLINE_CHECK_OK((*this)(FlipStep{}));  // a copy that may be written to
+    if (!owned_) FEEDLINE_CHECK_OK((*this)(FlipStep{}));  // a writable copy
     return jitter(*owned_, step.drawing);
   }
   Result<void> operator()(const PermuteStep& step) {
@@ -152,11 +152,11 @@ class WorkingImage {
   const Kernels& kernels_;
   Workspace::Impl& workspace_;
   bool mixes_in_turn_ = false;
-  int current_ = -1;                      // which buffer the view looks at; -1: the caller's
-  memory::PixelBuffer* owned_ = nullptr;  // the buffer, where the view shows all of it
+  int current_ = -1;                      // index of the viewed buffer; -1: the caller's
+  memory::PixelBuffer* owned_ = nullptr;  // the buffer, if the view shows all of it
 };
 
-// Where the output's rows go: `next_row` gives them from top to bottom.
+// Emits the output rows, which `next_row` returns from top to bottom.
 template <typename NextRow>
 Result<void> emit_rows(const Drawing::Steps& steps, Size size, int channels, const Emitter& emitter,
                        const Kernels& kernels, Workspace::Impl& workspace, std::byte* out, NextRow next_row) {
@@ -201,7 +201,7 @@ Result<void> run_steps(const Drawing::Steps& steps, const PlanarImage& decoded, 
   if (steps.list.size() == 1)
     return emit_rows(steps, size, decoded.channels, emitter, kernels, workspace, out,
                      [&resizer](int) { return resizer.next_row(); });
-  // the steps write to the other image first
+  // the steps first write to the other image
   memory::PixelBuffer& resized = workspace.images[1];
   FEEDLINE_CHECK_OK(resized.resize(size.width, size.height, decoded.channels));
   const auto row_bytes = static_cast<std::size_t>(size.width) * static_cast<std::size_t>(decoded.channels);

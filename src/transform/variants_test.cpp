@@ -19,7 +19,7 @@ TEST(Variants, EndWithThePlainKernels) {
   EXPECT_EQ(active_simd_variant(), names.front());
 }
 
-// Each name stands for code of its own: no function is shared, so forcing one cannot silently run another.
+// Each name selects different functions, so forcing a variant cannot silently run another.
 TEST(Variants, AreDifferentCode) {
   std::set<const void*> functions;
   for (const Kernels* kernels : all_kernels()) {
