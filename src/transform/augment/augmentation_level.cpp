@@ -14,10 +14,10 @@ namespace {
 
 struct Magnitudes {
   double shear, rotate, enhance;
-  int bits, steps;  // posterize: bits at bin 0, and how many fewer at the last
+  int bits, steps;  // posterize: bits at bin 0, and the reduction at the last bin
 };
 
-// torchvision.transforms.autoaugment, _augmentation_space of each class.
+// From _augmentation_space of each class in torchvision.transforms.autoaugment.
 constexpr Magnitudes magnitudes_of(AugmentationSpace space) {
   switch (space) {
     case AugmentationSpace::kStandard:
@@ -42,8 +42,8 @@ double farthest(AugmentationSpace space, int side) {
   return 0;
 }
 
-// torch.linspace counts in single precision, from both ends; a product is not rounded before it is added, as torch's
-// kernels for CPUs with FMA have it.
+// torch.linspace computes in single precision from both ends. The product is not rounded before the addition, as in
+// torch's kernels for CPUs with FMA.
 double linspace(double from, double to, int count, int i) {
   const auto low = static_cast<float>(from), high = static_cast<float>(to);
   const float step = (high - low) / static_cast<float>(count - 1);
@@ -51,7 +51,7 @@ double linspace(double from, double to, int count, int i) {
   return std::fma(-step, static_cast<float>(count - 1 - i), high);
 }
 
-// Single precision and half to even, as in torch. v2 subtracts before it rounds, with the same result.
+// Rounds in single precision, half to even, as torch does. v2 subtracts before it rounds, with the same result.
 double bits_at(const Magnitudes& magnitudes, const Bins& bins, int bin) {
   const float fewer =
       static_cast<float>(bin) / (static_cast<float>(bins.count - 1) / static_cast<float>(magnitudes.steps));
@@ -118,7 +118,7 @@ PixelOperation pixel_operation(const DrawnAugmentation& drawn, Size image, Inter
   const auto affine = [&](Point center, Point translate, Point shear) {
     return pixel_op::Affine{inverse_affine_matrix(center, 0, translate, 1, shear), interpolation, fill, std::nullopt};
   };
-  // torchvision turns the tangent into degrees, and back: the last bits are part of the matrix
+  // torchvision converts the tangent to degrees and back, which affects the last bits of the matrix
   const double shear = std::atan(amount) * (180 / std::numbers::pi);
   const Point middle{image.width * 0.5, image.height * 0.5};
   switch (drawn.augmentation) {

@@ -18,7 +18,7 @@ namespace {
 
 using enum Augmentation;
 
-// In torchvision's order. AugMix has no kIdentity; the enhancers stand last there, as `all_ops` adds them.
+// In torchvision's order. AugMix has no kIdentity, and its enhancers come last because `all_ops` appends them.
 constexpr Augmentation kChoices[] = {kIdentity,  kShearX,     kShearY,       kTranslateX, kTranslateY,
                                      kRotate,    kBrightness, kColor,        kContrast,   kSharpness,
                                      kPosterize, kSolarize,   kAutoContrast, kEqualize};
@@ -30,7 +30,7 @@ constexpr int kAutoAugmentBins = 10, kMixBins = 10;
 
 std::size_t below(std::size_t count, base::Random& random) { return random.below(static_cast<std::uint32_t>(count)); }
 
-// The sign is drawn for every augmentation, so that what follows does not hang on which it was.
+// Draws the sign for every augmentation, so that later draws do not depend on the chosen one.
 void append(Augmentation augmentation, const Bins& bins, int bin, Size image, base::Random& random,
             Augmentations& drawn) {
   const bool negative = draw_coin(0.5, random);
@@ -89,7 +89,7 @@ void draw_aug_mix_chain(int severity, int depth, bool all_ops, Size image, base:
 
 namespace {
 
-constexpr double kUniformNoise = 100;  // timm's RandAugment: of more than that, the level is uniform
+constexpr double kUniformNoise = 100;  // timm's RandAugment draws uniform levels if the deviation is larger
 
 using Entry = TimmPolicy::Entry;
 
@@ -103,7 +103,7 @@ std::vector<Entry> choices_of_rand_augment(bool increasing) {
   return entries;
 }
 
-// timm's "tweights": what helps most is chosen most often.
+// timm's "tweights": the most useful augmentations are chosen most often.
 std::vector<Entry> weighted_choices() {
   constexpr struct {
     Augmentation augmentation;
@@ -125,7 +125,7 @@ std::vector<Entry> choices_of_three() {
           {.augmentation = kGaussianBlur}};
 }
 
-// timm's "t3aw": those three most often.
+// timm's "t3aw": chooses those three most often.
 std::vector<Entry> weighted_choices_of_three() {
   std::vector<Entry> entries = choices_of_three();
   for (Entry& entry : entries) entry.weight = 6;
@@ -139,14 +139,14 @@ std::vector<Entry> weighted_choices_of_three() {
   return entries;
 }
 
-// timm's "3a": one of the three, and always.
+// timm's "3a": always applies one of the three.
 std::vector<Entry> one_of_three() {
   return {{.augmentation = kSolarize, .probability = 1, .magnitude = 5},
           {.augmentation = kColor, .scale = TimmScale::kDesaturating, .probability = 1},
           {.augmentation = kGaussianBlur, .scale = TimmScale::kDrawn, .probability = 1}};
 }
 
-// Each of them is done.
+// All are applied.
 std::vector<Entry> choices_of_mix() {
   constexpr Augmentation kAll[] = {kAutoContrast, kColor,    kContrast, kBrightness, kSharpness,  kEqualize,  kRotate,
                                    kPosterize,    kSolarize, kShearX,   kShearY,     kTranslateX, kTranslateY};
@@ -180,7 +180,7 @@ struct Section {
   double value = 0;
 };
 
-// "mstd0.5": letters, then a number. A section without a number is passed over by timm, and has no key here.
+// "mstd0.5": letters, then a number. timm skips a section without a number; here its key is empty.
 Result<Section> section_of(std::string_view text) {
   const std::size_t digit = text.find_first_of("0123456789");
   if (digit == std::string_view::npos) return Section{};
@@ -355,7 +355,7 @@ void TimmPolicy::draw_entry(const Entry& entry, Size image, base::Random& random
   drawn.push_back({entry.augmentation, draw_timm_amount(entry.augmentation, entry.scale, level, image, random)});
 }
 
-// One after the other without putting back, by what is left of the weights: numpy.random.choice(replace=False).
+// Draws without replacement, weighted by the remaining weights: numpy.random.choice(replace=False).
 void TimmPolicy::draw_weighted(Size image, base::Random& random, Augmentations& drawn) const {
   std::array<double, kMostWeighted> left{};
   std::ranges::transform(entries_, left.begin(), &Entry::weight);

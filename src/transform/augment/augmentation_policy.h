@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which augmentations a sample gets: AutoAugment, RandAugment and TrivialAugmentWide by torchvision's tables, and what
-// timm's config strings describe ("rand-m9-mstd0.5-inc1", "original-mstd0.5", "augmix-m5-w4").
+// Chooses augmentations for a sample: AutoAugment, RandAugment and TrivialAugmentWide by torchvision's tables, and the
+// policies in timm's config strings ("rand-m9-mstd0.5-inc1", "original-mstd0.5", "augmix-m5-w4").
 
 #include <cstdint>
 #include <optional>
@@ -17,8 +17,8 @@
 
 namespace feedline::transform {
 
-// Appends what is drawn for an image of this size, in the order in which it is to be done. Nothing is appended for
-// kIdentity, nor where a probability says no. Requires: room for `num_ops` or `depth`, two of AutoAugment.
+// Appends the augmentations drawn for an image of this size, in order. Appends nothing for kIdentity or if the
+// probability check fails. Requires: room for `num_ops` or `depth` augmentations, or two for AutoAugment.
 void draw_auto_augment(AutoAugmentPolicy policy, Size image, base::Random& random, Augmentations& drawn,
                        TorchvisionVersion version = TorchvisionVersion::kV1);
 // Requires: 0 <= magnitude < bins.
@@ -27,11 +27,11 @@ void draw_rand_augment(int num_ops, int magnitude, int bins, Size image, base::R
 void draw_trivial_augment_wide(int bins, Size image, base::Random& random, Augmentations& drawn,
                                TorchvisionVersion version = TorchvisionVersion::kV1);
 
-// One chain of AugMix: `depth` augmentations of magnitudes below `severity`. all_ops: brightness, colour, contrast and
-// sharpness are among them.
+// One chain of AugMix: `depth` augmentations of magnitudes below `severity`. all_ops: includes brightness, colour,
+// contrast and sharpness.
 void draw_aug_mix_chain(int severity, int depth, bool all_ops, Size image, base::Random& random, Augmentations& drawn);
 
-// A policy that one of timm's strings describes. Immutable.
+// A policy described by one of timm's strings. Immutable.
 class TimmPolicy {
  public:
   struct Entry {
@@ -42,15 +42,15 @@ class TimmPolicy {
     double weight = 1;
   };
 
-  // What "augmix" mixes; its depth is drawn for each chain where it is below 1.
+  // The mixing parameters of "augmix"; if depth is below 1, each chain draws its own.
   struct Mix {
     int width = 3, depth = -1;
     double alpha = 1;
-    bool in_turn = false;  // each chain is blended with what the ones before made of the image
+    bool in_turn = false;  // blends each chain with the result of the chains before
   };
 
-  // `translate`: how far translations go at level 10, of the image's side. kConfig: not such a string, or a section
-  // that timm does not have.
+  // `translate`: the translation at level 10, as a fraction of the image's side. kConfig: not a valid string, or a
+  // section that timm does not have.
   static Result<TimmPolicy> parse(std::string_view config, double translate = 0.45);
 
   // Requires: no mix().
@@ -58,7 +58,7 @@ class TimmPolicy {
   const std::optional<Mix>& mix() const { return mix_; }
   // One chain of the mix.
   void draw_chain(int depth, Size image, base::Random& random, Augmentations& drawn) const;
-  // For tests: what there is to choose from. AutoAugment's are in twos that go together.
+  // For tests: the available choices. AutoAugment's come in consecutive pairs.
   std::span<const Entry> entries() const { return entries_; }
 
  private:
@@ -73,7 +73,7 @@ class TimmPolicy {
   std::vector<Entry> entries_;
   Choice choice_ = Choice::kEqual;
   int layers_ = 2;
-  TimmLevel level_;  // but for the magnitude
+  TimmLevel level_;  // without the magnitude
   std::optional<Mix> mix_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What is drawn against the tables that the originals print, and how often against what their rules give.
+// Compares draws with the tables printed by the originals, and frequencies with those that their rules imply.
 
 #include "transform/augment/augmentation_policy.h"
 
@@ -22,7 +22,7 @@ constexpr int kDraws = 20'000;
 
 using Draw = std::function<void(base::Random&, Augmentations&)>;
 
-// Of so many samples, what each draws.
+// The draws of a number of samples.
 std::vector<Augmentations> draws(const Draw& draw) {
   std::vector<Augmentations> all(kDraws);
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -39,7 +39,7 @@ std::map<Augmentation, int> counts(const std::vector<Augmentations>& all) {
   return counted;
 }
 
-// Chance is further off once in 15,000 times.
+// Chance exceeds this once in 15,000 times.
 void expect_share(int count, int of, double share) {
   const double deviation = std::sqrt(of * share * (1 - share));
   EXPECT_NEAR(count, of * share, 4 * deviation + 1);
@@ -53,7 +53,7 @@ TEST(AugmentationLevel, BinsAreTorchvisions) {
   EXPECT_EQ(amount_at(kTranslateX, standard, 9, false, kImage), 67);  // int(150 / 331 * 500 * 9 / 30)
   EXPECT_EQ(amount_at(kTranslateY, standard, 9, true, kImage), -50);  // of 375: truncated towards 0
   EXPECT_EQ(amount_at(kTranslateX, wide, 29, false, kImage), 30);     // int(32 * 29 / 30)
-  EXPECT_EQ(amount_at(kTranslateX, wide, 15, false, kImage), 15);     // int(15.999999), as torch.linspace has it
+  EXPECT_EQ(amount_at(kTranslateX, wide, 15, false, kImage), 15);     // int(15.999999), from torch.linspace
   EXPECT_EQ(amount_at(kTranslateY, mix, 9, false, kImage), 125);
   EXPECT_NEAR(amount_at(kRotate, wide, 10, true, kImage), -45, 1e-5);
   EXPECT_NEAR(amount_at(kBrightness, standard, 9, true, kImage), 1 - 0.27, 1e-6);
@@ -87,7 +87,7 @@ TEST(AugmentationPolicy, TrivialAugmentDrawsEachOfFourteenOnceAndAnyBin) {
   const auto all =
       draws([](base::Random& random, Augmentations& drawn) { draw_trivial_augment_wide(31, kImage, random, drawn); });
   const auto counted = counts(all);
-  EXPECT_EQ(counted.size(), 13u);  // identity is nothing
+  EXPECT_EQ(counted.size(), 13u);  // identity appends nothing
   for (const auto& [augmentation, count] : counted) expect_share(count, kDraws, 1.0 / 14);
   std::map<double, int> rotations;
   int rotated = 0, negative = 0;
@@ -100,7 +100,7 @@ TEST(AugmentationPolicy, TrivialAugmentDrawsEachOfFourteenOnceAndAnyBin) {
   }
   EXPECT_EQ(rotations.size(), 31u);
   for (const auto& [bin, count] : rotations) expect_share(count, rotated, 1.0 / 31);
-  expect_share(negative, rotated, 0.5 * 30 / 31);  // none is below zero at bin 0
+  expect_share(negative, rotated, 0.5 * 30 / 31);  // no amount is negative at bin 0
 }
 
 TEST(AugmentationPolicy, RandAugmentDrawsWithPuttingBackAtOneMagnitude) {
@@ -122,7 +122,7 @@ TEST(AugmentationPolicy, RandAugmentDrawsWithPuttingBackAtOneMagnitude) {
   for (const auto& [augmentation, count] : counts(all)) expect_share(count, 3 * kDraws, 1.0 / 14);
 }
 
-// By hand, from torchvision's table of CIFAR-10: a translation by rows is in four of the 25, once twice.
+// Counted by hand in torchvision's table for CIFAR-10: four of the 25 translate by rows, one of them twice.
 TEST(AugmentationPolicy, AutoAugmentDoesWhatItsTableSays) {
   const auto all = draws([](base::Random& random, Augmentations& drawn) {
     draw_auto_augment(AutoAugmentPolicy::kCifar10, kImage, random, drawn);
@@ -176,7 +176,7 @@ TEST(TimmPolicy, RandAugmentWithNoiseAndIncreasingLevels) {
           EXPECT_LE(level, 10);
           break;
         }
-        case kPosterize:  // 4 - int(level / 10 * 4), of levels around 9
+        case kPosterize:  // 4 - int(level / 10 * 4), for levels around 9
           EXPECT_TRUE(drawn.amount == 0 || drawn.amount == 1 || drawn.amount == 2) << drawn.amount;
           break;
         case kBrightness:
@@ -186,7 +186,7 @@ TEST(TimmPolicy, RandAugmentWithNoiseAndIncreasingLevels) {
           break;
       }
   const double mean = sum / rotated;
-  EXPECT_NEAR(mean, 9, 0.08);  // what is cut at 10 takes 0.004 off
+  EXPECT_NEAR(mean, 9, 0.08);  // clamping at 10 lowers the mean by 0.004
   EXPECT_NEAR(std::sqrt(squares / rotated - mean * mean), 0.5, 0.06);
   expect_share(highest, rotated, 0.02275);  // above two deviations
 }
@@ -219,7 +219,7 @@ TEST(TimmPolicy, WeightedChoicesAreNotRepeated) {
     EXPECT_NE(sample[0].augmentation, sample[1].augmentation);
     first_rotated += sample[0].augmentation == kRotate;
   }
-  expect_share(first_rotated, kDraws, 3 / 10.1);  // the weights' sum
+  expect_share(first_rotated, kDraws, 3 / 10.1);  // the sum of the weights
 }
 
 TEST(TimmPolicy, AutoAugmentVariantsDifferInPosterize) {
@@ -235,7 +235,7 @@ TEST(TimmPolicy, AutoAugmentVariantsDifferInPosterize) {
     for (const auto& [bit, count] : counted) text += std::to_string(static_cast<int>(bit)) + " ";
     return text;
   };
-  EXPECT_EQ(bits("original"), "6 7 ");   // int(level / 10 * 4) + 4 of 5, 6, 7, 8
+  EXPECT_EQ(bits("original"), "6 7 ");   // int(level / 10 * 4) + 4 for 5, 6, 7, 8
   EXPECT_EQ(bits("originalr"), "1 2 ");  // 4 - int(level / 10 * 4)
   EXPECT_EQ(bits("v0"), "0 2 ");
   EXPECT_EQ(bits("v0r"), "2 4 ");
@@ -252,7 +252,7 @@ TEST(TimmPolicy, ThreeAugmentTakesOneOfThree) {
   for (const Augmentations& sample : all) {
     ASSERT_EQ(sample.size(), 1u);
     if (sample[0].augmentation == kSolarize) EXPECT_EQ(sample[0].amount, 128);
-    if (sample[0].augmentation == kColor) EXPECT_EQ(sample[0].amount, 0);  // all of the colour is gone
+    if (sample[0].augmentation == kColor) EXPECT_EQ(sample[0].amount, 0);  // no colour remains
     if (sample[0].augmentation != kGaussianBlur) continue;
     least = std::min(least, sample[0].amount);
     most = std::max(most, sample[0].amount);
@@ -274,7 +274,7 @@ TEST(TimmPolicy, ThreeAugmentsSetsHaveTimmsWeights) {
   const auto all = draws([&](base::Random& random, Augmentations& drawn) { weighted->draw(kImage, random, drawn); });
   std::map<Augmentation, int> counted = counts(all);
   expect_share(counted[kGaussianBlur], kDraws, 6.0 / 33);
-  expect_share(counted[kColor], kDraws, 7.0 / 33);  // drained of it, and enhanced
+  expect_share(counted[kColor], kDraws, 7.0 / 33);  // desaturated, and enhanced
   expect_share(counted[kRotate], kDraws, 3.0 / 33);
   EXPECT_EQ(counted.count(kTranslateX), 0u);
   for (const Augmentations& sample : all)
@@ -292,8 +292,8 @@ TEST(TimmPolicy, OnlyRandAugmentTakesLargeNoiseAsUniform) {
           count += std::abs(drawn.amount) > 0 && std::abs(drawn.amount) < 15;
     return static_cast<double>(count) / of;
   };
-  EXPECT_NEAR(below_half("rand-m10-mstd101"), 0.5, 0.06);  // of levels from 0 to 10
-  EXPECT_LT(below_half("v0-mstd101"), 0.05);               // nearly all are cut to 0 or 10
+  EXPECT_NEAR(below_half("rand-m10-mstd101"), 0.5, 0.06);  // for levels from 0 to 10
+  EXPECT_LT(below_half("v0-mstd101"), 0.05);               // nearly all are clamped to 0 or 10
 }
 
 TEST(TimmPolicy, WhatItDoesNotKnowItNames) {
@@ -305,7 +305,7 @@ TEST(TimmPolicy, WhatItDoesNotKnowItNames) {
     EXPECT_NE(policy.error().what.find("'" + std::string(config) + "'"), std::string::npos) << policy.error().what;
   }
   EXPECT_TRUE(TimmPolicy::parse("rand"));
-  EXPECT_TRUE(TimmPolicy::parse("rand-inc"));  // timm passes over a section without a number
+  EXPECT_TRUE(TimmPolicy::parse("rand-inc"));  // timm skips a section without a number
 }
 
 }  // namespace

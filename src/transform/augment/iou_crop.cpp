@@ -7,11 +7,11 @@
 namespace feedline::transform {
 namespace {
 
-// torchvision draws options until one fits, which may be never: where none of them is "no crop". So many rounds without
-// a crop are taken as that; with the default options one sample in 5 million comes so far.
+// torchvision draws options until one fits, and loops forever if none fits and none is "no crop". After this many
+// rounds without a crop, none is used; with the default options one sample in 5 million gets there.
 constexpr int kMostRounds = 100;
 
-// One trial of a crop, whose sides may still be wrong.
+// One trial of a crop, whose sides may be invalid.
 Box draw_box(const op::RandomIouCrop& o, Size image, base::Random& random) {
   Box box;
   box.width = static_cast<int>(image.width * random.uniform(o.min_scale, o.max_scale));
@@ -24,7 +24,7 @@ Box draw_box(const op::RandomIouCrop& o, Size image, base::Random& random) {
   return box;
 }
 
-// torch: half of the sum in single precision, of integers too.
+// As in torch, half of the sum in single precision, also for integers.
 template <typename Number>
 float middle(Number low, Number high) {
   return 0.5f * static_cast<float>(low + high);
@@ -49,7 +49,7 @@ float overlap(const Corners<Number>& box, const Box& crop) {
   return static_cast<float>(inter) / static_cast<float>(area(box) + area(other) - inter);
 }
 
-// Is a box's centre inside, and does one of those overlap enough?
+// Returns true if the centre of a box is inside and one of these boxes overlaps enough.
 template <typename Number>
 bool fits(std::span<const Corners<Number>> boxes, const Box& crop, double least, std::vector<std::uint8_t>& inside) {
   bool any = false, enough = false;
@@ -57,7 +57,7 @@ bool fits(std::span<const Corners<Number>> boxes, const Box& crop, double least,
     inside[i] = is_centre_inside(boxes[i], crop);
     if (!inside[i]) continue;
     any = true;
-    enough = enough || !(overlap(boxes[i], crop) < static_cast<float>(least));  // so that NaN is, as with torch
+    enough = enough || !(overlap(boxes[i], crop) < static_cast<float>(least));  // true for NaN, as in torch
   }
   return any && enough;
 }

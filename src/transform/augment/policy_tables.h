@@ -2,8 +2,8 @@
 #pragma once
 
 // AutoAugment's learned policies (Cubuk et al., "AutoAugment: Learning Augmentation Strategies from Data", CVPR 2019),
-// as torchvision and timm have them: each sub-policy is two augmentations with a probability and a magnitude from 0 to
-// 9 (timm: 10). An augmentation that has no magnitude says 0, or what the original says.
+// as in torchvision and timm. Each sub-policy is two augmentations with a probability and a magnitude from 0 to 9
+// (timm: 10). Augmentations without a magnitude have 0, or the original's value.
 
 #include "transform/augment/augmentation_level.h"
 

@@ -14,11 +14,11 @@ namespace {
 
 constexpr int kTries = 10;  // torchvision's
 
-// Python's round(): half to even, which is the default rounding direction of nearbyint.
+// Python's round(): half to even, the default rounding mode of nearbyint.
 double round_even(double value) { return std::nearbyint(value); }
 
-// round(sqrt(...)) that stays an int: a huge ratio must not overflow the conversion; anything past the image's
-// side is rejected anyway.
+// round(sqrt(...)) as an int. A huge ratio must not overflow the conversion; values above the image's side are rejected
+// anyway.
 int rounded_side(double value) { return static_cast<int>(std::min(round_even(value), 2147483647.0)); }
 
 int below(int bound, base::Random& random) { return static_cast<int>(random.below(static_cast<std::uint32_t>(bound))); }
@@ -27,12 +27,12 @@ Box central(Size image, int width, int height) {
   return {(image.width - width) / 2, (image.height - height) / 2, width, height};
 }
 
-// Fractions of 1, in float as torch has them.
+// Fractions that sum to 1, in single precision as in torch.
 void draw_dirichlet(std::span<float> fractions, double alpha, base::Random& random) {
   std::array<double, MixDrawing::kMost> drawn{};
   double sum = 0;
   for (std::size_t i = 0; i < fractions.size(); ++i) sum += drawn[i] = draw_gamma(alpha, random);
-  // an alpha so small that all of them vanish has all of its weight in one place
+  // if alpha is so small that all values underflow, one element gets all of the weight
   if (sum <= 0) sum = drawn[random.below(static_cast<std::uint32_t>(fractions.size()))] = 1;
   for (std::size_t i = 0; i < fractions.size(); ++i) fractions[i] = static_cast<float>(drawn[i] / sum);
 }
@@ -91,7 +91,8 @@ double draw_normal(base::Random& random) {
   return radius * std::cos(2 * std::numbers::pi * random.uniform());
 }
 
-// Marsaglia and Tsang, "A simple method for generating gamma variables", 2000; below 1 by a power of a uniform number.
+// Marsaglia and Tsang, "A simple method for generating gamma variables", 2000; for alpha below 1, scaled by a power of
+// a uniform number.
 double draw_gamma(double alpha, base::Random& random) {
   const double boost = alpha < 1 ? std::pow(1 - random.uniform(), 1 / alpha) : 1;
   const double d = (alpha < 1 ? alpha + 1 : alpha) - 1.0 / 3, c = 1 / std::sqrt(9 * d);
@@ -117,7 +118,7 @@ MixDrawing draw_mix(int width, double alpha, base::Random& random) {
 
 namespace {
 
-// Weights for blending one chain after the other, so that the last one keeps its share: timm's, in single precision.
+// timm's weights, in single precision, for blending chains one after the other so that each keeps its share at the end.
 void blend_in_turn(float all, MixDrawing& drawn) {
   drawn.in_turn = true;
   float left = 1;
@@ -194,7 +195,7 @@ DistortDrawing draw_distortion(const op::RandomPhotometricDistort& distort, base
   drawn.jitter.contrast = draw(distort.contrast);
   drawn.jitter.saturation = draw(distort.saturation);
   drawn.jitter.hue = draw(distort.hue);
-  if (!draw_coin(0.5, random)) drawn.jitter.order = {0, 2, 3, 1};  // contrast comes last
+  if (!draw_coin(0.5, random)) drawn.jitter.order = {0, 2, 3, 1};  // contrast is last
   if (!draw_coin(distort.p, random)) return drawn;
   std::array<std::uint8_t, 3> channels{0, 1, 2};
   for (std::size_t i = 2; i > 0; --i) std::swap(channels[i], channels[random.below(static_cast<std::uint32_t>(i + 1))]);
@@ -215,7 +216,7 @@ Size resized_size(Size image, const op::Resize& resize) {
   if (resize.size.width != 0) return resize.size;
   const std::int64_t shorter = std::min(image.height, image.width);
   const std::int64_t longer = std::max(image.height, image.width);
-  // int(a * b / c) of Python: one correctly rounded division, then truncation
+  // Python's int(a * b / c): one correctly rounded division, then truncation
   const auto scaled = [](std::int64_t a, std::int64_t b, std::int64_t c) {
     const double quotient = static_cast<double>(a * b) / static_cast<double>(c);
     return static_cast<std::int64_t>(quotient);
@@ -227,7 +228,8 @@ Size resized_size(Size image, const op::Resize& resize) {
     short_side = scaled(*resize.max_size, short_side, long_side);
     long_side = *resize.max_size;
   }
-  constexpr std::int64_t kMost = 2147483647;  // the caller refuses what is too large; the conversion must not wrap
+  constexpr std::int64_t kMost = 2147483647;  // the caller rejects sizes that are too large; the conversion must not
+                                              // overflow
   const int short_int = static_cast<int>(std::min(short_side, kMost));
   const int long_int = static_cast<int>(std::min(long_side, kMost));
   return image.width <= image.height ? Size{long_int, short_int} : Size{short_int, long_int};
@@ -235,7 +237,7 @@ Size resized_size(Size image, const op::Resize& resize) {
 
 namespace {
 
-// int() of Python; what overflows is refused by the caller.
+// Python's int(); the caller rejects overflow.
 int truncated(double value) { return static_cast<int>(std::min(value, 2147483647.0)); }
 
 }  // namespace
@@ -252,7 +254,7 @@ Size draw_short_side(const op::RandomShortSide& resize, Size image, base::Random
   return {truncated(image.height * ratio), truncated(image.width * ratio)};
 }
 
-// In single precision, as torch.rand and what is computed with it.
+// In single precision, as torch.rand and computations with it.
 float draw_scale(const Range& range, base::Random& random) {
   const float share = static_cast<float>(random.bits() >> 8) * 0x1p-24F;
   return static_cast<float>(range.low) + share * static_cast<float>(range.high - range.low);
@@ -310,7 +312,7 @@ Padding plan_pad_to(Size image, Size size, PadPosition position) {
 
 namespace {
 
-// Of a whole number of pixels, which may be less than none.
+// For an integer number of pixels, which may be negative.
 int half_of(int pixels, bool rounds_down) {
   return rounds_down ? (pixels - (pixels & 1)) / 2 : static_cast<int>(round_even(pixels / 2.0));
 }
@@ -329,7 +331,7 @@ CenterCropPlan plan_center_crop(Size image, Size crop, bool rounds_down) {
 }
 
 Box central_box(Size image, const op::CenterCrop& crop) {
-  if (crop.rounds_down) {  // of an image that is smaller, where its border begins
+  if (crop.rounds_down) {  // for a smaller image, the start of its border
     const CenterCropPlan plan = plan_center_crop(image, crop.size, true);
     return {plan.box.left - plan.padding.left, plan.box.top - plan.padding.top, crop.size.width, crop.size.height};
   }

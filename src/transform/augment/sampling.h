@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// torchvision's rules (transforms v1): what the random operations draw and what the size-dependent ones compute.
-// Pure functions; the random ones advance `random`.
+// torchvision's rules (transforms v1) for the draws of random operations and for computed sizes. Pure functions, except
+// that drawing advances `random`.
 
 #include <array>
 #include <cstddef>
@@ -21,23 +21,24 @@ Box draw_resized_crop(Size image, Range scale, Range ratio, base::Random& random
 // RandomCrop: uniform over the positions. Requires: the crop fits the image.
 Box draw_crop(Size image, Size crop, base::Random& random);
 
-// timm's RandomCropOrPad: begins outside of an image that is smaller.
+// timm's RandomCropOrPad: the crop starts outside of a smaller image.
 Box draw_crop_or_pad(Size image, Size crop, base::Random& random);
 
-// RandomErasing: ten tries at an area, of which the rectangles share `scale`, and a log-uniform height over width; then
-// none.
+// RandomErasing: ten tries at an area, as a part of `scale` shared by the rectangles, and a log-uniform height over
+// width; nullopt if none fits.
 std::optional<Box> draw_erased(Size image, Range scale, Range ratio, int count, base::Random& random);
 
 double draw_normal(base::Random& random);               // standard
 double draw_gamma(double alpha, base::Random& random);  // of scale 1. Requires: alpha > 0
 
-// What AugMix adds up: the image itself, and what its chains make of it. All of it is 1.
+// AugMix's weights of the image and of its chains, which sum to 1.
 struct MixDrawing {
   static constexpr int kMost = 32;
   int width = 0;
   float image = 0;
   std::array<float, kMost> chains{};
-  std::optional<float> blended;  // timm: the chains alone are 1, and are blended with the image by this
+  std::optional<float> blended;  // timm: the chains' weights sum to 1, and their sum is blended with the image by this
+                                 // weight
   bool in_turn = false;          // timm's b1: by each chain's weight it is blended with what the ones before made
 };
 // torchvision's, by Dirichlet distributions. Requires: 1 <= width <= kMost.
@@ -78,14 +79,14 @@ std::optional<Padding> draw_zoom_out(const op::RandomZoomOut& zoom, Size image, 
 // to max_size. A side can come out as 0 for extreme shapes with max_size.
 Size resized_size(Size image, const op::Resize& resize);
 
-// torchvision v2's resizes by chance: the smaller edge of RandomResize; the size of RandomShortestSize; the factor of
-// ScaleJitter, and the size by it. Sides can come out as 0.
+// torchvision v2's random resizes: the smaller edge for RandomResize; the size for RandomShortestSize; the factor for
+// ScaleJitter, and the resulting size. Sides can be 0.
 int draw_edge(const op::RandomResize& resize, base::Random& random);
 Size draw_short_side(const op::RandomShortSide& resize, Size image, base::Random& random);
 float draw_scale(const Range& range, base::Random& random);
 Size jittered_size(const op::ScaleJitter& jitter, Size image, float scale);
 
-// timm's ResizeKeepRatio: what it draws, and the size by it. Sides can come out as 0.
+// timm's ResizeKeepRatio: its draws, and the resulting size. Sides can be 0.
 struct RatioDrawing {
   double scale = 1;   // of both sides
   double aspect = 1;  // of width over height
@@ -93,28 +94,28 @@ struct RatioDrawing {
 RatioDrawing draw_ratio(const op::ResizeKeepRatio& resize, base::Random& random);
 Size kept_ratio_size(const op::ResizeKeepRatio& resize, Size image, const RatioDrawing& drawn);
 
-// Letterbox: as large as it fits. A side can come out as 0.
+// Letterbox: the largest size that fits. A side can be 0.
 Size letterboxed_size(Size image, const op::Letterbox& letterbox);
-// The border that makes an image `size`. Requires: it is not larger.
+// The border that enlarges an image to `size`. Requires: the image is not larger.
 Padding plan_pad_to(Size image, Size size, PadPosition position);
 
-// CenterCrop: first pads with zeros where the image is smaller, then crops.
+// CenterCrop: pads smaller images with zeros, then crops.
 struct CenterCropPlan {
-  Padding padding;  // all 0 where the image is large enough
+  Padding padding;  // all 0 if the image is large enough
   Box box;          // of the padded image
 };
 CenterCropPlan plan_center_crop(Size image, Size crop, bool rounds_down = false);
 
-// The crop by which torchvision moves boxes and points: it begins outside of an image that is smaller, and by one pixel
-// more than half of an odd difference now and then.
+// The crop by which torchvision moves boxes and points. It starts outside of a smaller image, and in some cases one
+// pixel later than half of an odd difference.
 Box central_box(Size image, const op::CenterCrop& crop);
 // FiveCrop's. Requires: the crop fits the image.
 Box plan_corner_crop(Size image, const op::CornerCrop& crop);
-// TrimBorder: what is left; nullopt: nothing is.
+// TrimBorder: the remaining part, or nullopt if nothing remains.
 std::optional<Box> trimmed_box(Size image, const op::TrimBorder& trim);
 
-// RandomCrop's borders: `padding`, then pad_if_needed on both sides of a direction that is too small. Two pads, in
-// this order, because the border modes read the image that the first one made.
+// RandomCrop's borders: `padding`, then those of pad_if_needed on both sides of a direction that is too small. They are
+// two pads in this order, because border modes read the image after the first one.
 struct RandomCropPadding {
   Padding always, width_needed, height_needed;
   Padding sum() const;

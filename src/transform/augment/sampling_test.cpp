@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The distributions against a second, plain reading of torchvision's rules on std::mt19937: two-sample tests at a fixed
-// seed with 20,000 draws each.
+// Compares the distributions with an independent implementation of torchvision's rules on std::mt19937: two-sample
+// tests with a fixed seed and 20,000 draws each.
 
 #include "transform/augment/sampling.h"
 
@@ -92,7 +92,7 @@ void expect_same_boxes(Size image, Range scale, Range ratio) {
 TEST(Sampling, ResizedCropHasTorchvisionsDistribution) {
   expect_same_boxes({375, 500}, {0.08, 1}, {3.0 / 4, 4.0 / 3});
   expect_same_boxes({500, 375}, {0.5, 1}, {0.5, 2});
-  expect_same_boxes({40, 300}, {0.3, 1}, {3.0 / 4, 4.0 / 3});  // most tries fail: the fallback is common
+  expect_same_boxes({40, 300}, {0.3, 1}, {3.0 / 4, 4.0 / 3});  // most tries fail, so the fallback is common
   expect_same_boxes({7, 5}, {0.08, 1}, {3.0 / 4, 4.0 / 3});
 }
 
@@ -102,7 +102,7 @@ TEST(Sampling, ResizedCropFallsBackToTheLargestCentralCrop) {
   EXPECT_EQ(draw_resized_crop({1000, 10}, whole, ratio, random), (Box{0, 493, 10, 13}));
   EXPECT_EQ(draw_resized_crop({10, 1000}, whole, ratio, random), (Box{493, 0, 13, 10}));
   EXPECT_EQ(draw_resized_crop({10, 12}, {4, 4}, ratio, random), (Box{0, 0, 12, 10}));
-  EXPECT_EQ(draw_resized_crop({1, 1}, whole, {3, 4}, random), (Box{0, 0, 1, 1}));  // not an empty one
+  EXPECT_EQ(draw_resized_crop({1, 1}, whole, {3, 4}, random), (Box{0, 0, 1, 1}));  // not an empty crop
 }
 
 TEST(Sampling, CropIsUniformOverPositions) {
@@ -165,7 +165,7 @@ TEST(Sampling, ResizeKeepsTheAspectRatioByTruncation) {
   check({100, 100}, 33, {}, {33, 33});
   check({100, 1000}, 50, 200, {20, 200});
   check({1000, 100}, 50, 501, {500, 50});
-  check({1, 5000}, 1, 2, {0, 2});  // int(2 * 1 / 5000): the caller refuses it
+  check({1, 5000}, 1, 2, {0, 2});  // int(2 * 1 / 5000): rejected by the caller
   const Size fixed = resized_size({5, 9}, {{3, 4}});
   EXPECT_EQ(fixed.height, 3);
   EXPECT_EQ(fixed.width, 4);

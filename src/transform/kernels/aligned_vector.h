@@ -7,7 +7,7 @@
 
 namespace feedline::transform {
 
-// A std::vector whose memory starts on a cache line: a whole AVX-512 vector that does not would always touch two.
+// A std::vector whose memory is aligned to a cache line, so that an AVX-512 vector never spans two lines.
 template <typename T>
 struct CacheLineAllocator {
   using value_type = T;

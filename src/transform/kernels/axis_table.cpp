@@ -7,9 +7,9 @@
 
 #include "base/check.h"
 
-// Bit-exactness: every expression on doubles below has the operands, the order and the rounding of Pillow's
-// Resample.c and Geometry.c; for torch, of UpSampleKernel.cpp, which is the same but for the bits that a weight has.
-// Simplifying one changes pixels.
+// Bit-exactness: every expression on doubles below has the operands, order and rounding of Pillow's Resample.c and
+// Geometry.c, and for torch of UpSampleKernel.cpp, which differs only in the bits of a weight. Simplifying one changes
+// pixels.
 
 namespace feedline::transform {
 namespace {
@@ -108,8 +108,8 @@ bool is_torchs(Interpolation interpolation) {
   return interpolation == Interpolation::kTorchBilinear || interpolation == Interpolation::kTorchBicubic;
 }
 
-// torch keeps a weight in 16 bits: behind the point are as many as leave room for the largest of the whole direction.
-// Rounded so and shifted to kWeightBits, weights give torch's sums and torch's rounding of them.
+// torch stores weights in 16 bits, with as many fractional bits as the largest weight of the direction allows. Weights
+// rounded to these and shifted to kWeightBits give torch's sums and torch's rounding of them.
 int torch_bits(const AxisRequest& request, const Filter& filter, Weigh weigh_all, double* weights) {
   double largest = 0;
   for (int out = 0; out < request.out; ++out) {
@@ -123,8 +123,8 @@ int torch_bits(const AxisRequest& request, const Filter& filter, Weigh weigh_all
   return bits;
 }
 
-// Calls use(i, source) for each requested position. Pillow walks with repeated addition: the rounding of all
-// additions before counts, so the walk starts at 0 whatever the request begins with.
+// Calls use(i, source) for each requested position. Pillow adds repeatedly, and the rounding of all earlier additions
+// affects a position, so the additions start at 0 for every request.
 template <typename Use>
 void walk_nearest(const AxisRequest& request, Use use) {
   const double step = static_cast<double>(request.in) / request.out;
@@ -166,7 +166,7 @@ void AxisTable::compute(const AxisRequest& request, int origin) {
   }
 }
 
-// One tap of weight 1 each. Serves equal sizes too: every filter's weights are then exactly 1 and 0.
+// One tap of weight 1 each. Also used for equal sizes, for which every filter's weights are exactly 1 and 0.
 void AxisTable::compute_nearest() {
   stride_ = 1;
   taps_ = 1;
@@ -208,7 +208,7 @@ void AxisTable::compute_filtered() {
 }
 
 void AxisTable::fold(const AxisTable& exact, const memory::PlaneAxis& axis, int pixel) {
-  // The sample that a pixel lies in, and the one that it lies next to.
+  // The sample that contains a pixel, and the nearest other sample.
   const auto near = [&axis](int x) { return axis.halved ? std::min(x / 2, axis.size - 1) : x; };
   const auto far = [&axis](int x) {
     return axis.halved ? std::clamp(x / 2 + (x % 2 == 0 ? -1 : 1), 0, axis.size - 1) : x;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The weights of one direction of a resize, in Pillow's 8-bit fixed point, and in torch's.
+// The weights for one direction of a resize, in Pillow's or torch's 8-bit fixed point.
 
 #include <cstdint>
 #include <vector>
@@ -14,8 +14,8 @@ namespace feedline::transform {
 // Fractional bits of a weight: 32 minus 8 for the pixel and 2 for sums outside [0, 1] with negative weights.
 inline constexpr int kWeightBits = 32 - 8 - 2;
 
-// What a resize of one direction from `in` to `out` pixels needs for the positions [begin, begin + count) of the
-// output. `reversed`: the last of them comes first, which is a flip for free.
+// A resize of one direction from `in` to `out` pixels, for the positions [begin, begin + count) of the output.
+// `reversed`: in descending order, which flips at no cost.
 struct AxisRequest {
   int in = 1, out = 1;
   int begin = 0, count = 1;
@@ -24,31 +24,31 @@ struct AxisRequest {
   friend bool operator==(const AxisRequest&, const AxisRequest&) = default;
 };
 
-// Source positions [begin, end) that the request reads. Constant time, but for kNearest.
+// Source positions [begin, end) that the request reads. Constant time, except for kNearest.
 struct AxisSpan {
   int begin = 0, end = 0;
 };
 AxisSpan source_span(const AxisRequest& request);
 
-// Per output position the first source position, and how many consecutive ones are weighed. A thread keeps one and
-// recomputes it only where the request changes.
+// For each output position, the first source position and the number of weighted positions. Each thread reuses one and
+// recomputes it only if the request changes.
 class AxisTable {
  public:
-  // `origin`: the source position that becomes 0.
+  // `origin`: the source position that is stored as 0.
   void compute(const AxisRequest& request, int origin);
 
-  // For the samples of a plane instead of the image's pixels: what a pixel would weigh goes to the samples that it is
-  // made of. `exact` is for pixels, with origin 0, and its position 0 is the image's `pixel`. Positions count from
-  // axis.first. Requires: the plane has all samples of the pixels that `exact` weighs.
+  // Converts weights of pixels to weights of a plane's samples: a pixel's weight goes to the samples that it is
+  // computed from. `exact` is for pixels, with origin 0, and its position 0 is the image's `pixel`. Positions count
+  // from axis.first. Requires: the plane has all samples of the pixels that `exact` uses.
   void fold(const AxisTable& exact, const memory::PlaneAxis& axis, int pixel);
 
   int count() const { return count_; }
-  int taps() const { return taps_; }  // the most that any position has
+  int taps() const { return taps_; }  // the maximum of any position
   int first(int i) const { return first_[static_cast<std::size_t>(i)]; }
   int used(int i) const { return used_[static_cast<std::size_t>(i)]; }
-  // taps() weights, those from used(i) on are 0
+  // taps() weights, of which those from used(i) on are 0
   const std::int32_t* weights(int i) const { return weights_.data() + static_cast<std::size_t>(i) * stride_; }
-  // The table copies source pixels one to one, in order (no pass is needed, but for an offset).
+  // Returns true if the table copies source pixels unchanged and in order, so that only an offset remains.
   bool identity() const { return identity_; }
 
  private:

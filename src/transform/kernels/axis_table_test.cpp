@@ -18,7 +18,7 @@ TEST(AxisTable, HalvingWeighsFourPixels) {
   AxisTable table;
   table.compute({.in = 8, .out = 4, .begin = 0, .count = 4}, 0);
   EXPECT_EQ(table.taps(), 4);
-  // inside: triangle of 1/8, 3/8, 3/8, 1/8; at the border the missing tap's share goes to the others
+  // inside: triangle of 1/8, 3/8, 3/8, 1/8; at the border the other taps share the missing weight
   EXPECT_EQ(table.first(1), 1);
   EXPECT_EQ(weights(table, 1), (std::vector<std::int32_t>{1 << 19, 3 << 19, 3 << 19, 1 << 19}));
   EXPECT_EQ(table.first(0), 0);
@@ -61,7 +61,7 @@ TEST(AxisTable, AWindowIsAPartOfTheWhole) {
   }
 }
 
-// A thread's table is used again and again: nothing of an earlier request may be left.
+// A thread reuses its table, which must not contain anything from an earlier request.
 TEST(AxisTable, ForgetsEarlierRequests) {
   AxisTable used;
   used.compute({500, 30, 0, 30, Interpolation::kBicubic, false}, 0);
@@ -83,7 +83,7 @@ TEST(AxisTable, EqualSizesCopy) {
   EXPECT_EQ(weights(table, 4), std::vector<std::int32_t>{1 << kWeightBits});
 }
 
-// What the folded weights make of the samples is what the exact ones make of the pixels that the samples stand for.
+// Folded weights on samples must give the same result as exact weights on the pixels that the samples represent.
 TEST(AxisTable, FoldedWeighsSamplesAsThePixelsMadeOfThem) {
   std::mt19937 random(20261121);
   const auto number = [&random](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Two rows of a batch mixed into one: products and sum are rounded each by itself, as torch does it.
+// Mixes two rows of a batch into one. Products and the sum are rounded separately, as in torch.
 
 #if defined(FEEDLINE_TRANSFORM_BLEND_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_TRANSFORM_BLEND_KERNELS_INL_H_
@@ -17,7 +17,7 @@
 #include "transform/kernels/emit_kernels-inl.h"
 #include "transform/kernels/kernels.h"
 
-#if HWY_TARGET != HWY_SCALAR  // which has one lane: the plain kernels serve
+#if HWY_TARGET != HWY_SCALAR  // HWY_SCALAR has one lane, so the scalar kernels are used
 HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -45,7 +45,7 @@ HWY_INLINE VF32 as_halves(VF32 values) {
 
 inline void blend_float16(std::uint16_t* own, const std::uint16_t* partner, std::size_t count, float share,
                           float rest) {
-  // what is older than fused multiply-add does not round to halves itself, and what stands for it truncates
+  // targets without fused multiply-add have no conversion that rounds to halves, and its emulation truncates
   if (!kFused) return scalar_kernels().blend_float16(own, partner, count, share, rest);
   constexpr std::size_t kLanes = kFloats;
   const DF32 d;

@@ -5,7 +5,7 @@
 
 namespace feedline::transform {
 
-// Source position of position `i` (which may be outside) along an axis of `size` pixels; -1: the fill colour.
+// The source position of position `i`, which may be outside, along an axis of `size` pixels; -1: the fill colour.
 int border_source(int i, int size, PaddingMode mode);
 
 }  // namespace feedline::transform

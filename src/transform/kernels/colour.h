@@ -12,7 +12,7 @@ namespace feedline::transform {
 // Image.convert("L"), into `channels` equal channels.
 Result<void> grayscale(memory::PixelView in, int channels, memory::PixelBuffer& out);
 
-// torchvision's adjust_* in the drawn order. On one channel saturation and hue do nothing, as there.
+// torchvision's adjust_* functions in the drawn order. On one channel saturation and hue do nothing, as in torchvision.
 Result<void> jitter(memory::PixelBuffer& image, const JitterDrawing& drawing);
 
 }  // namespace feedline::transform

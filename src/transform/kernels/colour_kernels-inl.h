@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows of Y, Cb and Cr to RGB, by the formula in scalar_kernels.cpp.
+// Converts rows of Y, Cb and Cr to RGB, by the formula in scalar_kernels.cpp.
 
 #if defined(FEEDLINE_TRANSFORM_COLOUR_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_TRANSFORM_COLOUR_KERNELS_INL_H_
@@ -15,7 +15,7 @@
 #include "transform/kernels/kernels.h"
 #include "transform/kernels/lanes-inl.h"
 
-#if HWY_TARGET != HWY_SCALAR  // which has one lane: the plain kernels serve
+#if HWY_TARGET != HWY_SCALAR  // HWY_SCALAR has one lane, so the scalar kernels are used
 HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -26,7 +26,7 @@ struct RgbWords {
   VI16 red, green, blue;
 };
 
-// Of half a vector of bytes each.
+// Each has half a vector of bytes.
 HWY_INLINE RgbWords rgb_of(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr) {
   const DI16 d;
   const auto load = [d](const std::uint8_t* from) HWY_ATTR { return hn::PromoteTo(d, hn::LoadU(HalfBytes(), from)); };

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Bytes to the batch's element type: channels apart, and the pointwise function by arithmetic where it is proved to
-// equal the table.
-//
-// divide(a, b) with r = round(1 / b): q = a * r, then q + (a - q * b) * r, both with one rounding. That is the
-// correctly rounded quotient in nearly all cases (Markstein); the caller has tried all 256 inputs.
+// Converts bytes to the batch's element type: separates the channels, and computes the pointwise function if that is
+// proved to equal the table. divide(a, b) with r = round(1 / b): q = a * r, then q + (a - q * b) * r, each with one
+// rounding. This is the correctly rounded quotient in nearly all cases (Markstein); the caller has checked all 256
+// inputs.
 
 #if defined(FEEDLINE_TRANSFORM_EMIT_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_TRANSFORM_EMIT_KERNELS_INL_H_
@@ -17,7 +16,7 @@
 #include "transform/kernels/kernels.h"
 #include "transform/kernels/lanes-inl.h"
 
-#if HWY_TARGET != HWY_SCALAR  // which has one lane: the plain kernels serve
+#if HWY_TARGET != HWY_SCALAR  // HWY_SCALAR has one lane, so the scalar kernels are used
 HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -42,10 +41,10 @@ inline void split(const std::uint8_t* in, int width, std::uint8_t* const* planes
     return;
   }
   for (int x = 0; x + kPixels <= width; x += kPixels) move(x);
-  if (width % kPixels) move(width - kPixels);  // overlaps: the same bytes again
+  if (width % kPixels) move(width - kPixels);  // overlaps: writes some bytes twice
 }
 
-// Without a fused multiply-add the corrected division is not the proved one: the table serves.
+// Without a fused multiply-add the corrected division was not proved, so the table is used.
 inline constexpr bool kFused = HWY_NATIVE_FMA != 0;
 
 struct PointwiseVectors {
@@ -94,7 +93,7 @@ void lookup_plane(const std::uint8_t* in, int count, bool reversed, const T* tab
   if (count % kFloats) store(pointwise(in + count - kFloats, constants), out + count - kFloats);
 }
 
-// Constants of interleaved channels, from any of the three phases on.
+// Constants for interleaved channels, starting at any of the three phases.
 struct PhasedConstants {
   float mean[kFloats + 2], std[kFloats + 2], reciprocal_std[kFloats + 2];
 

@@ -20,7 +20,7 @@ void Emitter::emit(const std::uint8_t* row, int y, bool mirrored, const Kernels&
   const auto width = static_cast<std::size_t>(width_);
   const std::size_t row_bytes = width * element;
   const std::size_t plane_bytes = row_bytes * static_cast<std::size_t>(height_);
-  std::byte* to = out + static_cast<std::size_t>(y) * row_bytes;  // of one channel
+  std::byte* to = out + static_cast<std::size_t>(y) * row_bytes;  // one channel's
   if (channels_ == 1) return emit_plane(row, 0, mirrored, kernels, to);
   if (scratch.size() < width * 3) scratch.resize(width * 3);
   if (layout_ == Layout::kNhwc) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Writes rows of 8-bit pixels into the output array: mirrored if asked, channels apart or together, in the output's
-// element type. Immutable and thread-safe.
+// Writes rows of 8-bit pixels to the output array: optionally mirrored, planar or interleaved, in the output's element
+// type. Immutable and thread-safe.
 
 #include <cstdint>
 #include <vector>
@@ -18,15 +18,15 @@ class Emitter {
  public:
   Emitter(Pointwise pointwise, int channels, Size size, Layout layout);
 
-  // The same for rows of another size.
+  // An emitter for rows of another size.
   Emitter of_size(Size size) const { return {pointwise_, channels_, size, layout_}; }
   const ArraySpec& spec() const { return spec_; }
   const Pointwise& pointwise() const { return pointwise_; }
   bool accepts(int width, int height, int channels) const {
     return width == width_ && height == height_ && channels == channels_;
   }
-  // Row `y` of `out` from `row`, which has spec()'s width and channels. Writes nothing outside that row. `scratch`
-  // is the caller's, kept between calls.
+  // Writes row `y` of `out` from `row`, which has spec()'s width and channels. Writes nothing outside that row. The
+  // caller owns `scratch` and reuses it.
   void emit(const std::uint8_t* row, int y, bool mirrored, const Kernels& kernels, std::vector<std::uint8_t>& scratch,
             std::byte* out) const;
 

@@ -27,19 +27,19 @@
 #include "transform/kernels/lanes-inl.h"
 #include "transform/kernels/weight_halves-inl.h"
 
-#if HWY_TARGET != HWY_SCALAR  // which has one lane: the plain kernels serve
+#if HWY_TARGET != HWY_SCALAR  // HWY_SCALAR has one lane, so the scalar kernels are used
 HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 inline constexpr int kLanes16 = kBlocks * 8;    // 16-bit lanes of a vector
-inline constexpr int kRunPixels = kBlocks * 4;  // output pixels of one turn: four vectors, a pixel per block
+inline constexpr int kRunPixels = kBlocks * 4;  // output pixels per iteration: four vectors with one pixel per block
 
 inline int taps_per_chunk(const RowPlan& plan) { return plan.channels == 3 ? (plan.table->taps() <= 2 ? 2 : 4) : 8; }
 
 inline int vectors_per_chunk(const RowPlan& plan) { return plan.channels == 3 ? taps_per_chunk(plan) : 2; }
 
-// Up to here the taps of a pixel of three channels stay in registers.
+// The maximum number of taps that stay in registers for three channels.
 inline constexpr int kMostFewTaps = 8;
 
 // Writes the weights of one output pixel for one chunk into its block of the `parts` vectors at `at`.
@@ -67,7 +67,7 @@ inline void plan_row(RowPlan& plan) {
   const int parts = vectors_per_chunk(plan);
   plan.groups = (table.count() + kRunPixels - 1) / kRunPixels;
   plan.chunks = (table.taps() + per_chunk - 1) / per_chunk;
-  // taps that are used, the last ones with weight 0: in pairs, or in chunks where those are looped over
+  // number of used taps, padded with weight 0 to pairs, or to whole chunks if the kernel loops over chunks
   const int width =
       plan.channels == 3 && table.taps() <= kMostFewTaps ? (table.taps() + 1) / 2 * 2 : plan.chunks * per_chunk;
   plan.offsets.resize(static_cast<std::size_t>(plan.groups) * kRunPixels);
@@ -76,8 +76,8 @@ inline void plan_row(RowPlan& plan) {
   taps.resize(static_cast<std::size_t>(plan.chunks * per_chunk));
   for (int i = 0; i < plan.groups * kRunPixels; ++i) {
     const int run = i / kRunPixels, pixel = i % kRunPixels, vector = pixel % 4, block = pixel / 4;
-    const int source = std::min(i, table.count() - 1);  // past the end: the last pixel again, never stored
-    // Start further left where the row ends, so that no read goes far past it.
+    const int source = std::min(i, table.count() - 1);  // past the end: repeats the last pixel, which is not stored
+    // Starts further left at the end of a row, so that no read goes far past it.
     const int first = std::min(table.first(source), std::max(0, plan.in_width - width));
     const int shift = table.first(source) - first;
     std::fill(taps.begin(), taps.end(), 0);
@@ -90,7 +90,7 @@ inline void plan_row(RowPlan& plan) {
   }
 }
 
-// Block b of the result: the 16 bytes at in + offsets[b].
+// Loads the 16 bytes at in + offsets[b] into block b.
 template <int kCount>
 struct Gather;
 template <>
@@ -107,7 +107,7 @@ struct Gather {
   }
 };
 
-// The first 12 bytes of each block one after the other, and 4 more bytes at the end.
+// Stores the first 12 bytes of each block contiguously, and 4 more bytes at the end.
 template <int kCount>
 struct Scatter;
 template <>
@@ -142,10 +142,10 @@ HWY_INLINE VI16 load_weights(const std::int16_t* weights, int vector) {
   return hn::LoadU(DI16(), weights + vector * kLanes16);
 }
 
-// One vector of pixels of a run, of kPairs pairs of taps that are all in registers.
+// Computes one vector of pixels of a run from kPairs pairs of taps, all in registers.
 template <int kPairs>
 HWY_INLINE VI32 few_tap_pixels(const std::uint8_t* in, const std::int32_t* offsets, const std::int16_t* weights) {
-  constexpr int kChunkVectors = 4 * 4 * kLanes16;  // from one chunk of four taps to the next
+  constexpr int kChunkVectors = 4 * 4 * kLanes16;  // distance between chunks of four taps
   VI16 taps[kPairs];
   VI32 sum = hn::Set(DI32(), kHighRound);
   each<kPairs>([&](auto p) FEEDLINE_LANES {
@@ -160,7 +160,7 @@ HWY_INLINE VI32 few_tap_pixels(const std::uint8_t* in, const std::int32_t* offse
   return hn::ShiftRight<kWeightBits>(sum);
 }
 
-// The same with chunks of four taps, any number of them.
+// Computes one vector of pixels from any number of chunks of four taps.
 HWY_INLINE VI32 many_tap_pixels(const std::uint8_t* in, const std::int32_t* offsets, const std::int16_t* weights,
                                 int chunks) {
   const VU8 taps01 = hn::LoadDup128(DU8(), kRgbTaps01);
@@ -220,7 +220,7 @@ HWY_INLINE VI32 grey_pixels(const std::uint8_t* in, const std::int32_t* offsets,
   return hn::Add(low, hn::ShiftLeft<16>(high));
 }
 
-// Lane j of each block: the sum of the block's lanes of vector j.
+// Lane j of each block is the sum of the lanes of that block in vector j.
 HWY_INLINE VI32 sums_of_blocks(const VI32 (&v)[4]) {
   const DI32 d;
   const auto halves = [d](VI32 a, VI32 b)

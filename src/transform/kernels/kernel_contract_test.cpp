@@ -17,7 +17,7 @@ std::uint8_t pixel(std::int64_t sum) {
   return static_cast<std::uint8_t>(std::clamp<std::int64_t>((sum + (1 << (kWeightBits - 1))) >> kWeightBits, 0, 255));
 }
 
-// The table's own weights, one pixel after the other.
+// Applies the table's weights one pixel at a time.
 std::vector<std::uint8_t> expected_row(const std::vector<std::uint8_t>& in, const AxisTable& table, int channels) {
   std::vector<std::uint8_t> out;
   for (int i = 0; i < table.count(); ++i)
@@ -47,7 +47,7 @@ AxisRequest random_request(std::mt19937& random) {
   return request;
 }
 
-// The ImageNet constants, which have a proof, and ones that never can: a table of anything.
+// The ImageNet constants, which have a proof, and a table of arbitrary values, which cannot have one.
 struct Lookups {
   Pointwise pointwise{3};
   explicit Lookups(DType dtype) {
@@ -136,7 +136,7 @@ TEST_P(KernelContract, SplitsChannels) {
   }
 }
 
-// Next to the real formula, and to the bit the plain kernels'.
+// Close to the real formula, and identical to the scalar kernels.
 TEST_P(KernelContract, MakesRgbOfEveryColour) {
   std::vector<std::uint8_t> y(256 + kReadSlack), cb = y, cr = y;
   for (std::size_t i = 0; i < 256; ++i) cr[i] = static_cast<std::uint8_t>(i);
@@ -223,7 +223,7 @@ TEST_P(KernelContract, LooksUpEveryByteOfInterleavedPixels) {
   }
 }
 
-// Every product and sum rounded: no bit is left to how an instruction set fuses them.
+// Every product and sum is rounded, so the result does not depend on how an instruction set fuses them.
 TEST_P(KernelContract, BlendsRowsAsTorchRoundsThem) {
   std::normal_distribution<float> normal(0, 2);
   for (std::size_t count = 0; count < 150; ++count) {
@@ -232,7 +232,7 @@ TEST_P(KernelContract, BlendsRowsAsTorchRoundsThem) {
     std::vector<std::uint16_t> halves(count + 1, guard<std::uint16_t>()), others(count), expected_halves = halves;
     for (std::size_t i = 0; i < count; ++i) {
       own[i] = normal(random_), partner[i] = normal(random_);
-      // products and the sum are exact in double, or nearly so: floats take each of them to the nearest
+      // products and the sum are exact in double, or nearly so, and then rounded to the nearest float
       const auto a = static_cast<float>(double{own[i]} * share), b = static_cast<float>(double{partner[i]} * rest);
       expected[i] = static_cast<float>(double{a} + b);
       halves[i] = to_half(own[i]), others[i] = to_half(partner[i]);

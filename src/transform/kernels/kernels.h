@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The inner loops that every instruction set has its own version of. All versions give the same bytes;
-// kernel_contract.h is what each must pass. Stateless and thread-safe.
+// The inner loops, with a version for each instruction set. All versions produce the same bytes; kernel_contract.h has
+// the tests that each must pass. Stateless and thread-safe.
 
 #include <array>
 #include <cstddef>
@@ -19,30 +19,30 @@ namespace feedline::transform {
 inline constexpr std::size_t kReadSlack = 64;
 inline constexpr std::size_t kWriteSlack = 64;
 
-// An AxisTable for the horizontal pass, laid out as the active kernel reads it. A thread keeps one.
+// An AxisTable for the horizontal pass, in the layout that the active kernel reads. Each thread reuses one.
 struct RowPlan {
   const AxisTable* table = nullptr;
   int channels = 3;
-  int in_width = 0;  // pixels of the rows that will come
-  // of the vector kernels, filled by Kernels::plan_row
-  int groups = 0;  // runs of output pixels made by one turn of the loop
-  int chunks = 0;  // turns over the taps
+  int in_width = 0;  // pixels per row
+  // for vector kernels, filled by Kernels::plan_row
+  int groups = 0;  // groups of output pixels, each computed by one iteration
+  int chunks = 0;  // iterations over the taps
   std::vector<std::int32_t> offsets;
   AlignedVector<std::int16_t> weights;
   std::vector<std::int32_t> scratch;
 };
 
-// How a pointwise float output is computed with fused multiply-adds, where that was proved equal to the table for
-// all 256 inputs: y = divide(divide(x, 255) - mean, std), divisions by reciprocal and one correction each.
+// A pointwise float output as fused multiply-adds, proved equal to the table for all 256 inputs: y = divide(divide(x,
+// 255) - mean, std), each division by the reciprocal with one correction.
 struct PointwiseConstants {
   float mean = 0, std = 1, reciprocal_std = 1;
 };
 inline constexpr float kReciprocal255 = 1.0f / 255.0f;
 
-// R = Y + 1.402 Cr, G = Y - 0.344136 Cb - 0.714136 Cr, B = Y + 1.772 Cb: what the factors have beside a whole number,
+// R = Y + 1.402 Cr, G = Y - 0.344136 Cb - 0.714136 Cr, B = Y + 1.772 Cb: the difference of each factor from an integer,
 // in 15 bits.
 inline constexpr std::int16_t kRedOfCr = 13173, kBlueOfCb = -7471, kGreenOfCb = -11277, kGreenOfCr = -23401;
-inline constexpr int kGreenBits = 4;  // of its two products behind the point
+inline constexpr int kGreenBits = 4;  // fractional bits of green's two products
 
 struct PixelKernels;
 
@@ -64,25 +64,26 @@ struct Kernels {
   // nothing past the last pixel.
   void (*ycc_to_rgb)(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr, int width,
                      std::uint8_t* out) = nullptr;
-  // out[i] = table[in[i]], or in[count - 1 - i] where reversed. Writes nothing past out[count - 1].
+  // out[i] = table[in[i]], or in[count - 1 - i] if reversed. Writes nothing past out[count - 1].
   void (*lookup_float32)(const std::uint8_t* in, int count, bool reversed, const float* table,
                          const PointwiseConstants* proved, float* out) = nullptr;
   void (*lookup_float16)(const std::uint8_t* in, int count, bool reversed, const std::uint16_t* table,
                          const PointwiseConstants* proved, std::uint16_t* out) = nullptr;
-  // The same for `pixels` interleaved RGB pixels, with one table (and one proof, or none at all) per channel.
+  // Like emit, for `pixels` interleaved RGB pixels, with one table per channel, and one proof per channel or none.
   void (*lookup_rgb_float32)(const std::uint8_t* in, int pixels, const float (*tables)[256],
                              const PointwiseConstants* proved, float* out) = nullptr;
   void (*lookup_rgb_float16)(const std::uint8_t* in, int pixels, const std::uint16_t (*tables)[256],
                              const PointwiseConstants* proved, std::uint16_t* out) = nullptr;
-  // own[i] = own[i] * share + partner[i] * rest, every product and sum rounded, as torch does it; halves as their bits.
+  // own[i] = own[i] * share + partner[i] * rest, with every product and sum rounded as in torch; halves are passed as
+  // bits.
   void (*blend_float32)(float* own, const float* partner, std::size_t count, float share, float rest) = nullptr;
   void (*blend_float16)(std::uint16_t* own, const std::uint16_t* partner, std::size_t count, float share,
                         float rest) = nullptr;
 };
 
-// The plain C++ version: the reference.
+// The scalar version, which is the reference.
 const Kernels& scalar_kernels();
-// One per instruction set that was compiled and that this machine has, best first.
+// The kernels for each compiled instruction set that this machine supports, best first.
 std::span<const Kernels* const> simd_kernels();
 
 }  // namespace feedline::transform

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The two lane operations that the resize kernels need and Highway has no portable name for, once per target.
-// `pair_dot`: for each 32-bit lane, the sum of the products of its two 16-bit halves.
-// `pack`: four vectors of 32-bit sums to bytes with saturation; within each 128-bit block the bytes of a, b, c, d
-// follow one another.
+// Two lane operations that the resize kernels need and that Highway does not provide portably, once per target.
+// `pair_dot`: for each 32-bit lane, the sum of the products of its two 16-bit halves. `pack`: four vectors of 32-bit
+// sums to bytes with saturation; each 128-bit block has the bytes of a, b, c, d in this order.
 
 #if defined(FEEDLINE_TRANSFORM_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_TRANSFORM_LANES_INL_H_
@@ -19,7 +18,7 @@
 
 #undef FEEDLINE_LANES  // defined again for each target
 
-#if HWY_TARGET != HWY_SCALAR  // which has one lane: the plain kernels serve
+#if HWY_TARGET != HWY_SCALAR  // HWY_SCALAR has one lane, so the scalar kernels are used
 HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -83,11 +82,11 @@ HWY_INLINE hn::Vec<DU8> pack(hn::Vec<DI32> a, hn::Vec<DI32> b, hn::Vec<DI32> c, 
 #endif
 #endif
 
-// Attributes of a lambda that handles vectors: compiled for the target, and never a call.
+// Attributes for lambdas that handle vectors: compiled for the target and always inlined.
 #define FEEDLINE_LANES HWY_ATTR __attribute__((always_inline))
 
-// f(0), f(1), ... f(kCount - 1) with constants: arrays of vectors indexed by them stay in registers at every
-// optimisation level.
+// Calls f(0), f(1), ... f(kCount - 1) with constants, so that arrays of vectors indexed by them stay in registers at
+// every optimisation level.
 template <int kCount, typename F>
 HWY_INLINE void each(F f) {
   [&f]<int... kIndex>(std::integer_sequence<int, kIndex...>) FEEDLINE_LANES {

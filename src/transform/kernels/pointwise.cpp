@@ -14,7 +14,7 @@ float divide(float a, float b, float reciprocal) {
   return std::fma(std::fma(-quotient, b, a), reciprocal, quotient);
 }
 
-// The arithmetic of the vector kernels, step by step.
+// The same arithmetic as the vector kernels, in scalar code.
 float arithmetic(int byte, const PointwiseConstants& c) {
   const float scaled = divide(static_cast<float>(byte), 255.0f, kReciprocal255);
   return divide(scaled - c.mean, c.std, c.reciprocal_std);
@@ -75,7 +75,7 @@ void Pointwise::finish() {
 
 std::uint16_t to_bfloat16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>((bits >> 16) | 0x40u);  // NaN stays one
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>((bits >> 16) | 0x40u);  // NaN stays NaN
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
@@ -85,7 +85,7 @@ std::uint16_t to_half(float value) {
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);   // NaN
   if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // 65520 and above: infinity
-  if (magnitude < 0x38800000u) {  // below 2^-14: subnormal; adding 0.5 lines the bits up and rounds them
+  if (magnitude < 0x38800000u) {  // below 2^-14: subnormal; adding 0.5 aligns and rounds the bits
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
   }

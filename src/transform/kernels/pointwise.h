@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What happens to a sample value after the last operation on pixels: conversions and normalisations, one function of
-// a byte per channel. It is evaluated once for all 256 bytes, operation by operation in the element type that
-// PyTorch computes in; that table is the definition. The arithmetic of the fast kernels is used only where it was
-// tried to give the table's bits for every byte.
+// The operations on values, after the last operation on pixels: conversions and normalisations as a function of a byte
+// per channel. It is evaluated once for all 256 bytes, one operation at a time, in the element type that PyTorch
+// computes in; the resulting table is the definition. The arithmetic of the fast kernels is used only if it was
+// verified to give the table's bits for every byte.
 
 #include <array>
 #include <cstdint>
@@ -28,7 +28,7 @@ class Pointwise final : public ValueSteps {
   DType dtype() const { return dtype_; }
   const float (*float32_tables() const)[256] { return values_.data(); }
   const std::uint16_t (*float16_tables() const)[256] { return halves_.data(); }  // of kBfloat16 too
-  // One per channel, or nullptr where the tables must serve.
+  // One per channel, or nullptr if the tables must be used.
   const PointwiseConstants* proved() const { return proved_ ? constants_.data() : nullptr; }
 
  private:

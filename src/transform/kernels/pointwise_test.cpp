@@ -20,7 +20,7 @@ TEST(Half, ReadsBackEveryValue) {
 TEST(Half, RoundsToNearestAndTiesToEven) {
   for (std::uint16_t bits = 0; bits < 0x7bff; ++bits) {
     const float low = from_half(bits), high = from_half(static_cast<std::uint16_t>(bits + 1));
-    const float middle = (low + high) / 2;  // exact: a float has room for one more bit
+    const float middle = (low + high) / 2;  // exact, because a float has at least one more bit
     const std::uint16_t even = bits % 2 == 0 ? bits : static_cast<std::uint16_t>(bits + 1);
     ASSERT_EQ(to_half(middle), even);
     ASSERT_EQ(to_half(std::nextafter(middle, 0.0f)), bits);
@@ -54,7 +54,7 @@ TEST(Pointwise, ConvertsWithAndWithoutScaling) {
   scaled.finish();
   half.convert(DType::kFloat16, true);
   half.finish();
-  EXPECT_EQ(plain.proved(), nullptr);  // no division there
+  EXPECT_EQ(plain.proved(), nullptr);  // without a division
   for (int i = 0; i < 256; ++i) {
     EXPECT_EQ(plain.float32_tables()[0][i], static_cast<float>(i));
     EXPECT_EQ(scaled.float32_tables()[0][i], static_cast<float>(i) / 255.0f);
@@ -75,8 +75,7 @@ TEST(Pointwise, NormalizesHalvesInHalves) {
   }
 }
 
-// The fast arithmetic is a shortcut that nearly every mean and std may take; where it would differ in one bit of one
-// byte's value, the table serves.
+// The fast arithmetic works for nearly every mean and std; if it differs in one bit for any byte, the table is used.
 TEST(Pointwise, ProvesNearlyAllConstants) {
   std::mt19937 random(1);
   int proved = 0;

@@ -12,7 +12,7 @@ constexpr std::int32_t kHalf = 1 << (kWeightBits - 1);
 
 std::uint8_t clip(std::int32_t sum) { return static_cast<std::uint8_t>(std::clamp(sum >> kWeightBits, 0, 255)); }
 
-void plan_row(RowPlan&) {}  // reads the table itself
+void plan_row(RowPlan&) {}  // the scalar kernels read the table directly
 
 void horizontal_rgb(const std::uint8_t* in, const AxisTable& table, std::uint8_t* out) {
   for (int i = 0; i < table.count(); ++i) {

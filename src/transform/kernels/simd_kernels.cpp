@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Compiles the -inl.h files once per instruction set, and lists those this machine can run.
+// Compiles the -inl.h files once per instruction set, and lists the sets that this machine supports.
 
 #include "base/simd_targets.h"
 
@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
-const Kernels* target_kernels() { return nullptr; }  // the plain kernels serve
+const Kernels* target_kernels() { return nullptr; }  // the scalar kernels are used
 #else
 const Kernels* target_kernels() {
   static constexpr Kernels kKernels = {

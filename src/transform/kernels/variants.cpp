@@ -35,12 +35,12 @@ const std::vector<const Kernels*>& all_kernels() {
   return kernels;
 }
 
-// Made when the library is loaded: a thread that makes it during fork() would leave it unfinished in the child, which
-// would wait for it forever.
+// Initialised when the library is loaded. If a thread initialised it during fork(), it would stay incomplete in the
+// child, which would wait for it forever.
 [[maybe_unused]] const auto& made_at_load = all_kernels();
 
 const Kernels& active_kernels() {
-  // relaxed: the tables it can point to are complete before any thread could have stored them
+  // relaxed: the tables it points to are complete before any thread can store them
   const Kernels* kernels = forced().load(std::memory_order_relaxed);
   return kernels ? *kernels : *all_kernels().front();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The vertical pass of a resize. The bytes of two rows interleaved and widened to 16 bits are the pairs of the
-// multiplication; interleaving within blocks on the way in is what packing within blocks undoes on the way out.
+// The vertical pass of a resize. Interleaves the bytes of two rows and widens them to 16 bits as pairs for the
+// multiplication. Interleaving works within blocks, and packing within blocks restores the order.
 
 #if defined(FEEDLINE_TRANSFORM_VERTICAL_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_TRANSFORM_VERTICAL_KERNELS_INL_H_
@@ -15,12 +15,12 @@
 #include "transform/kernels/lanes-inl.h"
 #include "transform/kernels/weight_halves-inl.h"
 
-#if HWY_TARGET != HWY_SCALAR  // which has one lane: the plain kernels serve
+#if HWY_TARGET != HWY_SCALAR  // HWY_SCALAR has one lane, so the scalar kernels are used
 HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Column sums of a vector's bytes: lanes of four vectors, in the order that pack() undoes.
+// Column sums of a vector's bytes in the lanes of four vectors, in the order that pack() reverses.
 template <int kQuarter>
 HWY_INLINE VI16 widened(VU8 lower, VU8 upper) {
   const VU8 half = kQuarter < 2 ? lower : upper;
@@ -29,14 +29,14 @@ HWY_INLINE VI16 widened(VU8 lower, VU8 upper) {
       DI16(), kQuarter % 2 == 0 ? hn::InterleaveLower(DU8(), half, zero) : hn::InterleaveUpper(DU8(), half, zero));
 }
 
-// At most 2 * kPairs rows; all in registers.
+// For at most 2 * kPairs rows, all in registers.
 template <int kPairs>
 void few_rows(const std::uint8_t* const* rows, const std::int32_t* weights, int taps, std::size_t bytes,
               std::uint8_t* out) {
   const std::uint8_t* row[kPairs * 2];
   VI16 low[kPairs], high[kPairs];
   each<kPairs>([&](auto p) FEEDLINE_LANES {
-    const bool odd = p * 2 + 1 == taps;  // no second row: the first again, with weight 0
+    const bool odd = p * 2 + 1 == taps;  // without a second row, repeats the first with weight 0
     row[p * 2] = rows[p * 2];
     row[p * 2 + 1] = rows[odd ? p * 2 : p * 2 + 1];
     const WeightPair pair = weight_pair(weights[p * 2], odd ? 0 : weights[p * 2 + 1]);

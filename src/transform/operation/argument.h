@@ -29,7 +29,7 @@ struct IntegerLimits {
   std::int64_t high = std::numeric_limits<int>::max();
 };
 
-// Stateless and constant. The functions take the struct that has the member.
+// The functions expect the struct that has the member.
 struct Argument {
   using Values = std::vector<std::pair<std::string, ArgumentValue>>;
 
@@ -38,14 +38,14 @@ struct Argument {
   bool is_optional = false;
   IntegerLimits limits;
   std::vector<std::string_view> (*words)() = nullptr;                   // of kind "word" only
-  bool (*read)(const ArgumentValue& value, void* arguments) = nullptr;  // false: a value of another kind
+  bool (*read)(const ArgumentValue& value, void* arguments) = nullptr;  // returns false for a value of another kind
   ArgumentValue (*show)(const void* arguments) = nullptr;
 };
 
-// kConfig: a name that `known` does not have, or a value of another kind.
+// kConfig: a name that is not in `known`, or a value of another kind.
 Result<void> read_arguments(std::span<const Argument> known, const Argument::Values& values, void* arguments);
 
-// ---- kinds: how a T is read from a value, and shown as one ----
+// ---- kinds: conversion between a T and an argument's value ----
 
 template <typename T>
 struct KindOf;
@@ -133,7 +133,7 @@ struct KindOf<PaddingMode> : WordKind<kWords<PaddingMode>> {
   static constexpr std::string_view kName = "padding_mode";
 };
 
-// As KindOf<T>, by another name: the same values, which callers write in other forms.
+// KindOf<T> under another name, for values that callers may write in other forms.
 template <typename T, typename Name>
 struct NamedKind : KindOf<T> {
   static constexpr std::string_view kName = Name::kName;
@@ -153,13 +153,13 @@ struct FactorName {
 struct HueName {
   static constexpr std::string_view kName = "hue";
 };
-using EdgeSize = NamedKind<Size, EdgeSizeName>;              // {h, 0}: the smaller edge; {0, 0}: none
-using Angles = NamedKind<Range, AnglesName>;                 // degrees; one number d: -d to d
-using BothDirections = NamedKind<Pair, BothDirectionsName>;  // x and y; one number: both
-using Factor = NamedKind<Range, FactorName>;                 // around 1; one number v: from 1 - v to 1 + v
-using HueShift = NamedKind<Range, HueName>;                  // around 0; one number v: from -v to v
+using EdgeSize = NamedKind<Size, EdgeSizeName>;              // {h, 0}: the smaller edge; {0, 0}: no size
+using Angles = NamedKind<Range, AnglesName>;                 // degrees; one number d means (-d, d)
+using BothDirections = NamedKind<Pair, BothDirectionsName>;  // x and y; one number sets both
+using Factor = NamedKind<Range, FactorName>;                 // around 1; one number v means (1 - v, 1 + v)
+using HueShift = NamedKind<Range, HueName>;                  // around 0; one number v means (-v, v)
 
-// True stands for one enumerator, false for the other.
+// Maps True to one enumerator and False to the other.
 template <auto kTrue, auto kFalse>
 struct FlagFor : PlainKind<void, void> {
   static constexpr std::string_view kName = "flag";

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Arguments of operations, each by itself: kConfig says what it must be and what it was. Pure functions, for any
-// thread.
+// Checks of single arguments of operations. A kConfig error has the accepted range and the given value. Pure functions.
 
 #include <string>
 #include <string_view>
@@ -12,7 +11,7 @@
 
 namespace feedline::transform {
 
-// Sides and borders above this are mistakes, and stay far from overflow.
+// Larger sides and borders are mistakes; sums of a few values within the limit cannot overflow an int.
 inline constexpr int kMostPixelsPerSide = 1 << 20;
 
 std::string shown(double value);
@@ -30,6 +29,6 @@ Result<void> check_degrees(std::string_view name, const Range& range);  // finit
 Result<void> check_probability(std::string_view name, double p);
 Result<void> check_probability(double p);
 Result<void> check_at_least_one(std::string_view name, double value);
-Result<void> check_bins(int bins);  // steps of a magnitude
+Result<void> check_bins(int bins);  // number of magnitude bins
 
 }  // namespace feedline::transform

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The words that stand for enumerators in arguments and descriptions of operations: the only list of each.
+// The names of enumerators in arguments and descriptions of operations, defined only here.
 
 #include <array>
 #include <string_view>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Arguments as text, for descriptions of operations. Texts are part of the keys of cached pixels: a change of one makes
-// caches start again.
+// Formats arguments for descriptions of operations. Keys of cached pixels contain these texts, so changing one
+// invalidates caches.
 
 #include <array>
 #include <charconv>
@@ -33,14 +33,14 @@ std::string listed(const std::vector<std::string>& words);
 std::string listed(const std::vector<Operation>& operations);
 std::string sides(Size size);  // "224, 224"
 
-// With a comma before them. Empty if they are the default.
+// With a leading comma; empty for the default value.
 std::string and_fill(const std::array<std::uint8_t, 3>& fill);  // the default is black
 std::string and_border(const std::array<std::uint8_t, 3>& fill, PaddingMode mode);
 std::string and_interpolation(Interpolation interpolation, Interpolation standard = Interpolation::kBilinear);
 std::string and_center(const std::optional<std::array<double, 2>>& center);
 std::string and_version(TorchvisionVersion version);
 
-// With a comma before it, always.
+// Always with a leading comma.
 std::string and_any_fill(const std::array<std::uint8_t, 3>& fill);
 
 }  // namespace feedline::transform

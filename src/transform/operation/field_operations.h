@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Operations of a sample with several images and masks: selects those for one field, and answers about each.
+// Selects the operations for one field of a sample with several images and masks, and queries properties of operations.
 
 #include <algorithm>
 #include <span>
@@ -13,26 +13,26 @@
 
 namespace feedline::transform {
 
-// The list for one field: operations for other fields only are op::Skipped, so that the others keep their streams.
+// The list for one field. Operations for other fields become op::Skipped, so that the rest keep their streams.
 std::vector<Operation> operations_for(std::span<const Operation> operations, std::string_view field);
 
-// visit(operation) of each operation that is in another, one level down.
+// Calls visit(operation) for each operation that is nested directly in `operation`.
 template <typename Visit>
 void for_each_nested(const Operation& operation, Visit visit) {
   for (const auto& chain : operation->chains()) std::ranges::for_each(chain, visit);
 }
 
-// Properties of an operation, or of one in it.
+// Properties of an operation or its nested operations.
 bool changes_size(const Operation& operation);
-// Does it move pixels, without changing their meaning? Masks, boxes and points follow.
+// Returns true if it moves pixels without changing their meaning, so that masks, boxes and points follow.
 bool is_geometric(const Operation& operation);
-// Does it choose its changes, so that it may move pixels of images and no mask follows?
+// Returns true if it chooses its changes, which may move pixels of images without masks following.
 bool is_automatic(const Operation& operation);
-// Does its drawing depend on the image's size? Fields that are cut at the same place must have one size then.
+// Returns true if its draws depend on the image's size. Fields that share its draws must then have equal sizes.
 bool draws_by_size(const Operation& operation);
-// Are there values after it that are not bytes?
+// Returns true if its output has values other than bytes.
 bool makes_values(const Operation& operation);
-// Does it write rectangles over the image?
+// Returns true if it writes rectangles over the image.
 bool erases(const Operation& operation);
 
 }  // namespace feedline::transform

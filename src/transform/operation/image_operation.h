@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The interface of all operations on images. Each is a source file in ops/: see operation_definition.h.
+// The interface of image operations. Each is implemented in a source file in ops/: see operation_definition.h.
 
 #include <memory>
 #include <span>
@@ -21,7 +21,7 @@ class Drawer;
 class Inference;
 class ImageOperation;
 
-// What operations on values are added to.
+// Collects operations on values.
 class ValueSteps {
  public:
   virtual void normalize(const op::Normalize& normalize) = 0;
@@ -31,11 +31,11 @@ class ValueSteps {
   ~ValueSteps() = default;
 };
 
-// One for each name.
+// The static description of an operation; one per name.
 struct OperationType {
   std::string_view name;
   std::span<const Argument> arguments;
-  // kConfig: a value that cannot be read.
+  // kConfig: an invalid value.
   Result<Operation> (*make)(const Argument::Values& values);
   std::unique_ptr<const ImageOperation> (*make_default)();
   ArgumentValue (*default_value)(const Argument& argument);
@@ -47,19 +47,19 @@ class ImageOperation {
   virtual ~ImageOperation() = default;
 
   virtual const OperationType& type() const = 0;
-  virtual std::string describe() const = 0;  // its arguments, as a call in Python has them
+  virtual std::string describe() const = 0;  // its arguments, formatted as in a Python call
   virtual Properties properties() const = 0;
-  virtual std::span<const std::vector<Operation>> chains() const { return {}; }  // of operations in this one
+  virtual std::span<const std::vector<Operation>> chains() const { return {}; }  // nested operations
 
-  // Checks the arguments, then applies the operation to `image`. kConfig says what is wrong.
+  // Checks the arguments and applies the operation's effect to `image`. kConfig: an invalid argument or image.
   virtual Result<void> infer(Inference& image) const = 0;
-  // Draws for one sample and appends the result to the drawer's canvas. kData: the image cannot take it.
+  // Draws for one sample and appends the result to the drawer's canvas. kData: the image does not fit the operation.
   virtual Result<void> draw(Drawer& drawer) const = 0;
-  // Only of Stage::kValues.
+  // For operations of Stage::kValues only.
   virtual void convert(ValueSteps& /*steps*/) const {}
 };
 
-// An operation made of an op:: struct.
+// An operation with an op:: struct as its arguments.
 template <typename ArgumentsIn>
 class OperationOf : public ImageOperation {
  public:
@@ -71,7 +71,7 @@ class OperationOf : public ImageOperation {
   const Arguments args_;
 };
 
-// nullptr: an operation of other arguments. For tests: code that ships asks properties().
+// Returns nullptr if the operation has arguments of another type. For tests only; other code uses properties().
 template <typename Arguments>
 const Arguments* arguments_of(const Operation& operation) {
   const auto* const found = dynamic_cast<const OperationOf<Arguments>*>(&*operation);

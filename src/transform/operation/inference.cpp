@@ -12,7 +12,7 @@
 namespace feedline::transform {
 namespace {
 
-constexpr int kMostLevels = 2;  // of operations in operations: each has eight bits of a stream's number
+constexpr int kMostLevels = 2;  // nested levels; each uses eight bits of a stream number
 
 bool same_size(const Inferred& a, const Inferred& b) {
   return a.size.has_value() == b.size.has_value() &&

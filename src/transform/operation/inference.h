@@ -15,19 +15,19 @@
 namespace feedline::transform {
 
 struct Inferred {
-  ColorMode mode = ColorMode::kRgb;  // of decode's pixels
+  ColorMode mode = ColorMode::kRgb;  // of the decoded pixels
   Fidelity fidelity = Fidelity::kExact;
   bool applies_exif = false;
   int channels = 3;
-  std::optional<Size> size;  // nullopt: the image's
-  std::string open_by;       // the operation whose results differ in size; empty: none
+  std::optional<Size> size;  // nullopt: the image's own size
+  std::string open_by;       // the operation whose outcomes differ in size, or empty
   DType dtype = DType::kUint8;
 };
 
-// kConfig names the operation at fault and says what is wrong with it.
+// kConfig names the wrong operation and the reason.
 Result<Inferred> infer(std::span<const Operation> operations);
 
-// The image before the operation at hand, which each operation changes to the image after it.
+// The image's type before the current operation, which updates it.
 class Inference {
  public:
   Result<void> apply(const Operation& operation, bool is_first);
@@ -39,21 +39,21 @@ class Inference {
 
   Result<void> needs_pixels() const;  // kConfig after normalize and to_dtype
   Result<void> becomes(Size size);
-  Result<void> becomes_any_size();  // drawn, or by the image's. Requires pixels
-  // Of an operation that moves pixels and leaves the size. Requires pixels.
+  Result<void> becomes_any_size();  // drawn, or derived from the image's. Requires pixels
+  // For operations that move pixels and do not change the size. Requires pixels.
   Result<void> check_interpolation(Interpolation interpolation) const;
-  // One number, or one for each channel.
+  // Requires one number, or one per channel.
   Result<void> check_per_channel(std::string_view name, const std::vector<float>& values) const;
 
-  // The image after `operations`, which are in the one at hand.
+  // Infers the image after `operations`, which are nested in the current operation.
   Result<Inferred> nested(std::span<const Operation> operations, const Inferred& before) const;
-  // The image is one or the other, by chance.
+  // The image becomes one or the other at random.
   Result<void> becomes_either(const Inferred& one, const Inferred& other);
   void forget_size_by_chance();
 
  private:
-  int level_ = 0;            // of operations in operations
-  std::string_view holder_;  // the operation at hand
+  int level_ = 0;            // nesting depth
+  std::string_view holder_;  // the current operation
   bool is_first_ = true;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a source file in ops/ needs to define an operation: a class that derives from OperationWith, with its name,
-// arguments, checks, effect on sizes and targets, drawing and description, then FEEDLINE_OPERATION. For these only.
+// For source files in ops/, which define an operation as a class that derives from OperationWith and has its name,
+// arguments, checks, effect on sizes and targets, drawing and description, followed by FEEDLINE_OPERATION.
 
 #include <array>
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace feedline::transform {
 
-// The entries of OperationType for a class that has kName and kArguments and is made of Arguments.
+// The OperationType of a class that has kName, kArguments and an Arguments type.
 template <typename Self>
 inline constexpr OperationType kTypeOf{
     Self::kName, Self::kArguments,
@@ -38,7 +38,7 @@ class OperationWith : public OperationOf<Arguments> {
   using OperationOf<Arguments>::OperationOf;
   const OperationType& type() const final { return kTypeOf<Self>; }
 
-  // For kTypeOf: the defaults, and an operation of arguments.
+  // For kTypeOf: the default arguments, and the operation made from arguments.
   static Arguments initial() { return {}; }
   static Result<Operation> made(Arguments arguments) { return Operation(std::move(arguments)); }
 
@@ -56,16 +56,16 @@ Operation::Operation(Arguments arguments) : operation_(implement(std::move(argum
 
 }  // namespace feedline
 
-// At the end of NAME.cpp in ops/, outside of namespaces: op::CLASS makes a transform::CLASS, which is listed.
+// Used at the end of NAME.cpp in ops/, outside of namespaces. Makes an op::CLASS a listed transform::CLASS.
 #define FEEDLINE_OPERATION(NAME, CLASS) \
   FEEDLINE_UNLISTED_OPERATION(CLASS)    \
   FEEDLINE_LISTED(NAME, &kTypeOf<CLASS>)
 
-// An operation that make_operation() does not make.
+// For operations that make_operation() does not support.
 #define FEEDLINE_UNLISTED_OPERATION(CLASS) \
   FEEDLINE_IMPLEMENTED(CLASS, std::make_shared<const transform::CLASS>(std::move(arguments)))
 
-// The last argument makes an operation of `arguments`, which are an op::CLASS.
+// The last argument is an expression that makes an operation from `arguments`, an op::CLASS.
 #define FEEDLINE_IMPLEMENTED(CLASS, ...)                                                              \
   namespace feedline {                                                                                \
   namespace op {                                                                                      \
@@ -74,7 +74,7 @@ Operation::Operation(Arguments arguments) : operation_(implement(std::move(argum
   template Operation::Operation(op::CLASS);                                                           \
   }
 
-// A file whose operations are not listed.
+// For a file whose operations are not listed.
 #define FEEDLINE_NOTHING_LISTED(NAME)                         \
   namespace feedline::transform::types {                      \
   std::span<const OperationType* const> NAME() { return {}; } \

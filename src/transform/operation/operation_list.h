@@ -7,7 +7,7 @@ namespace feedline::transform {
 
 struct OperationType;
 
-// The types of all files in ops/. Its source is generated from the folder's listing: see operation_list.cmake.
+// The types defined in ops/. The source is generated from the folder's contents: see operation_list.cmake.
 const std::vector<const OperationType*>& list_operations();
 
 }  // namespace feedline::transform

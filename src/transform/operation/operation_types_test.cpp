@@ -52,7 +52,7 @@ TEST(OperationTypes, RefuseUnknownNamesAndOtherKinds) {
             "auto_augment: policy must be one of \"imagenet\", \"cifar10\", \"svhn\"");
 }
 
-// A default that is shown can be read again, and makes the same operation.
+// Reading a shown default again must make the same operation.
 TEST(OperationTypes, HaveDefaultsOfTheirKinds) {
   const auto types = operation_types();
   EXPECT_GT(types.size(), 40u);

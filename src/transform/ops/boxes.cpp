@@ -7,7 +7,7 @@
 namespace feedline::transform {
 namespace {
 
-// torchvision's "soft" and "hard" are the same for these boxes.
+// torchvision's "soft" and "hard" are equivalent for these boxes.
 constexpr auto kClamping = std::to_array<Word<bool>>({{"soft", true}, {"hard", true}, {"None", false}});
 constexpr auto kUnsound = std::to_array<Word<bool>>({{"error", false}, {"keep", true}});
 
@@ -25,7 +25,10 @@ class Boxes final : public OperationWith<Boxes, op::Boxes> {
   }
   Properties properties() const override { return {.stage = Stage::kTargets, .boxes = &args_}; }
   Result<void> infer(Inference& /*image*/) const override { return {}; }
-  Result<void> draw(Drawer& /*drawer*/) const override { return {}; }  // chains of targets know the format already
+  Result<void> draw(Drawer& /*drawer*/) const override {
+    return {};
+  }  // target chains read the format from
+     // properties()
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ class RandomApply final : public OperationWith<RandomApply, op::RandomApply> {
       std::to_array<Argument>({argument<&op::RandomApply::operations>("chain"), argument<&op::RandomApply::p>("p")});
 
   std::string describe() const override { return listed(args_.operations) + ", p=" + number(args_.p); }
-  // A GPU does changes of colours only.
+  // A GPU supports only colour changes.
   Properties properties() const override {
     Properties properties{.is_random = true};
     for (const Operation& operation : args_.operations) {

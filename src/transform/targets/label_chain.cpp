@@ -15,7 +15,7 @@
 namespace feedline::transform {
 namespace {
 
-// Where in the mask the label of that column and row of a drawing stands.
+// The position in the mask of the label at that column and row of a drawing.
 LabelPlace place_of(const LabelDrawing& drawing, int column, int row) {
   if (column < 0 || row < 0) return {};
   if (drawing.warped.empty()) return {column, row};
@@ -23,7 +23,7 @@ LabelPlace place_of(const LabelDrawing& drawing, int column, int row) {
                         static_cast<std::size_t>(column)];
 }
 
-// Moves the two lists of places.
+// Moves the columns and rows.
 class LabelBuilder final : public Canvas {
  public:
   LabelBuilder(Size mask, LabelDrawing& drawing) : drawing_(drawing) {
@@ -74,18 +74,18 @@ class LabelBuilder final : public Canvas {
     places.resize(static_cast<std::size_t>(count));
     std::iota(places.begin(), places.end(), 0);
   }
-  // Of what stands at this place so far.
+  // Looks up the current source of this position.
   LabelPlace in_mask(const LabelPlace& place) const {
     if (place.x < 0) return {};
     return place_of(drawing_, drawing_.columns[static_cast<std::size_t>(place.x)],
                     drawing_.rows[static_cast<std::size_t>(place.y)]);
   }
-  // torch: the ratio and the product are floats.
+  // As in torch, the ratio and the product are floats.
   static int nearest(int i, int in, int out) {
     const float scale = static_cast<float>(in) / static_cast<float>(out);
     return std::min(static_cast<int>(std::floor(static_cast<float>(i) * scale)), in - 1);
   }
-  // from(i, in, out): which of the places comes to place i; negative: none.
+  // from(i, in, out): the source of position i; negative: none.
   template <typename From>
   void select(std::vector<int>& places, int out, From from) {
     const int in = static_cast<int>(places.size());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a chain's geometry does to labels (a segmentation mask). Labels are never mixed, so every operation only says
-// which label stands where. Nearly all do so in each direction by itself: a drawing is a source column for each column
-// of the result, and a source row for each row. A warp gives a place to each pixel; columns and rows are then its.
+// The geometry of a chain for labels (a segmentation mask). Labels are never mixed, so each operation only moves them.
+// Nearly all operations treat the two directions independently: a drawing is a source column for each output column and
+// a source row for each output row. A warp maps each pixel; columns and rows then refer to the warp's result.
 
 #include <memory>
 #include <optional>
@@ -19,33 +19,34 @@
 
 namespace feedline::transform {
 
-// A thread keeps one and reuses it.
+// Each thread reuses one.
 struct LabelDrawing {
-  static constexpr int kFill = -1;  // a border's, whose label is 0; so is what a warp brings from outside
-  std::vector<int> columns, rows;   // of the mask, or kFill
-  std::vector<LabelPlace> warped;   // places in the mask, row by row; empty: nothing was warped
+  static constexpr int kFill = -1;  // label 0, for borders and for the outside of a warped mask
+  std::vector<int> columns, rows;   // in the mask, or kFill
+  std::vector<LabelPlace> warped;   // positions in the mask, row by row; empty without a warp
   int warped_width = 0;
   std::vector<int> before;  // scratch
   std::vector<LabelPlace> warped_before;
   ElasticScratch elastic;
   std::vector<Decision> decisions;  // likewise
-  IouCrops* iou_crops = nullptr;    // as Drawing has it
+  IouCrops* iou_crops = nullptr;    // as in Drawing
   Size size() const { return {static_cast<int>(rows.size()), static_cast<int>(columns.size())}; }
 };
 
 // Immutable and thread-safe once compiled.
 class LabelChain {
  public:
-  // Operations that are not geometric do nothing. Those before `first` are done already, to the masks that come: what
-  // is drawn, and what comes out, is what the whole chain gives. kConfig: as Chain::check, and one that is_automatic().
+  // Operations that are not geometric do nothing. Operations before `first` are already applied to the masks; the draws
+  // and the output equal those of the whole chain. kConfig: as for Chain::check, and for operations that are
+  // is_automatic().
   static Result<std::shared_ptr<const LabelChain>> compile(std::vector<Operation> operations, std::size_t first = 0);
 
-  const std::optional<Size>& size() const { return size_; }  // of what comes out; nullopt: as the masks have it
-  // Draws for a mask of this size what Chain::draw draws for an image of it. kData: likewise.
+  const std::optional<Size>& size() const { return size_; }  // of the output; nullopt: the mask's own
+  // Draws for a mask of this size what Chain::draw draws for an image of it. kData: as for Chain::draw.
   Result<void> draw(Size mask, const base::SampleKey& key, LabelDrawing& drawing) const;
-  // Resizing is torch's "nearest", which torchvision uses for masks: label i of n comes from floor(i * (in / n)), in
-  // single precision. Borders are 0 in padding_mode "constant", whatever `fill` is, as that is a colour.
-  // `labels`: as many bytes each as it has channels. Requires: `out` has room for the drawing's size.
+  // Resizes with torch's "nearest", as torchvision does for masks: label i of n comes from floor(i * (in / n)), in
+  // single precision. Borders of padding_mode "constant" are 0, because `fill` is a colour. `labels`: one byte per
+  // channel. Requires: `out` has room for the drawing's size.
   static void apply(const LabelDrawing& drawing, memory::PixelView labels, std::byte* out);
 
  private:

@@ -7,12 +7,12 @@
 #include "transform/kernels/pixel_ops/elastic.h"
 #include "transform/kernels/pixel_ops/geometry.h"
 
-// The order of the operations on floats is torch's: where two labels are equally near, it decides.
+// Floating-point operations are in torch's order, which decides between two equally near labels.
 
 namespace feedline::transform {
 namespace {
 
-using Theta = std::array<float, 3>;  // of x, of y and by itself
+using Theta = std::array<float, 3>;  // factors of x and y, and the constant
 
 struct GridPlace {
   float x, y;  // from -1 to 1
@@ -26,7 +26,7 @@ LabelPlace nearest(const GridPlace& place, Size in) {
   return inside ? LabelPlace{static_cast<int>(x), static_cast<int>(y)} : LabelPlace{};
 }
 
-// from(x, y): of each pixel of what comes out.
+// from(x, y): the source of an output pixel.
 template <typename From>
 void find(Size out, std::vector<LabelPlace>& places, From from) {
   places.resize(static_cast<std::size_t>(out.width) * static_cast<std::size_t>(out.height));
@@ -42,7 +42,7 @@ Theta row_of(const AffineMatrix& matrix, std::size_t row, int side) {
   return theta;
 }
 
-// `matrix` is around the middle of the image.
+// `matrix` is relative to the middle of the image.
 void find_by(const AffineMatrix& matrix, Size in, Size out, std::vector<LabelPlace>& places) {
   const Theta to_x = row_of(matrix, 0, in.width), to_y = row_of(matrix, 1, in.height);
   const auto left = static_cast<float>((1.0 - out.width) * 0.5), top = static_cast<float>((1.0 - out.height) * 0.5);
@@ -77,7 +77,7 @@ struct Finder {
       return find(plan.out, places, [=](int x, int y) { return LabelPlace{right - y, x}; });
     if (plan.kind == Kind::kThreeQuarters)
       return find(plan.out, places, [=](int x, int y) { return LabelPlace{y, bottom - x}; });
-    // torch turns by the angle's remainder
+    // torch rotates by the angle's remainder
     const double angle = std::fmod(std::fmod(w.angle, 360.0) + 360.0, 360.0);
     find_by(inverse_affine_matrix(from_middle(w.center, in), -angle, {0, 0}, 1, {0, 0}), in, plan.out, places);
   }

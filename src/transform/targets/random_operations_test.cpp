@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Erasing, blur, mixes and operations in operations, as chains draw and do them. What the numbers make of photos,
-// tests/python/test_random_operations.py holds against Pillow and torchvision.
+// Tests erasing, blur, mixes and nested operations as chains draw and run them. tests/python/test_random_operations.py
+// compares their effect on photos with Pillow and torchvision.
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ using Operations = std::vector<Operation>;
 
 constexpr int kWidth = 37, kHeight = 29;
 
-// A row of the batch that a chain makes of the test image.
+// The row of the batch that a chain makes from the test image.
 template <typename T>
 std::vector<T> row_of(const Operations& operations, base::SampleKey key, std::optional<DType> dtype = {},
                       Layout layout = Layout::kNchw) {
@@ -74,7 +74,7 @@ void expect_says(const std::string& text, const std::string& words) {
 TEST(Normals, AreStandardNormal) {
   std::vector<float> numbers(kGroupNormals * 20000);
   kScalarPixelKernels.normals(base::Random({1, 2, 3}, 4).blocks(0), 20000, numbers.data());
-  // neighbours, the two of a pair, and squares of the two have nothing to do with one another
+  // neighbours, both numbers of a pair, and their squares must be uncorrelated
   for (const std::size_t apart : {std::size_t{1}, kGroupBlocks, 2 * kGroupBlocks, kGroupNormals}) {
     double product = 0, squares = 0;
     const std::size_t count = numbers.size() - apart;
@@ -142,7 +142,7 @@ TEST(RandomErasing, WritesOverTheFinishedRowWhateverItsForm) {
   }
 }
 
-// The operations behind see what was written.
+// Later operations see the written rectangles.
 TEST(RandomErasing, HasTheUnitsOfItsPlace) {
   const op::RandomErasing erasing{.p = 1, .value = {0.3f}};
   const op::Normalize normalize{{0.4f, 0.5f, 0.6f}, {0.2f, 0.3f, 0.1f}};
@@ -205,7 +205,7 @@ TEST(RandomErasing, AsTimmHasIt) {
   for (const std::size_t count : {2, 3, 4}) EXPECT_NEAR(counts[count], 100, 4 * std::sqrt(300.0 * 2 / 9));
 }
 
-// One level down, operation c of the operation with stream s has stream s + ((c + 1) << 8), the next << 16.
+// One level down, operation c in the operation with stream s has stream s + ((c + 1) << 8); the next level uses << 16.
 TEST(NestedOperations, DrawFromStreamsOfTheirOwn) {
   const op::RandomHorizontalFlip flip{0.5};
   const op::GaussianBlur blur{{3, 3}};

@@ -48,7 +48,7 @@ class BoxBuilder final : public Canvas {
     shift(padding.left, padding.top);
     become(padded(size_, padding));
   }
-  // As with torchvision, integers are floats from the start, or from the moved corners on.
+  // As in torchvision, integers become floats at the start, or after the corners are moved.
   void warp(const Warp& warp) override {
     if (drawing_.rows.rows() > 0) {
       const PointMap map(warp, size_, drawing_.elastic);
@@ -81,7 +81,7 @@ class BoxBuilder final : public Canvas {
     crop = transform::draw_iou_crop<T>(operation, size_, corners, random, drawing_.inside);
     return true;
   }
-  // Boxes whose centre is outside of the crop become empty: torchvision's mark for sanitize_bounding_boxes.
+  // Empties boxes whose centre is outside of the crop, which torchvision does to mark them for sanitize_bounding_boxes.
   void clear_outside() override {
     std::size_t row = 0;
     each([&](BoxNumbers<T>& box) {
@@ -137,7 +137,7 @@ class BoxBuilder final : public Canvas {
   TargetDrawing& drawing_;
 };
 
-// Points, which may come to lie outside, and stay there. T: float or std::int64_t.
+// Points, which may move outside and stay there. T: float or std::int64_t.
 template <typename T>
 class PointBuilder final : public Canvas {
  public:
@@ -159,7 +159,7 @@ class PointBuilder final : public Canvas {
     });
     size_ = out;
   }
-  // Between the middles of the outer pixels, unlike boxes.
+  // Unlike boxes, points are between the centres of the outer pixels.
   void flip(bool x, bool y) override {
     if (x) each([this](T& px, T&) { px = mirrored(px, size_.width - 1); });
     if (y) each([this](T&, T& py) { py = mirrored(py, size_.height - 1); });

@@ -14,7 +14,7 @@
 namespace feedline::transform {
 namespace {
 
-// torchvision's v2 refuses such borders for boxes and points too.
+// torchvision's v2 also refuses such borders for boxes and points.
 Result<void> check_border(const Operation& operation) {
   if (!operation->properties().repeats_border) return {};
   return config_error(std::string(name_of(operation)) +

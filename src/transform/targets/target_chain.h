@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A compiled list of operations on the boxes or the points of a sample: they move as its images do, by torchvision v2's
-// rules and in its arithmetic.
+// A compiled list of operations on a sample's boxes or points. They move with its images, by torchvision v2's rules and
+// in its arithmetic.
 
 #include <cstdint>
 #include <memory>
@@ -23,16 +23,16 @@ namespace feedline::transform {
 
 enum class TargetKind : std::uint8_t { kBoxes, kPoints };
 
-// The boxes or points of one sample, and what became of them. A thread keeps one and reuses it.
+// One sample's boxes or points, before and after the operations. Each thread reuses one.
 struct TargetDrawing {
   TargetRows rows;
-  bool sanitized = false;           // was there such an operation?
-  std::vector<std::uint32_t> kept;  // then: the rows that are left, by their numbers before
-  std::size_t rows_before = 0;      // likewise: how many there were
+  bool sanitized = false;           // true after sanitize_bounding_boxes
+  std::vector<std::uint32_t> kept;  // then, the original indices of the remaining rows
+  std::size_t rows_before = 0;      // then, the original number of rows
 
   // For builders.
   std::vector<Decision> decisions;
-  std::vector<std::uint32_t> left;   // rows that the next keep_left() leaves
+  std::vector<std::uint32_t> left;   // rows that remain after the next keep_left()
   std::vector<std::uint8_t> inside;  // of the last random_iou_crop
   ElasticScratch elastic;
   std::vector<Corners<float>> float_corners;
@@ -51,18 +51,18 @@ struct TargetDrawing {
 // Immutable and thread-safe once compiled.
 class TargetChain {
  public:
-  // boxes: of the field; points need none. Operations that are not geometric do nothing, and those before `first` are
-  // done already, to rows that come so. kConfig: an operation that images cannot have, one that is_automatic(), or a
-  // border that is no constant, as the original refuses it.
+  // boxes: the field's format; not needed for points. Operations that are not geometric do nothing; those before
+  // `first` are already applied. kConfig: an operation that is invalid for images, one that is is_automatic(), or a
+  // border that repeats the image, which torchvision also refuses.
   static Result<std::shared_ptr<const TargetChain>> compile(TargetKind kind, const op::Boxes& boxes,
                                                             std::vector<Operation> operations, std::size_t first = 0);
 
   TargetKind kind() const { return kind_; }
   const op::Boxes& boxes() const { return boxes_; }
   std::span<const Operation> operations() const { return operations_; }
-  bool is_idle() const;  // does it leave everything as it is, so that no image is needed?
-  // Draws for an image of this size what Chain::draw draws for it, and moves drawing.rows. Boxes put into `iou_crops`
-  // what they draw; points need it there. kData: as Chain::draw.
+  bool is_idle() const;  // Returns true if nothing changes, so that no image is needed.
+  // Draws for an image of this size what Chain::draw draws for it, and moves drawing.rows. Boxes add their draws to
+  // `iou_crops`; points read them there. kData: as for Chain::draw.
   Result<void> apply(Size image, const base::SampleKey& key, IouCrops& iou_crops, TargetDrawing& drawing) const;
 
  private:
@@ -79,7 +79,7 @@ class TargetChain {
   const std::size_t first_;
 };
 
-// The last description of a field's boxes in a list of its operations, or the default.
+// The last description of a field's boxes in its operations, or the default.
 op::Boxes boxes_of(std::span<const Operation> operations);
 
 }  // namespace feedline::transform

@@ -41,7 +41,7 @@ std::vector<Number> boxes(const op::Boxes& what, std::vector<Operation> operatio
   return moved(TargetKind::kBoxes, what, std::move(operations), numbers, drawing);
 }
 
-// The numbers are torchvision's, of its functional kernels.
+// Expected numbers are from torchvision's functional kernels.
 TEST(TargetChain, MovesBoxesInTheirFormat) {
   const std::vector<float> box{10, 20, 30, 60};
   const Operation flip = op::RandomHorizontalFlip{1}, half = op::Resize{{40, 50}, {}}, pad = op::Pad{{3, 4, 5, 6}};
@@ -50,7 +50,7 @@ TEST(TargetChain, MovesBoxesInTheirFormat) {
   EXPECT_EQ(boxes<float>({BoxFormat::kCxcywh}, {flip}, box), (std::vector<float>{90, 20, 30, 60}));
   EXPECT_EQ(boxes<float>({BoxFormat::kXywh}, {half}, box), (std::vector<float>{5, 10, 15, 30}));
   EXPECT_EQ(boxes<float>({BoxFormat::kXywh}, {pad}, box), (std::vector<float>{13, 24, 30, 60}));
-  // cut off at the new edges
+  // clipped to the new edges
   const Operation crop = op::CenterCrop{{40, 40}};
   EXPECT_EQ(boxes<float>({BoxFormat::kXyxy}, {crop}, box), (std::vector<float>{0, 0, 0, 40}));
   EXPECT_EQ(boxes<float>({BoxFormat::kCxcywh}, {crop}, {50, 40, 60, 20}), (std::vector<float>{20, 20, 40, 20}));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The arithmetic of boxes and points as torch does it: float32 step by step, and integers by way of float32 where torch
+// The arithmetic of boxes and points, as in torch: float32 at each step, and integers converted to float32 where torch
 // converts them.
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace feedline::transform {
 template <typename Number>
 using BoxNumbers = std::array<Number, 4>;
 
-// torch's .to(dtype): towards zero. Of what an int64 cannot hold the result is unspecified there.
+// torch's .to(dtype), which truncates. The result is unspecified there for values outside of int64.
 template <typename Number>
 Number converted(float value) {
   if constexpr (std::is_same_v<Number, float>) {
@@ -30,7 +30,7 @@ Number converted(float value) {
   }
 }
 
-// The ratio of two sides as a float32 tensor has it.
+// The ratio of two sides as a float32 tensor.
 inline float ratio_of(int out, int in) { return static_cast<float>(static_cast<double>(out) / in); }
 
 // value.mul(ratio).to(dtype)
@@ -75,7 +75,7 @@ inline BoxNumbers<float> box_of(const Corners<float>& corners, BoxFormat format)
   return corners;
 }
 
-// NaN stays NaN.
+// Preserves NaN.
 inline Corners<float> clamped(const Corners<float>& corners, Size canvas) {
   const auto clamp = [](float value, int most) { return std::min(std::max(value, 0.f), static_cast<float>(most)); };
   return {clamp(corners[0], canvas.width), clamp(corners[1], canvas.height), clamp(corners[2], canvas.width),
@@ -93,13 +93,13 @@ BoxNumbers<Number> converted(const BoxNumbers<float>& box) {
   return {converted<Number>(box[0]), converted<Number>(box[1]), converted<Number>(box[2]), converted<Number>(box[3])};
 }
 
-// clamp_bounding_boxes: integers are floats on the way.
+// clamp_bounding_boxes, which converts integers to floats and back.
 template <typename Number>
 BoxNumbers<Number> clamped_box(const BoxNumbers<Number>& box, BoxFormat format, Size canvas) {
   return converted<Number>(box_of(clamped(corners_of(floats_of(box), format), canvas), format));
 }
 
-// Is it left by sanitize_bounding_boxes?
+// Returns true if sanitize_bounding_boxes keeps it.
 template <typename Number>
 bool is_sound(const BoxNumbers<Number>& box, BoxFormat format, Size canvas, const op::SanitizeBoundingBoxes& least) {
   const Corners<Number> corners = corners_of(box, format);

@@ -13,10 +13,10 @@
 
 namespace feedline::transform {
 
-// The boxes or points of one sample: rows of numbers, all float32 or all int64. A thread keeps one and reuses it.
+// One sample's boxes or points: rows of numbers, all float32 or all int64. Each thread reuses one.
 class TargetRows {
  public:
-  // Unspecified numbers. Requires: dtype is float32 or int64.
+  // Leaves the numbers unspecified. Requires: dtype is float32 or int64.
   void reset(DType dtype, std::size_t rows, std::size_t numbers_per_row) {
     FEEDLINE_CHECK(dtype == DType::kFloat32 || dtype == DType::kInt64);
     dtype_ = dtype;
@@ -31,14 +31,14 @@ class TargetRows {
   std::span<std::byte> bytes() {
     return {reinterpret_cast<std::byte*>(memory_.data()), rows_ * numbers_per_row_ * size_of(dtype_)};
   }
-  // Requires: Number is the dtype's.
+  // Requires: Number matches the dtype.
   template <typename Number>
   std::span<Number> numbers() {
     constexpr DType kWanted = std::is_same_v<Number, float> ? DType::kFloat32 : DType::kInt64;
     FEEDLINE_CHECK(dtype_ == kWanted);
     return {reinterpret_cast<Number*>(memory_.data()), rows_ * numbers_per_row_};
   }
-  // Leaves only those rows. Requires: they ascend.
+  // Removes all other rows. Requires: the indices ascend.
   void keep(std::span<const std::uint32_t> kept) {
     const std::size_t row_bytes = numbers_per_row_ * size_of(dtype_);
     std::byte* to = bytes().data();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where a warp brings boxes and points, in torchvision v2's arithmetic: float32, one operation after the other.
+// Warps boxes and points in torchvision v2's arithmetic: float32 at each step.
 
 #include <algorithm>
 #include <array>
@@ -19,17 +19,18 @@ namespace feedline::transform {
 
 using FloatPoint = std::array<float, 2>;
 
-// A warp of an image of one size, ready for many points. What it is made of outlives it.
+// A warp of an image of one size, prepared for many points. Its arguments must outlive it.
 class PointMap {
  public:
-  // Makes an elastic warp's displacement in `scratch`.
+  // Computes an elastic warp's displacement in `scratch`.
   PointMap(const Warp& warp, Size image, ElasticScratch& scratch);
 
-  // corner: of a box, whose elastic displacement is that of the next whole pixel; a point's is of the one before.
+  // corner: for a box's corner, which uses the elastic displacement of the next whole pixel; a point uses the one
+  // before.
   FloatPoint operator()(FloatPoint point, bool corner) const;
-  // What a rotation that expands takes off; else 0.
+  // The offset that an expanding rotation subtracts; otherwise 0.
   FloatPoint origin() const { return origin_; }
-  // torchvision moves integer boxes as such up to here in a perspective or elastic warp, and else as floats.
+  // torchvision moves integer boxes as integers up to this size in a perspective or elastic warp, and as floats above.
   bool converts_first() const { return converts_first_; }
 
  private:
@@ -53,11 +54,11 @@ class PointMap {
   bool converts_first_ = true;
 };
 
-// The size that boxes and points are cut off at. For a rotation that expands torchvision computes one of its own, which
+// The size that boxes and points are clipped to. For an expanding rotation torchvision computes it separately, and it
 // may be a pixel less than the image's.
 Size canvas_after(const Warp& warp, Size image);
 
-// The box around its four moved corners.
+// The bounding box of its four moved corners.
 Corners<float> moved_corners(const PointMap& map, const Corners<float>& corners);
 
 }  // namespace feedline::transform

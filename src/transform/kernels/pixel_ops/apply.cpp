@@ -31,9 +31,9 @@ namespace {
 using memory::PixelBuffer;
 using memory::PixelView;
 
-constexpr double kMostRadius = 1000;  // wider than images are: sums of 32 bits hold what such a box adds up
+constexpr double kMostRadius = 1000;  // wider than any image; sums of such a box fit in 32 bits
 
-// Whether the parameters can be meant.
+// Checks the parameters.
 struct Check {
   const PixelView& in;
 

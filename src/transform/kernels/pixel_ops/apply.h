@@ -10,7 +10,7 @@
 
 namespace feedline::transform {
 
-// Scratch of one thread for any of the operations: nothing is allocated once it has seen the largest image.
+// One thread's scratch for any operation. Nothing is allocated after the largest image.
 struct PixelScratch {
   WarpScratch warp;
   BlurScratch blur;
@@ -18,13 +18,13 @@ struct PixelScratch {
   AlignedVector<std::uint8_t> row;
 };
 
-// What size comes out of an image of this size.
+// The output size for an image of this size.
 Size size_after(const PixelOperation& operation, Size image);
-// May apply() write to the buffer that `in` shows?
+// Returns true if apply() may write to the buffer of `in`.
 bool works_in_place(const PixelOperation& operation);
 
-// Carries one out. kConfig: a parameter out of range, or a box that does not lie inside the image. Requires: 1 or 3
-// channels; `out` is not the memory of `in` unless works_in_place().
+// Runs the operation. kConfig: a parameter out of range, or a box that is not inside the image. Requires: 1 or 3
+// channels; `out` does not share memory with `in` unless works_in_place().
 Result<void> apply(const PixelOperation& operation, const memory::PixelView& in, PixelScratch& scratch,
                    memory::PixelBuffer& out);
 

@@ -12,7 +12,7 @@
 namespace feedline::transform {
 namespace {
 
-// torchvision's window: sizes 3 and 5 lie at +-0.707 and +-1.414, whatever sigma is.
+// torchvision's window: the samples of sizes 3 and 5 are at +-0.707 and +-1.414 for any sigma.
 void compute_weights(int size, double sigma, std::vector<float>& weights) {
   FEEDLINE_CHECK(size > 0 && size % 2 == 1 && sigma > 0);
   const int radius = size / 2;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// torchvision v2's gaussian_blur: two passes in float32, the border reflected (again and again where the kernel is
-// wider than the image), rounded to even. `out` is not the memory of `in`. Thread-safe.
+// torchvision v2's gaussian_blur: two passes in float32 with reflected borders (repeatedly, if the kernel is wider than
+// the image), rounded to even. `out` must not share memory with `in`. Thread-safe.
 
 #include <vector>
 
@@ -13,7 +13,7 @@
 
 namespace feedline::transform {
 
-// Scratch of one thread: the rows that a row of the result needs, blurred along themselves.
+// One thread's scratch: the horizontally blurred rows that an output row needs.
 struct BlurScratch {
   std::vector<float> weights_x, weights_y;  // from the middle outwards
   AlignedVector<float> bordered;            // a row with its reflected border

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The two passes of a blur in float32, multiplied and added in two steps: the plain kernels' bytes.
+// The two passes of a blur in float32. Multiplies and adds separately, which gives the scalar kernels' bytes.
 
 #if defined(FEEDLINE_PIXEL_OPS_BLUR_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_PIXEL_OPS_BLUR_KERNELS_INL_H_
@@ -13,7 +13,7 @@
 #include "transform/kernels/lanes-inl.h"
 #include "transform/kernels/pixel_ops/pixel_kernels.h"
 
-#if HWY_TARGET != HWY_SCALAR  // which has one lane: the plain kernels serve
+#if HWY_TARGET != HWY_SCALAR  // HWY_SCALAR has one lane, so the scalar kernels are used
 HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -21,7 +21,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using DBlur = hn::Repartition<float, DI32>;
 using VBlur = hn::Vec<DBlur>;
 inline constexpr std::size_t kBlurLanes = kBytes / 4;
-// Sums at once: each load of a weight serves all, and their additions do not wait for each other.
+// Concurrent sums: each load of a weight serves all, and their additions are independent.
 inline constexpr int kBlurSums = 4;
 inline constexpr std::size_t kBlurStep = kBlurLanes * kBlurSums;
 
@@ -34,7 +34,7 @@ inline void to_float(const std::uint8_t* in, std::size_t count, float* out) {
   for (; i < count; ++i) out[i] = in[i];
 }
 
-// sums[k] of the values that `load(j, k)` gives for tap j.
+// Computes sums[k] from load(j, k), the value for tap j.
 template <typename Load>
 HWY_INLINE void sum_taps(const float* weights, int radius, Load load, VBlur (&sums)[kBlurSums]) {
   const DBlur d;

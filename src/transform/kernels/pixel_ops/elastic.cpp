@@ -13,7 +13,7 @@
 namespace feedline::transform {
 namespace {
 
-// The pixel that a place is nearest to, halves to the even one; -1: none. NaN is nowhere.
+// The nearest pixel to a position, rounding halves to even; -1: outside, or NaN.
 int nearest_pixel(float place, int size) {
   const float whole = std::nearbyint(place);
   return whole >= 0 && whole < static_cast<float>(size) ? static_cast<int>(whole) : -1;
@@ -25,9 +25,9 @@ void nearest_pixel(const memory::PixelView& in, float x, float y, const Colour& 
   std::memcpy(out, column >= 0 && row >= 0 ? in.row(row) + column * kChannels : fill.data(), kChannels);
 }
 
-constexpr int kPlaces = 256;  // at a time
+constexpr int kPlaces = 256;  // positions per call
 
-// f(xs, ys, count, out) for all places of the image, in pixels, some of a row at a time.
+// Calls f(xs, ys, count, out) for all positions of the image, in pixels, part of a row at a time.
 template <typename F>
 void each_places(const memory::PixelView& in, std::span<const float> displacement, memory::PixelBuffer& out, F f) {
   float xs[kPlaces], ys[kPlaces];

@@ -14,7 +14,7 @@ std::size_t samples_per_row(const memory::PixelView& view) {
   return static_cast<std::size_t>(view.width) * static_cast<std::size_t>(view.channels);
 }
 
-// Blends with one value everywhere: a table does it.
+// Blends with a constant, by a table.
 Result<void> blend_with(const memory::PixelView& in, int value, double factor, memory::PixelBuffer& out) {
   std::uint8_t every[256], values[256];
   for (int i = 0; i < 256; ++i) every[i] = static_cast<std::uint8_t>(i);
@@ -76,14 +76,14 @@ Result<void> adjust_hue(const memory::PixelView& in, double factor, memory::Pixe
   return {};
 }
 
-// numpy's int32 -> uint8 wraps, and so does adding bytes
+// conversion from int32 to uint8 wraps in numpy, as does adding bytes
 std::uint8_t hue_shift(double factor) {
   return static_cast<std::uint8_t>(static_cast<std::int32_t>(factor * 255) & 0xff);
 }
 
 Result<void> adjust_sharpness(const memory::PixelView& in, double factor, AlignedVector<std::uint8_t>& row,
                               memory::PixelBuffer& out) {
-  // no pixel has all its neighbours: what Pillow smooths stays as it is
+  // no pixel has all neighbours, so Pillow's smoothing changes nothing
   if (in.width < 3 || in.height < 3) return copy(in, out);
   FEEDLINE_CHECK_OK(out.resize(in.width, in.height, in.channels));
   FEEDLINE_CHECK(out.row(0) != in.data);

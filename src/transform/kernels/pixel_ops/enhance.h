@@ -2,8 +2,8 @@
 #pragma once
 
 // Brightness, contrast, saturation, sharpness (Pillow's ImageEnhance) and hue (torchvision's adjust_hue for PIL
-// images), with their bytes. `out` gets the size of `in`, and but for adjust_sharpness() may be the buffer that `in`
-// shows. Thread-safe.
+// images), byte for byte. `out` gets the size of `in`, and may be the buffer of `in` except in adjust_sharpness().
+// Thread-safe.
 
 #include <cstdint>
 
@@ -15,15 +15,15 @@ namespace feedline::transform {
 
 Result<void> adjust_brightness(const memory::PixelView& in, double factor, memory::PixelBuffer& out);
 Result<void> adjust_contrast(const memory::PixelView& in, double factor, memory::PixelBuffer& out);
-// One channel stays as it is, as with the two.
+// Images of one channel are unchanged, as in Pillow and torchvision.
 Result<void> adjust_saturation(const memory::PixelView& in, double factor, memory::PixelBuffer& out);
 Result<void> adjust_hue(const memory::PixelView& in, double factor, memory::PixelBuffer& out);
-std::uint8_t hue_shift(double factor);  // what it adds to the byte of a hue
+std::uint8_t hue_shift(double factor);  // the value added to the hue byte
 // `row` is scratch.
 Result<void> adjust_sharpness(const memory::PixelView& in, double factor, AlignedVector<std::uint8_t>& row,
                               memory::PixelBuffer& out);
 
-// Copies, unless `out` is the buffer that `in` shows.
+// Copies unless `out` is the buffer of `in`.
 Result<void> copy(const memory::PixelView& in, memory::PixelBuffer& out);
 
 }  // namespace feedline::transform

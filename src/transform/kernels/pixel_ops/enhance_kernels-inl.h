@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Luma, blends, hue and smoothing. Floats are multiplied and added in two steps, never fused: the plain
+// Luma, blends, hue and smoothing. Floats are multiplied and added separately, never fused, which gives the scalar
 // kernels' bytes.
 
 #if defined(FEEDLINE_PIXEL_OPS_ENHANCE_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -17,7 +17,7 @@
 #include "transform/kernels/pixel_ops/pixel_kernels.h"
 #include "transform/kernels/pixel_ops/steps-inl.h"
 
-#if HWY_TARGET != HWY_SCALAR  // which has one lane: the plain kernels serve
+#if HWY_TARGET != HWY_SCALAR  // HWY_SCALAR has one lane, so the scalar kernels are used
 HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -27,7 +27,7 @@ using DPixelF32 = hn::Repartition<float, DI32>;
 using VPixelF32 = hn::Vec<DPixelF32>;
 using VU16 = hn::Vec<DU16>;
 
-// A vector of bytes as four of 32 bits, in the order that pack() takes.
+// A vector of bytes as four vectors of 32 bits, in the order that pack() expects.
 struct Quarters {
   VI32 part[4];
 };
@@ -159,8 +159,8 @@ inline void saturate(const std::uint8_t* rgb, std::size_t pixels, float factor, 
   });
 }
 
-// a / number to the last bit. With a fused multiply-add that takes no division: the quotient by the rounded inverse is
-// off by less than a bit, and its exact rest puts that right (Markstein 1990).
+// a / number, correctly rounded. A fused multiply-add avoids the division: the quotient by the rounded inverse is off
+// by less than a bit, and its exact remainder corrects it (Markstein 1990).
 struct DivideBy {
   VPixelF32 number, inverse;
 
@@ -178,8 +178,8 @@ struct HsvVectors {
   VPixelF32 saturation[4], value[4];  // whole numbers of the quarters
 };
 
-// In float32, where Pillow has double: of all colours that there are, none comes out different. The hue of greys, which
-// have no saturation, is any.
+// In float32, although Pillow uses double: the result is equal for all colours. The hue of greys, which have no
+// saturation, is arbitrary.
 HWY_INLINE HsvVectors to_hsv_vectors(VU8 red, VU8 green, VU8 blue) {
   const DU8 d;
   const DPixelF32 df;
@@ -187,7 +187,8 @@ HWY_INLINE HsvVectors to_hsv_vectors(VU8 red, VU8 green, VU8 blue) {
   const VU8 least = hn::Min(red, hn::Min(green, blue));
   const VU8 middle = hn::Sub(hn::Add(hn::Add(red, green), blue), hn::Add(most, least));  // sums wrap
   const VU8 range = hn::Sub(most, least);
-  // Pillow subtracts the ways of two channels from the largest: that of the smallest is 1, that of the middle between
+  // Pillow subtracts the normalised distances of two channels from the largest channel: that of the smallest is 1, that
+  // of the middle one is between
   const auto is_red = hn::Eq(red, most), is_green = hn::Eq(green, most);
   const VU8 less = hn::IfThenElse(is_red, green, hn::IfThenElse(is_green, blue, red));
   const VU8 base = hn::IfThenZeroElse(is_red, hn::IfThenElse(is_green, hn::Set(d, 2), hn::Set(d, 4)));
@@ -228,12 +229,12 @@ HWY_INLINE void store_rgb(const HsvVectors& hsv, std::uint8_t* out) {
   const DU8 d;
   const DPixelF32 df;
   const auto reaches = [&](std::uint8_t hue) FEEDLINE_LANES {
-    return hn::Eq(hn::Max(hsv.hue, hn::Set(d, hue)), hsv.hue);  // bytes have no order of their own everywhere
+    return hn::Eq(hn::Max(hsv.hue, hn::Set(d, hue)), hsv.hue);  // not every target compares unsigned bytes
   };
-  // where the sixths of 255 begin; 255 itself is all of the last one
+  // the first bytes of the sixths of 255; 255 itself belongs to the last one
   const auto second = reaches(43), third = reaches(85), fourth = reaches(128), fifth = reaches(170),
              last = reaches(213);
-  // 6 hue - 255 sixth, of which bytes keep the whole
+  // 6 hue - 255 sixth, which fits in a byte
   const VU8 twice = hn::Add(hsv.hue, hsv.hue);
   VU8 rest = hn::Add(twice, hn::Add(twice, twice));
   const auto count = [&](auto mask) FEEDLINE_LANES { rest = hn::Sub(rest, hn::VecFromMask(d, mask)); };
@@ -291,7 +292,7 @@ inline void smooth(const std::uint8_t* const* rows, int width, int channels, std
   };
   if (end - first < kStep) return kScalarPixelKernels.smooth(rows, width, channels, out);
   for (std::ptrdiff_t i = first; i + kStep <= end; i += kStep) move(i);
-  move(end - kStep);  // overlaps: the same bytes again
+  move(end - kStep);  // overlaps: writes some bytes twice
 }
 
 }  // namespace feedline::transform::HWY_NAMESPACE

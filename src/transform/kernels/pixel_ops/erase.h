@@ -7,7 +7,7 @@
 
 namespace feedline::transform {
 
-// Writes over a box of the image, which lies inside it, with a colour or with given bytes. Thread-safe.
+// Fills a box inside the image with a colour or with given bytes. Thread-safe.
 void erase(const pixel_op::Erase& erase, memory::PixelBuffer& image);
 
 }  // namespace feedline::transform

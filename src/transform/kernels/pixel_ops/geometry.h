@@ -8,11 +8,12 @@
 
 namespace feedline::transform {
 
-// What Pillow's Image.rotate does: a copy, turns by a quarter, or an affine transform. Pure, so thread-safe.
+// The way Pillow's Image.rotate implements a rotation: a copy, quarter turns, or an affine transform. Pure and
+// thread-safe.
 struct RotationPlan {
   enum class Kind : std::uint8_t { kCopy, kQuarter, kHalf, kThreeQuarters, kAffine };  // counterclockwise
   Kind kind = Kind::kAffine;
-  AffineMatrix matrix{};  // of kAffine: from the pixels that come out to those that go in
+  AffineMatrix matrix{};  // for kAffine: from output to input pixels
   Size out;
 };
 RotationPlan plan_rotation(Size image, double angle, bool expand, std::optional<Point> center);

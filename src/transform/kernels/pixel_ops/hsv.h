@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Pillow's conversion between RGB and HSV bytes, to the bit: types and order of the arithmetic are those of its
-// Convert.c.
+// Pillow's conversion between RGB and HSV bytes, bit for bit, with the types and order of operations of its Convert.c.
 
 #include <algorithm>
 #include <array>
@@ -34,7 +33,7 @@ inline Hsv to_hsv(const std::uint8_t* rgb) {
   } else {
     hue = static_cast<float>(4.0 + from_green - from_red);
   }
-  // what fmod(x, 1) gives for the x in (0, 2) that come here: subtracting 1 is exact
+  // equals fmod(x, 1) for x in (0, 2), because subtracting 1 is exact
   const double turns = hue / 6.0 + 1.0;
   hue = static_cast<float>(turns >= 1.0 ? turns - 1.0 : turns);
   const auto byte = [](float share) {
@@ -43,7 +42,7 @@ inline Hsv to_hsv(const std::uint8_t* rgb) {
   return {byte(hue), byte(saturation), most};
 }
 
-// Sixth of the colour circle, and the way through it, of each hue.
+// The sixth of the colour circle, and the position within it, of each hue.
 struct HueTable {
   std::array<std::uint8_t, 256> sector;
   std::array<float, 256> rest;

@@ -17,7 +17,7 @@ void fill_pixels(std::uint8_t* out, int count, int channels, const Colour& fill)
   for (int x = 0; x < count; ++x, out += 3) std::copy_n(fill.data(), 3, out);
 }
 
-// The pixel that a place lies in; -1: none.
+// The pixel that contains a position; -1: none.
 int pixel_of(double place, int size) { return place >= 0.0 && place < size ? static_cast<int>(place) : -1; }
 
 template <int kChannels>
@@ -25,7 +25,7 @@ void copy_pixel(const std::uint8_t* from, std::uint8_t* to) {
   std::memcpy(to, from, kChannels);
 }
 
-// No rotation, no shear: the same columns in every row.
+// Without rotation and shear, every row uses the same columns.
 template <int kChannels>
 void scale(const memory::PixelView& in, const AffineMatrix& m, const Colour& fill, std::vector<int>& columns,
            memory::PixelBuffer& out) {
@@ -77,11 +77,11 @@ struct Run {
   int begin = 0, end = 0;
 };
 
-// The x for which 0 <= start + x * step < limit, all in 16.16; they lie together.
+// The range of x with 0 <= start + x * step < limit, in 16.16 fixed point.
 Run inside(std::int64_t start, std::int64_t step, std::int64_t limit, int count) {
   const auto floor_of = [](std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); };
   if (step == 0) return start >= 0 && start < limit ? Run{0, count} : Run{};
-  // falling runs are rising ones seen from the other side
+  // a negative step is handled by mirroring
   if (step < 0) {
     start = limit - 1 - start;
     step = -step;
@@ -119,7 +119,7 @@ void fixed_point(const memory::PixelView& in, const AffineMatrix& m, const Colou
   }
 }
 
-// Where fixed point does not reach: the places of all pixels are sums of the steps.
+// For images too large for fixed point: the positions of all pixels are sums of the steps.
 template <int kChannels>
 void summed(const memory::PixelView& in, const AffineMatrix& m, const Colour& fill, memory::PixelBuffer& out) {
   double row_x = m[2] + m[1] * 0.5 + m[0] * 0.5, row_y = m[5] + m[4] * 0.5 + m[3] * 0.5;

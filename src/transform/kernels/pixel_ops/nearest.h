@@ -8,9 +8,9 @@
 
 namespace feedline::transform {
 
-// The nearest pixels of an affine transform, in whichever of Pillow's three ways it would take: columns found once
-// where nothing turns or slants, 16.16 fixed point where that reaches, sums of doubles else. `out` has the size wanted;
-// `columns` is scratch.
+// The nearest pixels of an affine transform, by the same of three methods as in Pillow: columns computed once without
+// rotation or shear, 16.16 fixed point if the image is small enough, otherwise sums of doubles. `out` has the output
+// size; `columns` is scratch.
 void affine_nearest(const memory::PixelView& in, const AffineMatrix& matrix, const Colour& fill,
                     std::vector<int>& columns, memory::PixelBuffer& out);
 

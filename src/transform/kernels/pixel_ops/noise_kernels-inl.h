@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Normal numbers, and weighted sums of images: the plain kernels' bits, multiplied and added in two steps. A Philox
-// word stands in the lower half of a 64-bit lane, so that a round needs no shuffles; its upper half is of no account.
+// Normal numbers and weighted sums of images. Multiplies and adds separately, which gives the scalar kernels' bits. A
+// Philox word is in the lower half of a 64-bit lane, so that a round needs no shuffles; the upper half is ignored.
 
 #if defined(FEEDLINE_PIXEL_OPS_NOISE_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_PIXEL_OPS_NOISE_KERNELS_INL_H_
@@ -15,7 +15,7 @@
 #include "transform/kernels/pixel_ops/normals.h"
 #include "transform/kernels/pixel_ops/pixel_kernels.h"
 
-#if HWY_TARGET != HWY_SCALAR  // which has one lane: the plain kernels serve
+#if HWY_TARGET != HWY_SCALAR  // HWY_SCALAR has one lane, so the scalar kernels are used
 HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -33,7 +33,7 @@ HWY_INLINE VWide times(VWide a, std::uint32_t b) {
   return hn::MulEven(hn::BitCast(d, a), hn::Set(d, b));
 }
 
-// Words of the blocks whose numbers `counter[0]` holds.
+// Words of the blocks whose numbers are in `counter[0]`.
 HWY_INLINE void philox(const base::Random::Blocks& blocks, VWide (&counter)[4]) {
   const DWide d;
   const auto philox_round = [&](int i) FEEDLINE_LANES {

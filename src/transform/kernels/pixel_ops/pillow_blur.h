@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Pillow's ImageFilter.GaussianBlur: three box blurs along the rows and three along the columns, of bytes, whose boxes
-// end between pixels (Gwosdek et al., "Theoretical Foundations of Gaussian Convolution by Extended Box Filtering",
+// Pillow's ImageFilter.GaussianBlur: three box blurs of bytes along the rows and three along the columns, with
+// fractional box sizes (Gwosdek et al., "Theoretical Foundations of Gaussian Convolution by Extended Box Filtering",
 // 2011). Pixels at the border are repeated. Thread-safe.
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace feedline::transform {
 
-// Scratch of one thread.
+// One thread's scratch.
 struct PillowBlurScratch {
   AlignedVector<std::uint8_t> bordered;  // a row with its repeated border
-  AlignedVector<std::uint32_t> sums;     // of a row's boxes
-  memory::PixelBuffer other;             // what a pass along the columns makes
+  AlignedVector<std::uint32_t> sums;     // sums of a row's boxes
+  memory::PixelBuffer other;             // output of a pass along the columns
 };
 
-// `out` is not the memory of `in`. Requires: radius >= 0, and below 2^15.
+// `out` must not share memory with `in`. Requires: 0 <= radius < 2^15.
 Result<void> pillow_blur(const memory::PixelView& in, double radius, PillowBlurScratch& scratch,
                          memory::PixelBuffer& out);
 

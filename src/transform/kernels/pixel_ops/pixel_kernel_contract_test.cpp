@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Every set of pixel kernels gives the plain ones' bytes, at every length, in place too, and touches nothing beside
-// them. That the plain ones are Pillow's, tests/python/test_pixel_operations.py shows.
+// Every set of pixel kernels must produce the scalar kernels' bytes at every length, also in place, and write nothing
+// else. tests/python/test_pixel_operations.py compares the scalar kernels with Pillow.
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,7 @@ class PixelKernelContract : public KernelContract {
  protected:
   const PixelKernels& pixels() const { return *kernels().pixels; }
 
-  // run(kernels, in, out) writes `written` bytes at `out`; in place, `out` is `in`, which is as long.
+  // run(kernels, in, out) writes `written` bytes to `out`; in place, `out` is `in`, which has the same length.
   template <typename Run>
   void same(const std::vector<std::uint8_t>& in, std::size_t written, bool in_place, Run run) {
     std::vector<std::uint8_t> expected(written);
@@ -91,7 +91,7 @@ TEST_P(PixelKernelContract, LooksUpEveryByte) {
     for (std::size_t i = 0; i < 768; ++i) ASSERT_EQ(out[i], tables[0][i % 256]) << i;
     pixels().look_up_rgb({every.data(), 256, 1, 3, 768}, tables, out.data(), 768);
     for (std::size_t i = 0; i < 768; ++i) ASSERT_EQ(out[i], tables[i % 3][i % 256]) << i;
-    // rows that lie apart: what is between them stays as it is
+    // rows with gaps, which must not be changed
     std::vector<std::uint8_t> wanted(768, kGuard);
     for (std::size_t i = 0; i < 768; ++i)
       if (i % 256 < 201) wanted[i] = tables[0][every[i]];
@@ -131,7 +131,7 @@ TEST_P(PixelKernelContract, ShiftsTheHueOfEveryColour) {
   std::vector<std::uint8_t> rgb(256 * 3), expected(256 * 3), out(256 * 3);
   for (std::size_t blue = 0; blue < 256; ++blue) rgb[blue * 3 + 2] = static_cast<std::uint8_t>(blue);
   for (int colour = 0; colour < 65536; colour += base::stride(13)) {
-    // all of them once, some of them by each shift
+    // all colours once, some with each shift
     const auto shift = static_cast<std::uint8_t>(colour % 5 == 0 ? colour / 5 : 37);
     for (std::size_t blue = 0; blue < 256; ++blue) {
       rgb[blue * 3] = static_cast<std::uint8_t>(colour >> 8);
@@ -191,13 +191,13 @@ TEST_P(PixelKernelContract, Blurs) {
 TEST_P(PixelKernelContract, MakesNormals) {
   for (std::size_t groups = 0; groups < 20; ++groups) {
     const auto word = [this] { return static_cast<std::uint32_t>(random_()); };
-    // blocks may run over the end of their numbers
+    // block numbers may overflow
     const base::Random::Blocks blocks{{groups == 3 ? ~std::uint32_t{4} : word(), word(), word(), word()},
                                       {word(), word()}};
     std::vector<float> wanted(groups * kGroupNormals), got(wanted.size() + kBeside, 7.0f);
     plain().normals(blocks, groups, wanted.data());
     pixels().normals(blocks, groups, got.data());
-    // bits: a difference of -0 and 0 would be one of bytes
+    // compares bits, so that -0 and 0 differ
     if (groups > 0) ASSERT_EQ(std::memcmp(wanted.data(), got.data(), wanted.size() * sizeof(float)), 0) << groups;
     ASSERT_EQ(got[wanted.size()], 7.0f);
   }
@@ -235,7 +235,7 @@ TEST_P(PixelKernelContract, Samples) {
     const TestImage image = test_image(width, height, channels, static_cast<std::uint32_t>(number(0, 9999)));
     const int count = number(1, 70);
     std::vector<double> xs, ys;
-    // runs far from the borders, so that whole vectors are inside; and anything
+    // runs far from the borders, so that whole vectors are inside, and arbitrary positions
     const bool inner = number(0, 1) == 1;
     for (int i = 0; i < count; ++i) {
       xs.push_back(inner ? 0.3 * width + 0.001 * i * width : place(random_, width));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One pixel from a place between pixels. As Pillow's Geometry.c finds it: in double, in its order; past the border the
-// border's pixels go on. As torch's grid_sample does: in float, whole numbers in the pixels' middles; past the border
-// there is nothing. The vector kernels call it for the pixels at the edges.
+// Interpolates one pixel at a position. For Pillow's Geometry.c: in double, in its order of operations, with border
+// pixels repeated outside. For torch's grid_sample: in float, with whole numbers at the pixels' centres and zeros
+// outside. The vector kernels call these functions at the edges.
 
 #include <algorithm>
 #include <cmath>
@@ -14,14 +14,14 @@
 
 namespace feedline::transform {
 
-// NaN is inside: Pillow asks whether a place is outside. What it then reads becomes 0.
+// NaN counts as inside, because Pillow tests for being outside; the value read becomes 0.
 inline bool is_outside(const memory::PixelView& in, double x, double y) {
   return x < 0.0 || x >= in.width || y < 0.0 || y >= in.height;
 }
 
 struct Between {
-  int first;    // the pixel at or before the place; -1: before the first
-  double rest;  // the way to the next one
+  int first;    // the pixel at or before the position; -1: before the first
+  double rest;  // the distance from it
 
   explicit Between(double place) {
     place -= 0.5;
@@ -86,7 +86,7 @@ void bicubic_pixel(const memory::PixelView& in, double x, double y, const std::u
   }
 }
 
-// torchvision blends with `fill` by how much of the pixel lies inside, after the outside has counted as 0.
+// torchvision counts the outside as 0, then blends with `fill` by the part of the pixel that is inside.
 template <int kChannels>
 void grid_pixel(const memory::PixelView& in, float x, float y, const std::uint8_t* fill, std::uint8_t* out) {
   const bool touches = x > -1 && y > -1 && x < static_cast<float>(in.width) && y < static_cast<float>(in.height);
@@ -116,7 +116,7 @@ void grid_pixel(const memory::PixelView& in, float x, float y, const std::uint8_
   }
 }
 
-// The weights of the four pixels around a place that lies `rest` behind the second of them (Keys, with torch's A).
+// The weights of the four pixels around a position that is `rest` after the second of them (Keys, with torch's A).
 struct GridCubic {
   static constexpr float kA = -0.75F;
   float weights[4];
@@ -126,7 +126,7 @@ struct GridCubic {
   static float far(float way) { return ((kA * way - 5 * kA) * way + 8 * kA) * way - 4 * kA; }
 };
 
-// grid_pixel() of four by four pixels. What torchvision makes of sums below 0 and above 255 wraps; here they are cut.
+// grid_pixel() for four by four pixels. Sums below 0 and above 255 are clamped; torchvision wraps them.
 template <int kChannels>
 void grid_cubic_pixel(const memory::PixelView& in, float x, float y, const std::uint8_t* fill, std::uint8_t* out) {
   const bool touches =
@@ -138,7 +138,7 @@ void grid_cubic_pixel(const memory::PixelView& in, float x, float y, const std::
   const float left = std::floor(x), top = std::floor(y);
   const int column = static_cast<int>(left) - 1, row = static_cast<int>(top) - 1;
   const GridCubic along(x - left), down(y - top);
-  float sums[kChannels + 1] = {};  // the last one of how much is inside
+  float sums[kChannels + 1] = {};  // the last is the part that is inside
   for (int j = 0; j < 4; ++j) {
     if (row + j < 0 || row + j >= in.height) continue;
     float row_sums[kChannels + 1] = {};

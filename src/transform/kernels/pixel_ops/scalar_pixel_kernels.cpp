@@ -8,7 +8,7 @@
 #include "transform/kernels/pixel_ops/pixel_kernels.h"
 #include "transform/kernels/pixel_ops/sampled_pixel.h"
 
-// Bit-exactness: types and order of the arithmetic are those of Pillow's Blend.c, Convert.c, Filter.c and Geometry.c.
+// Bit-exactness: uses the types and order of operations of Pillow's Blend.c, Convert.c, Filter.c and Geometry.c.
 
 namespace feedline::transform {
 namespace {
@@ -78,8 +78,8 @@ void shift_hue(const std::uint8_t* rgb, std::size_t pixels, std::uint8_t shift, 
   }
 }
 
-// Pillow sums float products with 1/13 and 5/13 and truncates after adding half: half of an odd number of 26ths, so
-// far from a whole number that the order of its roundings is never seen.
+// Pillow sums float products with 1/13 and 5/13, adds a half and truncates. The sum is an odd number of 26ths, so far
+// from a whole number that the order of its roundings has no effect.
 void smooth(const std::uint8_t* const* rows, int width, int channels, std::uint8_t* out) {
   for (int i = channels; i < (width - 1) * channels; ++i) {
     int sum = 4 * rows[1][i] + 6;

@@ -19,9 +19,9 @@ HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
-const PixelKernels* target_pixel_kernels() { return nullptr; }  // the plain kernels serve
+const PixelKernels* target_pixel_kernels() { return nullptr; }  // the scalar kernels are used
 #else
-// What a target lacks (doubles) the plain kernels do.
+// Targets without doubles use the scalar kernels.
 const PixelKernels* target_pixel_kernels() {
   static const PixelKernels kernels = [] {
     PixelKernels k = kScalarPixelKernels;

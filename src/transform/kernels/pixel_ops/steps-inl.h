@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows in steps of whole vectors.
+// Processes rows in steps of whole vectors.
 
 #if defined(FEEDLINE_PIXEL_OPS_STEPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_PIXEL_OPS_STEPS_INL_H_
@@ -14,13 +14,13 @@
 #include "hwy/highway.h"
 #include "transform/kernels/lanes-inl.h"
 
-#if HWY_TARGET != HWY_SCALAR  // which has one lane: the plain kernels serve
+#if HWY_TARGET != HWY_SCALAR  // HWY_SCALAR has one lane, so the scalar kernels are used
 HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {
 
 inline constexpr std::size_t kRgbStep = 3 * kBytes;
 
-// f(in, out) for each kStep bytes; where fewer remain, for a copy of them. `out` may be `in`.
+// Calls f(in, out) for each kStep bytes, and for a copy of the remaining bytes if there are fewer. `out` may be `in`.
 template <std::size_t kStep, typename F>
 HWY_INLINE void in_steps(const std::uint8_t* in, std::size_t count, std::uint8_t* out, F f) {
   std::size_t i = 0;

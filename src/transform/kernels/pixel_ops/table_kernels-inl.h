@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Tables of bytes by shuffles, and the range of a row's bytes.
+// Byte tables by shuffles, and the range of a row's bytes.
 
 #if defined(FEEDLINE_PIXEL_OPS_TABLE_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_PIXEL_OPS_TABLE_KERNELS_INL_H_
@@ -17,14 +17,14 @@
 #include "transform/kernels/pixel_ops/pixel_kernels.h"
 #include "transform/kernels/pixel_ops/steps-inl.h"
 
-#if HWY_TARGET != HWY_SCALAR  // which has one lane: the plain kernels serve
+#if HWY_TARGET != HWY_SCALAR  // HWY_SCALAR has one lane, so the scalar kernels are used
 HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A table of 256 bytes as 16 tables of 16: a byte finds its place in each of those that begin at or below it, and they
-// hold what is exclusive-or'ed to the one before. The lower half of the bytes begins at the lowest number with a sign,
-// so that a byte of the other half is below all tables.
+// A table of 256 bytes as 16 tables of 16. A byte is looked up in each table that starts at or below it, and the tables
+// hold the exclusive-or with the previous table. The lower half of the bytes starts at the lowest signed number, so
+// that a byte of the upper half is below all of its tables.
 class TableLanes {
  public:
   explicit HWY_INLINE TableLanes(const ByteTable& table) {
@@ -56,7 +56,7 @@ class TableLanes {
   }
 
  private:
-  // What an index from 16 to 127 gives is open: the shuffles of x86 take its low 4 bits, others give 0.
+  // The result for an index from 16 to 127 is unspecified: x86 shuffles use its low 4 bits, others return 0.
   static HWY_INLINE VU8 within_16(VU8 places) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SSE2 && HWY_TARGET != HWY_EMU128
     return places;
@@ -108,7 +108,7 @@ inline void fold(const std::uint8_t* in, std::size_t count, std::uint8_t thresho
 inline void widen_rgb(const std::uint8_t* in, std::size_t pixels, ByteRanges& ranges) {
   const DU8 d;
   if (pixels < kBytes) return kScalarPixelKernels.widen_rgb(in, pixels, ranges);
-  // Three vectors in a row hold a byte's channel by its place alone: no need to take them apart until the end.
+  // In three consecutive vectors a byte's position determines its channel, so they are not separated until the end.
   VU8 low[3], high[3];
   each<3>([&](auto i) FEEDLINE_LANES { low[i] = high[i] = hn::LoadU(d, in + i * kBytes); });
   const auto widen = [&](const std::uint8_t* from) FEEDLINE_LANES {

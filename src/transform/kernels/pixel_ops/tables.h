@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Operations that give each byte by itself a new value, with the bytes of Pillow's ImageOps. `out` gets the size of
-// `in`, and may be the buffer that `in` shows. Thread-safe.
+// Operations that map each byte independently, with the bytes of Pillow's ImageOps. `out` gets the size of `in`, and
+// may be the buffer of `in`. Thread-safe.
 
 #include "feedline/error.h"
 #include "memory/pixels.h"
@@ -17,7 +17,7 @@ Result<void> posterize(const memory::PixelView& in, int bits, memory::PixelBuffe
 Result<void> solarize(const memory::PixelView& in, double threshold, memory::PixelBuffer& out);
 Result<void> solarize_add(const memory::PixelView& in, int add, int threshold, memory::PixelBuffer& out);
 
-// out = table[in], all channels alike.
+// out = table[in], with the same table for all channels.
 Result<void> look_up(const memory::PixelView& in, const ByteTable& table, memory::PixelBuffer& out);
 
 }  // namespace feedline::transform

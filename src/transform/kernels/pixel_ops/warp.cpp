@@ -30,7 +30,7 @@ PixelKernels::Sample sampler(Interpolation interpolation, const PixelKernels& ke
   return interpolation == Interpolation::kBilinear ? kernels.bilinear : kernels.bicubic;
 }
 
-// Each row: where its pixels come from, then the pixels.
+// For each row, computes the source positions, then the pixels.
 template <typename Places>
 Result<void> warp(const memory::PixelView& in, Size size, Interpolation interpolation, const Colour& fill,
                   Places places, WarpScratch& scratch, memory::PixelBuffer& out) {
@@ -45,7 +45,7 @@ Result<void> warp(const memory::PixelView& in, Size size, Interpolation interpol
   return {};
 }
 
-// Counterclockwise by a quarter: the last column becomes the first row.
+// A counterclockwise quarter turn: the last column becomes the first row.
 void turn_quarter(const memory::PixelView& in, bool clockwise, memory::PixelBuffer& out) {
   const auto bytes = static_cast<std::size_t>(in.channels);
   const std::ptrdiff_t step =

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Image.transform and Image.rotate with Pillow's bytes, `fill` where the source has no pixel. Nearest, bilinear and
-// bicubic; nearest of an affine transform in the three ways that Pillow has. `out` is not the memory of `in`.
-// Thread-safe.
+// Image.transform and Image.rotate with Pillow's bytes, and `fill` outside of the source. Nearest, bilinear and
+// bicubic; nearest for affine transforms by Pillow's three methods. `out` must not share memory with `in`. Thread-safe.
 
 #include <vector>
 
@@ -13,9 +12,9 @@
 
 namespace feedline::transform {
 
-// Scratch of one thread.
+// One thread's scratch.
 struct WarpScratch {
-  std::vector<double> xs, ys;  // places of a row
+  std::vector<double> xs, ys;  // positions of a row
   std::vector<int> columns;
 };
 

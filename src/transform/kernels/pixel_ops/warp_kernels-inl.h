@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Pixels from places between pixels, a vector of doubles at a time: Pillow's arithmetic, in its order. A lane is a
-// pixel; one load of 8 bytes gives it a row of what it lies between. Vectors that touch a border go pixel by pixel.
-// And torch's arithmetic of grid_sample, in floats.
+// Interpolates pixels with a vector of doubles at a time, in Pillow's order of operations. A lane is a pixel, and one
+// load of 8 bytes reads the neighbouring pixels of one row. Vectors that touch a border are computed pixel by pixel.
+// Also has torch's arithmetic of grid_sample, in floats.
 
 #if defined(FEEDLINE_PIXEL_OPS_WARP_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_PIXEL_OPS_WARP_KERNELS_INL_H_
@@ -20,7 +20,7 @@
 #include "transform/kernels/pixel_ops/pixel_kernels.h"
 #include "transform/kernels/pixel_ops/sampled_pixel.h"
 
-#if HWY_TARGET != HWY_SCALAR  // which has one lane: the plain kernels serve
+#if HWY_TARGET != HWY_SCALAR  // HWY_SCALAR has one lane, so the scalar kernels are used
 HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -32,7 +32,7 @@ using VF64 = hn::Vec<DF64>;
 using VU64 = hn::Vec<DU64>;
 inline constexpr int kPlaces = kBytes / 8;
 
-// 2^52: a double whose last bits are a whole number, as they are.
+// 2^52: the low bits of a double in this range are its integer value.
 inline constexpr std::uint64_t kWholeBits = 0x4330000000000000u;
 inline constexpr double kWhole = 4503599627370496.0;
 
@@ -44,7 +44,7 @@ HWY_INLINE VU64 to_whole(VF64 numbers) {
   return hn::Xor(hn::BitCast(DU64(), hn::Add(numbers, hn::Set(DF64(), kWhole))), hn::Set(DU64(), kWholeBits));
 }
 
-// The 8 bytes at each offset.
+// Loads the 8 bytes at each offset.
 HWY_INLINE VU64 words_at(const std::uint8_t* data, VU64 offsets) {
 #if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
   const hn::Repartition<std::int64_t, DI32> d;
@@ -74,24 +74,24 @@ HWY_INLINE VF64 cubic_of(VF64 a, VF64 b, VF64 c, VF64 d, VF64 rest) {
   return hn::Add(b, hn::Mul(rest, hn::Add(p2, hn::Mul(rest, inner))));
 }
 
-// The middle of a place's pixels: where the load of its first row begins, and the ways to the next pixels.
+// The offset of the load of the first row, and the distances to the next pixels.
 struct PlaceLanes {
   VU64 offsets;
   VF64 rest_x, rest_y;
 };
 
-// Which places have all their pixels, and none whose load would pass the end of its row.
+// Selects positions that have all their pixels and whose loads end within the row.
 struct Interior {
   VF64 low, end_x, end_y;
 
-  // before, after: pixels in front of and behind the one that a place lies in, in both directions. bytes: that a load
-  // takes from its first pixel on.
+  // before, after: the pixels needed before and after the one that contains the position, in both directions. bytes:
+  // the size of a load from its first pixel.
   Interior(const memory::PixelView& in, int before, int after, int bytes)
       : low(hn::Set(DF64(), before)),
         end_x(hn::Set(DF64(), std::max(in.width * in.channels - bytes + in.channels, 0) / in.channels + before)),
         end_y(hn::Set(DF64(), in.height - after)) {}
 
-  // Of places already moved by half a pixel. NaN is not inside.
+  // For positions already shifted by half a pixel. NaN is not inside.
   HWY_INLINE bool holds(VF64 x, VF64 y) const {
     const auto from = hn::And(hn::Ge(x, low), hn::Ge(y, low));
     return hn::AllTrue(DF64(), hn::And(from, hn::And(hn::Lt(x, end_x), hn::Lt(y, end_y))));
@@ -107,10 +107,10 @@ HWY_INLINE PlaceLanes split_places(const memory::PixelView& in, VF64 x, VF64 y, 
   return {to_whole(hn::Add(along, down)), hn::Sub(x, column), hn::Sub(y, row)};
 }
 
-// Truncated values of 0 to 255, a vector for each channel, as pixels.
+// Stores truncated values from 0 to 255, a vector per channel, as pixels.
 template <int kChannels>
 HWY_INLINE void store_pixels(const VF64 (&values)[kChannels], std::uint8_t* out) {
-  // truncation: of_whole's number added would round
+  // truncates, because adding of_whole's constant would round
   HWY_ALIGN std::uint64_t pixels[kPlaces];
   VU64 packed = to_whole(hn::Floor(values[0]));
   if constexpr (kChannels == 3) {
@@ -216,7 +216,7 @@ struct LinearLanes {
   HWY_INLINE VF64 at(VF64 x) const { return hn::Add(hn::Add(hn::Mul(slope, x), row), shift); }
 };
 
-// f(i, x) for the middles of vectors of pixels; the last ones may overlap. Requires: count >= kPlaces.
+// Calls f(i, x) for the pixel centres of each vector; the last vectors may overlap. Requires: count >= kPlaces.
 template <typename F>
 HWY_INLINE void each_middle(int count, F f) {
   const DF64 d;
@@ -252,7 +252,7 @@ using VF32 = hn::Vec<DF32>;
 using VI32 = hn::Vec<DI32>;
 inline constexpr int kGridPlaces = kBytes / 4;
 
-// The 4 bytes at each offset.
+// Loads the 4 bytes at each offset.
 HWY_INLINE VI32 halves_at(const std::uint8_t* data, VI32 offsets) {
 #if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
   return hn::GatherOffset(DI32(), reinterpret_cast<const std::int32_t*>(data), offsets);
@@ -269,8 +269,8 @@ HWY_INLINE VF32 float_of(VI32 bytes) {
   return hn::ConvertTo(DF32(), hn::And(hn::ShiftRight<8 * kByte>(bytes), hn::Set(DI32(), 0xff)));
 }
 
-// Two pixels of a row beside each other, per lane. Of RGB the second load begins with the first pixel's last byte, so
-// that nothing behind the second pixel is read.
+// Two neighbouring pixels of a row per lane. For RGB the second load starts at the first pixel's last byte, so that
+// nothing after the second pixel is read.
 template <int kChannels>
 struct PixelPairs {
   VI32 first, second;
@@ -288,7 +288,7 @@ struct PixelPairs {
   }
 };
 
-// Values with their fraction as pixels, rounded and cut to bytes.
+// Stores fractional values as pixels, rounded and clamped to bytes.
 template <int kChannels>
 HWY_INLINE void store_rounded(const VF32 (&values)[kChannels], std::uint8_t* out) {
   const DF32 d;
@@ -302,13 +302,13 @@ HWY_INLINE void store_rounded(const VF32 (&values)[kChannels], std::uint8_t* out
   for (int i = 0; i < kGridPlaces; ++i) std::memcpy(out + i * kChannels, pixels + i, kChannels);
 }
 
-// torchvision's blend with what is outside; `fill` is the channel's.
+// torchvision's blend with the outside; `fill` is the channel's.
 HWY_INLINE VF32 filled(VF32 sum, VF32 inside, std::uint8_t fill) {
   const VF32 colour = hn::Set(DF32(), static_cast<float>(fill));
   return hn::Add(hn::Mul(hn::Sub(sum, colour), inside), colour);
 }
 
-// Where the pixels (x, y) begin.
+// The offsets of the pixels (x, y).
 template <int kChannels>
 HWY_INLINE VI32 grid_offsets(const memory::PixelView& in, VF32 x, VF32 y) {
   const VI32 along = hn::Mul(hn::ConvertTo(DI32(), x), hn::Set(DI32(), kChannels));
@@ -319,7 +319,7 @@ HWY_INLINE VI32 grid_offsets(const memory::PixelView& in, VF32 x, VF32 y) {
 template <int kChannels>
 struct GridLinear {
   static constexpr int kBefore = 0, kAfter = 1;
-  static constexpr int kBeyond = kChannels == 3 ? 0 : 2;  // pixels that a load takes behind the last one
+  static constexpr int kBeyond = kChannels == 3 ? 0 : 2;  // pixels that a load reads after the last one
   static constexpr auto kPixel = grid_pixel<kChannels>;
 
   static HWY_INLINE void sample(const memory::PixelView& in, VF32 x, VF32 y, const std::uint8_t* fill,
@@ -344,7 +344,7 @@ struct GridLinear {
   }
 };
 
-// GridCubic of lanes.
+// GridCubic for vectors.
 struct GridCubicLanes {
   VF32 weights[4];
 
@@ -367,7 +367,7 @@ struct GridCubicLanes {
     const VF32 middle = hn::Add(hn::Mul(inner, way), hn::Set(d, 8 * GridCubic::kA));
     return hn::Sub(hn::Mul(middle, way), hn::Set(d, 4 * GridCubic::kA));
   }
-  // of what tap(0) to tap(3) give
+  // for the values of tap(0) to tap(3)
   template <typename Tap>
   HWY_INLINE VF32 sum(Tap tap) const {
     using std::integral_constant;

@@ -13,7 +13,7 @@
 namespace feedline::transform {
 namespace {
 
-constexpr int kMostSeverity = 10;  // bins of magnitudes
+constexpr int kMostSeverity = 10;  // number of magnitude bins
 
 class AugMix final : public OperationWith<AugMix, op::AugMix> {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// One change with probability p: a type for each change that torchvision has as an operation.
+// Applies one change with probability p. Defines a type for each change that torchvision has as an operation.
 
 #include <cmath>
 
@@ -17,7 +17,7 @@ namespace {
 
 struct Change {
   std::string_view name;
-  std::string_view amount;  // the argument's name; empty: the change has no amount
+  std::string_view amount;  // the argument's name; empty for changes without an amount
 };
 
 constexpr Change change_of(Augmentation augmentation) {
@@ -51,7 +51,7 @@ Result<void> check_amount(Augmentation augmentation, double amount) {
   return {};
 }
 
-// Bits are whole numbers for callers.
+// Bits are integers in the public interface.
 struct Bits : KindOf<double> {
   static constexpr std::string_view kName = "integer";
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Rectangles that are written over, by torchvision's rules and by timm's: two types of the same arguments.
+// Writes rectangles over the image, by torchvision's or timm's rules: two types with the same arguments struct.
 
 #include <algorithm>
 #include <cmath>
@@ -17,9 +17,9 @@ namespace {
 
 using Noise = op::RandomErasing::Noise;
 
-constexpr int kMostErased = 100;  // rectangles: each has its own blocks of the stream
+constexpr int kMostErased = 100;  // rectangles: each reads its own blocks of the stream
 
-// One end of a range or pair.
+// Binds an argument to one end of a range or pair.
 template <typename Whole, auto kAt>
 struct EndOf;
 
@@ -88,7 +88,7 @@ class AnyErasing : public OperationOf<op::RandomErasing> {
       erasure.value[c] = args_.value[std::min(c, args_.value.size() - 1)];
       if (args_.noise == Noise::kColour) erasure.value[c] = static_cast<float>(draw_normal(random));
     }
-    // each rectangle has its own 2^24 blocks, after those that boxes are drawn from
+    // each rectangle's noise reads its own 2^24 blocks, after those used to draw the boxes
     if (args_.noise == Noise::kValues) erasure.noise = random.blocks(static_cast<std::uint32_t>(rectangle + 1) << 24);
     drawer.canvas().erase(erasure, drawer.is_output());
     Decision& decision = drawer.record(Decision::Kind::kBox);

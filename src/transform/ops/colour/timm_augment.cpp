@@ -21,7 +21,7 @@ class TimmAugment final : public OperationWith<TimmAugment, op::TimmAugment> {
       {argument<&op::TimmAugment::config>("config"), argument<&op::TimmAugment::fill>("img_mean"),
        argument<&op::TimmAugment::interpolation>("interpolation"),
        argument<&op::TimmAugment::translate>("translate_pct")});
-  static op::TimmAugment initial() { return {.fill = {124, 116, 104}}; }  // timm's img_mean, of ImageNet
+  static op::TimmAugment initial() { return {.fill = {124, 116, 104}}; }  // timm's img_mean for ImageNet
   static Result<Operation> made(op::TimmAugment arguments) { return timm_augment(std::move(arguments)); }
 
   std::string describe() const override {

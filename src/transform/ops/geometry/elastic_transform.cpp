@@ -11,7 +11,7 @@
 namespace feedline::transform {
 namespace {
 
-constexpr double kMostSigma = 1000;  // pixels; keeps the kernel's memory small
+constexpr double kMostSigma = 1000;  // pixels; limits the kernel's memory
 
 class ElasticTransform final : public OperationWith<ElasticTransform, op::ElasticTransform> {
  public:
