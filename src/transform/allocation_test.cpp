@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Processing a sample allocates nothing once a thread's drawing and workspace have seen the largest sample. Counts the
-// calls the global operator new to count allocations, so this file is a separate test program.
+// calls of a global operator new that this file replaces.
 
 #include <gtest/gtest.h>
 
