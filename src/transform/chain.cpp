@@ -69,19 +69,19 @@ Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> ope
                                                   Chain::OutputSize size, Chain::Elements elements) {
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
   if (!inferred.size && size == Chain::OutputSize::kFixed)
-    return config_error(
-        "the chain has no fixed output size" +
-        (inferred.open_by.empty() ? "" : ", as what " + inferred.open_by + " gives differs in size from time to time") +
-        ": add resize((height, width)), center_crop or a random crop");
+    return config_error("the chain has no fixed output size" +
+                        (inferred.open_by.empty() ? "" : " (it varies after " + inferred.open_by + ")") +
+                        ": add resize((height, width)), center_crop or a random crop");
   if (dtype && !is_pixel_dtype(*dtype) && dtype != DType::kBfloat16)
-    return config_error("dtype: " + std::string(name_of(*dtype)) + " is no element type of images");
+    return config_error("dtype: " + std::string(name_of(*dtype)) +
+                        " is not an element type of images; use uint8, float16, bfloat16 or float32");
   if (dtype == DType::kUint8 && inferred.dtype != DType::kUint8)
-    return config_error("dtype: the operations give " + std::string(name_of(inferred.dtype)) +
-                        ", which cannot become uint8");
+    return config_error("dtype: the output of the operations is " + std::string(name_of(inferred.dtype)) +
+                        ", which cannot be converted to uint8");
   if (dtype == DType::kBfloat16 && writes_values(operations))
     return config_error(
-        "dtype: bfloat16 is made of pixels alone, and what random_erasing writes behind normalize or to_dtype is none; "
-        "put it before these, or use float16 or float32");
+        "dtype: bfloat16 does not support random_erasing after normalize or to_dtype; "
+        "put random_erasing before these, or use float16 or float32");
   Pointwise pointwise(inferred.channels);
   for (const Operation& operation : operations) operation->convert(pointwise);
   if (dtype) pointwise.convert(*dtype, true);
@@ -150,7 +150,7 @@ Result<void> resize(memory::PixelView in, Size out_size, Interpolation interpola
                         std::to_string(in.width) + " to " + std::to_string(out_size.height) + " x " +
                         std::to_string(out_size.width));
   if (interpolation == Interpolation::kRandom)
-    return config_error("resize: interpolation \"random\" is drawn for a sample; name one here");
+    return config_error("resize: interpolation must not be \"random\" for a single image");
   const ResizeStep step{{in.height, in.width}, out_size, {0, 0, out_size.width, out_size.height}, interpolation};
   return resize_into(step, in, active_kernels(), workspace.impl->resizer, out);
 }

@@ -20,16 +20,16 @@ Result<std::shared_ptr<const Preparation>> Preparation::compile(std::span<const 
   if (inferred.fidelity == Fidelity::kNvjpeg)
     return config_error("cache: it keeps the pixels that the CPU decodes; leave device= out of decode");
   if (inferred.fidelity != Fidelity::kExact)
-    return config_error("cache: it keeps the exact pixels; leave out fidelity=\"fast\", which decodes anew each time");
+    return config_error("cache: it stores exact pixels; leave out fidelity=\"fast\" of decode");
   for (const Operation& operation : operations) {
     const std::string name(name_of(operation));
     const Properties properties = operation->properties();
     if (properties.is_random)
-      return config_error("cache: " + name + " before it would be drawn once and be the same in every epoch; put " +
+      return config_error("cache: " + name + " before cache would draw only once and be the same in every epoch; put " +
                           name + " after cache");
     if (properties.stage == Stage::kValues)
-      return config_error("cache: it keeps 8-bit pixels, and " + name +
-                          " is done as they are written to the batch; put " + name + " after cache");
+      return config_error("cache: it stores 8-bit pixels, and " + name +
+                          " runs when pixels are written to the batch; put " + name + " after cache");
   }
   return std::shared_ptr<const Preparation>(
       new Preparation({operations.begin(), operations.end()}, inferred.mode, inferred.applies_exif, inferred.channels));

@@ -187,7 +187,7 @@ Result<Section> section_of(std::string_view text) {
   Section section{text.substr(0, digit)};
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data() + digit, end, section.value);
-  if (error != std::errc() || stop != end) return config_error("'" + std::string(text) + "' ends in no number");
+  if (error != std::errc() || stop != end) return config_error("'" + std::string(text) + "' does not end in a number");
   return section;
 }
 
@@ -223,7 +223,7 @@ Result<TimmPolicy> TimmPolicy::parse(std::string_view config, double translate) 
 
 Result<TimmPolicy> TimmPolicy::parse_mix(std::string_view config) {
   const auto fail = [config](const std::string& why) {
-    return config_error("'" + std::string(config) + "' is no policy of timm's: " + why);
+    return config_error("'" + std::string(config) + "' is not a policy of timm: " + why);
   };
   TimmPolicy policy;
   policy.mix_ = Mix{};
@@ -264,7 +264,7 @@ Result<TimmPolicy> TimmPolicy::parse_mix(std::string_view config) {
 
 Result<TimmPolicy> TimmPolicy::parse_choice(std::string_view config) {
   const auto fail = [config](const std::string& why) {
-    return config_error("'" + std::string(config) + "' is no policy of timm's: " + why);
+    return config_error("'" + std::string(config) + "' is not a policy of timm: " + why);
   };
   const std::vector<std::string_view> parts = split(config);
   TimmPolicy policy;
@@ -274,7 +274,7 @@ Result<TimmPolicy> TimmPolicy::parse_choice(std::string_view config) {
     policy.layers_ = 1;
   } else if (!is_rand) {
     auto entries = auto_augment_entries(parts.front());
-    if (!entries) return fail("it begins with none of 'rand', 'original', 'originalr', 'v0', 'v0r', '3a', 'augmix'");
+    if (!entries) return fail("it must begin with 'rand', 'original', 'originalr', 'v0', 'v0r', '3a' or 'augmix'");
     policy.entries_ = *std::move(entries);
     policy.choice_ = Choice::kPairs;
   }
@@ -286,7 +286,7 @@ Result<TimmPolicy> TimmPolicy::parse_choice(std::string_view config) {
     if (is_rand && part.starts_with('t')) {
       set = part.substr(1);
       if (set != "weights" && set != "3a" && set != "3aw")
-        return fail("'" + std::string(part) + "' is none of 'tweights', 't3a', 't3aw'");
+        return fail("'" + std::string(part) + "' must be 'tweights', 't3a' or 't3aw'");
       if (set != "3a") policy.choice_ = Choice::kWeighted;
       continue;
     }
@@ -329,7 +329,8 @@ Result<TimmPolicy> TimmPolicy::parse_choice(std::string_view config) {
     entry.probability = probability;
   }
   if (policy.choice_ == Choice::kWeighted && policy.layers_ > static_cast<int>(policy.entries_.size()))
-    return fail("weighted choices are not repeated, and there are " + std::to_string(policy.entries_.size()));
+    return fail("weighted choices are drawn without replacement, and there are only " +
+                std::to_string(policy.entries_.size()));
   return policy;
 }
 

@@ -77,7 +77,7 @@ Result<void> Inference::check_per_channel(std::string_view name, const std::vect
 
 Result<Inferred> Inference::nested(std::span<const Operation> operations, const Inferred& before) const {
   if (level_ == kMostLevels)
-    return config_error("operations in operations go " + std::to_string(kMostLevels) + " levels deep at most");
+    return config_error("operations can be nested at most " + std::to_string(kMostLevels) + " levels deep");
   if (operations.size() > kMostNested)
     return config_error("it holds at most " + std::to_string(kMostNested) + " operations, got " +
                         std::to_string(operations.size()));
@@ -87,8 +87,8 @@ Result<Inferred> Inference::nested(std::span<const Operation> operations, const 
   for (const Operation& operation : operations) {
     const std::string name(operation->type().name);
     if (operation->properties().stage == Stage::kValues)
-      return config_error(name + ": the type of an image's values cannot depend on chance: put it after");
-    if (!operation.fields.empty()) return config_error(name + ": fields= goes to the operation that holds it");
+      return config_error(name + ": the type of an image's values cannot be random; put it after the outer operation");
+    if (!operation.fields.empty()) return config_error(name + ": give fields= to the outer operation instead");
     if (auto checked = inner.apply(operation, false); !checked) return config_error(name + ": " + checked.error().what);
   }
   return inner.state;

@@ -148,7 +148,7 @@ Result<std::shared_ptr<const LabelChain>> LabelChain::compile(std::vector<Operat
       return config_error(
           std::string(name_of(operation)) +
           ": it moves the pixels of images, and a mask cannot follow (nor in torchvision); leave it out, "
-          "or say by fields= which images it is for");
+          "or limit it to images with fields=");
   return std::shared_ptr<const LabelChain>(new LabelChain(std::move(operations), first, inferred.size));
 }
 

@@ -273,7 +273,7 @@ TEST(NestedOperations, SizesAreFollowed) {
   EXPECT_EQ(size({resize, op::RandomOrder{{op::Pad{{1, 1, 1, 1}}, resize}}}), 0);
   const auto chain = Chain::compile(Operations{resize, op::RandomApply{{other}}}, {}, Layout::kNchw);
   ASSERT_FALSE(chain.has_value());
-  expect_says(chain.error().what, "what random_apply gives differs in size");
+  expect_says(chain.error().what, "it varies after random_apply");
 }
 
 TEST(NestedOperations, WhatCannotStandInThemIsNamed) {
@@ -282,13 +282,13 @@ TEST(NestedOperations, WhatCannotStandInThemIsNamed) {
   expect_says(refusal(nested(op::Normalize{{0.f}, {1.f}})), "random_apply: normalize: the type of");
   expect_says(refusal(nested(op::Decode{})), "random_apply: decode: must be the first");
   expect_says(refusal(nested(op::Grayscale{1})), "random_apply: its outcomes have 1 and 3 channels");
-  expect_says(refusal(nested(op::RandomOrder{{op::RandomApply{{flip}}}})), "2 levels deep at most");
+  expect_says(refusal(nested(op::RandomOrder{{op::RandomApply{{flip}}}})), "at most 2 levels deep");
   EXPECT_EQ(refusal(nested(op::RandomOrder{{flip}})), "");
   expect_says(refusal({op::RandomApply{Operations(255, flip)}}), "at most 254 operations");
   expect_says(refusal({op::RandomChoice{{{flip}}, {0}}}), "p must have a number above 0");
   expect_says(refusal({op::RandomChoice{{{flip}}, {1, 2}}}), "1 chains but 2 numbers in p");
   expect_says(refusal({op::RandomApply{{flip}, 1.5}}), "random_apply: p must be between 0 and 1");
-  expect_says(refusal({op::TimmAugment{.config = "rand-m9"}}), "timm_augment() does that");
+  expect_says(refusal({op::TimmAugment{.config = "rand-m9"}}), "make it with timm_augment()");
   const Operations automatic = nested(op::TrivialAugmentWide{});
   EXPECT_FALSE(LabelChain::compile(automatic).has_value());
   EXPECT_FALSE(Preparation::compile(automatic).has_value());

@@ -57,7 +57,7 @@ Result<std::shared_ptr<const TargetChain>> TargetChain::compile(TargetKind kind,
     if (is_automatic(operation))
       return config_error(std::string(name_of(operation)) +
                           ": it moves the pixels of images, and boxes and points cannot follow (nor in torchvision); "
-                          "leave it out, or say by fields= which images it is for");
+                          "leave it out, or limit it to images with fields=");
   }
   return std::shared_ptr<const TargetChain>(new TargetChain(kind, boxes, std::move(operations), first));
 }
