@@ -74,9 +74,8 @@ struct TimmLevel {
   double highest = 10;      // levels are clamped to [0, highest]
   double translate = 0.45;  // fraction of the image's side at level 10
 };
-// How a level becomes an amount, where timm has several ways.
-// kDesaturating: a colour
-// that grey comes to. kDrawn: a blur that the level only bounds.
+// The conversion from level to amount, if timm has several. kDesaturating: grey at the highest level. kDrawn: the level
+// is the upper limit of a drawn blur.
 enum class TimmScale : std::uint8_t { kPlain, kIncreasing, kOriginal, kDesaturating, kDrawn };
 // Draws level and sign. Translations are fractions of the image's side.
 double draw_timm_amount(Augmentation augmentation, TimmScale scale, const TimmLevel& level, Size image,

@@ -39,44 +39,44 @@ struct MixDrawing {
   std::array<float, kMost> chains{};
   std::optional<float> blended;  // timm: the chains' weights sum to 1, and their sum is blended with the image by this
                                  // weight
-  bool in_turn = false;          // timm's b1: by each chain's weight it is blended with what the ones before made
+  bool in_turn = false;          // timm's b1: blends each chain with the result of the chains before, by its weight
 };
-// torchvision's, by Dirichlet distributions. Requires: 1 <= width <= kMost.
+// Draws torchvision's weights, from Dirichlet distributions. Requires: 1 <= width <= kMost.
 MixDrawing draw_mix(int width, double alpha, base::Random& random);
 MixDrawing draw_timm_mix(int width, double alpha, bool in_turn, base::Random& random);
-// As given, or 1 to 3 where that is below 1.
+// Returns the given depth, or draws 1 to 3 if it is below 1.
 int draw_depth(int given, base::Random& random);
 
-// One of `count`, by weight where there are weights. Requires: count > 0, as many weights or none, and one above 0.
+// Draws one of `count`, weighted if there are weights. Requires: count > 0, and `count` weights or none, one above 0.
 std::size_t draw_choice(std::size_t count, std::span<const double> weights, base::Random& random);
 
-// 0 to count - 1 in any order. Requires: count <= kMostNested.
+// Draws an order of 0 to count - 1. Requires: count <= kMostNested.
 inline constexpr std::size_t kMostNested = 254;
 using Order = std::array<std::uint8_t, kMostNested>;
 Order draw_order(std::size_t count, base::Random& random);
 
-// A flip or any other coin: true with probability p.
+// Returns true with probability p.
 bool draw_coin(double p, base::Random& random);
 
 struct JitterDrawing {
   std::array<int, 4> order{0, 1, 2, 3};                         // of 0 brightness, 1 contrast, 2 saturation, 3 hue
-  std::optional<double> brightness, contrast, saturation, hue;  // nullopt: left alone
+  std::optional<double> brightness, contrast, saturation, hue;  // nullopt: unchanged
 };
 JitterDrawing draw_jitter(const op::ColorJitter& jitter, base::Random& random);
 
 // RandomPhotometricDistort.
 struct DistortDrawing {
   JitterDrawing jitter;
-  bool changes = false;  // does the jitter change anything?
+  bool changes = false;  // true if the jitter changes anything
   std::optional<std::array<std::uint8_t, 3>> channels;
 };
 DistortDrawing draw_distortion(const op::RandomPhotometricDistort& distort, base::Random& random);
 
-// RandomZoomOut: nullopt: the image stays as it is.
+// RandomZoomOut; nullopt: the image is unchanged.
 std::optional<Padding> draw_zoom_out(const op::RandomZoomOut& zoom, Size image, base::Random& random);
 
 // Resize: {h, w} as given, or the smaller edge to size.height and the other truncated, within max_size; or the larger
-// to max_size. A side can come out as 0 for extreme shapes with max_size.
+// to max_size. A side can be 0 for extreme shapes with max_size.
 Size resized_size(Size image, const op::Resize& resize);
 
 // torchvision v2's random resizes: the smaller edge for RandomResize; the size for RandomShortestSize; the factor for
