@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "feedline/array.h"
@@ -19,8 +18,9 @@
 namespace feedline {
 
 namespace transform {
+class ImageOperation;
 class TimmPolicy;
-}
+}  // namespace transform
 struct Operation;
 
 // kRandom: bilinear or bicubic, drawn for each image. kTorchBilinear, kTorchBicubic: of resizes, by the arithmetic that
@@ -362,26 +362,32 @@ struct ToDtype {
 }  // namespace op
 
 namespace op {
-using Any =
-    std::variant<Decode, Resize, CenterCrop, RandomCrop, RandomResizedCrop, RandomHorizontalFlip, RandomVerticalFlip,
-                 Pad, Grayscale, ColorJitter, Normalize, ToDtype, Skipped, RandomChange, AutoAugment, RandAugment,
-                 TrivialAugmentWide, AugMix, TimmAugment, GaussianBlur, RandomErasing, RandomApply, RandomChoice,
-                 RandomOrder, RandomRotation, RandomAffine, RandomPerspective, ElasticTransform, RandomResize,
-                 RandomShortSide, ScaleJitter, PadTo, Letterbox, Boxes, RandomCropOrPad, ResizeKeepRatio,
-                 SanitizeBoundingBoxes, RandomIouCrop, RandomZoomOut, RandomPhotometricDistort, CornerCrop, TrimBorder>;
+// Found by argument-dependent lookup: every struct of this namespace holds the arguments of an operation.
+template <typename Arguments>
+void holds_arguments(const Arguments& arguments);
 }  // namespace op
 
-// One of them, and what it is for.
-// Copied, moved and destroyed in one place of the library, and not inline: that is compiled for each of the kinds.
-struct Operation : op::Any {
-  using op::Any::Any;
-  Operation();
-  Operation(const Operation& other);
-  Operation(Operation&& other) noexcept;
-  Operation& operator=(const Operation& other);
-  Operation& operator=(Operation&& other) noexcept;
-  ~Operation();
-  std::vector<std::string> fields = {};  // names; empty: every image, and what follows images if it is about geometry
+template <typename T>
+concept OperationArguments = requires(const T& arguments) {
+  holds_arguments(arguments);
+};
+
+// An operation with its arguments, and the fields it is for. Cheap to copy: copies share the arguments, which do not
+// change.
+struct Operation {
+  Operation();  // op::Skipped
+  // Instantiated in the source file of each operation: src/transform/ops.
+  template <OperationArguments Arguments>
+  Operation(Arguments arguments);
+  explicit Operation(std::shared_ptr<const transform::ImageOperation> operation);
+
+  const transform::ImageOperation& operator*() const { return *operation_; }
+  const transform::ImageOperation* operator->() const { return operation_.get(); }
+
+  std::vector<std::string> fields = {};  // names; empty: every image, and the targets if it moves pixels
+
+ private:
+  std::shared_ptr<const transform::ImageOperation> operation_;
 };
 
 // `config` is read. kConfig: it is no policy of timm's, or one that is not in this version.

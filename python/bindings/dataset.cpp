@@ -312,11 +312,7 @@ void bind_dataset(nb::module_& module) {
           },
           "form"_a, "fields"_a);
   bind_views(cls);
-  bind_operations(cls);
-  bind_augmentations(cls);
-  bind_random_operations(cls);
-  bind_targets(cls);
-  bind_geometry(cls);
+  bind_operations(module, cls);
   bind_reads(cls);
   bind_reader(module, cls);
   module.def(

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operations.h"
 
-#include <nanobind/stl/array.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
-#include <array>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "errors.h"
+#include "feedline/operation_types.h"
 #include "text_caster.h"
 #include "words.h"
 
@@ -20,121 +22,99 @@ using namespace nb::literals;
 namespace feedline::python {
 namespace {
 
-using HeightWidth = std::pair<int, int>;
-using Sides = std::array<int, 4>;  // left, top, right, bottom
+using Chains = std::vector<std::vector<Operation>>;
 
-Size size_of_pair(HeightWidth size) { return {size.first, size.second}; }
-Padding padding_of(const Sides& sides) { return {sides[0], sides[1], sides[2], sides[3]}; }
+Chains chains_of(const std::vector<const Dataset*>& datasets) {
+  Chains chains;
+  for (const Dataset* dataset : datasets) chains.push_back(dataset->operations());
+  return chains;
+}
 
-}  // namespace
+// `subject`: the operation and the argument, for errors.
+ArgumentValue value_of(nb::handle object, const std::string& subject) {
+  if (object.is_none()) return std::monostate();
+  if (nb::isinstance<nb::bool_>(object)) return nb::cast<bool>(object);
+  if (nb::isinstance<nb::str>(object)) return nb::cast<std::string>(object);
+  if (std::int64_t whole = 0; nb::isinstance<nb::int_>(object) && nb::try_cast(object, whole)) return whole;
+  if (nb::isinstance<nb::float_>(object)) return nb::cast<double>(object);
+  if (nb::isinstance<Dataset>(object)) return chains_of({nb::cast<const Dataset*>(object)});
+  if (std::vector<double> numbers; nb::try_cast(object, numbers)) return numbers;
+  if (std::vector<std::string> names; nb::try_cast(object, names)) return names;
+  if (std::vector<const Dataset*> datasets; nb::try_cast(object, datasets)) return chains_of(datasets);
+  raise_config(subject + ": an argument cannot be " + repr_of(object));
+}
 
-Dataset appended(const Dataset& dataset, const Fields& fields, Operation operation) {
+// None for chains, which have no default.
+nb::object object_of(const ArgumentValue& value) {
+  return std::visit(
+      []<typename T>(const T& known) -> nb::object {
+        if constexpr (std::is_same_v<T, std::monostate> || std::is_same_v<T, Chains>)
+          return nb::none();
+        else
+          return nb::cast(known);
+      },
+      value);
+}
+
+// Checks at once, so that a wrong argument is reported at the call.
+Dataset with_operation(const Dataset& self, const std::string& name, const std::vector<std::string>& fields,
+                       const nb::dict& arguments) {
+  std::vector<std::pair<std::string, ArgumentValue>> values;
+  for (const auto& [key, object] : arguments) {
+    std::string argument = nb::cast<std::string>(key);
+    ArgumentValue value = value_of(object, name + ": " + argument);
+    values.emplace_back(std::move(argument), std::move(value));
+  }
+  Operation operation = unwrap(make_operation(name, values));
   operation.fields = fields;
-  Dataset longer = dataset.with(std::move(operation));
+  Dataset longer = self.with(std::move(operation));
   unwrap(longer.check());
   return longer;
 }
 
-void bind_operations(nb::class_<Dataset>& cls) {
-  cls.def(
-         "decode",
-         [](const Dataset& self, const Fields& fields, const std::string& mode, const std::string& fidelity,
-            bool applies_exif) {
-           return appended(self, fields, op::Decode{color_mode_of(mode), fidelity_of(fidelity), applies_exif});
-         },
-         "fields"_a, "mode"_a, "fidelity"_a, "applies_exif"_a)
-      .def(
-          "resize",
-          [](const Dataset& self, const Fields& fields, HeightWidth size, std::optional<int> max_size,
-             const std::string& interpolation) {
-            return appended(self, fields, op::Resize{size_of_pair(size), max_size, interpolation_of(interpolation)});
-          },
-          "fields"_a, "size"_a, "max_size"_a.none(), "interpolation"_a)
-      .def(
-          "center_crop",
-          [](const Dataset& self, const Fields& fields, HeightWidth size, const Color& fill,
-             const std::string& padding_mode, bool rounds_down) {
-            return appended(self, fields,
-                            op::CenterCrop{size_of_pair(size), fill, padding_mode_of(padding_mode), rounds_down});
-          },
-          "fields"_a, "size"_a, "fill"_a, "padding_mode"_a, "rounds_down"_a)
-      .def(
-          "trim_border",
-          [](const Dataset& self, const Fields& fields, int border) {
-            return appended(self, fields, op::TrimBorder{border});
-          },
-          "fields"_a, "border"_a)
-      .def(
-          "random_crop_or_pad",
-          [](const Dataset& self, const Fields& fields, HeightWidth size, const Color& fill,
-             const std::string& padding_mode) {
-            return appended(self, fields, op::RandomCropOrPad{size_of_pair(size), fill, padding_mode_of(padding_mode)});
-          },
-          "fields"_a, "size"_a, "fill"_a, "padding_mode"_a)
-      .def(
-          "random_crop",
-          [](const Dataset& self, const Fields& fields, HeightWidth size, const Sides& padding, bool pad_if_needed,
-             const Color& fill, const std::string& padding_mode) {
-            return appended(self, fields,
-                            op::RandomCrop{size_of_pair(size), padding_of(padding), pad_if_needed, fill,
-                                           padding_mode_of(padding_mode)});
-          },
-          "fields"_a, "size"_a, "padding"_a, "pad_if_needed"_a, "fill"_a, "padding_mode"_a)
-      .def(
-          "random_resized_crop",
-          [](const Dataset& self, const Fields& fields, HeightWidth size, LowHigh scale, LowHigh ratio,
-             const std::string& interpolation) {
-            return appended(self, fields,
-                            op::RandomResizedCrop{size_of_pair(size), range_of(scale), range_of(ratio),
-                                                  interpolation_of(interpolation)});
-          },
-          "fields"_a, "size"_a, "scale"_a, "ratio"_a, "interpolation"_a)
-      .def(
-          "random_horizontal_flip",
-          [](const Dataset& self, const Fields& fields, double p) {
-            return appended(self, fields, op::RandomHorizontalFlip{p});
-          },
-          "fields"_a, "p"_a)
-      .def(
-          "random_vertical_flip",
-          [](const Dataset& self, const Fields& fields, double p) {
-            return appended(self, fields, op::RandomVerticalFlip{p});
-          },
-          "fields"_a, "p"_a)
-      .def(
-          "pad",
-          [](const Dataset& self, const Fields& fields, const Sides& padding, const Color& fill,
-             const std::string& padding_mode) {
-            return appended(self, fields, op::Pad{padding_of(padding), fill, padding_mode_of(padding_mode)});
-          },
-          "fields"_a, "padding"_a, "fill"_a, "padding_mode"_a)
-      .def(
-          "grayscale",
-          [](const Dataset& self, const Fields& fields, int num_output_channels) {
-            return appended(self, fields, op::Grayscale{num_output_channels});
-          },
-          "fields"_a, "num_output_channels"_a)
-      .def(
-          "color_jitter",
-          [](const Dataset& self, const Fields& fields, LowHigh brightness, LowHigh contrast, LowHigh saturation,
-             LowHigh hue) {
-            return appended(
-                self, fields,
-                op::ColorJitter{range_of(brightness), range_of(contrast), range_of(saturation), range_of(hue)});
-          },
-          "fields"_a, "brightness"_a, "contrast"_a, "saturation"_a, "hue"_a)
-      .def(
-          "normalize",
-          [](const Dataset& self, const Fields& fields, std::vector<float> mean, std::vector<float> std) {
-            return appended(self, fields, op::Normalize{std::move(mean), std::move(std)});
-          },
-          "fields"_a, "mean"_a, "std"_a)
-      .def(
-          "to_dtype",
-          [](const Dataset& self, const Fields& fields, const std::string& dtype, bool scale) {
-            return appended(self, fields, op::ToDtype{dtype_of(dtype), scale});
-          },
-          "fields"_a, "dtype"_a, "scale"_a);
+nb::dict described(const ArgumentDescription& argument) {
+  nb::dict facts;
+  facts["name"] = argument.name;
+  facts["kind"] = argument.kind;
+  facts["is_optional"] = argument.is_optional;
+  facts["low"] = argument.low;
+  facts["high"] = argument.high;
+  facts["words"] = argument.words;
+  facts["default"] = object_of(argument.default_value);
+  return facts;
+}
+
+nb::list list_operation_types() {
+  nb::list all;
+  for (const OperationDescription& operation : operation_types()) {
+    nb::list arguments;
+    for (const ArgumentDescription& argument : operation.arguments) arguments.append(described(argument));
+    nb::dict facts;
+    facts["name"] = operation.name;
+    facts["arguments"] = arguments;
+    facts["is_random"] = operation.is_random;
+    facts["moves_pixels"] = operation.moves_pixels;
+    facts["runs_on_device"] = operation.runs_on_device;
+    all.append(facts);
+  }
+  return all;
+}
+
+nb::list role_rows(const Dataset& self) {
+  nb::list rows;
+  for (const FieldRole& role : self.roles())
+    rows.append(nb::make_tuple(role.name, role.kind, std::string(name_of(role.box_format)), role.clamps));
+  return rows;
+}
+
+}  // namespace
+
+void bind_operations(nb::module_& module, nb::class_<Dataset>& cls) {
+  cls.def("roles", &role_rows, nb::sig("def roles(self) -> list[tuple[str, str, str, bool]]"))
+      .def("with_operation", &with_operation, "name"_a, "fields"_a, "arguments"_a,
+           nb::sig("def with_operation(self, name: str, fields: collections.abc.Sequence[str], "
+                   "arguments: dict[str, typing.Any]) -> Dataset"));
+  module.def("operation_types", &list_operation_types, nb::sig("def operation_types() -> list[dict[str, typing.Any]]"));
 }
 
 }  // namespace feedline::python

@@ -103,8 +103,6 @@ void raise_wrong_word(const std::string& subject, const std::string& words, cons
 
 DType dtype_of(std::string_view word) { return look_up("dtype", words_of<DType>(), word); }
 
-Fidelity fidelity_of(std::string_view word) { return look_up("fidelity", words_of<Fidelity>(), word); }
-
 Layout layout_of(std::string_view word) { return look_up("layout", words_of<Layout>(), word); }
 
 Interpolation interpolation_of(std::string_view word) {
@@ -117,32 +115,6 @@ Interpolation interpolation_of(std::string_view word) {
                                             {"torch_bicubic", Interpolation::kTorchBicubic},
                                             {"random", Interpolation::kRandom}}};
   return look_up("interpolation", kWords, word);
-}
-
-AutoAugmentPolicy auto_augment_policy_of(std::string_view word) {
-  constexpr Words<AutoAugmentPolicy, 3> kWords{{{"imagenet", AutoAugmentPolicy::kImageNet},
-                                                {"cifar10", AutoAugmentPolicy::kCifar10},
-                                                {"svhn", AutoAugmentPolicy::kSvhn}}};
-  return look_up("policy", kWords, word);
-}
-
-TorchvisionVersion torchvision_version_of(std::string_view word) {
-  constexpr Words<TorchvisionVersion, 2> kWords{{{"v1", TorchvisionVersion::kV1}, {"v2", TorchvisionVersion::kV2}}};
-  return look_up("version", kWords, word);
-}
-
-BoxFormat box_format_of(std::string_view word) {
-  constexpr Words<BoxFormat, 3> kWords{
-      {{"XYXY", BoxFormat::kXyxy}, {"XYWH", BoxFormat::kXywh}, {"CXCYWH", BoxFormat::kCxcywh}}};
-  return look_up("boxes: format", kWords, word);
-}
-
-PaddingMode padding_mode_of(std::string_view word) {
-  constexpr Words<PaddingMode, 4> kWords{{{"constant", PaddingMode::kConstant},
-                                          {"edge", PaddingMode::kEdge},
-                                          {"reflect", PaddingMode::kReflect},
-                                          {"symmetric", PaddingMode::kSymmetric}}};
-  return look_up("padding_mode", kWords, word);
 }
 
 ColorMode color_mode_of(std::string_view word) {

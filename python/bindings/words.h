@@ -18,20 +18,15 @@
 
 namespace feedline::python {
 
-DType dtype_of(std::string_view word);                             // NumPy's names
-Interpolation interpolation_of(std::string_view word);             // "nearest", "box", "bilinear", "bicubic"
-AutoAugmentPolicy auto_augment_policy_of(std::string_view word);   // "imagenet", "cifar10", "svhn"
-TorchvisionVersion torchvision_version_of(std::string_view word);  // "v1", "v2"
-BoxFormat box_format_of(std::string_view word);                    // "XYXY", "XYWH", "CXCYWH"
-PaddingMode padding_mode_of(std::string_view word);                // "constant", "edge", "reflect", "symmetric"
-ColorMode color_mode_of(std::string_view word);                    // "RGB", "L"
-Fidelity fidelity_of(std::string_view word);                       // "exact", "fast"
-Layout layout_of(std::string_view word);                           // "NCHW", "NHWC"
-Documents documents_of(std::string_view word);                     // "pack", "apart"
-MixUntil mix_until_of(std::string_view word);                      // "samples", "first", "last"
-Missing missing_of(std::string_view word);                         // "error", "skip", "none"
-Verify verify_of(std::string_view word);                           // "", "manifest", "headers"
-BatchForm batch_form_of(std::string_view word);                    // "stack", "pad", "list"
+DType dtype_of(std::string_view word);                  // NumPy's names
+Interpolation interpolation_of(std::string_view word);  // "nearest", "box", "bilinear", "bicubic"
+ColorMode color_mode_of(std::string_view word);         // "RGB", "L"
+Layout layout_of(std::string_view word);                // "NCHW", "NHWC"
+Documents documents_of(std::string_view word);          // "pack", "apart"
+MixUntil mix_until_of(std::string_view word);           // "samples", "first", "last"
+Missing missing_of(std::string_view word);              // "error", "skip", "none"
+Verify verify_of(std::string_view word);                // "", "manifest", "headers"
+BatchForm batch_form_of(std::string_view word);         // "stack", "pad", "list"
 std::string_view word_of(BatchForm form);
 Content content_of(std::string_view word);  // "array", "bytes", "text", "json"
 std::string_view word_of(Content content);

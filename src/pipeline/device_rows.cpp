@@ -10,8 +10,9 @@
 #include "base/check.h"
 #include "device/cuda/kernels/pixel_job.h"
 #include "memory/allocator.h"
-#include "transform/field_operations.h"
-#include "transform/pixel_ops/enhance.h"
+#include "transform/kernels/pixel_ops/enhance.h"
+#include "transform/operation/field_operations.h"
+#include "transform/operation/image_operation.h"
 #include "transform/resizer.h"
 #include "transform/steps.h"
 
@@ -33,50 +34,6 @@ static_assert(device::cuda::kKeptBits == transform::kWeightBits);
 // For each column and row of the output there is room for the place and number of its weights and for so many of them:
 // bilinear from 15 times the size.
 constexpr int kMostTaps = 32;
-
-template <typename... Ops>
-bool is_any_of(const Operation& operation) {
-  return (std::holds_alternative<Ops>(operation) || ...);
-}
-
-bool resizes(const Operation& operation) { return is_any_of<op::Resize, op::RandomResizedCrop>(operation); }
-
-bool pads(const Operation& operation) {
-  const auto* const crop = std::get_if<op::RandomCrop>(&operation);
-  const auto is_some = [](const Padding& p) { return p.left != 0 || p.top != 0 || p.right != 0 || p.bottom != 0; };
-  return is_any_of<op::Pad>(operation) || (crop != nullptr && is_some(crop->padding));
-}
-
-bool flips(const Operation& operation) {
-  return is_any_of<op::RandomHorizontalFlip, op::RandomVerticalFlip>(operation);
-}
-
-// How many changes of a row's colours it may draw; 0: it is no operation on colours, or one that is not done there.
-std::size_t colours_of(const Operation& operation) {
-  if (std::holds_alternative<op::ColorJitter>(operation)) return 4;
-  if (const auto* const grey = std::get_if<op::Grayscale>(&operation)) return grey->num_output_channels == 3 ? 1 : 0;
-  if (const auto* const change = std::get_if<op::RandomChange>(&operation))
-    return change->augmentation == Augmentation::kGrayscale ? 1 : 0;
-  const auto* const apply = std::get_if<op::RandomApply>(&operation);
-  std::size_t sum = 0;
-  for (std::size_t i = 0; apply != nullptr && i < apply->operations.size(); ++i) {
-    const std::size_t one = colours_of(apply->operations[i]);
-    if (one == 0) return 0;
-    sum += one;
-  }
-  return sum;
-}
-
-bool is_done_there(const Operation& operation) {
-  return resizes(operation) || flips(operation) || colours_of(operation) > 0 ||
-         is_any_of<op::Pad, op::RandomCrop, op::CenterCrop, op::CornerCrop, op::TrimBorder, op::Normalize, op::ToDtype,
-                   op::Skipped>(operation);
-}
-
-bool moves(const Operation& operation) {
-  return is_any_of<op::Resize, op::RandomResizedCrop, op::Pad, op::RandomCrop, op::CenterCrop, op::CornerCrop,
-                   op::TrimBorder>(operation);
-}
 
 std::uint64_t table_bytes(const AxisTable& table) {
   return static_cast<std::uint64_t>(table.count()) * static_cast<std::uint64_t>(2 + table.taps()) *
@@ -106,7 +63,7 @@ void add_colour(KeptRow& row, KeptColour::Kind kind, std::uint32_t value) {
   row.colour[row.colours++] = {kind, value};
 }
 
-// As transform/colour.cpp does them.
+// As transform/kernels/colour.cpp does them.
 void take_colours(const transform::JitterDrawing& drawing, KeptRow& row) {
   const auto blend = [&row](const std::optional<double>& factor, KeptColour::Kind kind) {
     if (factor) add_colour(row, kind, std::bit_cast<std::uint32_t>(static_cast<float>(*factor)));
@@ -163,34 +120,33 @@ Result<void> check_kept_operations(std::span<const Operation> operations, const 
                           std::string(there.instead));
     };
     are_values = are_values || transform::makes_values(operation);
-    const auto* const erasing = std::get_if<op::RandomErasing>(&operation);
-    if (erasing != nullptr) {
+    const transform::Properties does = operation->properties();
+    if (does.erases) {
       if (!are_values) return refuse("works on pixels, which a GPU does not do: put normalize or to_dtype before it");
-      if (erasing->noise == op::RandomErasing::Noise::kValues)
-        return refuse("writes a number of its own for every value, which a GPU does not do: give it one for a channel");
+      if (does.erases_with_noise)
+        return refuse("writes a separate number for every value, which a GPU does not do: give it one for a channel");
       continue;
     }
-    if (!is_done_there(operation)) return refuse("is not done on a GPU: put it before that where it is not random");
-    const auto* const crop = std::get_if<op::RandomCrop>(&operation);
-    if (crop != nullptr && crop->pad_if_needed)
+    if (!does.runs_on_device) return refuse("is not done on a GPU: put it before that if it is not random");
+    if (does.pads_if_needed)
       return refuse("with pad_if_needed is not done on a GPU: put a resize or a pad before that");
-    if (colours != nullptr && !flips(operation) && colours_of(operation) == 0 && moves(operation))
+    if (colours != nullptr && does.moves_pixels && !does.is_flip)
       return refuse("follows " + std::string(name_of(*colours)) +
                     ", and a GPU changes colours of what is cropped and resized already: change their order");
-    changes += colours_of(operation);
+    changes += does.colour_changes;
     if (changes > device::cuda::kMostColours)
       return refuse("is one change of colours too many for a GPU, which has room for " +
-                    std::to_string(device::cuda::kMostColours) + ": put some before that where they are not random");
-    if (colours_of(operation) > 0) colours = &operation;
-    if (resizes(operation) && (resize != nullptr || mover != nullptr))
+                    std::to_string(device::cuda::kMostColours) + ": put some before that if they are not random");
+    if (does.colour_changes > 0) colours = &operation;
+    if (does.resizes && (resize != nullptr || mover != nullptr))
       return refuse("follows " + std::string(name_of(resize != nullptr ? *resize : *mover)) +
                     ", and a GPU resizes once, before all but crops: change their order");
-    if (pads(operation) && (resize != nullptr || border != nullptr))
+    if (does.adds_border && (resize != nullptr || border != nullptr))
       return refuse("follows " + std::string(name_of(resize != nullptr ? *resize : *border)) +
                     ", and a GPU adds one border, to an image that is not resized there: put one of them before it");
-    if (resizes(operation)) resize = &operation;
-    if (pads(operation)) border = &operation;
-    if (pads(operation) || flips(operation)) mover = &operation;
+    if (does.resizes) resize = &operation;
+    if (does.adds_border) border = &operation;
+    if (does.adds_border || does.is_flip) mover = &operation;
   }
   return {};
 }
@@ -198,7 +154,7 @@ Result<void> check_kept_operations(std::span<const Operation> operations, const 
 std::size_t kept_row_bytes(std::span<const Operation> operations, Size size) {
   constexpr std::size_t kAlign = memory::Allocator::kAlignment;
   std::size_t bytes = sizeof(KeptRow);
-  if (std::ranges::any_of(operations, &resizes))
+  if (std::ranges::any_of(operations, [](const Operation& one) { return one->properties().resizes; }))
     bytes += static_cast<std::size_t>(size.width + size.height) * (2 + kMostTaps) * sizeof(std::int32_t);
   return (bytes + kAlign - 1) / kAlign * kAlign;
 }

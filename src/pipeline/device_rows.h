@@ -12,8 +12,8 @@
 #include "feedline/error.h"
 #include "feedline/operation.h"
 #include "memory/pixels.h"
-#include "transform/axis_table.h"
 #include "transform/chain.h"
+#include "transform/kernels/axis_table.h"
 
 namespace feedline::pipeline {
 

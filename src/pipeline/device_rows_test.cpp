@@ -15,7 +15,7 @@
 
 #include "device/cuda/kernels/launch.h"
 #include "transform/chain.h"
-#include "transform/pixel_ops/enhance.h"
+#include "transform/kernels/pixel_ops/enhance.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -166,7 +166,7 @@ TEST(DeviceRowsRefuse, WhatADeviceDoesNot) {
   EXPECT_EQ(words({resize, jitter(), jitter(), op::RandomVerticalFlip{}, op::Normalize{}}), "accepted");
   const op::RandomErasing noise{.noise = op::RandomErasing::Noise::kValues};
   EXPECT_NE(words({op::RandomErasing{}}).find("random_erasing behind it works on pixels"), std::string::npos);
-  EXPECT_NE(words({op::Normalize{}, noise}).find("a number of its own for every value"), std::string::npos);
+  EXPECT_NE(words({op::Normalize{}, noise}).find("a separate number for every value"), std::string::npos);
   EXPECT_EQ(words({op::Normalize{}, op::RandomErasing{}, op::RandomVerticalFlip{}}), "accepted");
   EXPECT_NE(words({op::RandomCrop{.size = {8, 8}, .pad_if_needed = true}}).find("pad_if_needed"), std::string::npos);
   EXPECT_NE(words({resize, resize}).find("follows resize"), std::string::npos);

@@ -25,10 +25,11 @@
 #include "pipeline/view_point.h"
 #include "pipeline/views_path.h"
 #include "transform/chain.h"
-#include "transform/field_operations.h"
-#include "transform/label_chain.h"
+#include "transform/operation/field_operations.h"
+#include "transform/operation/image_operation.h"
 #include "transform/shared_steps.h"
-#include "transform/target_chain.h"
+#include "transform/targets/label_chain.h"
+#include "transform/targets/target_chain.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -47,7 +48,7 @@ bool turns_image(const FieldStages& stages) {
   for (const Field& field : stages.records.fields()) {
     if (field.kind != FieldKind::kImage) continue;
     for (const Operation& operation : transform::operations_for(stages.operations, field.name))
-      if (const auto* decode = std::get_if<op::Decode>(&operation)) return decode->applies_exif;
+      if (const op::Decode* decode = operation->properties().decode) return decode->applies_exif;
     return false;
   }
   return false;
@@ -152,7 +153,7 @@ Made make_decoded_path(const Field& field, const FieldStages& stages, BatchForm 
       kept_row_bytes(std::span(operations).subspan(1), size) + rectangles_bytes(left ? left->most_rectangles : 0);
   return std::make_shared<const DecodedTherePath>(field.name, stages.decoder, std::move(rest), std::move(on_host),
                                                   stages.layout, row_bytes,
-                                                  std::get<op::Decode>(operations.front()).applies_exif, needs_size);
+                                                  operations.front()->properties().decode->applies_exif, needs_size);
 }
 
 Made make_pixels_path(const Field& field, const FieldStages& stages, BatchForm form) {
@@ -263,9 +264,8 @@ Made make_target_path(const Field& field, const FieldStages& stages, BatchForm f
     FEEDLINE_TRY(kept.preparation, transform::TargetChain::compile(kind, boxes, {before, behind}));
     FEEDLINE_TRY(kept.rest, transform::TargetChain::compile(kind, boxes, operations, stages.cache->position));
   }
-  const bool sanitizes = std::ranges::any_of(operations, [](const Operation& operation) {
-    return std::holds_alternative<op::SanitizeBoundingBoxes>(operation);
-  });
+  const bool sanitizes = std::ranges::any_of(
+      operations, [](const Operation& operation) { return operation->properties().sanitize != nullptr; });
   const bool refuses_unsound = field.kind == FieldKind::kBoxes && !boxes.takes_unsound && !sanitizes;
   // an empty list in JSON says nothing of what the others are
   const auto first = first_of(field, stages, [kind](const memory::Record::Field& stored) -> Result<ArraySpec> {
@@ -401,7 +401,7 @@ std::string what_can(const Field& field) {
 
 std::vector<std::string> labels_of_boxes(const std::vector<Operation>& operations) {
   for (const Operation& operation : operations)
-    if (const auto* sanitize = std::get_if<op::SanitizeBoundingBoxes>(&operation)) return sanitize->labels;
+    if (const auto* sanitize = operation->properties().sanitize) return sanitize->labels;
   return {};
 }
 

@@ -13,11 +13,11 @@
 #include "feedline/error.h"
 #include "memory/pixels.h"
 #include "memory/planes.h"
-#include "transform/aligned_vector.h"
-#include "transform/axis_table.h"
 #include "transform/chain.h"
-#include "transform/label_chain.h"
-#include "transform/target_chain.h"
+#include "transform/kernels/aligned_vector.h"
+#include "transform/kernels/axis_table.h"
+#include "transform/targets/label_chain.h"
+#include "transform/targets/target_chain.h"
 
 namespace feedline::pipeline {
 

@@ -13,7 +13,8 @@
 #include "decode/orientation.h"
 #include "memory/pixels.h"
 #include "transform/chain.h"
-#include "transform/pixel_ops/apply.h"
+#include "transform/kernels/pixel_ops/apply.h"
+#include "transform/kernels/variants.h"
 #include "transform/warp.h"
 
 namespace feedline {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "transform/colour.h"
+#include "transform/kernels/colour.h"
 
 namespace feedline::pipeline {
 namespace {

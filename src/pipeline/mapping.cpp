@@ -8,7 +8,7 @@
 #include "pipeline/recipe.h"
 #include "pipeline/sample_reader.h"
 #include "pipeline/view_point.h"
-#include "transform/field_operations.h"
+#include "transform/operation/field_operations.h"
 
 namespace feedline::pipeline {
 namespace {

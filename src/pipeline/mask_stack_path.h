@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "pipeline/field_path.h"
-#include "transform/label_chain.h"
+#include "transform/targets/label_chain.h"
 
 namespace feedline::pipeline {
 

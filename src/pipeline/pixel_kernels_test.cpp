@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "device/cuda/kernels/launch.h"
-#include "transform/emitter.h"
+#include "transform/kernels/emitter.h"
+#include "transform/kernels/pointwise.h"
+#include "transform/kernels/variants.h"
 #include "transform/mixup.h"
 #include "transform/noise.h"
-#include "transform/pointwise.h"
-#include "transform/variants.h"
 
 namespace feedline::pipeline {
 namespace {

@@ -16,9 +16,10 @@
 #include "pipeline/view_point.h"
 #include "pipeline/views_path.h"
 #include "transform/chain.h"
-#include "transform/field_operations.h"
+#include "transform/operation/field_operations.h"
+#include "transform/operation/image_operation.h"
 #include "transform/shared_steps.h"
-#include "transform/target_chain.h"
+#include "transform/targets/target_chain.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -44,16 +45,13 @@ bool is_target(const format::FieldDescription& field) {
 
 bool is_boxes(const format::FieldDescription& field) { return field.kind == format::FieldKind::kBoxes; }
 
-template <typename Op>
-bool has(const std::vector<Operation>& operations) {
-  return std::ranges::any_of(operations, [](const Operation& one) { return std::holds_alternative<Op>(one); });
-}
+bool draws_by_boxes(const Operation& operation) { return operation->properties().draws_by_boxes; }
 
-// The boxes that it goes by are the sample's: a list that is done now and then has none.
-bool holds_iou_crop(const Operation& operation) {
+// It draws by the boxes of the sample, which an operation that is done by chance does not have.
+bool holds_crop_by_boxes(const Operation& operation) {
   bool found = false;
   transform::for_each_nested(operation, [&](const Operation& nested) {
-    found = found || std::holds_alternative<op::RandomIouCrop>(nested) || holds_iou_crop(nested);
+    found = found || draws_by_boxes(nested) || holds_crop_by_boxes(nested);
   });
   return found;
 }
@@ -95,11 +93,12 @@ Result<void> check_targets(const std::vector<format::FieldDescription>& fields,
   const bool has_image = std::ranges::count(fields, format::FieldKind::kImage, &format::FieldDescription::kind) > 0;
   const std::vector<std::string> labels = labels_of_boxes(operations);
   for (const Operation& operation : operations) {
-    const auto* const sanitize = std::get_if<op::SanitizeBoundingBoxes>(&operation);
-    const bool is_crop = std::holds_alternative<op::RandomIouCrop>(operation);
-    if (sanitize != nullptr || is_crop) FEEDLINE_CHECK_OK(check_boxes(fields, operation));
+    const transform::Properties properties = operation->properties();
+    const auto* const sanitize = properties.sanitize;
+    if (sanitize != nullptr || properties.draws_by_boxes) FEEDLINE_CHECK_OK(check_boxes(fields, operation));
     if (sanitize != nullptr) FEEDLINE_CHECK_OK(check_labels(fields, *sanitize, labels));
-    if (is_crop && !has_image) return config_error("random_iou_crop: the samples have no image");
+    if (properties.draws_by_boxes && !has_image)
+      return config_error(std::string(name_of(operation)) + ": the samples have no image");
   }
   return {};
 }
@@ -114,7 +113,7 @@ Result<void> check_chosen(const std::vector<format::FieldDescription>& fields, c
       for (const auto& there : fields) names += (names.empty() ? "" : ", ") + there.name;
       return config_error(start + "there is no field '" + name + "'; there are " + names);
     }
-    if (std::holds_alternative<op::Boxes>(operation)) {
+    if (operation->properties().boxes != nullptr) {
       if (field->kind == format::FieldKind::kBoxes) continue;
       return config_error("boxes: '" + name + "' is " + std::string(format::name_of(field->kind)) +
                           "; fields= of open() says what are boxes, by \":boxes\" behind the spec");
@@ -148,8 +147,9 @@ Result<void> check_views(const std::vector<Operation>& operations, const ViewPoi
   for (std::size_t field = 0; field < views.fields.size(); ++field)
     for (std::size_t view = 0; view < views.fields[field].views.size(); ++view) {
       const auto own = views.operations_of(operations, field, view);
-      if (has<op::RandomIouCrop>(own))
-        return config_error("random_iou_crop: the boxes of a sample cannot follow several views of its image");
+      if (const auto crop = std::ranges::find_if(own, &draws_by_boxes); crop != own.end())
+        return config_error(std::string(name_of(*crop)) +
+                            ": the boxes of a sample cannot follow several views of its image");
       auto checked = transform::Chain::check(own);
       if (checked) continue;
       if (views.fields.size() > 1) checked.error().what = "'" + views.fields[field].name + "': " + checked.error().what;
@@ -172,7 +172,7 @@ Result<void> check_decoded(const std::vector<Operation>& operations, const std::
                            const MapPoint* map, const ViewPoint* views) {
   const std::string what = std::string(kDecodedThere.what) + ": ";
   const std::string instead = "; " + std::string(kDecodedThere.instead);
-  const auto* const decode = std::get_if<op::Decode>(&operations.front());
+  const op::Decode* const decode = operations.front()->properties().decode;
   if (decode == nullptr || decode->fidelity != Fidelity::kNvjpeg)
     return config_error("decode: must be the first operation");
   if (decode->mode != ColorMode::kRgb) return config_error(what + "it gives RGB, not mode \"L\"" + instead);
@@ -256,7 +256,7 @@ void order_fields(Recipe& recipe, const std::vector<Operation>& operations) {
 }
 
 void find_boxes(Recipe& recipe, const std::vector<Operation>& operations) {
-  if (!has<op::RandomIouCrop>(operations)) return;
+  if (std::ranges::none_of(operations, &draws_by_boxes)) return;
   const auto& fields = recipe.format->fields();
   recipe.boxes_field = static_cast<std::size_t>(std::ranges::find_if(fields, &is_boxes) - fields.begin());
   recipe.boxes = std::dynamic_pointer_cast<const TargetPath>(recipe.paths[recipe.boxes_field]);
@@ -271,7 +271,7 @@ Result<CachePoint> make_cache_point(const std::string& where, std::uint64_t budg
     return config_error("cache: the samples of \"" + source.name() +
                         "\" are arrays, which are in memory or mapped already: a cache would be a second copy");
   for (const Operation& operation : operations)
-    if (!operation.fields.empty() && !std::holds_alternative<op::Boxes>(operation))
+    if (!operation.fields.empty() && operation->properties().boxes == nullptr)
       return config_error("cache: " + std::string(name_of(operation)) +
                           " before it is for some fields only; put it after cache");
   FEEDLINE_TRY(auto pixels, PixelCache::make(where, budget, source.name(), *records, source.fingerprint(), operations));
@@ -280,7 +280,7 @@ Result<CachePoint> make_cache_point(const std::string& where, std::uint64_t budg
 
 bool decodes_there(const std::vector<Operation>& operations) {
   return std::ranges::any_of(operations, [](const Operation& operation) {
-    const auto* const decode = std::get_if<op::Decode>(&operation);
+    const op::Decode* const decode = operation->properties().decode;
     return decode != nullptr && decode->fidelity == Fidelity::kNvjpeg;
   });
 }
@@ -352,7 +352,7 @@ Result<void> check_operations(const Source& source, const std::vector<Operation>
   for (std::size_t i = 0; i < operations.size(); ++i) {
     FEEDLINE_CHECK_OK(check_chosen(views != nullptr && i < views->position ? stored : fields, operations[i]));
     is_chosen = is_chosen || !operations[i].fields.empty();
-    if (holds_iou_crop(operations[i]))
+    if (holds_crop_by_boxes(operations[i]))
       return config_error(std::string(name_of(operations[i])) +
                           ": random_iou_crop cannot stand in a chain; it has a place of its own in a dataset");
   }
@@ -362,12 +362,12 @@ Result<void> check_operations(const Source& source, const std::vector<Operation>
     if ((is_chosen || views != nullptr) && is_pixels(field) && (views == nullptr || field.name != views->image))
       FEEDLINE_CHECK_OK(transform::Chain::check(transform::operations_for(operations, field.name)));
   for (std::size_t i = cache ? cache->position : operations.size(); i < operations.size(); ++i)
-    if (std::holds_alternative<op::Decode>(operations[i]))
+    if (operations[i]->properties().decode != nullptr)
       return config_error("decode: must be the first operation; the cache before it keeps decoded pixels");
   if (cache && cache->pixels->is_on_device()) FEEDLINE_CHECK_OK(check_kept(operations, *cache, map, views));
   if (decodes_there(operations)) FEEDLINE_CHECK_OK(check_decoded(operations, cache, map, views));
   for (std::size_t i = cache ? cache->position : operations.size(); i < operations.size(); ++i)
-    if (std::holds_alternative<op::Boxes>(operations[i]))
+    if (operations[i]->properties().boxes != nullptr)
       return config_error("boxes: the cache before it keeps boxes that are moved already; put it before cache");
   return {};
 }

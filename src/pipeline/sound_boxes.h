@@ -5,7 +5,7 @@
 
 #include "feedline/error.h"
 #include "feedline/operation.h"
-#include "transform/target_rows.h"
+#include "transform/targets/target_rows.h"
 
 namespace feedline::pipeline {
 

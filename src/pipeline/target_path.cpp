@@ -14,7 +14,8 @@
 #include "pipeline/row_shape.h"
 #include "pipeline/sound_boxes.h"
 #include "pipeline/stored_array.h"
-#include "transform/pointwise.h"
+#include "transform/kernels/pointwise.h"
+#include "transform/operation/image_operation.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -240,7 +241,7 @@ std::vector<std::string> TargetPath::explain() const {
   std::string line = "boxes (" + std::string(name_of(boxes.format)) + "), moved as the images are" +
                      (boxes.clamps ? ", and cut off at their edges" : "");
   for (const Operation& operation : chain_->operations())
-    if (std::holds_alternative<op::SanitizeBoundingBoxes>(operation)) line += "; left out by " + describe(operation);
+    if (operation->properties().sanitize != nullptr) line += "; left out by " + describe(operation);
   return {line};
 }
 

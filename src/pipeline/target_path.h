@@ -8,7 +8,7 @@
 
 #include "decode/npy/npy.h"
 #include "pipeline/field_path.h"
-#include "transform/target_chain.h"
+#include "transform/targets/target_chain.h"
 
 namespace feedline::pipeline {
 

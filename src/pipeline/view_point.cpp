@@ -8,7 +8,8 @@
 #include "pipeline/mapping.h"
 #include "pipeline/source.h"
 #include "transform/chain.h"
-#include "transform/field_operations.h"
+#include "transform/operation/field_operations.h"
+#include "transform/operation/image_operation.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -45,7 +46,7 @@ Result<void> check_view(const View& view, const std::string& name) {
     return config_error("views: " + quoted(name) + ": count must be at least 1, got " + std::to_string(*view.count));
   for (const Operation& operation : view.operations) {
     const std::string start = "views: " + quoted(name) + ": " + std::string(name_of(operation));
-    if (std::holds_alternative<op::Decode>(operation))
+    if (operation->properties().decode != nullptr)
       return config_error(start + ": all views are of the same pixels; put decode before views");
     if (!operation.fields.empty())
       return config_error(start + ": a view has no fields to choose from; leave out fields=");

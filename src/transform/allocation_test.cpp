@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A sample costs no allocation once a thread's drawing and workspace have seen the largest: counted by a global
-// operator new, which is why this stands alone.
+// Processing a sample allocates nothing once a thread's drawing and workspace have seen the largest sample. Counts the
+// calls of a global operator new that this file replaces.
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,9 @@
 #include <cstdlib>
 #include <new>
 
-#include "transform/pixel_ops/apply.h"
-#include "transform/test_images.h"
+#include "transform/chain.h"
+#include "transform/kernels/pixel_ops/apply.h"
+#include "transform/kernels/test_images.h"
 
 namespace {
 std::atomic<std::uint64_t> allocations{0};

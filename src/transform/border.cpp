@@ -4,13 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "transform/kernels/border_source.h"
+
 namespace feedline::transform {
 namespace {
-
-int modulo(int i, int period) {
-  const int rest = i % period;
-  return rest < 0 ? rest + period : rest;
-}
 
 void fill_pixels(std::uint8_t* out, int count, int channels, const std::array<std::uint8_t, 3>& fill) {
   for (int x = 0; x < count; ++x)
@@ -19,26 +16,6 @@ void fill_pixels(std::uint8_t* out, int count, int channels, const std::array<st
 
 }  // namespace
 
-int border_source(int i, int size, PaddingMode mode) {
-  if (i >= 0 && i < size) return i;
-  switch (mode) {
-    case PaddingMode::kConstant:
-      return -1;
-    case PaddingMode::kEdge:
-      return std::clamp(i, 0, size - 1);
-    case PaddingMode::kReflect: {
-      if (size == 1) return 0;
-      const int place = modulo(i, 2 * (size - 1));
-      return place < size ? place : 2 * (size - 1) - place;
-    }
-    case PaddingMode::kSymmetric: {
-      const int place = modulo(i, 2 * size);
-      return place < size ? place : 2 * size - 1 - place;
-    }
-  }
-  return -1;
-}
-
 Result<void> pad(memory::PixelView in, const PadStep& step, std::vector<int>& map, memory::PixelBuffer& out) {
   const Box& window = step.window;
   const int channels = in.channels;
@@ -46,7 +23,7 @@ Result<void> pad(memory::PixelView in, const PadStep& step, std::vector<int>& ma
   map.resize(static_cast<std::size_t>(window.width));
   for (int x = 0; x < window.width; ++x)
     map[static_cast<std::size_t>(x)] = border_source(window.left + x - step.padding.left, in.width, step.mode);
-  // [begin, end): where the image itself lies in the window
+  // [begin, end): the image's part of the window
   const int begin = std::clamp(step.padding.left - window.left, 0, window.width);
   const int end = std::clamp(step.padding.left + in.width - window.left, begin, window.width);
   for (int y = 0; y < window.height; ++y) {

@@ -9,11 +9,8 @@
 
 namespace feedline::transform {
 
-// Fills `out` with step.window of `in` padded as torchvision pads PIL images: ImageOps.expand for kConstant, numpy.pad
-// for the others, whose borders may be wider than the image. `map` is scratch.
+// Fills `out` with step.window of the padded `in`, as torchvision pads PIL images: with ImageOps.expand for kConstant
+// and numpy.pad for the other modes, whose borders may be wider than the image. `map` is scratch.
 Result<void> pad(memory::PixelView in, const PadStep& step, std::vector<int>& map, memory::PixelBuffer& out);
-
-// Source position of position `i` (which may lie outside) along an axis of `size` pixels; -1: the fill colour.
-int border_source(int i, int size, PaddingMode mode);
 
 }  // namespace feedline::transform

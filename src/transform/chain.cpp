@@ -6,12 +6,13 @@
 
 #include "base/check.h"
 #include "transform/compiled_chain.h"
-#include "transform/field_operations.h"
-#include "transform/inference.h"
+#include "transform/kernels/variants.h"
 #include "transform/noise.h"
+#include "transform/operation/field_operations.h"
+#include "transform/operation/image_operation.h"
+#include "transform/operation/inference.h"
 #include "transform/runner.h"
 #include "transform/steps.h"
-#include "transform/variants.h"
 
 namespace feedline::transform {
 
@@ -34,19 +35,19 @@ namespace {
 
 constexpr Size kAnySize{kAnyLength, kAnyLength};
 
-// Rectangles in the units behind operations on values are no bytes.
+// Rectangles drawn after operations on values use the units of those values, not bytes.
 bool writes_values(std::span<const Operation> operations) {
   return std::any_of(std::ranges::find_if(operations, &makes_values), operations.end(), &erases);
 }
 
-// So many rectangles of one value a channel; nullopt: there may be others.
+// The maximum number of rectangles with one value per channel; nullopt if there may be other rectangles.
 std::optional<int> most_rectangles(std::span<const Operation> operations) {
   int most = 0;
   for (auto operation = std::ranges::find_if(operations, &makes_values); operation != operations.end(); ++operation) {
     if (!erases(*operation)) continue;
-    const auto* const erasing = std::get_if<op::RandomErasing>(&*operation);
-    if (erasing == nullptr || erasing->noise == op::RandomErasing::Noise::kValues) return std::nullopt;
-    most += erasing->count[1];
+    const Properties properties = (*operation)->properties();
+    if (!properties.erases || properties.erases_with_noise) return std::nullopt;
+    most += properties.most_rectangles;
   }
   return most;
 }
@@ -62,30 +63,27 @@ std::shared_ptr<const LeftElements> left_elements(const Pointwise& pointwise, in
       Emitter(pointwise, channels, size, layout).spec(), layout, size, channels, {bytes, bytes + length}, rectangles});
 }
 
-// The operations from `first` on. The ones before do nothing but to pixels.
+// The operations from `first` on. Requires: the operations before it change only pixels.
 Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> operations, std::size_t first,
                                                   CompiledChain::Input input, std::optional<DType> dtype, Layout layout,
                                                   Chain::OutputSize size, Chain::Elements elements) {
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
   if (!inferred.size && size == Chain::OutputSize::kFixed)
-    return config_error(
-        "the chain has no fixed output size" +
-        (inferred.open_by.empty() ? "" : ", as what " + inferred.open_by + " gives differs in size from time to time") +
-        ": add resize((height, width)), center_crop or a random crop");
+    return config_error("the chain has no fixed output size" +
+                        (inferred.open_by.empty() ? "" : " (it varies after " + inferred.open_by + ")") +
+                        ": add resize((height, width)), center_crop or a random crop");
   if (dtype && !is_pixel_dtype(*dtype) && dtype != DType::kBfloat16)
-    return config_error("dtype: " + std::string(name_of(*dtype)) + " is no element type of images");
+    return config_error("dtype: " + std::string(name_of(*dtype)) +
+                        " is not an element type of images; use uint8, float16, bfloat16 or float32");
   if (dtype == DType::kUint8 && inferred.dtype != DType::kUint8)
-    return config_error("dtype: the operations give " + std::string(name_of(inferred.dtype)) +
-                        ", which cannot become uint8");
+    return config_error("dtype: the output of the operations is " + std::string(name_of(inferred.dtype)) +
+                        ", which cannot be converted to uint8");
   if (dtype == DType::kBfloat16 && writes_values(operations))
     return config_error(
-        "dtype: bfloat16 is made of pixels alone, and what random_erasing writes behind normalize or to_dtype is none; "
-        "put it before these, or use float16 or float32");
+        "dtype: bfloat16 does not support random_erasing after normalize or to_dtype; "
+        "put random_erasing before these, or use float16 or float32");
   Pointwise pointwise(inferred.channels);
-  for (const Operation& operation : operations) {
-    if (const auto* normalize = std::get_if<op::Normalize>(&operation)) pointwise.normalize(*normalize);
-    if (const auto* convert = std::get_if<op::ToDtype>(&operation)) pointwise.convert(convert->dtype, convert->scale);
-  }
+  for (const Operation& operation : operations) operation->convert(pointwise);
   if (dtype) pointwise.convert(*dtype, true);
   pointwise.finish();
   const auto rest = operations.subspan(first);
@@ -130,7 +128,7 @@ Result<std::shared_ptr<const Chain>> Chain::compile_view(std::span<const Operati
                                                          std::uint32_t view, std::optional<DType> dtype, Layout layout,
                                                          OutputSize size, std::span<const std::uint32_t> drawn_as,
                                                          Elements elements) {
-  constexpr unsigned kViewBits = 24;  // streams below are those of operations, and of what is nested in them
+  constexpr unsigned kViewBits = 24;  // operations and their nested operations use lower stream numbers
   FEEDLINE_CHECK(first <= operations.size() && view < kMostViews);
   FEEDLINE_TRY(const Inferred given, infer(operations.first(first)));
   const ColorMode mode = given.channels == 3 ? ColorMode::kRgb : ColorMode::kL;
@@ -152,7 +150,7 @@ Result<void> resize(memory::PixelView in, Size out_size, Interpolation interpola
                         std::to_string(in.width) + " to " + std::to_string(out_size.height) + " x " +
                         std::to_string(out_size.width));
   if (interpolation == Interpolation::kRandom)
-    return config_error("resize: interpolation \"random\" is drawn for a sample; name one here");
+    return config_error("resize: interpolation must not be \"random\" for a single image");
   const ResizeStep step{{in.height, in.width}, out_size, {0, 0, out_size.width, out_size.height}, interpolation};
   return resize_into(step, in, active_kernels(), workspace.impl->resizer, out);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A compiled list of operations on one image field: shapes are checked once, parameters are drawn per sample, and
+// A compiled list of operations on one image field. Shapes are checked once, parameters are drawn per sample, and
 // pixels go from the decoded region to a row of the batch.
 
 #include <array>
@@ -21,7 +21,7 @@ namespace feedline::transform {
 
 class IouCrops;
 
-// Everything decided for one sample. A thread keeps one and reuses it. Opaque to other stages but for `region`.
+// All decisions for one sample. Each thread reuses one. Other stages use only the public members.
 class Drawing {
  public:
   Drawing();
@@ -29,17 +29,17 @@ class Drawing {
   Drawing(Drawing&&) noexcept;
   Drawing& operator=(Drawing&&) noexcept;
 
-  Box region;  // the pixels of the source image that are needed: decode just these
-  // Where planes of the region serve too, maybe as coarse as this.
+  Box region;  // the pixels of the source image that must be decoded
+  // Set if planes of the region can replace pixels; the maximum coarseness.
   std::optional<memory::Coarseness> planes;
-  Size size;                      // of what comes out
-  IouCrops* iou_crops = nullptr;  // what random_iou_crop chose for the sample, before this is drawn; nullptr: nothing
+  Size size;                      // of the output
+  IouCrops* iou_crops = nullptr;  // random_iou_crop's choices for the sample, set before drawing; nullptr: none
 
   struct Steps;
   std::unique_ptr<Steps> steps;
 };
 
-// Scratch images of one thread.
+// One thread's scratch images.
 class Workspace {
  public:
   Workspace();
@@ -51,95 +51,86 @@ class Workspace {
   std::unique_ptr<Impl> impl;
 };
 
-// Elements that a chain leaves to be made of the bytes of a row, (height, width, channels) of them, by a device.
+// Describes how a device computes a row's elements from its (height, width, channels) bytes.
 struct LeftElements {
-  ArraySpec spec;  // of a row, once they are made
+  ArraySpec spec;  // of the finished row
   Layout layout = Layout::kNchw;
   Size size;
   int channels = 3;
-  std::vector<std::byte> tables;  // (channels, 256) elements: what becomes of a byte
-  int most_rectangles = 0;        // that are written over a row of elements
+  std::vector<std::byte> tables;  // (channels, 256) elements: the element for each byte value
+  int most_rectangles = 0;        // written over a row of elements
 };
-// One of these, in places of the output. Later ones lie on top.
+// A rectangle in coordinates of the output. Later ones cover earlier ones.
 struct LeftRectangle {
   Box box;
-  std::array<std::uint32_t, 3> value{};  // of each channel: an element's bits, a narrow one's the low ones
+  std::array<std::uint32_t, 3> value{};  // per channel, the element's bits; narrow elements use the low bits
 };
 
 // Immutable and thread-safe once compiled.
 class Chain {
  public:
-  // Infers dtype and shape through every operation. kConfig names the operation at fault: an argument out of range,
-  // two operations that do not fit, no fixed output size at the end, normalize with the wrong number of channels.
-  // `dtype`: the batch's element type, a final conversion as to_dtype(dtype, scale=true) does it; nullopt: as the
-  // chain leaves it. `layout`: of the output row. kAny: a chain without a fixed output size is fine, its extents are
-  // kAnyLength then, and apply() gets a row of the size that draw() gave.
-  // `elements`: kLeft: a row gets bytes, where floats can be made of them later; left() says how, and output() is of
-  // the bytes. kLeftToWriteOver: the same with rectangles behind operations on values, each of one value a channel.
+  // Infers dtype and shape through every operation. kConfig names the wrong operation: an argument out of range, two
+  // operations that do not fit, no fixed output size at the end, or normalize with the wrong number of channels.
+  // `dtype`: the batch's element type, converted to as by to_dtype(dtype, scale=true); nullopt: the chain's own.
+  // `layout`: of the output row. With kAny the chain needs no fixed output size; its extents are then kAnyLength, and
+  // apply() gets a row of the size that draw() returned. `elements`: with kLeft a row holds bytes if they can be
+  // converted to floats later; then left() describes the conversion, and output() the bytes. kLeftToWriteOver also
+  // allows rectangles after operations on values, with one value per channel.
   enum class OutputSize : std::uint8_t { kFixed, kAny };
   enum class Elements : std::uint8_t { kMade, kLeft, kLeftToWriteOver };
   static Result<std::shared_ptr<const Chain>> compile(std::span<const Operation> operations, std::optional<DType> dtype,
                                                       Layout layout, OutputSize size = OutputSize::kFixed,
                                                       Elements elements = Elements::kMade);
-  // The operations from `first` on, for pixels that Preparation made with those before: what is drawn, and what comes
-  // out, is what the whole chain gives.
+  // Compiles the operations from `first` on, for pixels that Preparation made with the operations before. The draws and
+  // the output equal those of the whole chain.
   static Result<std::shared_ptr<const Chain>> compile_rest(std::span<const Operation> operations, std::size_t first,
                                                            std::optional<DType> dtype, Layout layout,
                                                            OutputSize size = OutputSize::kFixed,
                                                            Elements elements = Elements::kMade);
-  // Likewise for a view of a sample, number `view`, on pixels that SharedSteps made with the operations before `first`:
-  // the random ones draw from streams of the view's own. drawn_as: views whose streams the first of them draw from
-  // instead. Requires: all of them < kMostViews.
+  // Compiles view number `view` of a sample, for pixels that SharedSteps made with the operations before `first`.
+  // Random operations draw from the view's own streams. drawn_as: views whose streams the first of them use instead.
+  // Requires: all of them < kMostViews.
   static Result<std::shared_ptr<const Chain>> compile_view(std::span<const Operation> operations, std::size_t first,
                                                            std::uint32_t view, std::optional<DType> dtype,
                                                            Layout layout, OutputSize size = OutputSize::kFixed,
                                                            std::span<const std::uint32_t> drawn_as = {},
                                                            Elements elements = Elements::kMade);
   static constexpr std::uint32_t kMostViews = 254;
-  // As compile(), but a chain that has no fixed output size yet is fine.
+  // Like compile(), but the chain may lack a fixed output size.
   static Result<void> check(std::span<const Operation> operations);
   virtual ~Chain() = default;
 
-  virtual ColorMode color_mode() const = 0;  // what decode must deliver
-  virtual bool applies_exif() const = 0;     // is the image turned as its EXIF says, before anything is drawn?
+  virtual ColorMode color_mode() const = 0;  // the mode to decode to
+  virtual bool applies_exif() const = 0;     // whether the image is rotated by its EXIF orientation before drawing
   virtual Fidelity fidelity() const = 0;
-  virtual const ArraySpec& output() const = 0;                                  // of one sample: (C, H, W) or (H, W, C)
-  virtual std::shared_ptr<const LeftElements> left() const { return nullptr; }  // nullptr: rows get their elements
-  // What a drawing writes over a row that is left.
+  virtual const ArraySpec& output() const = 0;  // of one sample: (C, H, W) or (H, W, C)
+  virtual std::shared_ptr<const LeftElements> left() const {
+    return nullptr;
+  }  // nullptr if rows hold finished
+     // elements
+  // The rectangles that a drawing writes over a row that the device finishes.
   virtual std::vector<LeftRectangle> list_rectangles(const Drawing& /*drawing*/, Workspace& /*workspace*/) const {
     return {};
   }
-  // Draws for an image of this size. kData when the image cannot take the operation (smaller than a random crop
-  // without padding), naming it. Same key, same drawing, on every machine.
+  // Draws for an image of this size. The same key gives the same drawing on every machine. kData names the operation
+  // that does not fit the image, such as a random crop larger than it without padding.
   virtual Result<void> draw(Size image, const base::SampleKey& key, Drawing& drawing) const = 0;
-  // Runs the steps on `decoded`, the pixels of drawing.region, into `out`, which has output()'s spec, with the size of
-  // the drawing where that has any.
+  // Runs the steps on `decoded`, the pixels of drawing.region, and writes to `out`, which has output()'s spec, with the
+  // drawing's size if that spec has none.
   virtual Result<void> apply(const Drawing& drawing, memory::PixelView decoded, Workspace& workspace,
                              ArrayView out) const = 0;
-  // The same on planes of drawing.region. Requires: drawing.planes, and none is coarser than that says.
+  // Like apply(), on planes of drawing.region. Requires: drawing.planes is set, and no plane is coarser than it.
   virtual Result<void> apply(const Drawing& drawing, const memory::Planes& decoded, Workspace& workspace,
                              ArrayView out) const = 0;
-  // The drawing in words, for Dataset::draw and tests.
+  // Describes the drawing, for Dataset::draw and tests.
   virtual std::vector<DrawnValue> values(const Drawing& drawing) const = 0;
-  // What runs, fused as it will be, one line each.
+  // The fused steps, one line each.
   virtual std::vector<std::string> explain() const = 0;
 };
 
-// A single image, as Pillow's Image.resize. kConfig: a side below 1. Requires: `in` has 1 or 3 channels and is not
-// `out`'s memory.
+// Resizes one image like Pillow's Image.resize. kConfig: a side below 1. Requires: `in` has 1 or 3 channels and does
+// not overlap `out`.
 Result<void> resize(memory::PixelView in, Size out_size, Interpolation interpolation, Workspace& workspace,
                     memory::PixelBuffer& out);
-
-// Names of the instruction sets whose kernels this machine can run, best first ("AVX3_ZEN4", "AVX2", ...), and
-// "scalar", the plain C++ kernels that the others are tested against.
-std::vector<std::string> simd_variants();
-// Forces one of simd_variants() for the whole process, "" for the best. Not while a pipeline runs. kConfig: unknown.
-Result<void> force_simd_variant(const std::string& name);
-std::string active_simd_variant();
-
-// Resizes as that major version of Pillow does, 10 to 13 (12: as 12.2 and later). Since 13 it chooses the order of the
-// two passes by the sizes, which moves some pixels by one level. For the whole process; 13 unless told otherwise. Not
-// while a pipeline runs. kConfig: a version whose pixels are not known.
-Result<void> follow_pillow(int major);
 
 }  // namespace feedline::transform

@@ -7,8 +7,8 @@
 
 #include "base/check.h"
 #include "transform/drawer.h"
+#include "transform/kernels/variants.h"
 #include "transform/runner.h"
-#include "transform/variants.h"
 
 namespace feedline::transform {
 namespace {
@@ -25,7 +25,7 @@ void append_jitter(std::string_view operation, const JitterDrawing& drawn, std::
   add("hue", drawn.hue);
 }
 
-// torchvision's parameters.
+// Parameters as torchvision names them.
 struct WarpValues {
   const std::string& operation;
   std::vector<DrawnValue>& values;
@@ -52,7 +52,7 @@ struct WarpValues {
   void operator()(const ElasticWarp& warp) const { add("stream", {static_cast<double>(warp.stream)}); }
 };
 
-// Pillow's number of a filter.
+// Pillow's number for a filter.
 double number_of(Interpolation interpolation) { return interpolation == Interpolation::kBicubic ? 3 : 2; }
 
 }  // namespace
@@ -80,7 +80,7 @@ CompiledChain::CompiledChain(std::vector<Operation> operations, Input input, Emi
       eraser_(std::move(eraser)),
       left_(std::move(left)) {}
 
-// Their elements are what would be written over a row of one pixel.
+// Their elements as they would be written to a row of one pixel.
 std::vector<LeftRectangle> CompiledChain::list_rectangles(const Drawing& drawing, Workspace& workspace) const {
   std::vector<LeftRectangle> rectangles;
   FEEDLINE_CHECK(left_ != nullptr);
@@ -134,7 +134,7 @@ Result<void> CompiledChain::emit(const Drawing& drawing, const Decoded& decoded,
     FEEDLINE_CHECK(out.spec == emitter.spec());
     FEEDLINE_CHECK_OK(run_steps(*drawing.steps, decoded, emitter, kernels, *workspace.impl, out.data));
   }
-  if (left_ != nullptr && left_->most_rectangles > 0) return {};  // as list_rectangles() has them
+  if (left_ != nullptr && left_->most_rectangles > 0) return {};  // in the order of list_rectangles()
   for (const Erasure& erasure : drawing.steps->erasures) eraser_.erase(erasure, kernels, workspace.impl->noise, out);
   return {};
 }

@@ -8,38 +8,37 @@
 #include <vector>
 
 #include "transform/chain.h"
-#include "transform/emitter.h"
+#include "transform/kernels/emitter.h"
 #include "transform/noise.h"
 #include "transform/steps.h"
 
 namespace feedline::transform {
 
-// Draws one operation after the other, the random ones from streams that count from `first_stream`, and gives the size
-// that comes out. Requires: infer() accepted the operations.
-// part: of what comes out, to which the drawing narrows itself; nullptr: all of it.
-// others: what the streams of the first operations count from, in place of `first_stream`.
+// Draws the operations in order and returns the output size. Random operations use streams numbered from
+// `first_stream`. Requires: infer() accepted the operations. part: the drawing is narrowed to this part of the output;
+// nullptr: all of it. others: replaces `first_stream` for the first operations.
 Result<Size> draw_operations(std::span<const Operation> operations, std::uint32_t first_stream, Size image,
                              const base::SampleKey& key, Drawing& drawing, const Box* part = nullptr,
                              std::span<const std::uint32_t> others = {});
-// What was decided for the operations of a drawing, in words.
+// Describes the decisions of a drawing.
 std::vector<DrawnValue> values_of(const Drawing& drawing);
-// One line for each operation on pixels. `narrowed`: what to say of one that lets only a part of the image be used.
+// One line for each operation on pixels. `narrowed`: the note on an operation that needs only a part of the image.
 std::vector<std::string> explain_operations(std::span<const Operation> operations, const std::string& narrowed);
 
-// What Chain::compile makes: the operations on pixels are drawn per sample and fused into steps; those on values are
-// already one table.
+// The result of Chain::compile. Operations on pixels are drawn per sample and fused into steps; operations on values
+// are compiled into one table.
 class CompiledChain final : public Chain {
  public:
-  // What the operations are given.
+  // The input of the operations.
   struct Input {
     ColorMode mode = ColorMode::kRgb;
     Fidelity fidelity = Fidelity::kExact;
     bool applies_exif = false;
-    bool prepared = false;                   // pixels of Preparation, which need no decoding
-    std::uint32_t first_stream = 0;          // operations before these
-    std::vector<std::uint32_t> others = {};  // as draw_operations() has them
+    bool prepared = false;                   // pixels from Preparation, which are already decoded
+    std::uint32_t first_stream = 0;          // number of operations before these
+    std::vector<std::uint32_t> others = {};  // as for draw_operations()
   };
-  // Requires: infer() accepted the operations, and `emitter` and `eraser` are for what they give, or leave.
+  // Requires: infer() accepted the operations, and `emitter` and `eraser` match their output.
   CompiledChain(std::vector<Operation> operations, Input input, Emitter emitter, OutputEraser eraser,
                 std::shared_ptr<const LeftElements> left);
 
@@ -66,7 +65,7 @@ class CompiledChain final : public Chain {
   Input input_;
   Emitter emitter_;
   OutputEraser eraser_;
-  std::shared_ptr<const LeftElements> left_;  // nullptr: nothing is left
+  std::shared_ptr<const LeftElements> left_;  // nullptr: nothing is left for a device
 };
 
 }  // namespace feedline::transform

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transform/inference.h"
+#include "transform/operation/inference.h"
 
 #include <gtest/gtest.h>
 

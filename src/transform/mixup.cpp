@@ -8,13 +8,13 @@
 #include <string>
 
 #include "feedline/mix_rows.h"
-#include "transform/sampling.h"
-#include "transform/variants.h"
+#include "transform/augment/sampling.h"
+#include "transform/kernels/variants.h"
 
 namespace feedline::transform {
 namespace {
 
-// Of a row, that are gone through in all rows before the next ones: they and a copy of them lie in a CPU's first cache.
+// Elements processed in all rows before the next chunk: a chunk and its copy fit in the first-level cache.
 constexpr std::size_t kChunkBytes = 8192;
 
 using Chunk = std::array<std::byte, kChunkBytes>;
@@ -25,8 +25,8 @@ double draw_open(base::Random& random) {
   return number;
 }
 
-// M. D. Joehnk, Metrika 8 (1964): x = u^(1/a), y = v^(1/a) where x + y <= 1, in logarithms, as small alphas take both
-// below what a double holds.
+// M. D. Joehnk, Metrika 8 (1964): x = u^(1/a), y = v^(1/a) with x + y <= 1. Computed in logarithms, because small
+// alphas make both underflow a double.
 double draw_joehnk(double alpha, base::Random& random) {
   while (true) {
     const double x = std::log(draw_open(random)) / alpha;
@@ -37,7 +37,7 @@ double draw_joehnk(double alpha, base::Random& random) {
   }
 }
 
-// R. C. H. Cheng, Communications of the ACM 21 (1978), algorithm BB, with both parameters the same.
+// R. C. H. Cheng, Communications of the ACM 21 (1978), algorithm BB with equal parameters.
 double draw_cheng(double alpha, base::Random& random) {
   const double both = 2 * alpha, beta = std::sqrt((both - 2) / (2 * alpha * alpha - both));
   const double gamma = alpha + 1 / beta;
@@ -53,7 +53,7 @@ double draw_cheng(double alpha, base::Random& random) {
 
 std::size_t chunk_elements(DType dtype) { return kChunkBytes / size_of(dtype); }
 
-// A part [first, last) of a row's elements, in the row that is written, and in its partner from there on.
+// Elements [first, last) of the row that is written, and as many of its partner from the given position.
 struct Part {
   std::size_t first = 0, last = 0;
   std::byte* own = nullptr;
@@ -73,8 +73,8 @@ void blend(const MixedRows& rows, const Part& part, const Mix& mix) {
 }
 
 struct Lines {
-  std::size_t elements = 0;                // of a line of a plane, or of whole pixels
-  std::size_t box_begin = 0, box_end = 0;  // of it, in a line that the box crosses
+  std::size_t elements = 0;                // of one line of a plane, or of interleaved pixels
+  std::size_t box_begin = 0, box_end = 0;  // of the box, in a line that it crosses
 };
 
 Lines lines_of(const MixedRows& rows, const Mix& mix) {
@@ -102,7 +102,7 @@ void apply(const MixedRows& rows, const Part& part, const Mix& mix) {
   if (mix.kind == Mix::Kind::kPaste) paste(rows, part, mix);
 }
 
-// work(first, last): of each part of a row.
+// Calls work(first, last) for each chunk of a row.
 template <typename Work>
 void each_chunk(const MixedRows& rows, Work work) {
   const std::size_t step = chunk_elements(rows.dtype), elements = rows.elements();
@@ -137,7 +137,7 @@ Mix draw_mix(const MixRules& rules, Size image, base::Random& random) {
   if (!draw_coin(rules.probability, random)) return {};
   const bool both = rules.mixup > 0 && rules.cutmix > 0;
   const bool pastes = both ? draw_coin(rules.switch_probability, random) : rules.cutmix > 0;
-  // a float, as torch draws it
+  // a float, as in torch
   const double share = static_cast<float>(draw_beta(pastes ? rules.cutmix : rules.mixup, random));
   if (!pastes) return {share < 1 ? Mix::Kind::kBlend : Mix::Kind::kNone, share, {}};
   const auto x = static_cast<int>(random.below(static_cast<std::uint32_t>(image.width)));

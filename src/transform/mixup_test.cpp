@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "feedline/mix_rows.h"
-#include "transform/pointwise.h"
+#include "transform/kernels/pointwise.h"
 
 namespace feedline::transform {
 namespace {
@@ -20,7 +20,7 @@ constexpr int kDraws = 20'000;
 
 base::Random random_of(std::uint64_t number) { return {{20261123, 0, number}, 0}; }
 
-// The incomplete beta function over the complete one, by its continued fraction (Abramowitz and Stegun, 26.5.8).
+// The regularized incomplete beta function, by its continued fraction (Abramowitz and Stegun, 26.5.8).
 double beta_fraction(double x, double a, double b) {
   constexpr double kTiny = 1e-300;
   const auto kept = [](double value) { return std::abs(value) < kTiny ? kTiny : value; };
@@ -51,8 +51,8 @@ TEST(DrawBeta, TheDistributionThatItIsComparedWithIsRight) {
   }
 }
 
-// Kolmogorov and Smirnov: the bound is passed by chance once in 10,000 times; the draws are the same in every run.
-// Up to where a double has digits left before 1.
+// Kolmogorov-Smirnov test. The bound is exceeded by chance once in 10,000 times; the draws are the same in every run.
+// Compares only up to values that a double can distinguish from 1.
 double distance(std::vector<double> draws, const std::function<double(double)>& below) {
   std::ranges::sort(draws);
   const auto count = static_cast<double>(draws.size());
@@ -77,7 +77,7 @@ TEST(DrawBeta, FollowsBetaForEveryAlpha) {
   }
 }
 
-// Both ends are as likely as each other, and what lies below a double's least number is no accident.
+// Both ends are equally likely, and values that underflow a double are expected.
 TEST(DrawBeta, BearsTheSmallestAlphas) {
   int low = 0;
   for (std::uint64_t i = 0; i < 2000; ++i) {
@@ -89,7 +89,7 @@ TEST(DrawBeta, BearsTheSmallestAlphas) {
   EXPECT_NEAR(low, 1000, 4 * 23);
 }
 
-// ---- what is drawn ----
+// ---- draws ----
 
 TEST(DrawMix, MixesWithItsProbabilityAndSwitches) {
   const MixRules rules{.mixup = 1, .cutmix = 1, .probability = 0.7, .switch_probability = 0.3};
@@ -117,7 +117,7 @@ TEST(DrawMix, IsOneOfTheTwoWhereTheOtherHasNoAlpha) {
   }
 }
 
-// Of a large alpha a box has half the sides, so that it crosses a column as often as columns stand around it.
+// With a large alpha a box has half the image's sides, so it covers each column equally often.
 TEST(DrawMix, PutsBoxesAroundEveryPixel) {
   const Size image{.height = 40, .width = 60};
   std::vector<double> columns(60), rows(40), widths;
@@ -127,7 +127,7 @@ TEST(DrawMix, PutsBoxesAroundEveryPixel) {
     const Box& box = mix.box;
     ASSERT_TRUE(box.left >= 0 && box.top >= 0 && box.left + box.width <= 60 && box.top + box.height <= 40);
     ASSERT_DOUBLE_EQ(mix.share, 1 - box.width * box.height / 2400.0);
-    // a half of sqrt(1 / 2): 21 columns and 14 rows on either side
+    // half of sqrt(1 / 2): 21 columns and 14 rows on either side
     for (int x = box.left; x < box.left + box.width; ++x) ++columns[static_cast<std::size_t>(x)];
     for (int y = box.top; y < box.top + box.height; ++y) ++rows[static_cast<std::size_t>(y)];
   }
@@ -144,7 +144,7 @@ TEST(DrawMix, PutsBoxesAroundEveryPixel) {
   expect(rows, 14);
 }
 
-// torchvision's CutMix.make_params, worked out with it for these shares and centres (x, y) of 32 rows and 48 columns.
+// Computed with torchvision's CutMix.make_params for these shares and centres (x, y) of 32 rows and 48 columns.
 TEST(PasteAround, IsTorchvisionsBox) {
   const Size image{.height = 32, .width = 48};
   EXPECT_EQ(paste_around(0.0, image, 24, 16).box, (Box{0, 0, 48, 32}));
@@ -158,7 +158,7 @@ TEST(PasteAround, IsTorchvisionsBox) {
   EXPECT_EQ(paste_around(1.0, image, 3, 3).share, 1.0);
 }
 
-// ---- rows that are mixed ----
+// ---- mixed rows ----
 
 struct Batch {
   MixedRows rows;
@@ -173,7 +173,7 @@ struct Batch {
   }
   static float half(float value) { return from_half(to_half(value)); }
 
-  // Does `mix` to a copy that has the batch's element type.
+  // Applies `mix` to a copy in the batch's element type.
   template <typename Do>
   std::vector<float> mixed(Do mix) {
     std::vector<float> wide = numbers;
@@ -194,7 +194,7 @@ struct Batch {
     const auto x = static_cast<int>(pixel % width), y = static_cast<int>(pixel / width);
     return x >= box.left && x < box.left + box.width && y >= box.top && y < box.top + box.height;
   }
-  // What becomes of an element of a row with its partner's.
+  // The expected value of an element, from it and its partner's.
   float expected(std::size_t row, std::size_t partner, std::size_t element, const Mix& mix) const {
     const float own = numbers[row * rows.elements() + element], other = numbers[partner * rows.elements() + element];
     if (mix.kind == Mix::Kind::kPaste) return is_inside(element, mix.box) ? other : own;
@@ -207,7 +207,7 @@ const Mix kBlend{Mix::Kind::kBlend, static_cast<double>(0.3f), {}};
 const Mix kBox{Mix::Kind::kPaste, 0.5, {5, 2, 9, 11}};
 const Mix kEdges{Mix::Kind::kPaste, 0.5, {0, 0, 61, 3}};
 
-// Rows that are less than a chunk, and several of them.
+// Rows shorter than a chunk, and rows of several chunks.
 std::vector<MixedRows> shapes() {
   std::vector<MixedRows> all;
   for (const DType dtype : {DType::kFloat32, DType::kFloat16})
@@ -256,7 +256,7 @@ TEST(MixRows, OneLeavesTheOther) {
     }
 }
 
-// timm's: 1 - s + s / n for a class, s / n for all others, mixed by the share.
+// timm's label smoothing: 1 - s + s / n for the class, s / n for all others, mixed by the share.
 TEST(FillTarget, MixesSmoothedClasses) {
   std::vector<float> target(5, -1);
   fill_target(target, 2, 4, 0.75, 0);
@@ -270,7 +270,7 @@ TEST(FillTarget, MixesSmoothedClasses) {
   EXPECT_EQ(target[4], low * 0.75f + low * 0.25f);
 }
 
-// ---- of a batch that the caller has ----
+// ---- mixing of a batch that the caller owns ----
 
 TEST(MixRows, MixesEveryRowWithTheOneBefore) {
   std::vector<float> values{1, 2, 3, 4, 10, 20, 30, 40, 100, 200, 300, 400};  // 3 rows of 2 x 2

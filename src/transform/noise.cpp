@@ -4,14 +4,15 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "transform/pixel_ops/normals.h"
-#include "transform/pixel_ops/pixel_kernels.h"
-#include "transform/pointwise.h"
+#include "transform/kernels/pixel_ops/normals.h"
+#include "transform/kernels/pixel_ops/pixel_kernels.h"
+#include "transform/kernels/pointwise.h"
+#include "transform/operation/image_operation.h"
 
 namespace feedline::transform {
 namespace {
 
-// The values of row `y` of the rectangle, one channel after the other.
+// Writes the values of row `y` of the rectangle, one channel after the other.
 std::span<float> values_of_row(const Erasure& erasure, int y, int channels, const Kernels& kernels,
                                NoiseScratch& scratch) {
   const auto width = static_cast<std::size_t>(erasure.box.width);
@@ -29,7 +30,7 @@ std::span<float> values_of_row(const Erasure& erasure, int y, int channels, cons
   return {values, count};
 }
 
-// Where the values of a rectangle's row go in a row of the batch.
+// The position of a rectangle's row in a row of the batch.
 struct OutputRow {
   std::size_t at, next_pixel, next_channel;  // in elements
 };
@@ -73,27 +74,44 @@ void erase_pixels(const Erasure& erasure, const Kernels& kernels, NoiseScratch& 
   }
 }
 
-OutputEraser::OutputEraser(std::span<const Operation> operations, std::size_t first, Layout layout) : layout_(layout) {
-  const auto append = [this](const ValueStep& step) {
-    for (std::vector<ValueStep>& steps : steps_) steps.push_back(step);
-  };
-  const ValueStep rounding{.halves = true, .is_rounding = true};
-  bool halves = false;
-  for (std::size_t i = 0; i < operations.size(); ++i) {
-    if (const auto* convert = std::get_if<op::ToDtype>(&operations[i])) {
-      halves = convert->dtype == DType::kFloat16;
-      if (halves) append(rounding);
-    } else if (const auto* normalize = std::get_if<op::Normalize>(&operations[i])) {
-      ValueStep step{.halves = halves};
-      for (std::size_t c = 0; c < 3; ++c) {
-        step.mean[c] = normalize->mean[normalize->mean.size() == 1 ? 0 : std::min(c, normalize->mean.size() - 1)];
-        step.std[c] = normalize->std[normalize->std.size() == 1 ? 0 : std::min(c, normalize->std.size() - 1)];
-        if (halves) step.mean[c] = as_half(step.mean[c]), step.std[c] = as_half(step.std[c]);
-      }
-      append(step);
+constexpr OutputEraser::ValueStep OutputEraser::kRounding{.halves = true, .is_rounding = true};
+
+// Appends an operation's effect to the steps of every operation before it.
+class OutputEraser::Appender final : public ValueSteps {
+ public:
+  explicit Appender(std::vector<std::vector<ValueStep>>& steps) : steps_(steps) {}
+  bool halves() const { return halves_; }
+
+  void convert(DType dtype, bool /*scale*/) override {
+    halves_ = dtype == DType::kFloat16;
+    if (halves_) append(kRounding);
+  }
+  void normalize(const op::Normalize& normalize) override {
+    ValueStep step{.halves = halves_};
+    for (std::size_t c = 0; c < 3; ++c) {
+      step.mean[c] = normalize.mean[std::min(c, normalize.mean.size() - 1)];
+      step.std[c] = normalize.std[std::min(c, normalize.std.size() - 1)];
+      if (halves_) step.mean[c] = as_half(step.mean[c]), step.std[c] = as_half(step.std[c]);
     }
-    if (i >= first) steps_.emplace_back();
-    if (i >= first && halves) steps_.back().push_back(rounding);
+    append(step);
+  }
+
+ private:
+  void append(const ValueStep& step) {
+    for (std::vector<ValueStep>& steps : steps_) steps.push_back(step);
+  }
+
+  std::vector<std::vector<ValueStep>>& steps_;
+  bool halves_ = false;
+};
+
+OutputEraser::OutputEraser(std::span<const Operation> operations, std::size_t first, Layout layout) : layout_(layout) {
+  Appender appender(steps_);
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    operations[i]->convert(appender);
+    if (i < first) continue;
+    steps_.emplace_back();
+    if (appender.halves()) steps_.back().push_back(kRounding);
   }
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The pixels are Pillow's: checksums made by Pillow 13 itself (pillow_golden.py), on every variant.
+// Compares pixels with checksums computed by Pillow 13 (pillow_golden.py), on every kernel variant.
 
 #include <gtest/gtest.h>
 
 #include "transform/border.h"
-#include "transform/colour.h"
-#include "transform/test_images.h"
+#include "transform/kernels/colour.h"
+#include "transform/kernels/test_images.h"
+#include "transform/test_resize.h"
 
 namespace feedline::transform {
 namespace {
@@ -30,6 +31,7 @@ struct PadCase {
   std::uint64_t checksum;
 };
 
+#include "transform/kernels/variants.h"
 #include "transform/pillow_golden.inc"
 
 class PillowGolden : public ::testing::TestWithParam<std::string> {};

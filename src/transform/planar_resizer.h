@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A resize of planes: each with its own weights, folded from those of the image's pixels, and pixels made of the
-// resized rows. Nothing is ever made at the image's size but the samples that there are.
+// Resizes planes, each with weights folded from those of the image's pixels, and converts the resized rows to pixels.
+// Only the existing samples are stored at the image's size.
 
 #include <array>
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace feedline::transform {
 
-// A thread keeps one and reuses it. Not for several threads at once.
+// Each thread reuses one. Not thread-safe.
 class PlanarResizer {
  public:
-  // Prepares for the rows of step.window. Pixel 0 of the resize is the image's (left, top). `planes` must stay until
-  // the last row. Requires: `planes` has the samples of every pixel that source_span() of both directions says.
+  // Prepares the rows of step.window. Pixel 0 of the resize is the image's (left, top). `planes` must outlive the last
+  // row. Requires: `planes` has the samples of all pixels in source_span() of both directions.
   void begin(const ResizeStep& step, int left, int top, int channels, const memory::Planes& planes,
              const Kernels& kernels);
   // The next row of the window, with kReadSlack; valid until the next call.

@@ -8,15 +8,16 @@
 #include <cstring>
 #include <random>
 
+#include "transform/kernels/test_images.h"
+#include "transform/kernels/variants.h"
 #include "transform/steps.h"
-#include "transform/test_images.h"
 
 namespace feedline::transform {
 namespace {
 
 constexpr base::SampleKey kKey{.seed = 4, .epoch = 1, .sample = 7};
 
-// Planes of noise for an image, whose colour is halved and which are reduced by 2^shift.
+// Planes of noise for an image with halved colour, each reduced by 2^shift.
 struct NoisyImage {
   int width = 0, height = 0;
   memory::Planes planes;
@@ -38,7 +39,7 @@ struct NoisyImage {
     }
   }
 
-  // Of the pixels that the samples stand for.
+  // A value for each pixel, repeated from the samples.
   double value(int c, int x, int y) const {
     const memory::Plane& plane = planes.plane[c];
     const auto parts = [](const memory::PlaneAxis& axis, int at, int(&index)[2]) {
@@ -56,7 +57,7 @@ struct NoisyImage {
   }
 };
 
-// The same resize of every pixel's value, in floating point and in one go.
+// The same resize of every pixel's value, in floating point and in one pass.
 double resized_value(const NoisyImage& image, int c, const Box& crop, const AxisTable& columns, const AxisTable& rows,
                      int x, int y) {
   double sum = 0;
@@ -90,7 +91,7 @@ TEST(PlanarResizer, MakesThePixelsThatTheSamplesStandFor) {
         };
         const double luma = plane(0), blue = plane(1) - 128, red = plane(2) - 128;
         const double rgb[] = {luma + 1.402 * red, luma - 0.344136 * blue - 0.714136 * red, luma + 1.772 * blue};
-        // two passes round each plane by half a level, and blue counts 1.772 times
+        // each of two passes rounds a plane by half a level, and blue is weighted by 1.772
         for (int c = 0; c < 3; ++c) ASSERT_NEAR(row[3 * x + c], std::clamp(rgb[c], 0.0, 255.0), 3.4) << x << " " << y;
       }
     }
@@ -125,7 +126,7 @@ std::vector<std::vector<Operation>> chains() {
           {fast, op::Resize{{20, 30}}, op::Grayscale{1}}};
 }
 
-// Planes of grey that are not reduced: the chain's ways through planes and through pixels must meet.
+// For grey planes that are not reduced, the chain must give the same result from planes and from pixels.
 TEST(ChainOnPlanes, GivesWhatItGivesOnPixels) {
   std::mt19937 random(5);
   const NoisyImage image(201, 160, 1, false, 0, random);
@@ -138,7 +139,7 @@ TEST(ChainOnPlanes, GivesWhatItGivesOnPixels) {
       ASSERT_TRUE(chain) << chain.error().what;
       const auto a = applied(**chain, image, true, pixels), b = applied(**chain, image, false, pixels);
       ASSERT_EQ(a.size(), b.size());
-      for (std::size_t i = 0; i < a.size(); ++i)  // the passes may round in another order
+      for (std::size_t i = 0; i < a.size(); ++i)  // the passes may round in a different order
         ASSERT_LE(std::abs(static_cast<int>(a[i]) - static_cast<int>(b[i])), 1) << describe(operations.back()) << i;
     }
 }

@@ -5,45 +5,12 @@
 
 #include "base/check.h"
 #include "transform/compiled_chain.h"
-#include "transform/inference.h"
+#include "transform/kernels/variants.h"
+#include "transform/operation/image_operation.h"
+#include "transform/operation/inference.h"
 #include "transform/runner.h"
-#include "transform/variants.h"
 
 namespace feedline::transform {
-namespace {
-
-template <typename... Ops>
-bool is_any_of(const Operation& operation) {
-  return (std::holds_alternative<Ops>(operation) || ...);
-}
-
-bool draws_interpolation(const Operation& operation) {
-  if (const auto* resize = std::get_if<op::Resize>(&operation)) return resize->interpolation == Interpolation::kRandom;
-  const auto* const letterbox = std::get_if<op::Letterbox>(&operation);
-  return letterbox && letterbox->interpolation == Interpolation::kRandom;
-}
-
-bool draws_ratio(const Operation& operation) {
-  const auto* const resize = std::get_if<op::ResizeKeepRatio>(&operation);
-  return resize && (resize->scale_p > 0 || resize->aspect_p > 0 || resize->interpolation == Interpolation::kRandom);
-}
-
-bool is_random(const Operation& operation) {
-  return is_any_of<op::RandomCrop, op::RandomResizedCrop, op::RandomHorizontalFlip, op::RandomVerticalFlip,
-                   op::ColorJitter, op::RandomChange, op::AutoAugment, op::RandAugment, op::TrivialAugmentWide,
-                   op::AugMix, op::TimmAugment, op::GaussianBlur, op::RandomErasing, op::RandomApply, op::RandomChoice,
-                   op::RandomOrder, op::RandomRotation, op::RandomAffine, op::RandomPerspective, op::ElasticTransform,
-                   op::RandomCropOrPad, op::RandomResize, op::RandomShortSide, op::ScaleJitter, op::RandomIouCrop,
-                   op::RandomZoomOut, op::RandomPhotometricDistort>(operation) ||
-         draws_interpolation(operation) || draws_ratio(operation);
-}
-
-// Pillow's resizes have changed: see follow_pillow().
-bool depends_on_pillow(const Operation& operation) {
-  return is_any_of<op::Resize, op::Letterbox, op::ResizeKeepRatio>(operation);
-}
-
-}  // namespace
 
 Preparation::Preparation(std::vector<Operation> operations, ColorMode mode, bool applies_exif, int channels)
     : operations_(std::move(operations)), mode_(mode), applies_exif_(applies_exif), channels_(channels) {}
@@ -53,15 +20,16 @@ Result<std::shared_ptr<const Preparation>> Preparation::compile(std::span<const 
   if (inferred.fidelity == Fidelity::kNvjpeg)
     return config_error("cache: it keeps the pixels that the CPU decodes; leave device= out of decode");
   if (inferred.fidelity != Fidelity::kExact)
-    return config_error("cache: it keeps the exact pixels; leave out fidelity=\"fast\", which decodes anew each time");
+    return config_error("cache: it stores exact pixels; leave out fidelity=\"fast\" of decode");
   for (const Operation& operation : operations) {
     const std::string name(name_of(operation));
-    if (is_random(operation))
-      return config_error("cache: " + name + " before it would be drawn once and be the same in every epoch; put " +
+    const Properties properties = operation->properties();
+    if (properties.is_random)
+      return config_error("cache: " + name + " before cache would draw only once and be the same in every epoch; put " +
                           name + " after cache");
-    if (std::holds_alternative<op::Normalize>(operation) || std::holds_alternative<op::ToDtype>(operation))
-      return config_error("cache: it keeps 8-bit pixels, and " + name +
-                          " is done as they are written to the batch; put " + name + " after cache");
+    if (properties.stage == Stage::kValues)
+      return config_error("cache: it stores 8-bit pixels, and " + name +
+                          " runs when pixels are written to the batch; put " + name + " after cache");
   }
   return std::shared_ptr<const Preparation>(
       new Preparation({operations.begin(), operations.end()}, inferred.mode, inferred.applies_exif, inferred.channels));
@@ -86,8 +54,9 @@ std::string Preparation::description() const {
   if (applies_exif_) text += ", turned by EXIF";
   bool pillow = false;
   for (const Operation& operation : operations_) {
-    if (!std::holds_alternative<op::Decode>(operation)) text += ", " + describe(operation);
-    pillow = pillow || depends_on_pillow(operation);
+    const Properties properties = operation->properties();
+    if (properties.stage != Stage::kDecode) text += ", " + describe(operation);
+    pillow = pillow || properties.depends_on_pillow;
   }
   return pillow ? text + ", as Pillow " + std::to_string(followed_pillow()) : text;
 }

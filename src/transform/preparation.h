@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The operations before a cache: done once per image, so without randomness, to 8-bit pixels that are kept. Sizes may
-// differ from image to image.
+// The operations before a cache. They run once per image, so they cannot be random, and produce the 8-bit pixels that
+// are cached. Sizes may differ between images.
 
 #include <memory>
 #include <optional>
@@ -20,19 +20,19 @@ namespace feedline::transform {
 // Immutable and thread-safe once compiled.
 class Preparation {
  public:
-  // kConfig: an operation at fault, a random one, or one that gives other values than 8-bit pixels.
+  // kConfig: a wrong operation, a random one, or one whose output is not 8-bit pixels.
   static Result<std::shared_ptr<const Preparation>> compile(std::span<const Operation> operations);
 
-  ColorMode color_mode() const { return mode_; }  // what decode must deliver
+  ColorMode color_mode() const { return mode_; }  // the mode to decode to
   bool applies_exif() const { return applies_exif_; }
-  int channels() const { return channels_; }  // that come out
-  // As Chain::draw; gives the size that comes out.
+  int channels() const { return channels_; }  // of the output
+  // Like Chain::draw; returns the output size.
   Result<Size> draw(Size image, Drawing& drawing) const;
-  // Runs the steps on `decoded`, the pixels of drawing.region, into `out`: rows of `size`, what draw() gave, without
-  // gaps between them.
+  // Runs the steps on `decoded`, the pixels of drawing.region, and writes rows of the size that draw() returned to
+  // `out`, without gaps.
   Result<void> apply(const Drawing& drawing, memory::PixelView decoded, Size size, Workspace& workspace,
                      std::span<std::byte> out) const;
-  // Everything that the pixels depend on besides the stored image: two of the same text make the same pixels.
+  // Everything that affects the pixels besides the stored image: equal texts mean equal pixels.
   std::string description() const;
   std::vector<std::string> explain() const;  // one line each
 

@@ -5,7 +5,8 @@
 
 #include <cstring>
 
-#include "transform/test_images.h"
+#include "transform/kernels/test_images.h"
+#include "transform/kernels/variants.h"
 
 namespace feedline::transform {
 namespace {
@@ -17,7 +18,7 @@ memory::PixelView cropped(memory::PixelView view, const Box& box) {
   return view;
 }
 
-// What a chain makes of an image that is there as a whole.
+// The output of a chain for an image that is fully decoded.
 std::vector<std::byte> made(const Chain& chain, memory::PixelView image, const base::SampleKey& key) {
   Drawing drawing;
   Workspace workspace;
@@ -93,7 +94,7 @@ TEST(PreparationTest, OperationsOnWhatIsKeptDrawWhatTheyDrawInTheWholeChain) {
     ASSERT_TRUE((*whole)->draw({48, 60}, {1, 2, sample}, one));
     ASSERT_TRUE((*rest)->draw({24, 30}, {1, 2, sample}, other));
     const auto first = (*whole)->values(one), second = (*rest)->values(other);
-    ASSERT_EQ(first.size(), second.size() + 1);  // the size that resize gives
+    ASSERT_EQ(first.size(), second.size() + 1);  // the size after resize
     for (std::size_t i = 0; i < second.size(); ++i) {
       EXPECT_EQ(first[i + 1].operation, second[i].operation);
       EXPECT_EQ(first[i + 1].values, second[i].values);

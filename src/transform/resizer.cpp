@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "transform/variants.h"
+#include "transform/kernels/variants.h"
 
 namespace feedline::transform {
 namespace {
@@ -16,10 +16,11 @@ void grow(AlignedVector<std::uint8_t>& bytes, std::size_t needed) {
 
 }  // namespace
 
-// Which pass comes first shows in the pixels, because each rounds to 8 bits. torch is always horizontally first. Pillow
-// 13 (its pull request 9549) goes vertically first where that drops more than twice as many rows as columns. The rule
-// was read off Pillow 13.0.0: it decides 8,298 of 8,298 random resizes whose two orders differ. Pillow 12 (from 12.2
-// on) did so for images over 100 times taller than wide that get lower; before, it was always horizontally first.
+// The order of the passes affects the pixels, because each pass rounds to 8 bits. torch always starts horizontally.
+// Pillow 13 (its pull request 9549) starts vertically if that drops more than twice as many rows as columns. The rule
+// was derived from Pillow 13.0.0: it predicts all of 8,298 random resizes whose two orders differ. Pillow 12 (from 12.2
+// on) started vertically for images over 100 times taller than wide that become lower; older versions always started
+// horizontally.
 bool is_vertical_first(const ResizeStep& step) {
   if (step.interpolation == Interpolation::kTorchBilinear || step.interpolation == Interpolation::kTorchBicubic)
     return false;
@@ -67,8 +68,8 @@ void Resizer::start(memory::PixelView in, const Kernels& kernels) {
   kernels.plan_row(plan_);
 }
 
-// Kernels read past a row's end. Within the image that hits the next row; the last rows are copied to where there is
-// room behind them, so that the caller's image may end at its last pixel.
+// Kernels read past the end of a row. Inside the image they read the next row; the last rows are copied to a buffer
+// with slack, so the caller's image may end at its last pixel.
 void Resizer::copy_last_rows() {
   const std::size_t row_bytes = static_cast<std::size_t>(in_.width) * static_cast<std::size_t>(in_.channels);
   const auto rows = static_cast<int>(std::min<std::size_t>(
@@ -115,7 +116,7 @@ const std::uint8_t* Resizer::next_row() {
     kernels_->horizontal(column_row_.data(), plan_, out_row_.data());
     return out_row_.data();
   }
-  // one row of weight 1 is itself
+  // one row of weight 1 is copied unchanged
   if (used == 1 && weights[0] == 1 << kWeightBits) return taps_[0];
   kernels_->vertical(taps_.data(), weights, used, row_bytes, out_row_.data());
   return out_row_.data();

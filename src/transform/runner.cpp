@@ -6,9 +6,9 @@
 
 #include "base/check.h"
 #include "transform/border.h"
-#include "transform/colour.h"
-#include "transform/pixel_ops/enhance.h"
-#include "transform/pixel_ops/pixel_kernels.h"
+#include "transform/kernels/colour.h"
+#include "transform/kernels/pixel_ops/enhance.h"
+#include "transform/kernels/pixel_ops/pixel_kernels.h"
 
 namespace feedline::transform {
 namespace {
@@ -29,18 +29,18 @@ void permute_row(const std::array<std::uint8_t, 3>& from, int width, std::uint8_
   }
 }
 
-// The image that steps work on: it starts as the decoded pixels and moves from one buffer of the workspace to the
-// other. Crops only move the view.
-class Canvas {
+// The image that the steps work on. It starts as the decoded pixels and alternates between the buffers of the
+// workspace. Crops only move the view.
+class WorkingImage {
  public:
-  Canvas(memory::PixelView decoded, const Kernels& kernels, Workspace::Impl& workspace)
+  WorkingImage(memory::PixelView decoded, const Kernels& kernels, Workspace::Impl& workspace)
       : view_(decoded), kernels_(kernels), workspace_(workspace) {}
 
   memory::PixelView view() const { return view_; }
 
   Result<void> operator()(const CropStep& step) {
     view_ = cropped(view_, step.box);
-    owned_ = nullptr;  // the view is a part of it now
+    owned_ = nullptr;  // the view no longer shows the whole buffer
     return {};
   }
   Result<void> operator()(const ResizeStep& step) {
@@ -74,7 +74,7 @@ class Canvas {
     return show(out);
   }
   Result<void> operator()(const JitterStep& step) {
-    if (!owned_) FEEDLINE_CHECK_OK((*this)(FlipStep{}));  // a copy that may be written to
+    if (!owned_) FEEDLINE_CHECK_OK((*this)(FlipStep{}));  // a writable copy
     return jitter(*owned_, step.drawing);
   }
   Result<void> operator()(const PermuteStep& step) {
@@ -152,11 +152,11 @@ class Canvas {
   const Kernels& kernels_;
   Workspace::Impl& workspace_;
   bool mixes_in_turn_ = false;
-  int current_ = -1;                      // which buffer the view looks at; -1: the caller's
-  memory::PixelBuffer* owned_ = nullptr;  // the buffer, where the view shows all of it
+  int current_ = -1;                      // index of the viewed buffer; -1: the caller's
+  memory::PixelBuffer* owned_ = nullptr;  // the buffer, if the view shows all of it
 };
 
-// Where the output's rows go: `next_row` gives them from top to bottom.
+// Emits the output rows, which `next_row` returns from top to bottom.
 template <typename NextRow>
 Result<void> emit_rows(const Drawing::Steps& steps, Size size, int channels, const Emitter& emitter,
                        const Kernels& kernels, Workspace::Impl& workspace, std::byte* out, NextRow next_row) {
@@ -171,10 +171,10 @@ Result<void> run_steps(const Drawing::Steps& steps, std::span<const Step> list, 
                        const Emitter& emitter, const Kernels& kernels, Workspace::Impl& workspace, std::byte* out) {
   const ResizeStep* last_resize = list.empty() ? nullptr : std::get_if<ResizeStep>(&list.back());
   if (last_resize) list = list.first(list.size() - 1);
-  Canvas canvas(decoded, kernels, workspace);
-  for (const Step& step : list) FEEDLINE_CHECK_OK(std::visit(canvas, step));
+  WorkingImage image(decoded, kernels, workspace);
+  for (const Step& step : list) FEEDLINE_CHECK_OK(std::visit(image, step));
 
-  const memory::PixelView view = canvas.view();
+  const memory::PixelView view = image.view();
   if (!last_resize)
     return emit_rows(steps, {view.height, view.width}, view.channels, emitter, kernels, workspace, out,
                      [&view](int y) { return view.row(y); });
@@ -201,7 +201,7 @@ Result<void> run_steps(const Drawing::Steps& steps, const PlanarImage& decoded, 
   if (steps.list.size() == 1)
     return emit_rows(steps, size, decoded.channels, emitter, kernels, workspace, out,
                      [&resizer](int) { return resizer.next_row(); });
-  // the steps write to the other image first
+  // the steps first write to the other image
   memory::PixelBuffer& resized = workspace.images[1];
   FEEDLINE_CHECK_OK(resized.resize(size.width, size.height, decoded.channels));
   const auto row_bytes = static_cast<std::size_t>(size.width) * static_cast<std::size_t>(decoded.channels);

@@ -5,10 +5,11 @@
 
 #include "base/check.h"
 #include "transform/compiled_chain.h"
-#include "transform/inference.h"
-#include "transform/kernels.h"
+#include "transform/kernels/kernels.h"
+#include "transform/kernels/variants.h"
+#include "transform/operation/image_operation.h"
+#include "transform/operation/inference.h"
 #include "transform/runner.h"
-#include "transform/variants.h"
 
 namespace feedline::transform {
 namespace {
@@ -38,9 +39,9 @@ Result<std::shared_ptr<const SharedSteps>> SharedSteps::compile(std::span<const 
   FEEDLINE_TRY(const Inferred given, infer(operations.first(first)));
   FEEDLINE_TRY(const Inferred made, infer(operations));
   for (const Operation& operation : operations)
-    if (std::holds_alternative<op::Normalize>(operation) || std::holds_alternative<op::ToDtype>(operation))
-      return config_error("views: they are made of 8-bit pixels, and " + std::string(name_of(operation)) +
-                          " is done as they are written to the batch; put it behind views");
+    if (operation->properties().stage == Stage::kValues)
+      return config_error("views: they are made from 8-bit pixels, and " + std::string(name_of(operation)) +
+                          " runs when pixels are written to the batch; put it after views");
   const ColorMode mode = first == 0 ? made.mode : given.channels == 3 ? ColorMode::kRgb : ColorMode::kL;
   const auto rest = operations.subspan(first);
   return std::shared_ptr<const SharedSteps>(new SharedSteps({rest.begin(), rest.end()}, first, mode,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The operations before the views of an image: drawn and done once per sample, whatever the number of views, to the
-// 8-bit pixels that the views are made of (Chain::compile_view).
+// The operations before the views of an image: drawn and run once per sample for any number of views, producing the
+// 8-bit pixels that the views start from (Chain::compile_view).
 
 #include <cstddef>
 #include <memory>
@@ -16,35 +16,35 @@
 #include "feedline/operation.h"
 #include "memory/pixels.h"
 #include "memory/planes.h"
-#include "transform/aligned_vector.h"
 #include "transform/chain.h"
-#include "transform/emitter.h"
+#include "transform/kernels/aligned_vector.h"
+#include "transform/kernels/emitter.h"
 
 namespace feedline::transform {
 
 // Immutable and thread-safe once compiled.
 class SharedSteps {
  public:
-  // The operations from `first` on, for pixels that Preparation made with those before. kConfig: an operation at fault,
-  // or one that gives other values than 8-bit pixels.
+  // Compiles the operations from `first` on, for pixels that Preparation made with the operations before. kConfig: a
+  // wrong operation, or one whose output is not 8-bit pixels.
   static Result<std::shared_ptr<const SharedSteps>> compile(std::span<const Operation> operations,
                                                             std::size_t first = 0);
 
-  ColorMode color_mode() const { return mode_; }  // what decode must deliver
+  ColorMode color_mode() const { return mode_; }  // the mode to decode to
   bool applies_exif() const { return applies_exif_; }
   Fidelity fidelity() const { return fidelity_; }
-  // Draws for an image of this size; drawing.size is that of what comes out. part: of what comes out, and all that is
-  // made of it; nullptr: all of it. Same key, same drawing. kData: as Chain::draw.
+  // Draws for an image of this size and sets drawing.size to the output's. part: only this part of the output is made;
+  // nullptr: all of it. The same key gives the same drawing. kData: as for Chain::draw.
   Result<void> draw(Size image, const base::SampleKey& key, const Box* part, Drawing& drawing) const;
-  // Is the region of the drawing what comes out, as it is?
+  // Returns true if the output is the drawing's region, unchanged.
   static bool is_nothing(const Drawing& drawing);
-  // Runs the steps on the pixels of drawing.region, or on planes of it. What comes out is valid as long as `decoded`
-  // and `out`. Requires: of planes: drawing.planes, and none is coarser than that says.
+  // Runs the steps on the pixels or planes of drawing.region. The output is valid as long as `decoded` and `out`.
+  // Requires for planes: drawing.planes is set, and no plane is coarser than it.
   Result<memory::PixelView> apply(const Drawing& drawing, memory::PixelView decoded, Workspace& workspace,
                                   AlignedVector<std::uint8_t>& out) const;
   Result<memory::PixelView> apply(const Drawing& drawing, const memory::Planes& decoded, Workspace& workspace,
                                   AlignedVector<std::uint8_t>& out) const;
-  std::vector<DrawnValue> values(const Drawing& drawing) const;  // in words
+  std::vector<DrawnValue> values(const Drawing& drawing) const;  // as text
   std::vector<std::string> explain() const;                      // one line each
 
  private:
@@ -55,7 +55,7 @@ class SharedSteps {
                                 AlignedVector<std::uint8_t>& out) const;
 
   std::vector<Operation> operations_;
-  std::size_t first_;  // operations before these
+  std::size_t first_;  // number of operations before these
   ColorMode mode_;
   bool applies_exif_;
   Fidelity fidelity_;

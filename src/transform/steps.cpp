@@ -7,7 +7,7 @@
 namespace feedline::transform {
 namespace {
 
-// `inner` of a picture that is `outer` of another one.
+// `inner`, relative to the image that `outer` is relative to.
 Box compose(const Box& outer, const Box& inner) {
   return {outer.left + inner.left, outer.top + inner.top, inner.width, inner.height};
 }
@@ -18,8 +18,8 @@ Box mirrored(Box box, Size size, bool x, bool y) {
   return box;
 }
 
-// How many samples of brightness and of colour there are left for a pixel, in each direction: docs/fidelity.md has the
-// error that follows. Colour tells less.
+// How many samples of brightness and of colour remain per pixel in each direction; docs/fidelity.md has the resulting
+// error. Colour needs fewer.
 constexpr double kLeastSamples = 1.25, kLeastColour = 1.0;
 constexpr int kCoarsest = 16;  // an eighth of halved colour
 
@@ -32,10 +32,10 @@ StepBuilder::StepBuilder(Size image, Drawing& drawing)
   drawing.steps->erasures.clear();
 }
 
-// Cropping a mirrored picture is mirroring the mirrored crop of it.
-void StepBuilder::crop(Box box) {
-  const bool whole = box.width == size_.width && box.height == size_.height;
-  box = mirrored(box, size_, flip_x_, flip_y_);
+// Cropping a mirrored image equals mirroring the mirrored crop.
+void StepBuilder::crop(const Box& drawn) {
+  const bool whole = drawn.width == size_.width && drawn.height == size_.height;
+  const Box box = mirrored(drawn, size_, flip_x_, flip_y_);
   size_ = {box.height, box.width};
   if (whole) return;
   if (list_.empty()) {
@@ -51,7 +51,7 @@ void StepBuilder::crop(Box box) {
   }
 }
 
-// A flip cannot pass a resize: the weights of a mirrored one may round differently.
+// A flip cannot move past a resize: mirrored weights may round differently.
 void StepBuilder::resize(Size out, Interpolation interpolation) {
   if (out.width == size_.width && out.height == size_.height) return;
   flip_now();
@@ -80,9 +80,8 @@ void StepBuilder::jitter(const JitterDrawing& drawing) { list_.push_back(JitterS
 
 void StepBuilder::permute_channels(const std::array<std::uint8_t, 3>& from) { list_.push_back(PermuteStep{from}); }
 
-// Nor can it pass what moves pixels; the others do the same to a mirrored image.
-void StepBuilder::augment(const DrawnAugmentation& drawn, Interpolation interpolation,
-                          const std::array<std::uint8_t, 3>& fill) {
+// A flip cannot move past operations that move pixels; others do the same to a mirrored image.
+void StepBuilder::augment(const DrawnAugmentation& drawn, Interpolation interpolation, const Colour& fill) {
   if (drawn.augmentation == Augmentation::kGrayscale) return grayscale(0);
   if (moves_pixels(drawn.augmentation)) flip_now();
   list_.push_back(PixelStep{pixel_operation(drawn, size_, interpolation, fill)});
@@ -152,7 +151,7 @@ std::optional<memory::Coarseness> useful_planes(const Drawing::Steps& steps) {
   if (!resize || resize->interpolation == Interpolation::kNearest) return std::nullopt;
   const double smaller = std::min(static_cast<double>(resize->in.width) / resize->out.width,
                                   static_cast<double>(resize->in.height) / resize->out.height);
-  if (smaller < 2 * kLeastSamples) return std::nullopt;  // planes of full size take as long as pixels
+  if (smaller < 2 * kLeastSamples) return std::nullopt;  // planes of full size are as slow as pixels
   const auto coarsest = [smaller](double least) {
     int pixels = 1;
     while (pixels < kCoarsest && smaller >= 2 * pixels * least) pixels *= 2;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What will be done to one image: the drawn operations, fused. Crops move towards the source (into the decoder's
-// region, into the window of a resize or a border), flips towards the output.
+// The drawn operations on one image, fused into steps. Crops move towards the source (into the decoder's region, or the
+// window of a resize or border), flips towards the output.
 
 #include <array>
 #include <optional>
@@ -13,10 +13,11 @@
 #include "base/random.h"
 #include "feedline/operation.h"
 #include "feedline/pixel_operation.h"
-#include "transform/augmentation_level.h"
-#include "transform/axis_table.h"
+#include "transform/augment/augmentation_level.h"
+#include "transform/augment/sampling.h"
+#include "transform/canvas.h"
 #include "transform/chain.h"
-#include "transform/sampling.h"
+#include "transform/kernels/axis_table.h"
 #include "transform/warp.h"
 
 namespace feedline::transform {
@@ -26,10 +27,10 @@ struct CropStep {
 };
 struct ResizeStep {
   Size in, out;  // of the whole resize
-  Box window;    // the part of `out` that is made
+  Box window;    // the part of `out` that is needed
   Interpolation interpolation = Interpolation::kBilinear;
-  bool flip_x = false;    // the window comes out mirrored
-  int left = 0, top = 0;  // the pixel of `in` where the given pixels start
+  bool flip_x = false;    // the window is mirrored
+  int left = 0, top = 0;  // the position in `in` of the first available pixel
 };
 struct FlipStep {
   bool x = false, y = false;
@@ -38,42 +39,42 @@ struct PadStep {
   Padding padding;
   PaddingMode mode = PaddingMode::kConstant;
   std::array<std::uint8_t, 3> fill{};
-  Box window;  // the part of the padded image that is made
+  Box window;  // the part of the padded image that is needed
 };
 struct GrayscaleStep {
-  int channels = 1;  // 0: as many as the image has
+  int channels = 1;  // 0: the image's number of channels
 };
 struct JitterStep {
   JitterDrawing drawing;
 };
-// Channel i becomes what channel from[i] was; an image of one channel stays.
+// Sets channel i to the former channel from[i]; images of one channel are unchanged.
 struct PermuteStep {
   std::array<std::uint8_t, 3> from;
 };
 struct PixelStep {
   PixelOperation operation;
 };
-// A rectangle that is written over.
+// A rectangle that is overwritten.
 struct Erasure {
   Box box;
   std::array<float, 3> value{};               // per channel
-  std::optional<base::Random::Blocks> noise;  // a normal number for every value instead
-  int operation = 0;                          // of the chain, whose units the values have
+  std::optional<base::Random::Blocks> noise;  // replaces `value` by a normal number for every element
+  int operation = 0;                          // index in the chain; it determines the unit of the values
 };
 struct NoiseStep {
   Erasure erasure;  // with noise
 };
-// A weighted sum of the image as it is at the first, and of what the steps between the others make of it.
-// in_turn: no sum, but each is blended by its weight with what the ones before it came to, the image at first.
+// A weighted sum of the image at MixBeginStep and of its versions changed by the steps between the MixAddSteps.
+// in_turn: instead of a sum, each version is blended with the result so far by its weight, starting from the image.
 struct MixBeginStep {
-  float weight = 0;  // of the image itself
+  float weight = 0;  // of the unchanged image
   bool in_turn = false;
 };
 struct MixAddStep {
   float weight = 0;
 };
 struct MixEndStep {
-  std::optional<float> blended;  // the sum is blended with the image, with so much of the sum
+  std::optional<float> blended;  // the weight of the sum when it is blended with the image
 };
 struct ElasticStep {
   ElasticWarp warp;
@@ -83,9 +84,9 @@ struct ElasticStep {
 using Step = std::variant<CropStep, ResizeStep, FlipStep, PadStep, GrayscaleStep, JitterStep, PermuteStep, PixelStep,
                           ElasticStep, NoiseStep, MixBeginStep, MixAddStep, MixEndStep>;
 
-// What one operation decided, for people and tests.
+// A decision of one operation, for display and tests.
 struct Decision {
-  // kBox: a part of the image. kNumber: one of the numbers that `label` has.
+  // kBox: a part of the image. kNumber: one of the numbers named `label`.
   enum class Kind : std::uint8_t {
     kCrop,
     kFlip,
@@ -101,7 +102,7 @@ struct Decision {
     kPermutation
   };
   int operation = 0;      // index in the chain
-  std::string_view name;  // of the operation, or of the one in it that decided
+  std::string_view name;  // of the operation, or of the nested one that decided
   Kind kind = Kind::kCrop;
   Box box;
   bool flip = false;
@@ -111,7 +112,7 @@ struct Decision {
   DrawnAugmentation augmentation;
   std::string_view label;
   double number = 0;
-  bool continues = false;  // the decision before has the number before
+  bool continues = false;  // continues the list of numbers of the previous decision
   std::array<std::uint8_t, 3> channels{};
   Warp warp;
   double scale = 1;
@@ -120,35 +121,31 @@ struct Decision {
 
 struct Drawing::Steps {
   std::vector<Step> list;
-  bool flip_x = false, flip_y = false;  // left for the output
-  std::vector<Erasure> erasures;        // of the output, in its places
+  bool flip_x = false, flip_y = false;  // applied when the output is written
+  std::vector<Erasure> erasures;        // in coordinates of the output
   std::vector<Decision> decisions;
 };
 
-// Appends operations to a Drawing, fusing as it goes. One object per draw.
-class StepBuilder {
+// Appends operations to a Drawing and fuses them. Used for one draw.
+class StepBuilder final : public Canvas {
  public:
   StepBuilder(Size image, Drawing& drawing);
 
-  Size size() const { return size_; }
-  void crop(Box box);  // Requires: inside the image
-  void resize(Size out, Interpolation interpolation);
-  void flip(bool x, bool y);
-  void pad(const Padding& padding, PaddingMode mode, const std::array<std::uint8_t, 3>& fill);
-  void grayscale(int channels);
-  void jitter(const JitterDrawing& drawing);
-  void permute_channels(const std::array<std::uint8_t, 3>& from);
-  // Geometry by `interpolation`, with `fill` where the image has no pixel.
-  void augment(const DrawnAugmentation& drawn, Interpolation interpolation, const std::array<std::uint8_t, 3>& fill);
-  // What leaves the size, and does the same to a mirrored image unless it moves pixels.
-  void change(const PixelOperation& operation, bool moves);
-  // `of_output`: of the finished row; else of pixels.
-  void erase(const Erasure& erasure, bool of_output);
-  // A sum of what `change` makes of the image: it begins again at each mix_add().
-  void mix_begin(float weight, bool in_turn = false);
-  void mix_add(float weight);
-  void mix_end(std::optional<float> blended);
-  void warp(const Warp& warp);
+  Size size() const override { return size_; }
+  void crop(const Box& drawn) override;
+  void resize(Size out, Interpolation interpolation) override;
+  void flip(bool x, bool y) override;
+  void pad(const Padding& padding, PaddingMode mode, const Colour& fill) override;
+  void warp(const Warp& warp) override;
+  void grayscale(int channels) override;
+  void jitter(const JitterDrawing& drawing) override;
+  void permute_channels(const std::array<std::uint8_t, 3>& from) override;
+  void augment(const DrawnAugmentation& drawn, Interpolation interpolation, const Colour& fill) override;
+  void change(const PixelOperation& operation, bool moves) override;
+  void erase(const Erasure& erasure, bool of_output) override;
+  void mix_begin(float weight, bool in_turn) override;
+  void mix_add(float weight) override;
+  void mix_end(std::optional<float> blended) override;
   void finish();  // sets drawing.region
 
  private:
@@ -158,25 +155,13 @@ class StepBuilder {
   std::vector<Step>& list_;
   Box region_;  // of the source, before the first step
   Size size_;
-  bool flip_x_ = false, flip_y_ = false;  // asked for, not yet done
+  bool flip_x_ = false, flip_y_ = false;  // pending
 };
 
-// StepBuilder's words for what leaves every pixel in its place: of no meaning to those that only follow the places.
-struct IgnoresColours {
-  void grayscale(int /*channels*/) {}
-  void jitter(const JitterDrawing& /*drawing*/) {}
-  void augment(const DrawnAugmentation&, Interpolation, const std::array<std::uint8_t, 3>&) {}
-  void change(const PixelOperation&, bool /*moves*/) {}
-  void erase(const Erasure&, bool /*of_output*/) {}
-  void mix_begin(float /*weight*/, bool /*in_turn*/ = false) {}
-  void mix_add(float /*weight*/) {}
-  void mix_end(std::optional<float> /*blended*/) {}
-};
-
-// How coarse planes may be that the steps begin with; nullopt where pixels are quicker or needed.
+// The maximum coarseness of planes that the steps can start from; nullopt if pixels are faster or required.
 std::optional<memory::Coarseness> useful_planes(const Drawing::Steps& steps);
 
-// The two directions of a resize's window.
+// The horizontal and vertical part of a resize's window.
 AxisRequest columns_of(const ResizeStep& step);
 AxisRequest rows_of(const ResizeStep& step);
 

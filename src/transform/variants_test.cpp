@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transform/variants.h"
+#include "transform/kernels/variants.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "transform/chain.h"
-#include "transform/test_images.h"
+#include "transform/kernels/test_images.h"
 
 namespace feedline::transform {
 namespace {
@@ -19,7 +19,7 @@ TEST(Variants, EndWithThePlainKernels) {
   EXPECT_EQ(active_simd_variant(), names.front());
 }
 
-// Each name stands for code of its own: no function is shared, so forcing one cannot silently run another.
+// Each name selects different functions, so forcing a variant cannot silently run another.
 TEST(Variants, AreDifferentCode) {
   std::set<const void*> functions;
   for (const Kernels* kernels : all_kernels()) {

@@ -5,11 +5,11 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "transform/border.h"
-#include "transform/pixel_ops/geometry.h"
-#include "transform/pixel_ops/pixel_kernels.h"
-#include "transform/sampling.h"
-#include "transform/variants.h"
+#include "transform/augment/sampling.h"
+#include "transform/kernels/border_source.h"
+#include "transform/kernels/pixel_ops/geometry.h"
+#include "transform/kernels/pixel_ops/pixel_kernels.h"
+#include "transform/kernels/variants.h"
 
 namespace feedline::transform {
 namespace {
@@ -18,7 +18,7 @@ Point middle_of(Size image) { return {image.width * 0.5, image.height * 0.5}; }
 
 double draw_within(const Range& range, base::Random& random) { return random.uniform(range.low, range.high); }
 
-// A whole number of pixels, up to `most` to either side.
+// Draws a whole number of pixels from -most to most.
 double draw_shift(double most, base::Random& random) { return std::nearbyint(random.uniform(-most, most)); }
 
 PixelOperation operation_of(const AffineWarp& affine, const Warp& warp, Size image) {
@@ -38,7 +38,7 @@ PixelOperation operation_of(const ElasticWarp&, const Warp&, Size) {
   return pixel_op::Invert{};
 }
 
-// torchvision's window of a blur, from the middle outwards; nothing where nothing is blurred.
+// torchvision's blur window, from the middle outwards; empty without a blur.
 void compute_window(double sigma_of_size, double sigma, AlignedVector<float>& weights) {
   const int size = static_cast<int>(8 * sigma_of_size + 1) | 1;
   weights.resize(static_cast<std::size_t>(size / 2) + 1);
@@ -53,7 +53,7 @@ void compute_window(double sigma_of_size, double sigma, AlignedVector<float>& we
 
 float draw_noise(base::Random& random) { return static_cast<float>(random.bits() >> 8) * 0x1p-24F * 2 - 1; }
 
-// One direction's part: noise, blurred along the rows, then across them, times `alpha` over `side`.
+// The displacement in one direction: noise, blurred along the rows, then across them, times `alpha` over `side`.
 class Displacement {
  public:
   Displacement(Size size, ElasticScratch& scratch)
@@ -77,7 +77,7 @@ class Displacement {
  private:
   float* blurred_row(int y) { return scratch_.blurred.data() + static_cast<std::size_t>(y) * width_; }
 
-  // All rows, with `radius` reflected ones above and below.
+  // All rows, with `radius` reflected rows above and below.
   void blur_along(int radius, base::Random& random) {
     scratch_.bordered.resize(width_ + 2 * static_cast<std::size_t>(radius));
     scratch_.blurred.resize(width_ * static_cast<std::size_t>(size_.height + 2 * radius));

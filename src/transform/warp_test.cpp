@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "transform/chain.h"
-#include "transform/test_images.h"
+#include "transform/kernels/test_images.h"
 
 namespace feedline::transform {
 namespace {
@@ -34,7 +34,7 @@ TEST(Warp, CornersMoveInwardsByWholePixels) {
   }
 }
 
-// Against the definition: every number of the noise, weighed by a window in two dimensions.
+// Compares with the definition: every noise value, weighted by a two-dimensional window.
 TEST(Warp, ADisplacementIsBlurredNoise) {
   const Size size{7, 9};
   const ElasticWarp bare{{2, 3}, {0, 0}, {5, 6, 7}, 8}, blurred{{2, 3}, {0.7, 1.1}, {5, 6, 7}, 8};

@@ -188,7 +188,7 @@ def test_wrong_arguments_are_named_at_the_call(folder: Path, case: str) -> None:
 
 
 def test_caches_refuse_what_is_drawn(folder: Path) -> None:
-    with pytest.raises(feedline.ConfigError, match="rand_augment before it would be drawn once"):
+    with pytest.raises(feedline.ConfigError, match="rand_augment before cache would draw only once"):
         feedline.open(folder).rand_augment().cache()
 
 

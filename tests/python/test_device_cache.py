@@ -185,7 +185,7 @@ def test_a_broken_photo_leaves_the_others(gpu: made_cuda.Gpu, folder: Path, tmp_
 REFUSED = {
     "random_solarize behind it is not done on a GPU": lambda d: d.random_solarize(128),
     "random_crop behind it follows color_jitter": lambda d: d.color_jitter(0.2).random_crop(32),
-    "random_erasing behind it writes a number of its own": lambda d: d.normalize(*STATISTICS).random_erasing(
+    "random_erasing behind it writes a separate number": lambda d: d.normalize(*STATISTICS).random_erasing(
         value="random"
     ),
     "resize behind it follows random_horizontal_flip": lambda d: d.random_horizontal_flip().resize((32, 32)),

@@ -607,7 +607,7 @@ def test_fixed_ones_stand_before_a_cache(wide: Path, operation: str) -> None:
 
 @pytest.mark.parametrize("operation", RANDOM)
 def test_random_ones_do_not_stand_before_a_cache(wide: Path, operation: str) -> None:
-    with pytest.raises(feedline.ConfigError, match=f"{operation} before it would be drawn once"):
+    with pytest.raises(feedline.ConfigError, match=f"{operation} before cache would draw only once"):
         RANDOM[operation](_pairs(wide)).cache()
 
 

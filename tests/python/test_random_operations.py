@@ -544,7 +544,7 @@ DESCRIBED = {
 def test_each_is_described_and_kept_out_of_caches(one: feedline.Dataset, name: str) -> None:
     dataset = OPERATIONS[name](one.resize((8, 8)))
     assert DESCRIBED[name] in dataset.explain()
-    with pytest.raises(feedline.ConfigError, match=f"{name} before it would be drawn once"):
+    with pytest.raises(feedline.ConfigError, match=f"{name} before cache would draw only once"):
         dataset.cache()
 
 
@@ -561,7 +561,7 @@ WRONG: dict[str, tuple[Chain, str]] = {
     "word": (lambda d: d.random_erasing(value="noise"), "random_erasing: value must be a number, one per channel"),
     "inplace": (lambda d: d.random_erasing(inplace=1), "random_erasing: inplace must be True or False"),
     "mode": (lambda d: d.timm_random_erasing(mode="x"), "timm_random_erasing: mode must be one of"),
-    "uint8 noise": (lambda d: d.timm_random_erasing(mode="rand"), "timm_random_erasing: normal numbers are no pixels"),
+    "uint8 noise": (lambda d: d.timm_random_erasing(mode="rand"), "timm_random_erasing: normal numbers are not pixels"),
     "counts": (lambda d: d.timm_random_erasing(min_count=3, max_count=2), "timm_random_erasing: min_count, max_count"),
     "areas": (lambda d: d.timm_random_erasing(min_area=0.5), "timm_random_erasing: min_area, max_area must be"),
     "aspect": (lambda d: d.timm_random_erasing(min_aspect=0), "timm_random_erasing: min_aspect must be above 0"),
@@ -569,9 +569,9 @@ WRONG: dict[str, tuple[Chain, str]] = {
     "width": (lambda d: d.aug_mix(mixture_width=0), "aug_mix: mixture_width must be from 1 to 32, got 0"),
     "depth": (lambda d: d.aug_mix(chain_depth=65), "aug_mix: chain_depth must be at most 64, got 65"),
     "alpha": (lambda d: d.aug_mix(alpha=0), "aug_mix: alpha must be above 0, got 0"),
-    "policy": (lambda d: d.timm_augment("m9"), "timm_augment: 'm9' is no policy of timm's: it begins with none of"),
-    "section": (lambda d: d.timm_augment("augmix-x3"), "timm_augment: 'augmix-x3' is no policy of timm's: AugMix has"),
-    "set": (lambda d: d.timm_augment("rand-t3b"), "timm_augment: 'rand-t3b' is no policy of timm's: 't3b' is none of"),
+    "policy": (lambda d: d.timm_augment("m9"), "timm_augment: 'm9' is not a policy of timm: it must begin with"),
+    "section": (lambda d: d.timm_augment("augmix-x3"), "timm_augment: 'augmix-x3' is not a policy of timm: AugMix has"),
+    "set": (lambda d: d.timm_augment("rand-t3b"), "timm_augment: 'rand-t3b' is not a policy of timm: 't3b' must be"),
     "share": (lambda d: d.timm_augment("v0", translate_pct=2), "timm_augment: translate_pct must be from 0 to 1"),
     "chain": (lambda d: d.random_apply([1]), "random_apply: a chain must be of feedline.chain()"),
     "chains": (lambda d: d.random_choice(3), "random_choice: chains must be a sequence of feedline.chain()"),
@@ -580,15 +580,15 @@ WRONG: dict[str, tuple[Chain, str]] = {
     "negative": (lambda d: d.random_choice([chain()], [-1]), "random_choice: p must not be negative, got -1"),
     "normalized": (
         lambda d: d.random_apply(chain().normalize([0], [1])),
-        "random_apply: normalize: the type of an image's values cannot depend on chance",
+        "random_apply: normalize: the type of an image's values cannot be random",
     ),
     "levels": (
         lambda d: d.random_apply(chain().random_apply(chain().random_apply(chain().random_invert()))),
-        "random_apply: random_apply: random_apply: operations in operations go 2 levels deep at most",
+        "random_apply: random_apply: random_apply: operations can be nested at most 2 levels deep",
     ),
     "size": (
         lambda d: d.resize((8, 8)).random_apply(chain().center_crop(4)).collate("stack").loader(1, output="numpy"),
-        "the chain has no fixed output size, as what random_apply gives differs in size from time to time",
+        "the chain has no fixed output size (it varies after random_apply)",
     ),
 }
 

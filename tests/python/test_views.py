@@ -378,7 +378,7 @@ def test_a_dataset_with_random_views_is_random(photos: Path):
         (lambda d: d.views(a=BIG).views(b=BIG), "there are some in this chain already"),
         (lambda d: d.views(a=BIG).five_crop(8), "there are views in this chain already"),
         (lambda d: d.views(a=BIG).cache(), "put cache before views"),
-        (lambda d: d.normalize((0.5,), (0.5,)).views(a=BIG), "put it behind views"),
+        (lambda d: d.normalize((0.5,), (0.5,)).views(a=BIG), "put it after views"),
         (lambda d: d.views(a=BIG, b=BIG.normalize((0.5,), (0.5,))).random_invert(), "'b': random_invert"),
         (lambda d: d.resize((30, 30)).five_crop(40), "corner_crop: the crop of 40 x 40 is larger"),
         (lambda d: feedline.mix([d.views(a=BIG), d.views(a=BIG)]), "give them to the mixture"),

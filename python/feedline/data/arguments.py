@@ -191,12 +191,12 @@ def pair(where: str, name: str, value: Any) -> tuple[float, float]:
     return x, y
 
 
-def whole_pair(where: str, name: str, value: Any) -> tuple[int, int]:
+def whole_pair(where: str, name: str, value: Any, low: int) -> tuple[int, int]:
     """Two numbers of pixels."""
     extents = _items(value) if is_sequence(value) else []
     if len(extents) != 2:
         raise ConfigError(f"{where}: {name} must be two numbers of pixels, not {value!r}")
-    first, second = (integer(where, name, extent, low=1) for extent in extents)
+    first, second = (integer(where, name, extent, low=low) for extent in extents)
     return first, second
 
 

@@ -29,41 +29,31 @@ class Augmentations(RandomOperations):
 
     def random_invert(self, p: float = 0.5, *, fields: Fields = None) -> Self:
         """255 minus each value, as ``PIL.ImageOps.invert``."""
-        where = "random_invert"
-        return self._with(self._engine.random_invert(*_with_probability(where, fields, p)))
+        return self._operation("random_invert", fields, p=p)
 
     def random_posterize(self, bits: int, p: float = 0.5, *, fields: Fields = None) -> Self:
         """Keeps the highest ``bits`` (0 to 8) of each value, as ``PIL.ImageOps.posterize``."""
-        where = "random_posterize"
-        kept = arguments.integer(where, "bits", bits, 0, 8)
-        names, probability = _with_probability(where, fields, p)
-        return self._with(self._engine.random_posterize(names, float(kept), probability))
+        return self._operation("random_posterize", fields, bits=bits, p=p)
 
     def random_solarize(self, threshold: float, p: float = 0.5, *, fields: Fields = None) -> Self:
         """Inverts the values from ``threshold`` (0 to 256) on, as ``PIL.ImageOps.solarize``."""
-        where = "random_solarize"
-        names, probability = _with_probability(where, fields, p)
-        bound = arguments.real(where, "threshold", threshold)
-        return self._with(self._engine.random_solarize(names, bound, probability))
+        return self._operation("random_solarize", fields, threshold=threshold, p=p)
 
     def random_adjust_sharpness(self, sharpness_factor: float, p: float = 0.5, *, fields: Fields = None) -> Self:
         """Sharpness times a factor, as ``PIL.ImageEnhance.Sharpness``: 0 blurs, 1 changes nothing, 2 doubles it."""
-        where = "random_adjust_sharpness"
-        names, probability = _with_probability(where, fields, p)
-        factor = arguments.real(where, "sharpness_factor", sharpness_factor)
-        return self._with(self._engine.random_adjust_sharpness(names, factor, probability))
+        return self._operation("random_adjust_sharpness", fields, sharpness_factor=sharpness_factor, p=p)
 
     def random_autocontrast(self, p: float = 0.5, *, fields: Fields = None) -> Self:
         """Stretches each channel from 0 to 255, as ``PIL.ImageOps.autocontrast``."""
-        return self._with(self._engine.random_autocontrast(*_with_probability("random_autocontrast", fields, p)))
+        return self._operation("random_autocontrast", fields, p=p)
 
     def random_equalize(self, p: float = 0.5, *, fields: Fields = None) -> Self:
         """Evens out the histogram of each channel, as ``PIL.ImageOps.equalize``."""
-        return self._with(self._engine.random_equalize(*_with_probability("random_equalize", fields, p)))
+        return self._operation("random_equalize", fields, p=p)
 
     def random_grayscale(self, p: float = 0.1, *, fields: Fields = None) -> Self:
         """Luma in all channels, which stay as many, as ``PIL.Image.convert("L")`` has it."""
-        return self._with(self._engine.random_grayscale(*_with_probability("random_grayscale", fields, p)))
+        return self._operation("random_grayscale", fields, p=p)
 
     def auto_augment(
         self,
@@ -83,15 +73,13 @@ class Augmentations(RandomOperations):
             version: ``"v2"`` has the thresholds of solarize that ``torchvision.transforms.v2`` has, of which some are a
                 millionth above those of ``torchvision.transforms``, ``"v1"``.
         """
-        where = "auto_augment"
-        word = arguments.choice(where, "policy", getattr(policy, "value", policy), ("imagenet", "cifar10", "svhn"))
-        return self._with(
-            self._engine.auto_augment(
-                arguments.field_names(where, fields),
-                word,
-                *_moved(where, interpolation, fill),
-                _version(where, version),
-            )
+        return self._operation(
+            "auto_augment",
+            fields,
+            policy=getattr(policy, "value", policy),
+            interpolation=interpolation,
+            fill=fill,
+            version=version,
         )
 
     def rand_augment(
@@ -113,16 +101,15 @@ class Augmentations(RandomOperations):
             num_magnitude_bins: how many bins there are, 2 or more.
             interpolation, fill, version: as for :meth:`auto_augment`.
         """
-        where = "rand_augment"
-        return self._with(
-            self._engine.rand_augment(
-                arguments.field_names(where, fields),
-                arguments.integer(where, "num_ops", num_ops),
-                arguments.integer(where, "magnitude", magnitude),
-                arguments.integer(where, "num_magnitude_bins", num_magnitude_bins),
-                *_moved(where, interpolation, fill),
-                _version(where, version),
-            )
+        return self._operation(
+            "rand_augment",
+            fields,
+            num_ops=num_ops,
+            magnitude=magnitude,
+            num_magnitude_bins=num_magnitude_bins,
+            interpolation=interpolation,
+            fill=fill,
+            version=version,
         )
 
     def trivial_augment_wide(
@@ -140,14 +127,13 @@ class Augmentations(RandomOperations):
             num_magnitude_bins: how many bins there are, 2 or more.
             interpolation, fill, version: as for :meth:`auto_augment`.
         """
-        where = "trivial_augment_wide"
-        return self._with(
-            self._engine.trivial_augment_wide(
-                arguments.field_names(where, fields),
-                arguments.integer(where, "num_magnitude_bins", num_magnitude_bins),
-                *_moved(where, interpolation, fill),
-                _version(where, version),
-            )
+        return self._operation(
+            "trivial_augment_wide",
+            fields,
+            num_magnitude_bins=num_magnitude_bins,
+            interpolation=interpolation,
+            fill=fill,
+            version=version,
         )
 
     def aug_mix(
@@ -172,17 +158,16 @@ class Augmentations(RandomOperations):
             all_ops: with brightness, colour, contrast and sharpness.
             interpolation, fill: as for :meth:`auto_augment`.
         """
-        where = "aug_mix"
-        return self._with(
-            self._engine.aug_mix(
-                arguments.field_names(where, fields),
-                arguments.integer(where, "severity", severity),
-                arguments.integer(where, "mixture_width", mixture_width),
-                arguments.integer(where, "chain_depth", chain_depth),
-                arguments.real(where, "alpha", alpha),
-                arguments.flag(where, "all_ops", all_ops),
-                *_moved(where, interpolation, fill),
-            )
+        return self._operation(
+            "aug_mix",
+            fields,
+            severity=severity,
+            mixture_width=mixture_width,
+            chain_depth=chain_depth,
+            alpha=alpha,
+            all_ops=all_ops,
+            interpolation=interpolation,
+            fill=fill,
         )
 
     def timm_augment(
@@ -209,14 +194,8 @@ class Augmentations(RandomOperations):
         if not isinstance(config, str):
             raise ConfigError(f'{where}: config must be text such as "rand-m9-mstd0.5-inc1", not {config!r}')
         share = (0.3 if config.startswith("augmix") else 0.45) if translate_pct is None else translate_pct
-        return self._with(
-            self._engine.timm_augment(
-                arguments.field_names(where, fields),
-                config,
-                arguments.color(where, img_mean),
-                arguments.interpolation(where, interpolation),
-                arguments.real(where, "translate_pct", share),
-            )
+        return self._operation(
+            where, fields, config=config, img_mean=img_mean, interpolation=interpolation, translate_pct=share
         )
 
     def random_apply(self, chain: Chain, p: float = 0.5, *, fields: Fields = None) -> Self:
@@ -230,9 +209,7 @@ class Augmentations(RandomOperations):
             chain: of :func:`feedline.chain`.
             p: how likely the chain is done, from 0 to 1.
         """
-        where = "random_apply"
-        names = arguments.field_names(where, fields)
-        return self._with(self._engine.random_apply(names, _engine_of(where, chain), arguments.real(where, "p", p)))
+        return self._operation("random_apply", fields, chain=_engine_of("random_apply", chain), p=p)
 
     def random_choice(
         self, chains: Sequence[Chain], p: Sequence[float] | None = None, *, fields: Fields = None
@@ -250,7 +227,7 @@ class Augmentations(RandomOperations):
         if p is not None and len(weights) != len(chains):
             raise ConfigError(f"{where}: p must have one number for each of {len(chains)} chains, not {p!r}")
         engines = [_engine_of(where, chain) for chain in chains]
-        return self._with(self._engine.random_choice(arguments.field_names(where, fields), engines, weights))
+        return self._operation(where, fields, chains=engines, p=weights)
 
     def random_order(self, chain: Chain, *, fields: Fields = None) -> Self:
         """Does all operations of a chain in random order; otherwise as :meth:`random_apply`.
@@ -258,8 +235,7 @@ class Augmentations(RandomOperations):
         Args:
             chain: of :func:`feedline.chain`.
         """
-        where = "random_order"
-        return self._with(self._engine.random_order(arguments.field_names(where, fields), _engine_of(where, chain)))
+        return self._operation("random_order", fields, chain=_engine_of("random_order", chain))
 
 
 def _engine_of(where: str, chain: Any) -> _engine.Dataset:
@@ -268,15 +244,3 @@ def _engine_of(where: str, chain: Any) -> _engine.Dataset:
     if not isinstance(chain, Chain):
         raise ConfigError(f"{where}: a chain must be of feedline.chain(), not {chain!r}")
     return chain._engine
-
-
-def _with_probability(where: str, fields: Fields, p: float) -> tuple[list[str], float]:
-    return arguments.field_names(where, fields), arguments.real(where, "p", p)
-
-
-def _version(where: str, version: str) -> str:
-    return arguments.choice(where, "version", version, ("v1", "v2"))
-
-
-def _moved(where: str, interpolation: Any, fill: Any) -> tuple[str, tuple[int, int, int]]:
-    return arguments.interpolation(where, interpolation), arguments.color(where, fill)

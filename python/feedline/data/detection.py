@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from . import arguments
 from .operations import Fields, Operations
 
 
@@ -47,19 +46,16 @@ class Detection(Operations):
         Raises:
             ConfigError: also, at ``loader()`` or the first sample: no field of boxes, or several; no image.
         """
-        where = "random_iou_crop"
         options = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0) if sampler_options is None else sampler_options
-        return self._with(
-            self._engine.random_iou_crop(
-                arguments.field_names(where, fields),
-                (arguments.real(where, "min_scale", min_scale), arguments.real(where, "max_scale", max_scale)),
-                (
-                    arguments.real(where, "min_aspect_ratio", min_aspect_ratio),
-                    arguments.real(where, "max_aspect_ratio", max_aspect_ratio),
-                ),
-                arguments.reals(where, "sampler_options", options),
-                arguments.integer(where, "trials", trials),
-            )
+        return self._operation(
+            "random_iou_crop",
+            fields,
+            min_scale=min_scale,
+            max_scale=max_scale,
+            min_aspect_ratio=min_aspect_ratio,
+            max_aspect_ratio=max_aspect_ratio,
+            sampler_options=options,
+            trials=trials,
         )
 
     def random_zoom_out(
@@ -77,15 +73,7 @@ class Detection(Operations):
             side_range: the canvas's sides are those of the image times a factor from it, 1 to 100.
             p: probability.
         """
-        where = "random_zoom_out"
-        return self._with(
-            self._engine.random_zoom_out(
-                arguments.field_names(where, fields),
-                arguments.color(where, fill),
-                arguments.low_high(where, "side_range", side_range),
-                arguments.real(where, "p", p),
-            )
-        )
+        return self._operation("random_zoom_out", fields, fill=fill, side_range=side_range, p=p)
 
     def random_photometric_distort(
         self,
@@ -107,14 +95,12 @@ class Detection(Operations):
             hue: range of shifts, within -0.5 and 0.5.
             p: probability of each of the five.
         """
-        where = "random_photometric_distort"
-        return self._with(
-            self._engine.random_photometric_distort(
-                arguments.field_names(where, fields),
-                arguments.low_high(where, "brightness", brightness),
-                arguments.low_high(where, "contrast", contrast),
-                arguments.low_high(where, "saturation", saturation),
-                arguments.low_high(where, "hue", hue),
-                arguments.real(where, "p", p),
-            )
+        return self._operation(
+            "random_photometric_distort",
+            fields,
+            brightness=brightness,
+            contrast=contrast,
+            saturation=saturation,
+            hue=hue,
+            p=p,
         )

@@ -42,16 +42,14 @@ class Geometry(Detection):
             center: (x, y) in pixels from the top left; None is the middle.
             fill: where the image has no pixel.
         """
-        where = "random_rotation"
-        return self._with(
-            self._engine.random_rotation(
-                arguments.field_names(where, fields),
-                arguments.angles(where, "degrees", degrees),
-                arguments.interpolation(where, interpolation),
-                arguments.flag(where, "expand", expand),
-                _center(where, center),
-                arguments.color(where, fill),
-            )
+        return self._operation(
+            "random_rotation",
+            fields,
+            degrees=degrees,
+            interpolation=interpolation,
+            expand=expand,
+            center=center,
+            fill=fill,
         )
 
     def random_affine(
@@ -77,20 +75,18 @@ class Geometry(Detection):
             fill: where the image has no pixel.
             center: (x, y) in pixels from the top left; None is the middle.
         """
-        where = "random_affine"
-        along_x, along_y = arguments.shears(where, shear)
-        return self._with(
-            self._engine.random_affine(
-                arguments.field_names(where, fields),
-                arguments.angles(where, "degrees", degrees),
-                None if translate is None else arguments.pair(where, "translate", translate),
-                None if scale is None else arguments.low_high(where, "scale", scale),
-                along_x,
-                along_y,
-                arguments.interpolation(where, interpolation),
-                arguments.color(where, fill),
-                _center(where, center),
-            )
+        along_x, along_y = arguments.shears("random_affine", shear)
+        return self._operation(
+            "random_affine",
+            fields,
+            degrees=degrees,
+            translate=translate,
+            scale=scale,
+            shear_x=along_x,
+            shear_y=along_y,
+            interpolation=interpolation,
+            fill=fill,
+            center=center,
         )
 
     def random_perspective(
@@ -110,15 +106,8 @@ class Geometry(Detection):
             interpolation: ``"nearest"``, ``"bilinear"``, ``"bicubic"`` or ``"random"``.
             fill: where the image has no pixel.
         """
-        where = "random_perspective"
-        return self._with(
-            self._engine.random_perspective(
-                arguments.field_names(where, fields),
-                arguments.real(where, "distortion_scale", distortion_scale),
-                arguments.real(where, "p", p),
-                arguments.interpolation(where, interpolation),
-                arguments.color(where, fill),
-            )
+        return self._operation(
+            "random_perspective", fields, distortion_scale=distortion_scale, p=p, interpolation=interpolation, fill=fill
         )
 
     def elastic_transform(
@@ -141,15 +130,8 @@ class Geometry(Detection):
             interpolation: ``"nearest"``, ``"bilinear"``, ``"bicubic"`` or ``"random"``.
             fill: where the image has no pixel.
         """
-        where = "elastic_transform"
-        return self._with(
-            self._engine.elastic_transform(
-                arguments.field_names(where, fields),
-                arguments.both_directions(where, "alpha", alpha),
-                arguments.both_directions(where, "sigma", sigma),
-                arguments.interpolation(where, interpolation),
-                arguments.color(where, fill),
-            )
+        return self._operation(
+            "elastic_transform", fields, alpha=alpha, sigma=sigma, interpolation=interpolation, fill=fill
         )
 
     def random_resize(
@@ -162,15 +144,9 @@ class Geometry(Detection):
         fields: Fields = None,
     ) -> Self:
         """The smaller edge to a number of pixels from ``min_size`` to ``max_size`` - 1, the aspect ratio kept."""
-        where = "random_resize"
-        arguments.refuse_aliased(where, antialias)
-        return self._with(
-            self._engine.random_resize(
-                arguments.field_names(where, fields),
-                arguments.integer(where, "min_size", min_size, low=1),
-                arguments.integer(where, "max_size", max_size, low=1),
-                arguments.interpolation(where, interpolation),
-            )
+        arguments.refuse_aliased("random_resize", antialias)
+        return self._operation(
+            "random_resize", fields, min_size=min_size, max_size=max_size, interpolation=interpolation
         )
 
     def random_short_side(
@@ -190,15 +166,9 @@ class Geometry(Detection):
             min_size: pixels, one number or several to choose from, all alike.
             max_size: pixels; None is no limit.
         """
-        where = "random_short_side"
-        arguments.refuse_aliased(where, antialias)
-        return self._with(
-            self._engine.random_short_side(
-                arguments.field_names(where, fields),
-                arguments.integers(where, "min_size", min_size, low=1),
-                None if max_size is None else arguments.integer(where, "max_size", max_size, low=1),
-                arguments.interpolation(where, interpolation),
-            )
+        arguments.refuse_aliased("random_short_side", antialias)
+        return self._operation(
+            "random_short_side", fields, min_size=min_size, max_size=max_size, interpolation=interpolation
         )
 
     def resize_keep_ratio(
@@ -225,19 +195,17 @@ class Geometry(Detection):
             random_aspect_prob: probability of another width over height, by a factor from ``random_aspect_range``
                 (uniform in the logarithm).
         """
-        where = "resize_keep_ratio"
-        return self._with(
-            self._engine.resize_keep_ratio(
-                arguments.field_names(where, fields),
-                arguments.square_size(where, size),
-                arguments.real(where, "longest", longest),
-                arguments.interpolation(where, interpolation),
-                arguments.real(where, "random_scale_prob", random_scale_prob),
-                arguments.low_high(where, "random_scale_range", random_scale_range),
-                arguments.flag(where, "random_scale_area", random_scale_area),
-                arguments.real(where, "random_aspect_prob", random_aspect_prob),
-                arguments.low_high(where, "random_aspect_range", random_aspect_range),
-            )
+        return self._operation(
+            "resize_keep_ratio",
+            fields,
+            size=size,
+            longest=longest,
+            interpolation=interpolation,
+            random_scale_prob=random_scale_prob,
+            random_scale_range=random_scale_range,
+            random_scale_area=random_scale_area,
+            random_aspect_prob=random_aspect_prob,
+            random_aspect_range=random_aspect_range,
         )
 
     def scale_jitter(
@@ -255,16 +223,9 @@ class Geometry(Detection):
             target_size: pixels, (width, height): torchvision v2's order in this operation alone.
             scale_range: (low, high), above 0.
         """
-        where = "scale_jitter"
-        arguments.refuse_aliased(where, antialias)
-        width, height = arguments.whole_pair(where, "target_size", target_size)
-        return self._with(
-            self._engine.scale_jitter(
-                arguments.field_names(where, fields),
-                (width, height),
-                arguments.low_high(where, "scale_range", scale_range),
-                arguments.interpolation(where, interpolation),
-            )
+        arguments.refuse_aliased("scale_jitter", antialias)
+        return self._operation(
+            "scale_jitter", fields, target_size=target_size, scale_range=scale_range, interpolation=interpolation
         )
 
     def pad_to(
@@ -283,16 +244,7 @@ class Geometry(Detection):
             fill, padding_mode: as for :meth:`random_crop`.
             position: ``"center"``, the odd pixel right and below, or ``"top_left"``.
         """
-        where = "pad_to"
-        return self._with(
-            self._engine.pad_to(
-                arguments.field_names(where, fields),
-                arguments.square_size(where, size),
-                arguments.color(where, fill),
-                arguments.padding_mode(where, padding_mode),
-                arguments.choice(where, "position", position, ("center", "top_left")) == "center",
-            )
-        )
+        return self._operation("pad_to", fields, size=size, fill=fill, padding_mode=padding_mode, position=position)
 
     def letterbox(
         self,
@@ -315,18 +267,6 @@ class Geometry(Detection):
             scaleup: False leaves images that are smaller as they are.
             center: False puts the image to the top left.
         """
-        where = "letterbox"
-        return self._with(
-            self._engine.letterbox(
-                arguments.field_names(where, fields),
-                arguments.square_size(where, size),
-                arguments.color(where, fill),
-                arguments.interpolation(where, interpolation),
-                arguments.flag(where, "scaleup", scaleup),
-                arguments.flag(where, "center", center),
-            )
+        return self._operation(
+            "letterbox", fields, size=size, fill=fill, interpolation=interpolation, scaleup=scaleup, center=center
         )
-
-
-def _center(where: str, center: Any) -> tuple[float, float] | None:
-    return None if center is None else arguments.pair(where, "center", center)

@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from .._engine import Dataset as EngineDataset
 from ..errors import ConfigError
 from . import arguments, words
+from .operation_arguments import engine_values
 
 Fields = str | Sequence[str] | None  # names of fields; None: all that the operation is for
 
@@ -20,6 +21,11 @@ class Operations:
 
     def _with(self, engine: EngineDataset) -> Self:
         raise NotImplementedError
+
+    def _operation(self, name: str, fields: Fields, **given: Any) -> Self:
+        """With the operation that the engine has under this name. Arguments that are left out have its defaults."""
+        names = arguments.field_names(name, fields)
+        return self._with(self._engine.with_operation(name, names, engine_values(name, given)))
 
     def decode(
         self,
@@ -58,17 +64,14 @@ class Operations:
             from ..machine import nvjpeg  # with ctypes, which takes its time
 
             nvjpeg.load_packaged()
-            by = "nvjpeg"
         else:
-            by = arguments.choice("decode", "fidelity", fidelity, ("exact", "fast"))
-        word = arguments.choice("decode", "mode", mode.upper() if isinstance(mode, str) else mode, ("RGB", "L"))
-        return self._with(
-            self._engine.decode(
-                arguments.field_names("decode", fields),
-                word,
-                by,
-                arguments.flag("decode", "apply_exif_orientation", apply_exif_orientation),
-            )
+            arguments.choice("decode", "fidelity", fidelity, ("exact", "fast"))
+        return self._operation(
+            "decode",
+            fields,
+            mode=mode.upper() if isinstance(mode, str) else mode,
+            fidelity=fidelity if device is None else "nvjpeg",
+            apply_exif_orientation=apply_exif_orientation,
         )
 
     def resize(
@@ -91,12 +94,8 @@ class Operations:
             max_size: upper limit of the larger edge, pixels; only with an int ``size``, or none.
             antialias: pixels are Pillow's, which are always antialiased (``"nearest"`` never): False is refused.
         """
-        where = "resize"
-        arguments.refuse_aliased(where, antialias)
-        edges = (0, 0) if size is None else arguments.edge_size(where, size)
-        limit = None if max_size is None else arguments.integer(where, "max_size", max_size, low=1)
-        names = arguments.field_names(where, fields)
-        return self._with(self._engine.resize(names, edges, limit, arguments.interpolation(where, interpolation)))
+        arguments.refuse_aliased("resize", antialias)
+        return self._operation("resize", fields, size=size, max_size=max_size, interpolation=interpolation)
 
     def center_crop(
         self,
@@ -113,8 +112,9 @@ class Operations:
         timm's CenterCropOrPad. ``rounding`` is of half of an odd difference: ``"even"``, to the even number, as
         torchvision does; ``"down"``, as Hugging Face's image processors do.
         """
-        down = arguments.choice("center_crop", "rounding", rounding, ("even", "down")) == "down"
-        return self._crop_or_pad("center_crop", size, fill, padding_mode, fields, down)
+        return self._operation(
+            "center_crop", fields, size=size, fill=fill, padding_mode=padding_mode, rounding=rounding
+        )
 
     def trim_border(self, border_size: int, *, fields: Fields = None) -> Self:
         """Without ``border_size`` pixels at each of the four edges: timm's TrimBorder.
@@ -123,9 +123,7 @@ class Operations:
             ConfigError: it is negative, or leaves nothing of the images, where their size is known.
             DataError: of a sample: it leaves nothing of the image.
         """
-        where = "trim_border"
-        border = arguments.integer(where, "border_size", border_size, low=0)
-        return self._with(self._engine.trim_border(arguments.field_names(where, fields), border))
+        return self._operation("trim_border", fields, border_size=border_size)
 
     def random_crop_or_pad(
         self,
@@ -139,20 +137,7 @@ class Operations:
 
         timm's RandomCropOrPad. ``fill`` and ``padding_mode`` are as for :meth:`random_crop`.
         """
-        return self._crop_or_pad("random_crop_or_pad", size, fill, padding_mode, fields)
-
-    def _crop_or_pad(
-        self, where: str, size: Any, fill: Any, padding_mode: Any, fields: Fields, *rounds_down: bool
-    ) -> Self:
-        return self._with(
-            getattr(self._engine, where)(
-                arguments.field_names(where, fields),
-                arguments.square_size(where, size),
-                arguments.color(where, fill),
-                arguments.padding_mode(where, padding_mode),
-                *rounds_down,
-            )
-        )
+        return self._operation("random_crop_or_pad", fields, size=size, fill=fill, padding_mode=padding_mode)
 
     def random_crop(
         self,
@@ -173,16 +158,14 @@ class Operations:
             fill: 0 to 255, one value or (red, green, blue), for ``padding_mode="constant"``.
             padding_mode: ``"constant"``, ``"edge"``, ``"reflect"`` or ``"symmetric"``.
         """
-        where = "random_crop"
-        return self._with(
-            self._engine.random_crop(
-                arguments.field_names(where, fields),
-                arguments.square_size(where, size),
-                arguments.sides(where, padding),
-                arguments.flag(where, "pad_if_needed", pad_if_needed),
-                arguments.color(where, fill),
-                arguments.padding_mode(where, padding_mode),
-            )
+        return self._operation(
+            "random_crop",
+            fields,
+            size=size,
+            padding=padding,
+            pad_if_needed=pad_if_needed,
+            fill=fill,
+            padding_mode=padding_mode,
         )
 
     def random_resized_crop(
@@ -201,29 +184,18 @@ class Operations:
         the logarithm; ten tries, then the largest middle part within ``ratio`` (Szegedy et al., "Going deeper with
         convolutions", as torchvision implements it).
         """
-        where = "random_resized_crop"
-        arguments.refuse_aliased(where, antialias)
-        return self._with(
-            self._engine.random_resized_crop(
-                arguments.field_names(where, fields),
-                arguments.square_size(where, size),
-                arguments.low_high(where, "scale", scale),
-                arguments.low_high(where, "ratio", ratio),
-                arguments.interpolation(where, interpolation),
-            )
+        arguments.refuse_aliased("random_resized_crop", antialias)
+        return self._operation(
+            "random_resized_crop", fields, size=size, scale=scale, ratio=ratio, interpolation=interpolation
         )
 
     def random_horizontal_flip(self, p: float = 0.5, *, fields: Fields = None) -> Self:
         """Left to right, with probability ``p``."""
-        where = "random_horizontal_flip"
-        names = arguments.field_names(where, fields)
-        return self._with(self._engine.random_horizontal_flip(names, arguments.real(where, "p", p)))
+        return self._operation("random_horizontal_flip", fields, p=p)
 
     def random_vertical_flip(self, p: float = 0.5, *, fields: Fields = None) -> Self:
         """Top to bottom, with probability ``p``."""
-        where = "random_vertical_flip"
-        names = arguments.field_names(where, fields)
-        return self._with(self._engine.random_vertical_flip(names, arguments.real(where, "p", p)))
+        return self._operation("random_vertical_flip", fields, p=p)
 
     def pad(
         self,
@@ -237,27 +209,16 @@ class Operations:
 
         ``fill`` and ``padding_mode`` are as for :meth:`random_crop`.
         """
-        where = "pad"
         if padding is None:
             raise ConfigError("pad: padding must be a number of pixels, not None")
-        return self._with(
-            self._engine.pad(
-                arguments.field_names(where, fields),
-                arguments.sides(where, padding),
-                arguments.color(where, fill),
-                arguments.padding_mode(where, padding_mode),
-            )
-        )
+        return self._operation("pad", fields, padding=padding, fill=fill, padding_mode=padding_mode)
 
     def grayscale(self, num_output_channels: int = 1, *, fields: Fields = None) -> Self:
         """Luma, in 1 or 3 channels, as ``PIL.Image.convert("L")`` has it.
 
         That is ITU-R BT.601 in fixed point: (19595 R + 38470 G + 7471 B + 32768) >> 16.
         """
-        where = "grayscale"
-        names = arguments.field_names(where, fields)
-        channels = arguments.integer(where, "num_output_channels", num_output_channels)
-        return self._with(self._engine.grayscale(names, channels))
+        return self._operation("grayscale", fields, num_output_channels=num_output_channels)
 
     def color_jitter(
         self,
@@ -273,16 +234,8 @@ class Operations:
         A number v stands for factors in [max(0, 1 - v), 1 + v], for hue in [-v, v] with v at most 0.5 (turns of the
         colour circle); a pair is the range itself.
         """
-        where = "color_jitter"
-        infinity = float("inf")
-        return self._with(
-            self._engine.color_jitter(
-                arguments.field_names(where, fields),
-                arguments.jitter(where, "brightness", brightness, 1.0, 0.0, infinity),
-                arguments.jitter(where, "contrast", contrast, 1.0, 0.0, infinity),
-                arguments.jitter(where, "saturation", saturation, 1.0, 0.0, infinity),
-                arguments.jitter(where, "hue", hue, 0.0, -0.5, 0.5),
-            )
+        return self._operation(
+            "color_jitter", fields, brightness=brightness, contrast=contrast, saturation=saturation, hue=hue
         )
 
     def normalize(
@@ -293,16 +246,9 @@ class Operations:
         One number per channel, in units of [0, 1]: see IMAGENET_MEAN and IMAGENET_STD. ``inplace`` is torchvision's
         and changes nothing here.
         """
-        where = "normalize"
-        arguments.flag(where, "inplace", inplace)
-        means = arguments.channel_values(where, "mean", mean)
-        names = arguments.field_names(where, fields)
-        return self._with(self._engine.normalize(names, means, arguments.channel_values(where, "std", std)))
+        arguments.flag("normalize", "inplace", inplace)
+        return self._operation("normalize", fields, mean=mean, std=std)
 
     def to_dtype(self, dtype: Any = "float32", scale: bool = False, *, fields: Fields = None) -> Self:
         """To another dtype (a word, NumPy's or torch's); ``scale=True`` divides uint8 by 255 on the way to a float."""
-        where = "to_dtype"
-        names = arguments.field_names(where, fields)
-        return self._with(
-            self._engine.to_dtype(names, arguments.dtype(where, dtype), arguments.flag(where, "scale", scale))
-        )
+        return self._operation("to_dtype", fields, dtype=dtype, scale=scale)

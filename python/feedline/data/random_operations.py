@@ -11,8 +11,6 @@ from . import arguments
 from .geometry import Geometry
 from .operations import Fields
 
-_MODES = ("const", "rand", "pixel")
-
 
 class RandomOperations(Geometry):
     """The part of a :class:`Dataset` with torchvision's blur and erasing."""
@@ -38,7 +36,7 @@ class RandomOperations(Geometry):
             if arguments.is_sequence(sigma)
             else (arguments.real(where, "sigma", sigma),) * 2
         )
-        return self._with(self._engine.gaussian_blur(arguments.field_names(where, fields), (x, y), spread))
+        return self._operation(where, fields, kernel_size=(x, y), sigma=spread)
 
     def random_erasing(
         self,
@@ -70,15 +68,8 @@ class RandomOperations(Geometry):
         values = [] if isinstance(value, str) else list(value) if isinstance(value, Sequence) else [value]
         if not values and not isinstance(value, str):
             raise ConfigError(f"{where}: value is empty; give a number, or one per channel")
-        return self._with(
-            self._engine.random_erasing(
-                arguments.field_names(where, fields),
-                arguments.real(where, "p", p),
-                arguments.low_high(where, "scale", scale),
-                arguments.low_high(where, "ratio", ratio),
-                [arguments.real(where, "value", number) for number in values],
-            )
-        )
+        written = {"noise": True} if isinstance(value, str) else {"value": values}
+        return self._operation(where, fields, p=p, scale=scale, ratio=ratio, **written)
 
     def timm_random_erasing(
         self,
@@ -107,14 +98,15 @@ class RandomOperations(Geometry):
         least = arguments.real(where, "min_aspect", min_aspect)
         if least <= 0:
             raise ConfigError(f"{where}: min_aspect must be above 0, not {min_aspect!r}")
-        fewest = arguments.integer(where, "min_count", min_count)
-        return self._with(
-            self._engine.timm_random_erasing(
-                arguments.field_names(where, fields),
-                arguments.real(where, "probability", probability),
-                (arguments.real(where, "min_area", min_area), arguments.real(where, "max_area", max_area)),
-                (least, arguments.real(where, "max_aspect", max_aspect) if max_aspect is not None else 1 / least),
-                arguments.choice(where, "mode", mode, _MODES),
-                (fewest, arguments.integer(where, "max_count", max_count) if max_count is not None else fewest),
-            )
+        return self._operation(
+            where,
+            fields,
+            probability=probability,
+            min_area=min_area,
+            max_area=max_area,
+            min_aspect=least,
+            max_aspect=1 / least if max_aspect is None else max_aspect,
+            mode=mode,
+            min_count=min_count,
+            max_count=min_count if max_count is None else max_count,
         )

@@ -49,11 +49,8 @@ class Targets(Operations):
                 f"{where}: format {name!r} is of rotated boxes, which are not moved here (a beta in torchvision); "
                 f'leave ":boxes" out in fields=, so that they are an array, and move them in map()'
             )
-        word = arguments.choice(where, "format", name, _FORMATS)
         clamping = "None" if clamping_mode is None else clamping_mode
-        mode = arguments.choice(where, "clamping_mode", clamping, ("soft", "hard", "None"))
-        keeps = arguments.choice(where, "unsound", unsound, ("error", "keep")) == "keep"
-        return self._with(self._engine.boxes([field], word, mode != "None", keeps))
+        return self._operation(where, [field], format=name, clamping_mode=clamping, unsound=unsound)
 
     def sanitize_bounding_boxes(
         self,
@@ -82,12 +79,7 @@ class Targets(Operations):
             names = [name for name, *_ in self._engine.roles() if name.lower() in ("labels", "labels.npy")]
         else:
             names = arguments.field_names(where, labels)
-        return self._with(
-            self._engine.sanitize_bounding_boxes(
-                arguments.real(where, "min_size", min_size), arguments.real(where, "min_area", min_area), names
-            )
-        )
+        return self._operation(where, None, min_size=min_size, min_area=min_area, labels=names)
 
 
-_FORMATS: Sequence[str] = ("XYXY", "XYWH", "CXCYWH")
 _ROTATED = ("XYWHR", "CXCYWHR", "XYXYXYXY")

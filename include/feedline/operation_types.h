@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The operations by name, with descriptions of their arguments: for bindings, documentation and tools.
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "feedline/error.h"
+#include "feedline/operation.h"
+
+namespace feedline {
+
+// The value of any argument. Sizes, ranges, colours and borders are lists of numbers; chains of operations are lists of
+// operations. std::monostate: the value is left out, which only optional arguments accept.
+using ArgumentValue = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<double>,
+                                   std::vector<std::string>, std::vector<std::vector<Operation>>>;
+
+struct ArgumentDescription {
+  std::string_view name;
+  std::string_view kind;  // "integer", "real", "flag", "word", "size", "range", ...
+  bool is_optional = false;
+  std::int64_t low = -std::numeric_limits<int>::max();  // of integers
+  std::int64_t high = std::numeric_limits<int>::max();
+  std::vector<std::string_view> words;  // of kind "word"
+  ArgumentValue default_value;
+};
+
+struct OperationDescription {
+  std::string_view name;
+  std::vector<ArgumentDescription> arguments;
+  bool is_random = false;
+  bool moves_pixels = false;    // masks, boxes and points move with the image
+  bool runs_on_device = false;  // after decode(device="cuda") and cache("device")
+};
+
+// All operations that make_operation() makes, ordered by name.
+std::vector<OperationDescription> operation_types();
+
+// Arguments that are left out have their defaults. kConfig: an unknown operation or argument, or a value of another
+// kind.
+Result<Operation> make_operation(std::string_view name,
+                                 const std::vector<std::pair<std::string, ArgumentValue>>& arguments);
+
+}  // namespace feedline

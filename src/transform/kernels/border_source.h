@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "feedline/operation.h"
+
+namespace feedline::transform {
+
+// The source position of position `i`, which may be outside, along an axis of `size` pixels; -1: the fill colour.
+int border_source(int i, int size, PaddingMode mode);
+
+}  // namespace feedline::transform

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// torchvision v2's gaussian_blur: two passes in float32 with reflected borders (repeatedly, if the kernel is wider than
+// the image), rounded to even. `out` must not share memory with `in`. Thread-safe.
+
+#include <vector>
+
+#include "feedline/error.h"
+#include "feedline/pixel_operation.h"
+#include "memory/pixels.h"
+#include "transform/kernels/aligned_vector.h"
+
+namespace feedline::transform {
+
+// One thread's scratch: the horizontally blurred rows that an output row needs.
+struct BlurScratch {
+  std::vector<float> weights_x, weights_y;  // from the middle outwards
+  AlignedVector<float> bordered;            // a row with its reflected border
+  AlignedVector<float> ring;
+  std::vector<const float*> rows;
+};
+
+// Requires: odd kernel sizes, sigma above 0.
+Result<void> gaussian_blur(const memory::PixelView& in, const pixel_op::GaussianBlur& blur, BlurScratch& scratch,
+                           memory::PixelBuffer& out);
+
+}  // namespace feedline::transform

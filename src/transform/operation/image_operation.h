@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The interface of image operations. Each is implemented in a source file in ops/: see operation_definition.h.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "feedline/error.h"
+#include "feedline/operation.h"
+#include "transform/operation/argument.h"
+#include "transform/operation/properties.h"
+
+namespace feedline::transform {
+
+class Drawer;
+class Inference;
+class ImageOperation;
+
+// Collects operations on values.
+class ValueSteps {
+ public:
+  virtual void normalize(const op::Normalize& normalize) = 0;
+  virtual void convert(DType dtype, bool scale) = 0;
+
+ protected:
+  ~ValueSteps() = default;
+};
+
+// The static description of an operation; one per name.
+struct OperationType {
+  std::string_view name;
+  std::span<const Argument> arguments;
+  // kConfig: an invalid value.
+  Result<Operation> (*make)(const Argument::Values& values);
+  std::unique_ptr<const ImageOperation> (*make_default)();
+  ArgumentValue (*default_value)(const Argument& argument);
+};
+
+// Immutable and thread-safe.
+class ImageOperation {
+ public:
+  virtual ~ImageOperation() = default;
+
+  virtual const OperationType& type() const = 0;
+  virtual std::string describe() const = 0;  // its arguments, formatted as in a Python call
+  virtual Properties properties() const = 0;
+  virtual std::span<const std::vector<Operation>> chains() const { return {}; }  // nested operations
+
+  // Checks the arguments and applies the operation's effect to `image`. kConfig: an invalid argument or image.
+  virtual Result<void> infer(Inference& image) const = 0;
+  // Draws for one sample and appends the result to the drawer's canvas. kData: the image does not fit the operation.
+  virtual Result<void> draw(Drawer& drawer) const = 0;
+  // For operations of Stage::kValues only.
+  virtual void convert(ValueSteps& /*steps*/) const {}
+};
+
+// An operation with an op:: struct as its arguments.
+template <typename ArgumentsIn>
+class OperationOf : public ImageOperation {
+ public:
+  using Arguments = ArgumentsIn;
+  explicit OperationOf(Arguments arguments) : args_(std::move(arguments)) {}
+  const Arguments& arguments() const { return args_; }
+
+ protected:
+  const Arguments args_;
+};
+
+// Returns nullptr if the operation has arguments of another type. For tests only; other code uses properties().
+template <typename Arguments>
+const Arguments* arguments_of(const Operation& operation) {
+  const auto* const found = dynamic_cast<const OperationOf<Arguments>*>(&*operation);
+  return found == nullptr ? nullptr : &found->arguments();
+}
+
+}  // namespace feedline::transform
