@@ -196,8 +196,9 @@ def _orders(sampler: RandomSampler) -> Iterator[torch.Tensor]:
 class RefillOrder:
     """on_error="skip": a bad sample's place is taken by the last sample of the order that no refill has used.
 
-    The order then ends one sample earlier (docs/decisions/0003). Refills are handed out in batch order, so they depend
-    on which samples are bad and never on timing. With drop_last the samples that would be dropped are used first.
+    The order then ends one sample earlier (docs/decisions/order-refills-come-from-the-end.md). Refills are assigned in
+    batch order, so they depend on which samples are bad and never on timing. With drop_last, the samples that would be
+    dropped are used first.
     """
 
     def __init__(self, batch_sampler: Any, iterator: Iterator[Any], end: int | None = None) -> None:
