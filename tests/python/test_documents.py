@@ -114,7 +114,7 @@ def test_every_document_is_in_the_sites_navigation() -> None:
     listed = set(re.findall(r"\S+\.md", navigation))
     documents = {str(path.relative_to(CHECKOUT)) for path in DOCUMENTS}
     made_by_the_site = "docs/causes.md"
-    assert listed == {*documents, made_by_the_site, "src/README.md", "docs/decisions/index.md"}
+    assert listed == {*documents, made_by_the_site, "src/README.md", "docs/decisions/README.md"}
 
 
 COMMANDS = [

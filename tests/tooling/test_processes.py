@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmark counts as memory (decision 0008)."""
+"""What the benchmark counts as memory (docs/decisions/pipeline-two-batches-ahead.md)."""
 
 from __future__ import annotations
 

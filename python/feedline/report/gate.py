@@ -3,7 +3,7 @@
 
 Figures are compared by the logarithm of their ratio. A side is one record, whose spread is the interval within the run,
 or several, whose spread is that from run to run, which is what counts where machines are shared. A regression is told
-where the ratio is beyond the limit and too far from 1 to be chance: docs/decisions/0132-an-alarm-needs-both.md.
+where the ratio is beyond the limit and too far from 1 to be chance: docs/decisions/tools-compare-in-turns.md.
 """
 
 from __future__ import annotations

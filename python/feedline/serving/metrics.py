@@ -6,7 +6,7 @@ listens on 127.0.0.1 alone. One thread serves all loaders of a port, and ends wi
 
 prometheus_client (``feedline[metrics]``) writes the answer: OpenMetrics for clients that ask for it, Prometheus' own
 text for others. The server is ours, because it ends with its loaders, is left behind at a fork and prints nothing
-(docs/decisions/0054-metrics-by-prometheus-client.md).
+(docs/decisions/tools-libraries.md).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from feedline.watching.summary.figures import Host, Making, Summary
 
 _WARM_SHARE = 0.15  # of the budget, for a first epoch: what lies in the page cache is then the same for all
 _MEMORY_SHARE = 4
-_BATCHES_AHEAD = 2  # what the engine holds by its own choice: docs/decisions/0004
+_BATCHES_AHEAD = 2  # what the engine holds by its own choice: docs/decisions/pipeline-two-batches-ahead.md
 _START_S = 0.1  # of a loader that is made anew: its first batches wait for everything
 _THREADS_PER_CPU = 2  # reading ahead hides slow storage: more threads only share CPUs
 

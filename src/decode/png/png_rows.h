@@ -2,7 +2,8 @@
 #pragma once
 
 // All rows of a PNG, inflated in one go by libdeflate, without their filters. What is doubtful about a file is
-// libspng's to say: so this gives up, and the image is decoded by it from its start (docs/decisions/0136).
+// libspng's to say: so this gives up, and the image is decoded by it from its start.
+// docs/decisions/decode-png-and-other-images.md gives the reasons.
 
 #include <array>
 #include <cstddef>

@@ -28,7 +28,7 @@ ONLY_FEEDLINE_READS = {
     "truncated_end_chunk.png", "truncated_jpeg.jpg",  # the end mark alone is missing
 }  # fmt: skip
 
-# orientation of XMP, and of a text chunk in which a program kept EXIF (docs/decisions/0092)
+# orientation of XMP, and of a text chunk in which a program kept EXIF (docs/decisions/decode-png-and-other-images.md)
 TURNED_BY_PILLOW_ALONE = {
     "exif_imagemagick_orientation.png", "xmp_tags_orientation.png", "xmp_tags_orientation_exiftool.png"
 }  # fmt: skip
