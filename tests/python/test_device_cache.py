@@ -205,14 +205,14 @@ def test_without_a_gpu(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(feedline.ConfigError, match=r'device="cuda", or use cache\("memory"\)'):
         dataset.loader(4)
     monkeypatch.setenv("FEEDLINE_CUDA_DRIVER", "/nowhere/libcuda.so.1")
-    with pytest.raises(feedline.ConfigError, match="no NVIDIA driver is here"):
+    with pytest.raises(feedline.ConfigError, match="there is no NVIDIA driver"):
         dataset.loader(4, device="cuda", output="dlpack")
 
 
 def test_what_does_not_fit_is_refused_first(gpu: made_cuda.Gpu, folder: Path) -> None:
     dataset = feedline.open(folder).resize((6000, 6000)).cache("device").random_crop(32)
     need = len(dataset) * 6000 * 6000 * 3 / (1 << 30)
-    words = rf'need {need:.2f} GiB and Fake GPU 0 \(cuda:0\) has 1.00 GiB of 1.00 GiB free.*cache\("memory"\)'
+    words = rf'need {need:.2f} GiB, but Fake GPU 0 \(cuda:0\) has 1.00 GiB of 1.00 GiB free.*cache\("memory"\)'
     with pytest.raises(feedline.ConfigError, match=words):
         dataset.loader(4, output="dlpack", device="cuda")
     small = feedline.open(folder).resize((40, 40)).cache("device", budget=10_000).random_crop(32)
