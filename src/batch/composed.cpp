@@ -22,7 +22,7 @@ std::size_t block_bytes(std::size_t bytes) {
   return (std::max(bytes, kLeast) + step - 1) / step * step;
 }
 
-// Copies rows of a padded field, padded to equal length.
+// Copies rows of a padded field and pads them to equal length.
 void pad(std::byte* from, std::byte* to, const Element& element, std::size_t element_bytes) {
   if (std::all_of(element.begin(), element.begin() + static_cast<std::ptrdiff_t>(element_bytes),
                   [&](std::byte byte) { return byte == element[0]; })) {

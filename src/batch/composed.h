@@ -38,7 +38,7 @@ class Composed {
   std::size_t bytes() const { return bytes_; }
   // nullptr if there are none.
   const std::shared_ptr<memory::Lease>& arrays() const { return arrays_; }
-  // set_arrays() must get the same bytes, possibly elsewhere.
+  // The bytes passed to set_arrays() must be the same, but may be in other memory.
   std::shared_ptr<memory::Lease> take_arrays() { return std::move(arrays_); }
   void set_arrays(std::shared_ptr<memory::Lease> arrays) { arrays_ = std::move(arrays); }
   // Returns variable-size field k, in the order of BatchLayout::late_fields(), with spec `field`. Valid as long as this

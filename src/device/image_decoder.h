@@ -12,10 +12,10 @@
 
 namespace feedline::device {
 
-// Images for rows of batches being filled, in device memory until their batch is made (Finish::decoded): decoded there,
-// or decoded on the host and copied. Belongs to one loader. Each image is identified by the address of its row, in
-// memory of the device's allocator: it is consumed by the batch made from that memory, or replaced by another image for
-// the same address. Thread-safe.
+// Provides images for rows of batches being filled. They are decoded on the device, or decoded on the host and copied,
+// and stay in device memory until their batch is made (Finish::decoded). Belongs to one loader. Each image is
+// identified by the address of its row, in memory of the device's allocator: it is consumed by the batch made from that
+// memory, or replaced by another image for the same address. Thread-safe.
 class ImageDecoder {
  public:
   ImageDecoder() = default;

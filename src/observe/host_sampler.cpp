@@ -130,8 +130,8 @@ struct HostSampler::Impl {
     return closely_from.empty();
   }
 
-  // At a separate interval, because one GPU may cost more than all of /proc. The first sample also opens the driver,
-  // which is paid once: if it were charged, the next sample would come after a short loop has ended.
+  // At a separate interval, because one GPU may cost more than all of /proc. The first sample also opens the driver, a
+  // one-time cost that is not charged: otherwise the next sample would come after a short loop has ended.
   void sample_gpus() {
     const std::uint64_t now = base::now_ns(), before = base::thread_cpu_ns();
     if (!gpus_wanted || now < gpus_due_ns) return;
