@@ -81,7 +81,7 @@ TEST(Batch, KeepsItsMemoryUntilTheLastHolderLetsGo) {
   layout.reset();
   EXPECT_EQ(batch.rows(), 3u);
   EXPECT_EQ(batch.index(), 9u);
-  EXPECT_EQ(batch.fields()[0].name, "image");  // the name lives as long as the batch
+  EXPECT_EQ(batch.fields()[0].name, "image");  // the name is valid as long as the batch
   EXPECT_EQ(batch.fields()[0].array.spec.shape, (Shape{3, 3, 5, 7}));
   std::shared_ptr<void> holder = batch.memory();
   batch = Batch();

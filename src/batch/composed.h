@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What of a batch has its place only once all rows are there: padded fields and lists, composed from the rows' items.
+// The part of a batch that is laid out only once all rows exist: padded fields and lists, composed from the rows'
+// items.
 //
 //   arrays   | padded: row 0 to the longest, row 1, ... | its lengths | list of arrays: row 0, row 1, ... | ...
 //   words    | list of bytes, text or JSON: row 0, row 1, ... | ...
 //
-// Each field begins on a multiple of kAlignment. Arrays go to the batch's device; words stay on the host, where Python
-// makes its objects of them.
+// Each field begins at a multiple of kAlignment. Arrays go to the batch's device; words stay on the host, where Python
+// makes objects from them.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,20 +29,20 @@ class Composed {
   struct Memory {
     std::shared_ptr<memory::Allocator> arrays, words;
   };
-  // Of the first `rows` rows of a batch of this layout. The same bytes whichever thread it is. An error: there is no
-  // memory. Requires: an item of a padded field has the field's shape but for its first extent.
+  // Composes the first `rows` rows of a batch of this layout. The result does not depend on the thread. Returns an
+  // error if memory runs out. Requires: an item of a padded field has the field's shape except for its first extent.
   static Result<Composed> make(const BatchLayout& layout, std::span<const memory::ListItem> items, std::uint64_t rows,
                                const Memory& memory);
-  Composed() = default;  // of a batch without late fields
+  Composed() = default;  // for a batch without variable-size fields
 
   std::size_t bytes() const { return bytes_; }
-  // nullptr: there are none.
+  // nullptr if there are none.
   const std::shared_ptr<memory::Lease>& arrays() const { return arrays_; }
-  // To be put back as the same bytes elsewhere.
+  // The bytes passed to set_arrays() must be the same, but may be in other memory.
   std::shared_ptr<memory::Lease> take_arrays() { return std::move(arrays_); }
   void set_arrays(std::shared_ptr<memory::Lease> arrays) { arrays_ = std::move(arrays); }
-  // Late field k, in the order of BatchLayout::late_fields(), of spec `field`. Valid as long as this, wherever it
-  // moves.
+  // Returns variable-size field k, in the order of BatchLayout::late_fields(), with spec `field`. Valid as long as this
+  // object, even if it is moved.
   BatchField field(std::size_t k, const FieldSpec& field) const;
 
  private:
@@ -51,7 +52,7 @@ class Composed {
     std::int64_t longest = 0;
     std::vector<std::int64_t> offsets;
     std::vector<Shape> shapes;
-    std::unique_ptr<bool[]> absent;  // std::vector<bool> gives no span
+    std::unique_ptr<bool[]> absent;  // std::vector<bool> has no span
   };
   static Field measure_list(std::span<const memory::ListItem> items, std::size_t stride, std::uint64_t rows);
   static Field measure_padded(const FieldSpec& spec, std::span<const memory::ListItem> items, std::size_t stride,

@@ -14,7 +14,7 @@
 namespace feedline::batch {
 namespace {
 
-// Gives memory that is not clear, and no more than it has.
+// Returns uncleared memory, up to a limit.
 class DirtyAllocator final : public memory::Allocator {
  public:
   Result<std::byte*> allocate(std::size_t bytes) override {
@@ -38,7 +38,7 @@ const Schema kSchema{
     {"crop", {DType::kUint16, {kAnyLength, kAnyLength}}, BatchForm::kList},
     {"size", {DType::kInt32, {kAnyLength}}, BatchForm::kPadded}};
 
-// Three rows of that schema, of which the last has neither boxes nor text.
+// Three rows of that schema; the last has neither boxes nor text.
 class ComposedTest : public testing::Test {
  protected:
   static constexpr std::uint64_t kRows = 3;
@@ -116,7 +116,7 @@ TEST_F(ComposedTest, AListIsOneBufferInRowOrderWithItsRowsShapes) {
   EXPECT_TRUE(text.absent[2]);
 }
 
-// What a device takes is the arrays; words stay.
+// Only arrays go to a device; words stay.
 TEST_F(ComposedTest, WordsHaveABlockOfTheirOwn) {
   auto composed = compose();
   ASSERT_TRUE(composed);
@@ -137,7 +137,7 @@ TEST_F(ComposedTest, ABatchOfRowsThatAreAllEmptyIsOne) {
   EXPECT_EQ(composed->field(1, kSchema[2]).offsets[3], 0);
 }
 
-// Rows that refills of other batches took over are cut off: the longest of what is left counts.
+// Rows used by refills of other batches are dropped: the padded length is that of the remaining rows.
 TEST_F(ComposedTest, RowsThatAreNotDeliveredDoNotCount) {
   const auto composed = compose(1);
   ASSERT_TRUE(composed);
@@ -172,7 +172,7 @@ TEST_F(ComposedTest, ABatchHoldsWhatItIsComposedOf) {
 
 TEST(BatchLayout, GivesLateFieldsTheItemsOfTheirRow) {
   const BatchLayout layout(kSchema, 2);
-  EXPECT_EQ(layout.bytes(), 64u) << "of the labels alone";
+  EXPECT_EQ(layout.bytes(), 64u) << "only the labels";
   EXPECT_EQ(layout.sample_bytes(), 8u);
   std::vector<memory::ListItem> items(8);
   items[5].clear(true);

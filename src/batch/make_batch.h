@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The Batch that the user gets.
+// Makes the user's Batch.
 
 #include <cstdint>
 #include <memory>
@@ -15,16 +15,16 @@
 
 namespace feedline::batch {
 
-// What a batch is made of. All of it lives as long as the batch's memory is held.
+// The parts of a batch. All of them live as long as the batch's memory is held.
 struct Parts {
   std::shared_ptr<const BatchLayout> layout;
-  std::shared_ptr<memory::Lease> lease;  // of the dense fields; nullptr: there are none
-  Composed composed = {};                // of the late ones
+  std::shared_ptr<memory::Lease> lease;  // of the dense fields; nullptr if there are none
+  Composed composed = {};                // of the variable-size ones
   DevicePlace device = {};
   std::array<std::shared_ptr<const Ready>, 2> ready = {};  // of the lease and of the composed arrays
 };
 
-// A complete batch, but for the rows in `bad`. Requires: as many samples as rows were composed.
+// Makes a batch, complete except for the rows in `bad`. Requires: as many samples as composed rows.
 Batch make_batch(Parts parts, std::uint64_t index, std::vector<std::uint64_t> samples, std::vector<BadRow> bad = {});
 
 }  // namespace feedline::batch

@@ -29,7 +29,7 @@ struct Dataset::Impl {
   std::shared_ptr<const pipeline::ViewPoint> views = nullptr;
 
   Result<void> check() const { return pipeline::check_operations(source, operations, cache, map.get(), views.get()); }
-  // What is kept on a device is for loaders alone: a sample on the host is made without it, and is the same.
+  // Caches on a device are only for loaders: a sample on the host is made without them, with the same result.
   Result<std::shared_ptr<const pipeline::Recipe>> recipe(std::optional<DType> dtype, Layout layout,
                                                          const pipeline::OnDevice& there = {},
                                                          pipeline::RowsFor rows_for = kBatches) const {
@@ -42,7 +42,7 @@ struct Dataset::Impl {
   Result<std::shared_ptr<const pipeline::Recipe>> loader_recipe(std::optional<DType> dtype, Layout layout,
                                                                 device::Device& device) const {
     const bool takes_memory = pipeline::decodes_there(operations) || (cache && pipeline::is_on_device(*cache));
-    if (takes_memory) FEEDLINE_CHECK_OK(recipe(dtype, layout));  // what else is wrong is told before
+    if (takes_memory) FEEDLINE_CHECK_OK(recipe(dtype, layout));  // report other errors first
     FEEDLINE_TRY(const pipeline::OnDevice on_it, pipeline::on_device(device, operations));
     if (!cache || !pipeline::is_on_device(*cache)) return opened_recipe(dtype, layout, on_it);
     FEEDLINE_TRY(const pipeline::CachePoint there, pipeline::cache_on(device, *cache, source));
@@ -112,9 +112,9 @@ Dataset Dataset::with(Operation operation) const {
 
 Result<Dataset> Dataset::cache(const std::string& where, std::uint64_t budget) const {
   return guarded([&]() -> Result<Dataset> {
-    if (impl_->map) return config_error("cache: it keeps what stands before a map; put cache before map");
-    if (impl_->views) return config_error("cache: it keeps what stands before views; put cache before views");
-    if (impl_->cache) return config_error("cache: there is one in this chain already");
+    if (impl_->map) return config_error("cache: it stores the state before a map; place cache before map");
+    if (impl_->views) return config_error("cache: it stores the state before views; place cache before views");
+    if (impl_->cache) return config_error("cache: this chain already has a cache");
     auto next = std::make_shared<Impl>(*impl_);
     FEEDLINE_TRY(next->cache, pipeline::make_cache_point(where, budget, impl_->source, impl_->operations));
     return Dataset(std::move(next));
@@ -143,7 +143,7 @@ Result<Dataset> Dataset::map(std::shared_ptr<const SampleFunction> function) con
 Result<Dataset> Dataset::subset(std::vector<std::uint64_t> indices) const {
   return guarded([&]() -> Result<Dataset> {
     if (impl_->cache)
-      return config_error("subset: what is cached is the whole dataset; take the subset first, then cache");
+      return config_error("subset: the cache covers the whole dataset; take the subset first, then cache");
     auto next = std::make_shared<Impl>(*impl_);
     FEEDLINE_TRY(next->source, impl_->source.subset(std::move(indices)));
     return Dataset(std::move(next));
@@ -154,7 +154,7 @@ Result<std::vector<Dataset>> Dataset::split(const std::vector<std::uint64_t>& co
                                             const std::vector<std::int64_t>& classes) const {
   return guarded([&]() -> Result<std::vector<Dataset>> {
     if (impl_->cache)
-      return config_error("split: what is cached is the whole dataset; split first, then cache the parts");
+      return config_error("split: the cache covers the whole dataset; split first, then cache the parts");
     FEEDLINE_TRY(auto sources, impl_->source.split(counts, seed, classes));
     std::vector<Dataset> parts;
     for (pipeline::Source& source : sources) {
@@ -184,7 +184,7 @@ Result<Dataset> with_views(const Dataset::Impl& impl, Result<pipeline::ViewPoint
 
 Result<Dataset> Dataset::views(std::vector<View> views, const std::string& field) const {
   return guarded([&]() -> Result<Dataset> {
-    if (impl_->views) return config_error("views: there are some in this chain already");
+    if (impl_->views) return config_error("views: this chain already has views");
     return with_views(*impl_, pipeline::make_view_point(std::move(views), field, impl_->source,
                                                         impl_->operations.size(), impl_->map.get()));
   });
@@ -192,7 +192,7 @@ Result<Dataset> Dataset::views(std::vector<View> views, const std::string& field
 
 Result<Dataset> Dataset::five_crop(Size size, const std::string& field) const {
   return guarded([&]() -> Result<Dataset> {
-    if (impl_->views) return config_error("five_crop: there are views in this chain already");
+    if (impl_->views) return config_error("five_crop: this chain already has views");
     return with_views(*impl_, pipeline::make_corner_crops(size, pipeline::Mirrored::kNot, field, impl_->source,
                                                           impl_->operations.size(), impl_->map.get()));
   });
@@ -200,7 +200,7 @@ Result<Dataset> Dataset::five_crop(Size size, const std::string& field) const {
 
 Result<Dataset> Dataset::ten_crop(Size size, bool vertical_flip, const std::string& field) const {
   return guarded([&]() -> Result<Dataset> {
-    if (impl_->views) return config_error("ten_crop: there are views in this chain already");
+    if (impl_->views) return config_error("ten_crop: this chain already has views");
     const auto mirrored = vertical_flip ? pipeline::Mirrored::kVertically : pipeline::Mirrored::kHorizontally;
     return with_views(*impl_, pipeline::make_corner_crops(size, mirrored, field, impl_->source,
                                                           impl_->operations.size(), impl_->map.get()));
@@ -244,7 +244,7 @@ std::string Dataset::explain() const {
   if (!recipe) {
     const std::string message = recipe.error().message();
     recipe = guarded([&] { return impl_->sample_recipe(); });
-    text += std::string(recipe ? "not complete for batches: " : "not complete: ") + message + "\n";
+    text += std::string(recipe ? "incomplete for batches: " : "incomplete: ") + message + "\n";
     if (!recipe) return text;
   }
   for (const std::string& line : pipeline::explain_images(**recipe)) text += line + "\n";
@@ -350,13 +350,14 @@ Result<Dataset> mix(const std::vector<Dataset>& datasets, const MixOptions& opti
     std::vector<pipeline::Source> parts;
     for (const Dataset& dataset : datasets) {
       const Dataset::Impl& part = *dataset.impl_;
-      if (part.source.is_mixture()) return config_error("mix: a dataset is a mixture itself; mix all of them at once");
-      if (part.cache) return config_error("mix: a dataset has a cache; give one to the mixture");
-      if (part.views) return config_error("mix: a dataset has views; give them to the mixture");
-      if (part.map) return config_error("mix: a dataset has a map; map the mixture");
-      if (!part.collations.empty()) return config_error("mix: a dataset has its own collate; collate the mixture");
+      if (part.source.is_mixture()) return config_error("mix: a dataset is itself a mixture; mix all datasets at once");
+      if (part.cache) return config_error("mix: a dataset has a cache; add it to the mixture instead");
+      if (part.views) return config_error("mix: a dataset has views; add them to the mixture instead");
+      if (part.map) return config_error("mix: a dataset has a map; add it to the mixture instead");
+      if (!part.collations.empty())
+        return config_error("mix: a dataset has its own collate; add it to the mixture instead");
       if (!std::ranges::equal(part.operations, datasets.front().operations(), {}, &describe, &describe))
-        return config_error("mix: the operations differ; give them to the mixture");
+        return config_error("mix: the operations differ; add them to the mixture instead");
       parts.push_back(part.source);
     }
     FEEDLINE_TRY(auto mixed, pipeline::Source::mix(parts, options));

@@ -33,7 +33,7 @@ std::string order_of(const pipeline::Source& source, const PipelinePlan& plan) {
   return plan.order.shuffle ? text + ", seed " + std::to_string(plan.order.seed) : text;
 }
 
-// What becomes of the samples that do not divide evenly.
+// Describes the effect of an uneven number of samples.
 std::string shares_of(const PipelinePlan& plan, const plan::Plan& epoch) {
   const std::uint64_t size = epoch.order().size();
   const std::uint64_t most = epoch.batches(0), least = epoch.batches(plan.world_size - 1);
@@ -45,7 +45,7 @@ std::string shares_of(const PipelinePlan& plan, const plan::Plan& epoch) {
   if (delivered > size) text += ", " + std::to_string(delivered - size) + " of them twice";
   if (least < most)
     text += "; " + std::to_string(most) + " batches on the first ranks, " + std::to_string(least) +
-            " on the last ones: join them, or the first will wait for ever";
+            " on the last ones: use torch's Join, or the first will wait forever";
   return text;
 }
 
@@ -81,19 +81,19 @@ std::string source_of(const pipeline::Source& source, const pipeline::Recipe& re
   return text;
 }
 
-// on_error = kRaise needs no words: it is what everybody expects.
+// on_error = kRaise is the expected default, so it is not described.
 std::string errors_of(const PipelinePlan& plan) {
   if (plan.on_error == OnError::kRaise) return "";
-  if (plan.on_error == OnError::kReport) return "errors     bad rows are told, and the batch comes\n";
+  if (plan.on_error == OnError::kReport) return "errors     bad rows are reported, and the batch is delivered\n";
   std::string text = "errors     bad samples are ";
-  if (plan.on_error == OnError::kSkip) text += "skipped, and the batch refilled from the end of the order";
+  if (plan.on_error == OnError::kSkip) text += "skipped, and the batch is refilled from the end of the order";
   if (plan.on_error == OnError::kReplace) text += "replaced";
   if (!plan.on_error_reason.empty()) text += ", not skipped: " + plan.on_error_reason;
   if (plan.error_budget > 0) text += "; at most " + std::to_string(plan.error_budget) + " an epoch";
   return text + "\n";
 }
 
-// What the function took so far.
+// Describes the cost of the function so far.
 std::string calls_of(const LoaderStats& stats) {
   if (!stats.map || stats.map->calls == 0) return "";
   const auto each_us = [&](double seconds) {
@@ -102,35 +102,35 @@ std::string calls_of(const LoaderStats& stats) {
   double all_s = stats.map->run_s + stats.map->waited_s;
   for (const StageStats& stage : stats.stages)
     if (stage.name == "storage" || stage.name == "decode" || stage.name == "transform") all_s += stage.busy_s;
-  all_s -= stats.map->run_s;  // which transform has too
+  all_s -= stats.map->run_s;  // included in transform
   const auto percent = static_cast<int>(100 * (stats.map->run_s + stats.map->waited_s) / std::max(all_s, 1e-9));
   return "           " + std::to_string(stats.map->calls) + " calls so far, " + each_us(stats.map->run_s) +
          " us each, after " + each_us(stats.map->waited_s) +
-         " us of waiting for the GIL or a process: " + std::to_string(percent) + " % of the threads' work\n";
+         " us waiting for the GIL or a process: " + std::to_string(percent) + " % of the threads' work\n";
 }
 
 std::string threads_of(const pipeline::Pipeline& pipeline) {
   const std::string all = std::to_string(pipeline.plan().threads);
   const auto controller = pipeline.stats().controller;
   if (!controller) return all + " native, one sample at a time";
-  std::string text = all + " native, one sample at a time; as many of them work as the training loop needs: " +
+  std::string text = all + " native, one sample at a time; the number adapts to the training loop: " +
                      std::to_string(controller->threads) + " now, at most " + std::to_string(controller->limit) + ", ";
-  if (controller->changed == 0) return text + "not changed so far";
+  if (controller->changed == 0) return text + "no changes so far";
   return text + "changed " + std::to_string(controller->changed) + " times, last \"" + controller->changes.back().why +
          "\"";
 }
 
 std::string memory_of(const PipelinePlan& plan) {
   return std::to_string(plan.slots) + " batches of " + rounded(plan.batch_bytes) + " ahead" +
-         (plan.most_slots > plan.slots ? ", " + std::to_string(plan.most_slots) + " for a loop that comes in bursts"
+         (plan.most_slots > plan.slots ? ", " + std::to_string(plan.most_slots) + " if the loop consumes in bursts"
                                        : "") +
          "; budget " + rounded(plan.memory_budget) + " (" + plan.budget_reason + ")" +
-         (plan.copy_bytes > 0 ? ", of it " + rounded(plan.copy_bytes) + " for shards on their way into the cache" : "");
+         (plan.copy_bytes > 0 ? ", of it " + rounded(plan.copy_bytes) + " for shards in transfer to the cache" : "");
 }
 
 std::string delivery_of(const PipelinePlan& plan, const LoaderOptions& asked) {
   if (!plan.in_order) return "as batches complete";
-  return asked.in_order ? "in order" : "in order, as there are several ranks";
+  return asked.in_order ? "in order" : "in order, because there are several ranks";
 }
 
 }  // namespace

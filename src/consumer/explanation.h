@@ -9,8 +9,8 @@
 
 namespace feedline::consumer {
 
-// The plan of a loader in words, one line per subject, and what its pipeline has made of it so far. epoch: a whole one.
-// asked: what the user wanted, where the plan has something else.
+// Describes a loader's plan, one line per subject, and the pipeline's state. epoch: a complete epoch. asked: the user's
+// options, if the plan differs from them.
 std::string explain(const pipeline::Recipe& recipe, const pipeline::Pipeline& pipeline, const plan::Plan& epoch,
                     const LoaderOptions& asked);
 

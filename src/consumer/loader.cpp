@@ -46,15 +46,15 @@ Result<Loader::Polled> Loader::Impl::poll(std::chrono::milliseconds wait, Batch&
     const std::lock_guard lock(mutex);
     running = false;
   }
-  // the state was taken after an epoch's last batch: what follows is the next epoch, not an empty rest. Where other
-  // ranks have a batch left and this one has none, the rest is empty.
+  // the state was taken after an epoch's last batch: start the next epoch. If other ranks have batches left, this
+  // rank's epoch ends without one.
   if (!resumed || pipeline.has_batches()) return polled;
   FEEDLINE_CHECK_OK(start_epoch(epoch_options));
   return pipeline.poll(wait, batch);
 }
 
 Result<std::optional<Batch>> Loader::Impl::next() {
-  // wakes up now and then only to look at the clock of `timeout`
+  // wakes up periodically only to check `timeout`
   constexpr std::chrono::milliseconds kWait{1000};
   while (true) {
     Batch batch;
@@ -90,7 +90,7 @@ LoaderState Loader::Impl::state() const {
 Result<void> Loader::Impl::restore(const LoaderState& state) {
   const pipeline::PipelinePlan& plan = pipeline.plan();
   FEEDLINE_TRY(auto start, consumer::start_of(state, identity, pipeline::fidelity_of(*recipe), plan));
-  // what epoch() says until then; rank 0 never has a batch less than another
+  // epoch() until then; rank 0 never has fewer batches than another
   plan::PlanConfig first_rank = cut_of(plan, start);
   first_rank.rank = 0;
   const plan::Plan rest(plan::make_order(plan.order, start.epoch), first_rank);

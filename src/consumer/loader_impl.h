@@ -18,7 +18,7 @@ struct Loader::Impl {
   Impl(std::shared_ptr<const pipeline::Recipe> recipe_in, const LoaderOptions& options_in,
        pipeline::PipelinePlan plan_in, std::shared_ptr<device::Device> device);
 
-  // What a call of any thread does, unless it is made in a child after fork().
+  // Runs a call of any thread, unless in a child after fork().
   template <typename Call>
   auto asked(Call call) const {
     using Answer = decltype(call());
@@ -35,19 +35,19 @@ struct Loader::Impl {
   LoaderState state() const;
 
   const std::shared_ptr<const pipeline::Recipe> recipe;
-  const LoaderOptions options;  // as they were passed: what came of them is in the pipeline's plan
+  const LoaderOptions options;  // as passed: the pipeline's plan has the resolved values
   const DatasetIdentity identity;
   pipeline::Pipeline pipeline;
   const plan::Plan epoch_plan;  // of a whole epoch
-  const Schema schema;          // of what is delivered
+  const Schema schema;          // of delivered batches
 
-  // Changed by the consumer alone, and under it: state() is for any thread.
+  // Changed only by the consumer, under the mutex: state() may be called by any thread.
   mutable std::mutex mutex;
-  bool resumed = false;                          // a restored state was begun and has given no batch yet
-  bool running = false;                          // an epoch is begun and not over
-  EpochOptions epoch_options;                    // what start_epoch() was told last
-  std::uint64_t next_epoch = 0;                  // what start_epoch() begins
-  std::optional<pipeline::EpochStart> restored;  // or this, once
+  bool resumed = false;                          // a restored state was started and has returned no batch yet
+  bool running = false;                          // an epoch has begun and is not over
+  EpochOptions epoch_options;                    // last argument of start_epoch()
+  std::uint64_t next_epoch = 0;                  // the epoch that start_epoch() begins
+  std::optional<pipeline::EpochStart> restored;  // or this position, once
 };
 
 }  // namespace feedline

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What include/feedline/loader.h promises of threads and of fork().
+// Tests the guarantees of include/feedline/loader.h about threads and fork().
 #include "feedline/loader.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 namespace feedline {
 namespace {
 
-constexpr std::chrono::seconds kHang{200};  // only a hang lasts so long
+constexpr std::chrono::seconds kHang{200};  // exceeded only by a hang
 
 class LoaderTest : public testing::Test {
  protected:
@@ -59,13 +59,13 @@ TEST_F(LoaderTest, InterruptEndsAWaitAndNothingIsLost) {
   Loader given = given_loader({.batch_size = 4, .num_workers = 2});
   ASSERT_TRUE(given.start_epoch());
   std::atomic<bool> is_over = false;
-  std::thread other([&] {  // again and again: nobody can tell when next() has begun to wait
+  std::thread other([&] {  // repeatedly: the start of the wait in next() is not observable
     while (!is_over) {
       given.interrupt();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   });
-  expect_interrupted(given.next());  // nothing was given: it would wait for ever
+  expect_interrupted(given.next());  // no samples were given: it would wait forever
   Batch batch;
   const auto polled = given.poll(kHang, batch);
   is_over = true;
@@ -75,7 +75,7 @@ TEST_F(LoaderTest, InterruptEndsAWaitAndNothingIsLost) {
   ASSERT_TRUE(given.give({{3, 0}, {4, 0}}));
   ASSERT_TRUE(given.end_giving());
   auto next = given.next();
-  if (!next) next = given.next();  // of an interrupt after the last wait
+  if (!next) next = given.next();  // from an interrupt after the last wait
   ASSERT_TRUE(next && *next);
   EXPECT_EQ((*next)->rows(), 2u);
 }
@@ -103,7 +103,7 @@ TEST_F(LoaderTest, OptionsStayAsTheyWerePassed) {
   const auto text = made.explain();
   ASSERT_TRUE(text);
   EXPECT_NE(text->find("replaced, not skipped: a rank that ends early"), std::string::npos) << *text;
-  EXPECT_NE(text->find("in order, as there are several ranks"), std::string::npos) << *text;
+  EXPECT_NE(text->find("in order, because there are several ranks"), std::string::npos) << *text;
 }
 
 TEST_F(LoaderTest, AGivenOrderIsExplainedAsOne) {
@@ -112,10 +112,10 @@ TEST_F(LoaderTest, AGivenOrderIsExplainedAsOne) {
   const auto text = given.explain();
   ASSERT_TRUE(text);
   EXPECT_NE(text->find("given by the caller, in batches of up to 4"), std::string::npos) << *text;
-  EXPECT_NE(text->find("replaced, not skipped: where an order that is given ends"), std::string::npos) << *text;
+  EXPECT_NE(text->find("replaced, not skipped: the end of a given order"), std::string::npos) << *text;
 }
 
-// For the thread sanitizer, and for what is asked: a state is never one that no call has left behind.
+// Checks for data races under the thread sanitizer, and that a state always follows a completed call.
 TEST_F(LoaderTest, AnyThreadMayAskWhileTheConsumerGoesOn) {
   Loader asked = loader({.batch_size = 10, .shuffle = true, .num_workers = 2});
   std::atomic<bool> is_over = false;
@@ -161,7 +161,7 @@ TEST_F(LoaderTest, AnyThreadMayAskWhileTheConsumerGoesOn) {
 
 #if !defined(__SANITIZE_THREAD__)
 
-// 0: every call answered as the header says; else the number of the first that did not.
+// Returns 0 if every call answered as documented, else the number of the first that did not.
 int answers_of_a_child(Loader& loader) {
   const auto refused = [](const auto& answer) {
     return !answer && answer.error().code == ErrorCode::kConfig && answer.error().what.contains("fork()");
@@ -198,7 +198,7 @@ int answers_of_a_child(Loader& loader) {
   return 0;
 }
 
-// Whatever lock a thread of the parent holds at the moment.
+// Forks at any time, when threads of the parent may hold any lock.
 TEST_F(LoaderTest, AChildIsRefusedEveryCallWithoutALock) {
   Loader parent = loader({.batch_size = 10, .num_workers = 3});
   ASSERT_TRUE(parent.start_epoch());
@@ -211,7 +211,7 @@ TEST_F(LoaderTest, AChildIsRefusedEveryCallWithoutALock) {
   for (int fork_number = 0; fork_number < 60; ++fork_number) {
     const pid_t child = ::fork();
     if (child == 0) {
-      ::alarm(static_cast<unsigned>(kHang.count()));  // a hang ends by it
+      ::alarm(static_cast<unsigned>(kHang.count()));  // ends a hang
       ::_exit(answers_of_a_child(parent));
     }
     int status = 0;

@@ -20,10 +20,11 @@ Result<void> check(const OrderQuery& query) {
   if (query.samples == 0) return config_error("sample_order: there are no samples");
   if (query.begin > query.samples || query.count > query.samples - query.begin)
     return config_error("sample_order: positions up to " + std::to_string(query.begin) + " + " +
-                        std::to_string(query.count) + " were asked for, of " + std::to_string(query.samples));
+                        std::to_string(query.count) + " were requested, but there are only " +
+                        std::to_string(query.samples));
   const auto& ends = query.shard_ends;
   if (!ends.empty() && (ends.back() != query.samples || !std::ranges::is_sorted(ends)))
-    return config_error("sample_order: the shards' ends do not ascend to the number of samples");
+    return config_error("sample_order: shard_ends must ascend to the number of samples");
   return {};
 }
 
@@ -52,7 +53,7 @@ Result<std::vector<std::uint64_t>> sample_order(const OrderQuery& query) {
     FEEDLINE_CHECK_OK(check(query));
     const auto order = order_of(query);
     std::vector<std::uint64_t> samples(query.count);
-    std::array<std::uint64_t, kSome> draws;  // that nobody asked for
+    std::array<std::uint64_t, kSome> draws;  // not requested
     for (std::uint64_t done = 0; done < query.count; done += kSome) {
       const std::uint64_t count = std::min<std::uint64_t>(kSome, query.count - done);
       order->place(query.begin + done, std::span(samples).subspan(done, count), std::span(draws).first(count));

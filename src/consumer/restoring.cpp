@@ -15,14 +15,14 @@ std::string argument_of(Fidelity fidelity) {
   return fidelity == Fidelity::kNvjpeg ? "device=\"cuda\"" : "fidelity=\"" + std::string(name_of(fidelity)) + "\"";
 }
 
-// What became of a dataset since a state was taken on it.
+// Describes how a dataset has changed since a state was taken.
 std::string difference(const DatasetIdentity& then, const DatasetIdentity& now) {
   const auto joined = [](const std::vector<std::string>& words) {
     std::string text;
     for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
     return text;
   };
-  if (then.format.empty()) return "the state does not say how";  // states of version 1
+  if (then.format.empty()) return "the state does not record how";  // states of version 1
   std::string text;
   const auto add = [&text](const std::string& what, const std::string& was, const std::string& is) {
     if (was != is) text += (text.empty() ? "" : "; ") + what + " " + was + " then, " + is + " now";
@@ -31,8 +31,9 @@ std::string difference(const DatasetIdentity& then, const DatasetIdentity& now) 
   add("samples:", std::to_string(then.samples), std::to_string(now.samples));
   add("shards:", std::to_string(then.shards), std::to_string(now.shards));
   add("fields:", joined(then.fields), joined(now.fields));
-  return text.empty() ? "as many samples of the same fields, but with other names, sizes, weights or in another order"
-                      : text;
+  return text.empty()
+             ? "the same number of samples and fields, but with other names, sizes, weights or in another order"
+             : text;
 }
 
 Result<void> check_buckets(const LoaderState& state, const pipeline::PipelinePlan& plan) {
@@ -44,8 +45,8 @@ Result<void> check_buckets(const LoaderState& state, const pipeline::PipelinePla
   };
   const auto now = plan.order.buckets ? plan.order.buckets->all() : std::vector<Bucket>();
   if (state.buckets == now) return {};
-  return config_error("load_state_dict: the state was taken " + described(state.buckets) + ", the loader is " +
-                      described(now) + " (rows over all ranks): make it so that bounds and rows stay the same");
+  return config_error("load_state_dict: the state was taken " + described(state.buckets) + ", but the loader is " +
+                      described(now) + " (rows over all ranks): use the same bounds and rows");
 }
 
 bool lies_between_batches(const LoaderState& state, const pipeline::PipelinePlan& plan) {
@@ -63,10 +64,10 @@ Result<void> check_place(const LoaderState& state, const pipeline::PipelinePlan&
   for (const Positions& span : state.delivered)
     inside = inside && span.begin < span.end && span.end <= positions && span.begin >= state.position;
   if (!inside)
-    return config_error("load_state_dict: the state is damaged: it lies outside an epoch of " +
+    return config_error("load_state_dict: the state is damaged: it is outside an epoch of " +
                         std::to_string(positions) + " samples");
   if (!lies_between_batches(state, plan))
-    return config_error("load_state_dict: the state is damaged: it lies inside a batch of a bucket");
+    return config_error("load_state_dict: the state is damaged: it is inside a batch of a bucket");
   return {};
 }
 
@@ -95,12 +96,12 @@ Result<pipeline::EpochStart> start_of(const LoaderState& state, const DatasetIde
                         std::to_string(state.shard_window) + " shards; make the loader with the same");
   if (state.fidelity != fidelity)
     return config_error("load_state_dict: the state was taken with decode(" + argument_of(state.fidelity) +
-                        "), the dataset now has decode(" + argument_of(fidelity) +
-                        "), whose pixels are others: open it with the same");
+                        "), but the dataset now has decode(" + argument_of(fidelity) +
+                        "), which produces different pixels: open it with the same");
   if (state.repeat != plan.order.repeat)
     return config_error("load_state_dict: the state was taken with repeat=" + std::to_string(state.repeat) +
-                        ", the loader has repeat=" + std::to_string(plan.order.repeat) +
-                        ", so that positions are other samples; make the loader with the same");
+                        ", but the loader has repeat=" + std::to_string(plan.order.repeat) +
+                        ", so positions refer to other samples; make the loader with the same");
   FEEDLINE_CHECK_OK(check_buckets(state, plan));
   FEEDLINE_CHECK_OK(check_place(state, plan));
   return pipeline::EpochStart{state.epoch, state.position, plan::tidied(state.delivered, state.position),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Whether a state fits a loader: whoever goes on with it gets what would have come.
+// Checks that a state fits a loader: resuming must produce the batches of an uninterrupted run.
 
 #include "feedline/loader.h"
 #include "pipeline/pipeline_plan.h"
@@ -10,8 +10,8 @@ namespace feedline::consumer {
 
 DatasetIdentity identity_of(const pipeline::Recipe& recipe);
 
-// Where the epoch begins that goes on from `state`. kConfig: taken on another dataset, with other options that decide
-// what a position is, or damaged.
+// Returns where the epoch resumes from `state`. kConfig: the state was taken on another dataset or with options that
+// change the meaning of positions, or is damaged.
 Result<pipeline::EpochStart> start_of(const LoaderState& state, const DatasetIdentity& now, Fidelity fidelity,
                                       const pipeline::PipelinePlan& plan);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where batches end up. The host device leaves the memory as it is; a device with memory of its own copies. Both keep
-// the same contract, so everything before them runs the same with and without a GPU.
+// The destination of batches. The host device leaves the memory in place; a device with its own memory copies. Both
+// follow the same contract, so all earlier stages run the same with and without a GPU.
 
 #include <memory>
 #include <string>
@@ -17,10 +17,10 @@
 
 namespace feedline::device {
 
-// What a device was given, on its way.
+// A batch in transfer.
 struct Begun {
-  std::shared_ptr<memory::Lease> memory;  // what the training loop reads, once it is ready; the host's is what it gave
-  std::shared_ptr<const Ready> ready;     // nullptr: at once
+  std::shared_ptr<memory::Lease> memory;  // to read once ready; on the host, what was passed in
+  std::shared_ptr<const Ready> ready;     // nullptr if ready at once
 };
 
 // Thread-safe.
@@ -29,26 +29,27 @@ class Device {
   virtual ~Device() = default;
   virtual std::string_view name() const = 0;
   virtual DevicePlace place() const { return {}; }
-  // Is a batch read where it was filled, so that begin() has nothing to do and need not be called?
+  // Returns true if batches are read where they were filled, so begin() does nothing and need not be called.
   virtual bool is_host() const = 0;
-  virtual std::string explain() const { return std::string(name()); }  // what it does with a batch, for people
-  // What batches are filled in: memory that this device takes over or copies from fastest. Blocks of one size.
+  virtual std::string explain() const { return std::string(name()); }  // a description for users
+  // Returns the allocator of memory for filling batches: the fastest for this device to use or copy from. Blocks of one
+  // size.
   virtual std::shared_ptr<memory::Allocator> allocator() = 0;
-  // The same for what is known in size only once a batch settles: blocks of many sizes.
+  // The same for data whose size is known only when a batch settles: blocks of many sizes.
   virtual std::shared_ptr<memory::Allocator> late_allocator() { return allocator(); }
-  // Takes a batch's filled memory, which nobody writes any more, and returns before it is on the device. Any number may
-  // be on their way, and be ready in any order. The device keeps `filled` until it reads it no more, whoever lets go of
-  // it or of what is returned. An error here or of Ready::wait(): the device has failed with this batch.
+  // Starts the transfer of a batch's filled memory, which must not change any more, and returns before it is complete.
+  // Any number may be in flight, finishing in any order. The device holds `filled` until it has read it, whoever
+  // releases it or the result. An error here or from Ready::wait() means that the device failed with this batch.
   virtual Result<Begun> begin(std::shared_ptr<memory::Lease> filled) = 0;
-  // Can begin_making() be called? Where not, explain() says why. May take a while, the first time.
+  // Returns true if begin_making() is supported; otherwise explain() gives the reason. The first call may be slow.
   virtual bool makes_elements() { return false; }
-  // As begin(), for a batch of which elements are made there. What is returned begins with these, and what was filled
-  // lies behind them, as it is. Requires: makes_elements().
+  // Like begin(), but also computes elements on the device. The result starts with them, followed by a copy of the
+  // filled memory. Requires: makes_elements().
   virtual Result<Begun> begin_making(std::shared_ptr<memory::Lease> filled, const Finish& finish);
-  // Room for images of so many bytes in all, held from now on. kConfig: the device has none of its own, or has not so
-  // much; the message has the numbers.
+  // Reserves memory for images of this total size. kConfig: the device has no memory of its own or not enough; the
+  // message has the numbers.
   virtual Result<std::shared_ptr<KeptImages>> keep_images(std::uint64_t bytes);
-  // What decodes images there, for one loader. kConfig: nothing does; the message says what to do.
+  // Returns an image decoder on the device for one loader. kConfig: the device has none; the message suggests a fix.
   virtual Result<std::shared_ptr<ImageDecoder>> decode_images();
 };
 

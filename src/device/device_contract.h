@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What every Device keeps. A device registers with
+// Tests that every Device must pass. A device registers with
 //   INSTANTIATE_TEST_SUITE_P(Host, DeviceContract, testing::Values(DeviceUnderTest{"host", &host_device}));
 
 #include <gtest/gtest.h>
@@ -26,10 +26,10 @@ inline std::vector<std::byte> read_by_host(const Begun& begun) {
 
 struct DeviceUnderTest {
   std::string name;
-  std::function<std::shared_ptr<Device>()> make;  // the second time in a test, the same one for another loader
-  // What is there, once it has arrived. A device whose memory the host cannot read copies it back.
+  std::function<std::shared_ptr<Device>()> make;  // a second call in a test returns the same device for another loader
+  // Reads the memory after its arrival. A device whose memory the host cannot read copies it back.
   std::function<std::vector<std::byte>(const Begun&)> read = &read_by_host;
-  std::function<void()> check_end = [] {};  // when all of a test is gone
+  std::function<void()> check_end = [] {};  // called at the end of a test, after everything is destroyed
 };
 
 inline void PrintTo(const DeviceUnderTest& device, std::ostream* out) { *out << device.name; }
@@ -81,7 +81,7 @@ TEST_P(DeviceContract, OnlyTheHostGivesBackWhatItWasGiven) {
   EXPECT_EQ(device_->place().kind == DeviceKind::kHost, device_->is_host());
 }
 
-// The filled memory of a batch goes round: the next one must not be written over what is still read.
+// Filled memory is reused: the next batch must not overwrite data that is still being read.
 TEST_P(DeviceContract, KeepsWhatItWasGivenUntilItHasReadIt) {
   constexpr std::size_t kBytes = 100'000;
   std::vector<Begun> begun;
@@ -106,7 +106,7 @@ TEST_P(DeviceContract, GoesOnWithoutWhoeverBegan) {
   auto begun = device_->begin(std::move(*lease));
   ASSERT_TRUE(begun);
   auto given_up = device_->begin(*memory::Lease::take(device_->allocator(), 1000));
-  given_up = std::unexpected(Error{});  // an epoch that is abandoned
+  given_up = std::unexpected(Error{});  // an abandoned epoch
   device_.reset();
   EXPECT_EQ(arrived(*begun)[500], std::byte{9});
 }
@@ -137,7 +137,7 @@ TEST_P(DeviceContract, PreparedMemoryIsAsGood) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(leases[static_cast<std::size_t>(i)]->data()[49'999], static_cast<std::byte>(i));
 }
 
-// Two fields with images, of which one is mixed, in one batch; what a GPU makes is what the kernels make on the CPU.
+// Two fields with images in one batch, one of them mixed; a GPU must produce what the kernels produce on the CPU.
 TEST_P(DeviceContract, MakesFloatsOfBytes) {
   if (!device_->makes_elements()) GTEST_SKIP() << device_->explain();
   constexpr std::size_t kRows = 5, kPixels = 13 * 7, kRow = kPixels * 3, kTables = 2048, kMixed = kTables + 768 * 4;
@@ -182,10 +182,10 @@ TEST_P(DeviceContract, MakesFloatsOfBytes) {
   cuda::run_on_cpu(job, cuda::Element::kFloat16);
   for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(found[i], expected[i]) << "byte " << i;
   EXPECT_EQ(std::memcmp(found.data() + 8192, halves.data(), halves.size()), 0);
-  EXPECT_EQ(std::memcmp(found.data() + kMade, filled.data(), kFilled), 0) << "what was filled lies behind it";
+  EXPECT_EQ(std::memcmp(found.data() + kMade, filled.data(), kFilled), 0) << "the filled memory follows it";
 }
 
-// By another loader of the same device than the one that kept them, and after it has gone.
+// Another loader of the same device makes the rows, after the loader that stored the images was destroyed.
 TEST_P(DeviceContract, MakesRowsOfKeptImages) {
   if (device_->is_host()) {
     EXPECT_EQ(device_->keep_images(100).error().code, ErrorCode::kConfig);
@@ -209,7 +209,7 @@ TEST_P(DeviceContract, MakesRowsOfKeptImages) {
     ASSERT_TRUE(address) << address.error().message();
     addresses.push_back(*address);
   }
-  EXPECT_TRUE((*images)->keep(std::vector<std::byte>(20'000))) << "more than was foreseen";
+  EXPECT_TRUE((*images)->keep(std::vector<std::byte>(20'000))) << "more than was reserved";
   const auto other = GetParam().make();
   ASSERT_TRUE(other->makes_elements());
   auto lease = memory::Lease::take(other->allocator(), kRows * kStride);

@@ -31,7 +31,7 @@ DeviceUnderTest faked(const char* name, bool held, const char* file) {
               }};
 }
 
-// ---- a GPU, where FEEDLINE_REAL_CUDA=1 says that there is one: tools/gpu_check ----
+// ---- a real GPU, with FEEDLINE_REAL_CUDA=1: tools/gpu_check ----
 
 template <typename Call>
 Call of_driver(const char* name) {
@@ -57,7 +57,7 @@ std::vector<DeviceUnderTest> real_gpus() {
 
 INSTANTIATE_TEST_SUITE_P(Cuda, DeviceContract, testing::ValuesIn(real_gpus()));
 INSTANTIATE_TEST_SUITE_P(Host, DeviceContract, testing::Values(DeviceUnderTest{"host", &host_device}));
-// held: the GPU does nothing before somebody waits for it.
+// held: the GPU does nothing until a caller waits for it.
 INSTANTIATE_TEST_SUITE_P(FakeCuda, DeviceContract,
                          testing::Values(faked("at_once", false, FEEDLINE_FAKE_CUDA),
                                          faked("held", true, FEEDLINE_FAKE_CUDA),

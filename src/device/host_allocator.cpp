@@ -14,7 +14,7 @@
 namespace feedline::device {
 namespace {
 
-// x86-64 and aarch64 with 4 KiB pages; where it differs the advice is only weaker
+// x86-64 and aarch64 with 4 KiB pages; elsewhere the advice only has less effect
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kSmallKept = std::size_t{8} << 20;
 
@@ -24,7 +24,7 @@ std::size_t mapped_bytes(std::size_t bytes) { return round_up(bytes, static_cast
 
 bool is_huge(std::size_t size) { return size >= 2 * kHugePage; }
 
-// The pages at `from` go to `to`, and nothing is left at `from`.
+// Moves the pages at `from` to `to`, and unmaps `from`.
 void move_huge_page(std::byte* from, std::byte* to) {
   if (mremap(from, kHugePage, kHugePage, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED) return;
   munmap(from, kHugePage);
@@ -35,7 +35,7 @@ void move_huge_page(std::byte* from, std::byte* to) {
 
 Result<std::byte*> map(std::size_t size) {
   const bool huge = is_huge(size);
-  // one huge page more than asked, cut off again, so that the block starts on a huge-page border
+  // reserve one more huge page, trimmed below, so that the block starts on a huge-page boundary
   const std::size_t reserve = huge ? size + kHugePage : size;
   void* mapped = mmap(nullptr, reserve, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return storage_error("no memory for a batch of " + std::to_string(size) + " bytes", errno);
@@ -46,7 +46,7 @@ Result<std::byte*> map(std::size_t size) {
     if (head > 0) munmap(data, head);
     if (head < kHugePage) munmap(data + head + size, kHugePage - head);
     data += head;
-    madvise(data, size, MADV_HUGEPAGE);  // advice: refused where the kernel has none
+    madvise(data, size, MADV_HUGEPAGE);  // only advice: the kernel may not support it
   }
   return data;
 }
@@ -116,11 +116,11 @@ void HostAllocator::reuse_pages(std::byte* data, std::size_t first, std::size_t 
   const auto found = std::ranges::find(unwritten_, data, &std::pair<std::byte*, std::size_t>::first);
   if (kept_ == nullptr || found == unwritten_.end() || found->second != kept_bytes_) return;
   unwritten_.erase(found);
-  // huge page by huge page: a range of several mappings, which earlier moves leave behind, cannot be moved in one go
+  // page by page: mremap cannot move a range of several mappings, which earlier moves create
   const std::size_t begin = std::min(round_up(first, kHugePage), kept_bytes_);
   std::size_t end = begin;
   for (; end + kHugePage <= last; end += kHugePage) move_huge_page(kept_ + end, data + end);
-  // only what was not moved: another thread's mapping may lie where the moved pages were
+  // only pages that were not moved: another thread's mapping may now occupy the others
   if (begin > 0) munmap(kept_, begin);
   if (end < kept_bytes_) munmap(kept_ + end, kept_bytes_ - end);
   kept_ = nullptr;

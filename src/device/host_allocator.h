@@ -11,14 +11,13 @@
 
 namespace feedline::device {
 
-// Pageable host memory for batches, straight from the kernel, in huge pages where it has them.
+// Pageable host memory for batches, allocated from the kernel, with huge pages if available.
 //
-// The kernel clears pages before it hands them out, which costs about as much as a quarter of the work that fills them.
-// So the block released last is kept and given out again. But in the usual loop a batch is released only after the next
-// one was delivered, and by then the one after that has been begun in new memory: three blocks would go round.
-// Therefore reuse_pages() moves the kept block's pages under the part of a new block that nobody has written yet.
-// Small blocks are cheap to keep: as many as fit into 8 MiB stay, and no page is cleared twice.
-// Thread-safe.
+// The kernel clears new pages, which costs about a quarter of the work that fills them, so the last released block is
+// cached and reused. However, the usual loop releases a batch only after the next one was delivered, when the one after
+// that has already been started in new memory: three blocks would be in use. Therefore reuse_pages() moves the cached
+// block's pages under the untouched part of a new block. Small blocks are cheap to cache: up to 8 MiB of them are, and
+// their pages are cleared only once. Thread-safe.
 class HostAllocator final : public memory::Allocator {
  public:
   ~HostAllocator() override;
@@ -28,17 +27,17 @@ class HostAllocator final : public memory::Allocator {
   std::uint64_t spare_pages() const override { return spare_.load(std::memory_order_relaxed); }
 
  private:
-  std::byte* take_small(std::size_t size);             // nullptr: there is none
-  bool keep_small(std::byte* data, std::size_t size);  // false: enough are kept
+  std::byte* take_small(std::size_t size);             // nullptr if there is none
+  bool keep_small(std::byte* data, std::size_t size);  // false if enough are cached
 
   std::mutex mutex_;
   std::byte* kept_ = nullptr;  // one large block, enough for a loop that drops each batch when it gets the next
   std::size_t kept_bytes_ = 0;
-  std::vector<std::byte*> small_;  // released ones, all of small_bytes_
+  std::vector<std::byte*> small_;  // released blocks, all of small_bytes_
   std::size_t small_bytes_ = 0;
   std::vector<std::pair<std::byte*, std::size_t>> unwritten_;  // live blocks of new pages, with their size
   std::uint64_t releases_ = 0;                                 // of large blocks
-  std::atomic<std::uint64_t> spare_{0};                        // releases_ when kept_ was kept; 0: nothing is
+  std::atomic<std::uint64_t> spare_{0};                        // releases_ when kept_ was set; 0 if there is none
 };
 
 }  // namespace feedline::device

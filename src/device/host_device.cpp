@@ -19,7 +19,7 @@ class HostDevice final : public Device {
 
  private:
   std::shared_ptr<HostAllocator> allocator_ = std::make_shared<HostAllocator>();
-  // its own, as blocks of another size would take the place of the one that goes round
+  // separate, because blocks of other sizes would replace the cached one
   std::shared_ptr<HostAllocator> late_allocator_ = std::make_shared<HostAllocator>();
 };
 
@@ -30,11 +30,11 @@ Result<Begun> Device::begin_making(std::shared_ptr<memory::Lease> /*filled*/, co
 }
 
 Result<std::shared_ptr<KeptImages>> Device::keep_images(std::uint64_t /*bytes*/) {
-  return config_error("the device \"" + std::string(name()) + "\" has no memory of its own to keep images in");
+  return config_error("the device \"" + std::string(name()) + "\" has no memory of its own to cache images in");
 }
 
 Result<std::shared_ptr<ImageDecoder>> Device::decode_images() {
-  return config_error("the device \"" + std::string(name()) + "\" decodes no images");
+  return config_error("the device \"" + std::string(name()) + "\" cannot decode images");
 }
 
 std::shared_ptr<Device> host_device() { return std::make_shared<HostDevice>(); }

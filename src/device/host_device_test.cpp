@@ -13,7 +13,7 @@
 namespace feedline::device {
 namespace {
 
-// Delivery is no copy: the batch that the user sees is the memory that the threads filled.
+// Delivery does not copy: the user's batch is the memory that the threads filled.
 TEST(HostDevice, HandsTheSameMemoryOver) {
   const auto device = host_device();
   auto lease = memory::Lease::take(device->allocator(), 100);
@@ -25,7 +25,7 @@ TEST(HostDevice, HandsTheSameMemoryOver) {
   EXPECT_EQ(begun->ready, nullptr) << "there is nothing to wait for";
 }
 
-// Sanitizers keep memory of their own beside each page that is written.
+// Sanitizers allocate shadow memory for each page that is written.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr bool kResidentMemoryIsOurs = false;
 #else
@@ -39,7 +39,7 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// A loop that drops each batch when it has the next: two blocks in memory, not three.
+// A loop that drops each batch when it has the next uses two blocks, not three.
 TEST(HostDevice, KeepsSmallBlocksAndNotWithoutEnd) {
   const auto allocator = host_device()->allocator();
   constexpr std::size_t kBytes = std::size_t{1} << 20;
@@ -69,7 +69,7 @@ TEST(HostDevice, PutsTheLastBatchsPagesUnderTheNextButOne) {
     auto next = take();
     const std::size_t written = kRow * static_cast<std::size_t>(1 + turn % 3);
     std::memset(next->data(), value, written);
-    std::memset(next->data() + kBytes - 100, value, 100);  // labels, behind the images
+    std::memset(next->data() + kBytes - 100, value, 100);  // labels, after the images
     older.reset();
     allocator->reuse_pages(next->data(), written, kBytes - 100);
     for (const std::size_t at : {std::size_t{0}, written - 1, kBytes - 100, kBytes - 1})

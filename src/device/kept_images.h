@@ -9,8 +9,8 @@
 
 namespace feedline::device {
 
-// Images that a device keeps in its own memory, for batches to be made of (Finish::kept). Each is written once, and
-// stays as long as this object, which batches on their way hold. Thread-safe.
+// Images cached in device memory, to make batches from (Finish::kept). Each is written once and is valid as long as
+// this object, which batches in transfer hold. Thread-safe.
 class KeptImages {
  public:
   KeptImages() = default;
@@ -18,10 +18,10 @@ class KeptImages {
   KeptImages(const KeptImages&) = delete;
   KeptImages& operator=(const KeptImages&) = delete;
 
-  // Takes a copy, and gives its address on the device: a batch that begins from now on can be made of it. `pixels` may
-  // go at once. kStorage with ENOMEM: there is no more room, and the message has the numbers.
+  // Copies an image and returns its device address: batches that begin from now on may use it. `pixels` may be freed at
+  // once. kStorage with ENOMEM: out of memory; the message has the numbers.
   virtual Result<std::uint64_t> keep(std::span<const std::byte> pixels) = 0;
-  virtual std::uint64_t bytes() const = 0;  // of the device's memory that this takes, with what is reserved
+  virtual std::uint64_t bytes() const = 0;  // device memory used, including reserved memory
 };
 
 }  // namespace feedline::device

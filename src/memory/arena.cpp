@@ -11,7 +11,7 @@
 namespace feedline::memory {
 namespace {
 
-constexpr std::size_t kFirstBlock = 64 << 10;  // a small image's needs: zlib's window, libjpeg's tables
+constexpr std::size_t kFirstBlock = 64 << 10;  // enough for a small image: zlib's window, libjpeg's tables
 constexpr std::size_t kGap = Arena::kAlignment;
 constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() / 4;
 
@@ -21,7 +21,7 @@ constexpr std::size_t aligned(std::size_t bytes) {
 
 }  // namespace
 
-// Stands in front of the bytes that are given away, and keeps them aligned.
+// Precedes the allocated bytes, and keeps them aligned.
 struct alignas(Arena::kAlignment) Arena::Block {
   Block* older;
   std::size_t bytes;
@@ -70,7 +70,7 @@ void Arena::reset() noexcept {
     return;
   }
   release();
-  // to a power of two, so that images of growing size soon find room
+  // to a power of two, so that images of growing size soon fit
   if (held <= most_kept_) add_block(std::min(std::bit_ceil(held), most_kept_));
 }
 

@@ -20,7 +20,7 @@ TEST(Arena, GivesAlignedMemoryThatDoesNotOverlap) {
   Arena arena(kMostKept);
   std::vector<std::pair<unsigned char*, std::size_t>> given;
   for (std::size_t i = 0; i < 200; ++i) {
-    const std::size_t bytes = i * i * 7 % 30'000;  // 0 too, and together many blocks
+    const std::size_t bytes = i * i * 7 % 30'000;  // includes 0; many blocks in total
     auto* const memory = static_cast<unsigned char*>(arena.allocate(bytes));
     ASSERT_NE(memory, nullptr);
     EXPECT_EQ(address(memory) % Arena::kAlignment, 0u);

@@ -15,9 +15,9 @@ namespace feedline::memory {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-// A header is some 100 bytes; NumPy itself refuses longer ones.
+// A header is about 100 bytes; NumPy itself rejects longer ones.
 constexpr std::size_t kMostHeader = 10'000;
-// One extent of a batch is its rows.
+// One extent of a batch is its number of rows.
 constexpr std::size_t kMostDims = Shape::kMaxDims - 1;
 
 std::unexpected<Error> npy_error(std::string what) { return data_error("npy: " + std::move(what), "decode"); }
@@ -31,24 +31,24 @@ constexpr Known kKnown[] = {{"b1", DType::kBool},    {"i1", DType::kInt8},    {"
                             {"u2", DType::kUint16},  {"u4", DType::kUint32},  {"u8", DType::kUint64},
                             {"f2", DType::kFloat16}, {"f4", DType::kFloat32}, {"f8", DType::kFloat64}};
 
-// "<f4"; one byte has no order, which is "|", and big-endian is ">".
+// "<f4"; single bytes have no byte order, written "|", and big-endian is ">".
 Result<DType> dtype_of(std::string_view descr) {
   const std::string shown(descr);
   if (descr.find('O') != descr.npos)
-    return npy_error("an array of Python objects (" + shown + "); save it with a number dtype");
-  if (descr.empty()) return npy_error("a structured array; save each of its fields by itself");
+    return npy_error("an array of Python objects (" + shown + "); save it with a numeric dtype");
+  if (descr.empty()) return npy_error("a structured array; save each of its fields separately");
   const std::string_view code = descr.substr(std::string_view("<>|=").contains(descr.front()));
   const auto known = std::ranges::find(kKnown, code, &Known::code);
-  if (known == std::end(kKnown)) return npy_error("dtype " + shown + " is not one that a batch can have");
+  if (known == std::end(kKnown)) return npy_error("dtype " + shown + " is not supported in batches");
   return known->dtype;
 }
 
-// The header is a Python literal that numpy.save writes in one way; what it never writes is refused.
+// The header is a Python literal that numpy.save writes in a fixed form; other forms are rejected.
 class HeaderReader {
  public:
   explicit HeaderReader(std::string_view text) : text_(text) {}
 
-  // The value behind 'key': up to the comma or brace that ends it.
+  // Returns the value after 'key': up to the comma or brace that ends it.
   std::optional<std::string_view> value_of(std::string_view key) const {
     const std::string quoted = "'" + std::string(key) + "'";
     const std::size_t at = text_.find(quoted);
@@ -77,7 +77,7 @@ Result<Shape> shape_of(std::string_view text) {
   while (true) {
     while (at < end && (*at == ' ' || *at == ',')) ++at;
     if (at == end) break;
-    if (dims == kMostDims) return npy_error("an array of more than " + std::to_string(kMostDims) + " extents");
+    if (dims == kMostDims) return npy_error("an array of more than " + std::to_string(kMostDims) + " dimensions");
     const auto [next, error] = std::from_chars(at, end, extents[dims]);
     if (error != std::errc() || extents[dims] < 0)
       return npy_error("damaged header: the shape is (" + std::string(text) + ")");
@@ -89,7 +89,7 @@ Result<Shape> shape_of(std::string_view text) {
   return shape;
 }
 
-// nullopt: more than a number can say.
+// nullopt on overflow.
 std::optional<std::uint64_t> bytes_of(const ArraySpec& spec) {
   std::uint64_t bytes = size_of(spec.dtype);
   for (const std::int64_t extent : spec.shape)
@@ -111,12 +111,12 @@ Result<NpyHeader> read_npy_header(std::span<const std::byte> front) {
   const auto byte_at = [&](std::size_t i) { return i < front.size() ? std::to_integer<std::size_t>(front[i]) : 0; };
   const std::size_t version = byte_at(kMagic.size());
   if (version < 1 || version > 3)
-    return npy_error("version " + std::to_string(version) + " of the format is not known");
+    return npy_error("version " + std::to_string(version) + " of the format is not supported");
   const std::size_t begin = version == 1 ? 10 : 12;
   std::size_t header_bytes = byte_at(8) | byte_at(9) << 8;
   if (version > 1) header_bytes |= byte_at(10) << 16 | byte_at(11) << 24;
   if (header_bytes > kMostHeader) return npy_error("a header of " + std::to_string(header_bytes) + " bytes");
-  if (front.size() < begin + header_bytes) return npy_error("cut short within its header");
+  if (front.size() < begin + header_bytes) return npy_error("truncated within its header");
   const HeaderReader reader(text.substr(begin, header_bytes));
   const auto descr = reader.value_of("descr"), order = reader.value_of("fortran_order"),
              shape = reader.value_of("shape");
@@ -133,7 +133,7 @@ Result<NpyHeader> read_npy_header(std::span<const std::byte> front) {
 }
 
 std::string npy_header(const ArraySpec& spec) {
-  constexpr std::size_t kAlignment = 64;  // of the elements, as NumPy has it
+  constexpr std::size_t kAlignment = 64;  // of the elements, as in NumPy
   const auto known = std::ranges::find(kKnown, spec.dtype, &Known::dtype);
   std::string dict = "{'descr': '" + std::string(size_of(spec.dtype) == 1 ? "|" : "<") + std::string(known->code) +
                      "', 'fortran_order': False, 'shape': (";

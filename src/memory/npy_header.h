@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What stands before the elements in NumPy's .npy files, of versions 1 to 3.
+// The header of NumPy's .npy files, versions 1 to 3.
 //
 //     0   6  "\x93NUMPY"
 //     6   2  version: major, minor
 //     8   2  bytes of the header, little-endian; 4 of them from version 2 on
-//            the header: a Python dict of descr, fortran_order and shape, filled with spaces up to a newline
+//            the header: a Python dict of descr, fortran_order and shape, padded with spaces up to a newline
 //            the elements
 
 #include <cstddef>
@@ -21,27 +21,27 @@ namespace feedline::memory {
 
 struct NpyHeader {
   ArraySpec spec;
-  std::string descr;        // as the file says the dtype: "<f4"
+  std::string descr;        // the dtype as in the file: "<f4"
   bool is_swapped = false;  // its elements are big-endian
-  bool is_fortran = false;  // the first extent runs quickest
+  bool is_fortran = false;  // the first extent varies fastest
   std::size_t bytes = 0;    // before the elements
 
-  // Of all elements. Those of a header that was read are no more than a number can say.
+  // Size of all elements. For a header that was read it does not overflow.
   std::uint64_t data_bytes() const;
 };
 
-// What a reader has to have of a file's front, whatever it holds.
+// The bytes of a file's start that are sufficient for any header.
 inline constexpr std::size_t kMostNpyHeader = 10'012;
 
-// From a file's first bytes: all, or kMostNpyHeader. kData: not such a file, damaged, cut within its header, or an
-// array that no batch can hold: of objects, of a dtype that Feedline does not have or of too many extents. The message
-// says what to do, behind "npy: ".
+// Reads a header from a file's first bytes: all of them, or kMostNpyHeader. kData: not such a file, damaged, truncated
+// within its header, or an array that no batch supports: of objects, of an unsupported dtype or of too many dimensions.
+// The message starts with "npy: " and suggests a fix.
 Result<NpyHeader> read_npy_header(std::span<const std::byte> front);
 bool is_npy(std::span<const std::byte> front);
 
-// Before the elements of such an array, in C order: of version 1, and aligned as NumPy has it.
+// Returns the header of such an array in C order: version 1, aligned as in NumPy.
 std::string npy_header(const ArraySpec& spec);
-// A whole file. Requires: `data` are the elements of `spec`, in C order.
+// Returns a whole file. Requires: `data` holds the elements of `spec`, in C order.
 std::vector<std::byte> npy_file(const ArraySpec& spec, std::span<const std::byte> data);
 
 }  // namespace feedline::memory

@@ -12,13 +12,13 @@
 
 namespace feedline::memory {
 
-// A number of kFloat16 or kBfloat16: its bits.
+// The bits of a kFloat16 or kBfloat16.
 struct HalfBits {
   std::uint16_t bits;
 };
 
-// Calls use(number) with the number of this type at the beginning of `bytes`, which may be unaligned. Requires: `bytes`
-// has the size of one.
+// Calls use(number) with the number of this type at the start of `bytes`, which may be unaligned. Requires: `bytes` has
+// the size of one number.
 template <typename Use>
 auto with_number(DType dtype, std::span<const std::byte> bytes, Use use) {
   const auto with = [&]<typename Number>(Number number) {

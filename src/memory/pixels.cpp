@@ -22,7 +22,7 @@ Result<void> PixelBuffer::resize(int width, int height, int channels) {
   const std::size_t stride = align(static_cast<std::size_t>(width) * static_cast<std::size_t>(channels) + kRowSlack);
   const std::size_t needed = stride * static_cast<std::size_t>(height) + kRowSlack;
   if (needed > capacity_) {
-    data_.reset();  // before the new one, so that the two never stand side by side
+    data_.reset();  // before the new one, so that both never exist at once
     capacity_ = 0;
     data_.reset(static_cast<std::uint8_t*>(std::aligned_alloc(Allocator::kAlignment, align(needed))));
     if (!data_) return data_error("no memory for an image of " + std::to_string(needed) + " bytes", "decode");

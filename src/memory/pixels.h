@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Decoded images between decode and transform: 8-bit, interleaved channels (HWC), 1 or 3 of them.
+// Decoded images between decode and transform: 8 bits, 1 or 3 interleaved channels (HWC).
 
 #include <cstddef>
 #include <cstdint>
@@ -16,23 +16,23 @@ struct PixelView {
   int width = 0;
   int height = 0;
   int channels = 0;
-  std::size_t stride = 0;  // bytes from one row to the next
+  std::size_t stride = 0;  // bytes between rows
 
   const std::uint8_t* row(int y) const { return data + static_cast<std::size_t>(y) * stride; }
 };
 
-// Of the pixels, without what pads the rows.
+// Size of the pixels, without row padding.
 inline std::uint64_t bytes_of(const PixelView& view) {
   return static_cast<std::uint64_t>(view.width) * static_cast<std::uint64_t>(view.height) *
          static_cast<std::uint64_t>(view.channels);
 }
 
-// A growable image that a thread keeps and reuses, so that a sample costs no allocation once the largest image
-// was seen. Not for several threads at once.
+// A growable image that a thread reuses, so that samples cost no allocation once the largest image was seen. Not
+// thread-safe.
 class PixelBuffer {
  public:
   // Rows are padded with at least kRowSlack readable and writable bytes, so that kernels may load and store whole
-  // vectors past the last pixel. Contents unspecified. kData when the size is absurd (over kMaxPixels).
+  // vectors past the last pixel. Contents are unspecified. kData if the size exceeds kMaxPixels.
   Result<void> resize(int width, int height, int channels);
 
   std::uint8_t* row(int y) { return data_.get() + static_cast<std::size_t>(y) * stride_; }
@@ -45,7 +45,8 @@ class PixelBuffer {
   PixelView view() const { return {data_.get(), width_, height_, channels_, stride_}; }
 
   static constexpr std::size_t kRowSlack = 64;  // one AVX-512 vector
-  // 2 x Pillow's decompression-bomb limit (MAX_IMAGE_PIXELS = 1 GiB / 4 / 3), where Pillow stops warning and raises
+  // 2 x Pillow's decompression-bomb limit (MAX_IMAGE_PIXELS = 1 GiB / 4 / 3), above which Pillow raises instead of
+  // warning
   static constexpr std::int64_t kMaxPixels = 2 * (std::int64_t{1024} * 1024 * 1024 / 4 / 3);
 
  private:

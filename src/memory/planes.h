@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A region of an image as samples of brightness (Y) and of colour differences (Cb, Cr; ITU-T T.871), which may be fewer
-// than its pixels: from decode to transform where a chain takes them (fidelity "fast").
+// A region of an image as samples of luma (Y) and chroma (Cb, Cr; ITU-T T.871), possibly at a lower resolution than its
+// pixels: passed from decode to transform if a chain supports them (fidelity "fast").
 
 #include <array>
 
@@ -10,13 +10,13 @@
 
 namespace feedline::memory {
 
-// What the samples of a plane are to the image's pixels, in one direction. Pixel x is made of
+// The relation of a plane's samples to the image's pixels, in one direction. Pixel x is computed from
 //   samples of full size:  sample x
-//   halved:                3/4 of sample x / 2, and 1/4 of the next one on the side where x lies (JPEG's fancy
-//                          upsampling), inside the image
-// and 2^shift of those samples, in turn, are one sample of the plane: their mean, nearly.
+//   halved:                3/4 of sample x / 2, and 1/4 of the next one on the side of x (JPEG's fancy upsampling),
+//                          inside the image
+// and 2^shift of those samples are one sample of the plane: approximately their mean.
 struct PlaneAxis {
-  int first = 0;  // the sample of the plane that is the buffer's first
+  int first = 0;  // the plane's sample that is the buffer's first
   int size = 0;   // of the image, in samples before `shift`
   bool halved = false;
   int shift = 0;
@@ -28,7 +28,7 @@ struct Plane {
   PlaneAxis x, y;
 };
 
-// A thread keeps one and reuses it.
+// Reused by a thread.
 struct Planes {
   int count = 0;  // 1: Y, 3: Y, Cb, Cr
   std::array<Plane, 3> plane;
@@ -40,7 +40,7 @@ inline std::uint64_t bytes_of(const Planes& planes) {
   return bytes;
 }
 
-// How many pixels a sample may stand for in each direction: powers of two.
+// Maximum pixels per sample in each direction: powers of two.
 struct Coarseness {
   int brightness = 1;
   int colour = 1;

@@ -7,8 +7,8 @@
 namespace feedline::memory {
 namespace {
 
-// What an item grows to for a row of so many bytes: eight sizes to a power of two, as rows of like size that come one
-// after the other would otherwise let it grow with each that is a little longer.
+// Returns the capacity for a row of this size: one of eight sizes per power of two; otherwise an item would grow
+// repeatedly for rows of slightly increasing size.
 std::uint64_t roomy(std::uint64_t bytes) {
   constexpr std::uint64_t kLeast = 64, kSteps = 8, kLargest = std::uint64_t{1} << 62;
   if (bytes > kLargest) return bytes;
@@ -30,7 +30,7 @@ Result<std::span<std::byte>> ListItem::make_room(const Shape& row, DType dtype, 
   std::uint64_t wanted = size_of(dtype);
   for (const std::int64_t extent : row)
     if (extent < 0 || __builtin_mul_overflow(wanted, static_cast<std::uint64_t>(extent), &wanted))
-      return data_error("the shape " + row.to_string() + " is no array's", "storage");
+      return data_error("the shape " + row.to_string() + " is not valid for an array", "storage");
   if (wanted > most) return too_large(wanted, most);
   FEEDLINE_TRY(const auto room, bytes.make_room(wanted > bytes.capacity() ? roomy(wanted) : wanted, roomy(wanted)));
   shape = row;

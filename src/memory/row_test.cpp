@@ -17,7 +17,7 @@ TEST(ListItem, GivesRoomForItsShapeAndKeepsIt) {
   EXPECT_EQ(item.size, 24u);
   EXPECT_EQ(item.shape, (Shape{2, 3}));
   const auto smaller = item.take({5}, DType::kUint8);
-  EXPECT_EQ(smaller.data(), room.data()) << "the room of a larger row is enough";
+  EXPECT_EQ(smaller.data(), room.data()) << "the memory of a larger row is sufficient";
   EXPECT_EQ(item.size, 5u);
   EXPECT_EQ(item.bytes.data(), room.data());
 }
@@ -36,7 +36,7 @@ TEST(ListItem, BringsNoMoreIntoMemoryThanItMay) {
   const auto refused = item.make_room({10, 11}, DType::kInt32, 400);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kData);
-  EXPECT_EQ(item.size, 0u) << "what was there before is gone";
+  EXPECT_EQ(item.size, 0u) << "the previous content is gone";
   EXPECT_FALSE(item.make_room({std::numeric_limits<std::int64_t>::max(), 4}, DType::kInt32, 400));
   EXPECT_FALSE(item.make_room({-1}, DType::kInt32, 400));
 }

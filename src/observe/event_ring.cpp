@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file: one Header, then `capacity` slots. A slot is written between two stores of its sequence number, so that a
-// reader can tell whole events from those that are being written or that a killed process left half done.
+// The file: one Header, then `capacity` slots. A slot is written between two stores of its sequence number, so a reader
+// can distinguish complete events from those in progress or left incomplete by a killed process.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -33,7 +33,7 @@ struct Totals {
 };
 
 struct Header {
-  Counter magic;  // stored last, when the rest is in place
+  Counter magic;  // stored last, after everything else
   std::uint64_t capacity;
   std::int32_t pid;
   std::int32_t parent;
@@ -43,7 +43,7 @@ struct Header {
 };
 
 struct Slot {
-  Counter sequence;  // 1 + the event's number; 0: never written
+  Counter sequence;  // 1 + the event's number; 0 if never written
   std::array<Counter, 6> words;
 };
 
@@ -107,7 +107,7 @@ EventTotals plain(const Totals& totals) {
   return plain;
 }
 
-// nullopt: not there (yet, any more, or whole).
+// Returns nullopt if the event is missing, overwritten or incomplete.
 std::optional<Event> take(const Slot& slot, std::uint64_t number) {
   if (slot.sequence.load(std::memory_order_acquire) != number + 1) return std::nullopt;
   std::array<std::uint64_t, 6> w;
@@ -130,10 +130,10 @@ EventRing& EventRing::operator=(EventRing&&) noexcept = default;
 
 Result<EventRing> EventRing::create(const std::string& path, std::uint64_t capacity) {
   if (!std::has_single_bit(capacity) || capacity > kLargestCapacity)
-    return config_error("an event ring's capacity is a power of two up to " + std::to_string(kLargestCapacity) +
+    return config_error("an event ring's capacity must be a power of two up to " + std::to_string(kLargestCapacity) +
                         ", not " + std::to_string(capacity));
   FEEDLINE_TRY(Mapping mapping, map_file(path, O_RDWR | O_CREAT | O_EXCL, file_size(capacity)));
-  Header& header = mapping.header();  // a file's first content is zeros, and so are its counters
+  Header& header = mapping.header();  // new files are zero-filled, and so are the counters
   header.capacity = capacity;
   header.pid = ::getpid();
   header.parent = ::getppid();
@@ -159,7 +159,7 @@ void EventRing::record(std::uint32_t kind, std::uint64_t begin_ns, std::uint64_t
   const std::uint64_t number = header.written.fetch_add(1, std::memory_order_relaxed);
   Slot& slot = impl_->mapping.slot(number & (header.capacity - 1));
   slot.sequence.store(kWriting, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);  // no word may be seen under the number of the event before
+  std::atomic_thread_fence(std::memory_order_release);  // no word may become visible under the previous event's number
   static thread_local const auto thread = static_cast<std::uint64_t>(::gettid());
   const std::uint64_t words[6] = {begin_ns, wall_ns, cpu_ns, a, b, thread << 32 | kind};
   for (std::size_t i = 0; i < 6; ++i) slot.words[i].store(words[i], std::memory_order_relaxed);
@@ -173,7 +173,7 @@ Result<RecordedEvents> read_events(const std::string& path) {
   if (header.magic.load(std::memory_order_acquire) != kMagic || !std::has_single_bit(header.capacity) ||
       header.capacity > kLargestCapacity || ::stat(path.c_str(), &status) != 0 ||
       static_cast<std::size_t>(status.st_size) < file_size(header.capacity))
-    return data_error(path + " is not an event file, or its process has not finished making it", "observe");
+    return data_error(path + " is not an event file, or its process is still creating it", "observe");
   RecordedEvents recorded;
   recorded.pid = header.pid;
   recorded.parent = header.parent;

@@ -23,7 +23,7 @@ TEST(EventRing, GivesBackWhatWasRecorded) {
   ASSERT_TRUE(ring) << ring.error().message();
   const std::uint64_t begin = base::now_ns() - 1000;
   ring->record(3, begin, 7, 11, 13, true);
-  ring->record(3, begin, 1, 2, 3, false);  // the totals alone
+  ring->record(3, begin, 1, 2, 3, false);  // only the totals
   const auto read = read_events(folder.path("ring"));
   ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ(read->pid, ::getpid());
@@ -47,7 +47,7 @@ TEST(EventRing, KeepsTheLatestAndCountsAll) {
   auto ring = EventRing::create(folder.path("ring"), 4);
   ASSERT_TRUE(ring);
   for (std::uint64_t i = 0; i < 11; ++i) ring->record(1, base::now_ns(), 0, i, 0, true);
-  ring->record(kEventKinds, 0, 0, 0, 0, true);  // no such kind
+  ring->record(kEventKinds, 0, 0, 0, 0, true);  // an invalid kind
   const auto read = read_events(folder.path("ring"));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->written, 11u);
@@ -72,7 +72,7 @@ TEST(EventRing, IsReadableAfterItsProcessWasKilled) {
   EXPECT_EQ(read->events.size(), 5u);
 }
 
-// A process that is killed inside record() leaves a slot whose number says that it is being written.
+// A process killed inside record() leaves a slot whose number marks it as incomplete.
 TEST(EventRing, LeavesOutWhatWasNotFinished) {
   const FakeRoot folder;
   constexpr std::uint64_t kCapacity = 4, kSlotBytes = 56;
@@ -94,7 +94,7 @@ TEST(EventRing, LeavesOutWhatWasNotFinished) {
   EXPECT_EQ(read->events[1].a, 2u);
 }
 
-// a and b belong together in every event that a reader sees, however much is overwritten meanwhile.
+// a and b match in every event that a reader sees, however much is overwritten concurrently.
 TEST(EventRing, NeverShowsHalfAnEvent) {
   const FakeRoot folder;
   auto ring = EventRing::create(folder.path("ring"), 4);

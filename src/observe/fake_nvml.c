@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in for libnvidia-ml.so.1 for tests, whose GPUs do what lines of a file say: the file that FAKE_NVML names, read
-// at every call, so that a test may change it while a reader runs.
+// A fake libnvidia-ml.so.1 for tests. Its GPUs are described by lines of the file named by FAKE_NVML, which is read at
+// every call, so a test may change it while a reader runs.
 //
-//   gpus 2                 how many there are
-//   utilisation 0 37       GPU 0 is used 37 %; likewise memory (MiB), power (mW), clock, temperature, reasons, received, sent (KB/s),
+//   gpus 2                 number of GPUs
+//   utilisation 0 37       GPU 0 is 37 % busy; likewise memory (MiB), power (mW), clock, temperature, reasons, received, sent (KB/s),
 //                          capability (86), mig, generation, width, generation_now, width_most (of PCIe), bus (of PCI), nvlinks (up, of 4; 0:
-//                          no such links), pid (may come several times)
-//   opening 20             starting the library takes so many ms of CPU
-//   fail CALL STATUS [GPU] a call, by the end of its name, fails
+//                          not supported), pid (may be repeated)
+//   opening 20             starting the library takes this many ms of CPU time
+//   fail CALL STATUS [GPU] the call whose name ends in CALL fails
 //
-// Built with -DVERY_EARLY it has the calls of a driver from years ago alone.
+// Built with -DVERY_EARLY it has only the calls of a very old driver.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static char devices[kMostGpus];
 
 static unsigned index_of(const void* device) { return (unsigned)((const char*)device - devices); }
 
-// The number behind `key` (and `gpu`, unless negative) in the file; `other` where there is no such line.
+// Returns the number after `key` (and `gpu`, unless negative) in the file, or `other` if there is no such line.
 static unsigned long long value_of(const char* key, int gpu, unsigned long long other) {
   const char* path = getenv("FAKE_NVML");
   FILE* file = path ? fopen(path, "r") : NULL;
@@ -223,7 +223,7 @@ int nvmlDeviceGetPcieThroughput(void* device, int counter, unsigned* kilobytes) 
 }
 #endif
 
-// Writes what fits and says how many there are, as the real one.
+// Writes as many as fit and returns the total, like the real library.
 static int processes(const void* device, unsigned* count, Process* rows, EarlyProcess* early_rows) {
   ENTER("Processes", device);
   const char* path = getenv("FAKE_NVML");

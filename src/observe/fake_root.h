@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: a folder that stands for the root of a machine, with the files of /proc and /sys that a test writes.
+// Test support: a folder that acts as the root of a machine, with files of /proc and /sys written by a test.
 
 #include <stdlib.h>
 #include <sys/inotify.h>
@@ -41,7 +41,7 @@ class FakeRoot {
   }
   void remove(std::string_view name) const { std::filesystem::remove_all(path(name)); }
 
-  // A process: `ticks` of CPU (100 a second), `delay_ns` of waiting for one in its first thread.
+  // Adds a process: `ticks` of CPU time (100 per second), `delay_ns` of waiting for a CPU in its first thread.
   void process(int pid, int parent, int ticks, std::uint64_t delay_ns, std::string_view name = "python",
                int threads = 1, int resident_pages = 3) const {
     const std::string folder = "proc/" + std::to_string(pid) + "/";
@@ -56,21 +56,21 @@ class FakeRoot {
   std::string path_;
 };
 
-// Counts the files below a root that are opened while it lives, by anybody.
+// Counts the files below a root that any process opens during its lifetime.
 class Opens {
  public:
   explicit Opens(const FakeRoot& root) : watch_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
     ::inotify_add_watch(watch_, root.path().c_str(), IN_OPEN);
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root.path()))
       if (entry.is_directory() && !entry.is_symlink()) ::inotify_add_watch(watch_, entry.path().c_str(), IN_OPEN);
-    count();  // going through the folders opened them
+    count();  // traversing the folders opened them
     opened_.clear();
   }
   ~Opens() { ::close(watch_); }
   Opens(const Opens&) = delete;
   Opens& operator=(const Opens&) = delete;
 
-  // Of files of this name; empty: of all. Folders count as files.
+  // Counts files of this name; empty for all. Folders count as files.
   std::uint64_t count(std::string_view name = "") {
     alignas(inotify_event) std::array<char, 16384> events;
     ssize_t got = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a file is in the page cache: asked by cachestat(2), which kernels have since 6.5; before, by mapping
-// parts of it, which reads nothing, and mincore(2).
+// Measures how much of a file is in the page cache: with cachestat(2) since Linux 6.5; before that by mapping parts of
+// it, which reads nothing, and mincore(2).
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -30,7 +30,7 @@ class OpenFile {
   int number_;
 };
 
-// A partition's folder lies in its disk's.
+// A partition's folder is inside its disk's.
 void find_device(dev_t device, FileFacts& facts) {
   std::error_code failed;
   const std::string link = "/sys/dev/block/" + std::to_string(major(device)) + ":" + std::to_string(minor(device));
@@ -56,7 +56,8 @@ std::vector<FileFacts> look_at_files(const std::vector<std::string>& paths) {
     const bool own = status.st_uid == ::geteuid() || ::access(path.c_str(), W_OK) == 0;
     if (facts.bytes == 0)
       facts.cached_bytes = 0;
-    else if (!observe::ask_cachestat(file.number(), facts) && own)  // to others mincore says that all is there
+    else if (!observe::ask_cachestat(file.number(), facts) && own)  // for other users, mincore reports all pages as
+                                                                    // resident
       observe::ask_mincore(file.number(), facts);
     find_device(status.st_dev, facts);
     found.push_back(std::move(facts));

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kBytes = 1 << 20;
 
-// On a disk, where files have a cache to be dropped from; a tmpfs is nothing but cache.
+// Returns a folder on a disk, where cached pages can be dropped; all of a tmpfs is page cache.
 std::string folder_on_disk() { return std::filesystem::current_path().string(); }
 
 class FileOnDisk {
@@ -51,7 +51,7 @@ TEST(Files, TellsWhatIsInThePageCache) {
   EXPECT_EQ(warm[0].bytes, kBytes);
   ASSERT_TRUE(warm[0].cached_bytes);
   EXPECT_EQ(*warm[0].cached_bytes, kBytes);
-  if (warm[0].device.empty()) GTEST_SKIP() << "this folder is on no local disk";
+  if (warm[0].device.empty()) GTEST_SKIP() << "this folder is not on a local disk";
   file.drop();
   const auto cold = look_at_files({file.path()});
   ASSERT_EQ(cold.size(), 1u);
@@ -65,7 +65,7 @@ TEST(Files, MapsThemWhereTheKernelCannotBeAskedDirectly) {
   ask_mincore(file.number(), warm);
   EXPECT_EQ(warm.cached_bytes, kBytes);
   EXPECT_EQ(warm.unwritten_bytes, std::nullopt);
-  file.grow(std::size_t{1} << 30);  // a hole behind what is cached: eight windows are looked at, and one holds 1 MiB
+  file.grow(std::size_t{1} << 30);  // a hole after the cached part: eight windows are checked, and one has 1 MiB
   FileFacts large{.path = file.path(), .bytes = std::uint64_t{1} << 30};
   ask_mincore(file.number(), large);
   ASSERT_TRUE(large.cached_bytes);

@@ -17,18 +17,18 @@ using observe::Nvml;
 using observe::NvmlDevice;
 
 constexpr std::size_t kMostNotes = 32;
-constexpr unsigned kNameBytes = 96;  // NVML_DEVICE_NAME_V2_BUFFER_SIZE, that of a UUID, and more than a version's
+constexpr unsigned kNameBytes = 96;  // NVML_DEVICE_NAME_V2_BUFFER_SIZE; also enough for a UUID and a version
 constexpr unsigned kMostProcesses = 1024;
-constexpr unsigned kSpareProcesses = 16;  // that may begin between the two calls
+constexpr unsigned kSpareProcesses = 16;  // that may start between the two calls
 constexpr unsigned kMostNvlinks = 18;     // NVML_NVLINK_MAX_LINKS
 constexpr unsigned kStreamingClock = 1;   // NVML_CLOCK_SM
-// Of nvmlClocksEventReasons: power cap, hardware slowdown, heat as software and as hardware see it, power brake.
+// From nvmlClocksEventReasons: power cap, hardware slowdown, software and hardware thermal slowdown, power brake.
 constexpr unsigned long long kSlowing = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
 
 struct Gpu {
   NvmlDevice device = nullptr;
   bool lost = false;
-  std::set<std::string> silent;  // what it is not asked for any more
+  std::set<std::string> silent;  // values that are no longer queried
   std::array<std::optional<double>, 2> pcie;
 };
 
@@ -65,7 +65,7 @@ struct GpuReader::Impl {
     if (notes.size() < kMostNotes) notes.push_back(text);
   }
 
-  // What `call` puts into a T, unless it fails, which ends its being asked.
+  // Returns the value that `call` stores in a T; after a failure it is not queried again.
   template <typename T, typename Call, typename... Arguments>
   std::optional<T> ask(std::size_t at, const std::string& what, Call call, Arguments... arguments) {
     Gpu& gpu = states[at];
@@ -82,11 +82,12 @@ struct GpuReader::Impl {
     states[at].silent.insert(what);
     if (status == observe::kNvmlGpuIsLost) {
       states[at].lost = true;
-      note(name + " was lost: " + nvml->words(status) + "; dmesg tells why (look for Xid)");
+      note(name + " was lost: " + nvml->words(status) + "; see dmesg (Xid) for the cause");
     } else if (gpus[at].partitioned) {
-      note(name + " is divided by MIG: its " + what + " is not told");
+      note(name + " is divided by MIG: its " + what + " is unavailable");
     } else {
-      note(name + ": its " + what + " is not told: " + (exists ? nvml->words(status) : "the driver has no such call"));
+      note(name + ": its " + what +
+           " is unavailable: " + (exists ? nvml->words(status) : "the driver has no such call"));
     }
   }
 
@@ -97,8 +98,8 @@ struct GpuReader::Impl {
   std::string unavailable;
   std::vector<std::string> notes;
   std::vector<GpuFacts> gpus;
-  std::vector<Gpu> states;  // of `gpus`, one by one
-  std::size_t turn = 0;     // whose PCIe is read next, and in which direction
+  std::vector<Gpu> states;  // parallel to `gpus`
+  std::size_t turn = 0;     // the next GPU and direction to read PCIe of
 };
 
 void GpuReader::Impl::open() {
@@ -116,23 +117,23 @@ void GpuReader::Impl::open() {
     driver.version = version.data();
   unsigned count = 0;
   if (const int status = nvml->calls().count(&count); status != observe::kNvmlSuccess) {
-    unavailable = "NVML does not count the GPUs: " + nvml->words(status);
+    unavailable = "NVML cannot count the GPUs: " + nvml->words(status);
     return;
   }
   driver.gpus = count;
   for (unsigned index = 0; index < count; ++index) describe(index);
-  if (gpus.empty()) unavailable = "NVML sees no GPU that this user may use";
+  if (gpus.empty()) unavailable = "NVML reports no GPU that this user may use";
 }
 
 void GpuReader::Impl::describe(unsigned index) {
   const auto& calls = nvml->calls();
   Gpu gpu;
   if (const int status = calls.handle(index, &gpu.device); status != observe::kNvmlSuccess) {
-    note("GPU " + std::to_string(index) + " cannot be asked: " + nvml->words(status));
+    note("GPU " + std::to_string(index) + " cannot be queried: " + nvml->words(status));
     return;
   }
   GpuFacts facts{.index = index};
-  std::array<char, kNameBytes + 1> text{};  // one more: a library may fill all it is given
+  std::array<char, kNameBytes + 1> text{};  // one more: a library may fill the whole buffer
   if (calls.name && calls.name(gpu.device, text.data(), kNameBytes) == observe::kNvmlSuccess) facts.name = text.data();
   text.fill('\0');
   if (calls.uuid && calls.uuid(gpu.device, text.data(), kNameBytes) == observe::kNvmlSuccess) facts.uuid = text.data();
@@ -164,7 +165,7 @@ GpuCounters GpuReader::Impl::counters(std::size_t at) {
   return found;
 }
 
-// One GPU and one direction per sample, as the driver takes 20 ms for each.
+// Reads one GPU and one direction per sample, because the driver takes 20 ms for each.
 void GpuReader::Impl::read_pcie() {
   const std::size_t at = turn / 2;
   const auto direction = turn % 2 == 0 ? observe::kNvmlReceived : observe::kNvmlSent;

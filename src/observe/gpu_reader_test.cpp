@@ -16,7 +16,7 @@
 namespace feedline::observe {
 namespace {
 
-// What the GPUs of the stand-in do, from now on.
+// Sets the behaviour of the fake GPUs from now on.
 class GpuReaderTest : public testing::Test {
  protected:
   GpuReaderTest() { ::setenv("FAKE_NVML", root_.path("gpus").c_str(), 1); }
@@ -65,12 +65,12 @@ TEST_F(GpuReaderTest, TellsWhatDoesNotChangeWithoutASample) {
   GpuReader reader(FEEDLINE_FAKE_NVML);
   EXPECT_TRUE(reader.driver().is_there);
   EXPECT_EQ(reader.driver().version, "570.10");
-  EXPECT_EQ(reader.driver().gpus, 3u) << "another user's counts";
+  EXPECT_EQ(reader.driver().gpus, 3u) << "counters of another user";
   ASSERT_EQ(reader.gpus().size(), 2u);
   EXPECT_EQ(reader.gpus()[0].pcie_generation, 4u);
   EXPECT_EQ(reader.gpus()[1].pcie_generation, 5u);
   EXPECT_EQ(reader.gpus()[1].pcie_width, 8u);
-  EXPECT_EQ(reader.notes().size(), 1u) << "of the third GPU, and no throughput was asked for";
+  EXPECT_EQ(reader.notes().size(), 1u) << "of the third GPU, and no throughput was requested";
 }
 
 TEST_F(GpuReaderTest, TellsHowAGpuIsReached) {
@@ -128,14 +128,14 @@ TEST_F(GpuReaderTest, AnEarlyDriverTellsWhatItHas) {
                rows[0].received_bytes_per_s);
   EXPECT_EQ(reader.gpus()[0].capability, std::nullopt);
   EXPECT_EQ(reader.gpus()[0].pcie_width, std::nullopt);
-  EXPECT_TRUE(mentions(reader, "GPU 0: its power is not told: the driver has no such call"));
+  EXPECT_TRUE(mentions(reader, "GPU 0: its power is unavailable: the driver has no such call"));
   const auto processes = reader.processes();
   ASSERT_EQ(processes.size(), 1u);
   EXPECT_EQ(processes[0].pid, 7);
   EXPECT_EQ(processes[0].memory_bytes, std::nullopt);  // all ones: not available
   const std::size_t notes = reader.notes().size();
   for (int i = 0; i < 10; ++i) reader.sample(2);
-  EXPECT_EQ(reader.notes().size(), notes);  // each is said once
+  EXPECT_EQ(reader.notes().size(), notes);  // each is reported once
 }
 
 TEST_F(GpuReaderTest, WhatFailsIsSaidAndTheRestGoesOn) {
@@ -178,7 +178,7 @@ TEST_F(GpuReaderTest, ALostGpuIsLeftAlone) {
   script("gpus 2\nfail Handle 15 0\n");
   GpuReader later(FEEDLINE_FAKE_NVML);
   EXPECT_EQ(later.sample(3).at(0).index, 1u);
-  EXPECT_TRUE(mentions(later, "GPU 0 cannot be asked"));
+  EXPECT_TRUE(mentions(later, "GPU 0 cannot be queried"));
 }
 
 TEST_F(GpuReaderTest, PartitionsAreNamed) {
@@ -205,15 +205,15 @@ TEST_F(GpuReaderTest, SaysWhyThereIsNothing) {
   script("fail Init 9\n");
   EXPECT_TRUE(is_there(FEEDLINE_FAKE_NVML));
   EXPECT_TRUE(reason("libno-such-nvml.so.1").starts_with("there is no libno-such-nvml.so.1"));
-  EXPECT_TRUE(reason("libc.so.6").ends_with("has not the calls of NVML"));
+  EXPECT_TRUE(reason("libc.so.6").ends_with("lacks NVML's calls"));
   script("fail Init 18\n");
   EXPECT_TRUE(reason(FEEDLINE_FAKE_NVML).contains("Driver/library version mismatch; the driver was updated"));
   script("fail Init 9\n");
   EXPECT_TRUE(reason(FEEDLINE_FAKE_NVML).contains("--gpus all"));
   script("fail Init 999\n");
-  EXPECT_TRUE(reason(FEEDLINE_FAKE_NVML).contains("error 999"));  // the library has no words for it
+  EXPECT_TRUE(reason(FEEDLINE_FAKE_NVML).contains("error 999"));  // the library has no text for it
   script("fail Count 999\n");
-  EXPECT_TRUE(reason(FEEDLINE_FAKE_NVML).starts_with("NVML does not count"));
+  EXPECT_TRUE(reason(FEEDLINE_FAKE_NVML).starts_with("NVML cannot count"));
   script("gpus 0\n");
   EXPECT_TRUE(reason(FEEDLINE_FAKE_NVML).contains("no GPU"));
 }
@@ -233,13 +233,13 @@ TEST_F(GpuReaderTest, TheSamplerReadsThemBesideTheHost) {
 }
 
 TEST_F(GpuReaderTest, OpeningTheDriverDelaysNoSample) {
-  script("gpus 1\nutilisation 0 80\nopening 20\n");  // of which 1/800 of the time is 16 s
+  script("gpus 1\nutilisation 0 80\nopening 20\n");  // which is 1/800 of 16 s
   auto sampler = HostSampler::start({.pid = ::getpid(), .period_ns = 5'000'000, .gpu_library = FEEDLINE_FAKE_NVML});
   ASSERT_TRUE(sampler) << sampler.error().message();
   while (sampler->record().gpu.size() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   sampler->stop();
   const HostRecord record = sampler->record();
-  EXPECT_GE(record.sampler_cpu_ns, 19'000'000u);  // it is told all the same
+  EXPECT_GE(record.sampler_cpu_ns, 19'000'000u);  // it is reported nevertheless
   EXPECT_LT(record.gpu[1].time_ns - record.gpu[0].time_ns, 10'000'000'000u);
 }
 

@@ -14,20 +14,20 @@
 namespace feedline::observe {
 namespace {
 
-// Read counts of block devices come in sectors of this size, whatever the device's own.
+// The unit of block devices' read counts, whatever the device's own sector size.
 constexpr std::uint64_t kSectorBytes = 512;
 
-// Empty, which is no file, where there is no such group.
+// Returns an empty path if there is no such group.
 std::string file_in(const std::string& folder, const std::string& file) {
   return folder.empty() ? std::string() : folder + "/" + file;
 }
 
-// The first line of /proc/stat is of all CPUs.
+// The first line of /proc/stat is the sum of all CPUs.
 std::uint64_t busy_ticks(std::string_view stat) {
   if (!stat.starts_with("cpu ")) return 0;
   std::uint64_t ticks = 0;
   const auto words = words_of(stat.substr(0, stat.find('\n')));
-  // user nice system, then idle and iowait, which are no work, then irq softirq steal
+  // user nice system, then idle and iowait, which are not work, then irq softirq steal
   for (const std::size_t i : {1u, 2u, 3u, 6u, 7u, 8u})
     if (i < words.size()) ticks += number(words[i]).value_or(0);
   return ticks;
@@ -64,7 +64,7 @@ Host::Host(const std::string& root, std::int32_t pid)
 void Host::keep_files_of_limits() {
   for (const auto& group : base::groups_with_quota(groups_)) cpu_stats_.emplace_back(group.folder + "/cpu.stat");
   for (const auto& group : base::groups_with_memory_limit(groups_)) {
-    // the own group's counts what happens in groups below it too, as its processes may be there
+    // the process's own group also counts events in its child groups, as its processes may be there
     const bool is_own = group.folder == groups_.own_folder("memory", 2);
     if (group.version == 2)
       memory_events_.emplace_back(group.folder + (is_own ? "/memory.events" : "/memory.events.local"));
@@ -80,7 +80,7 @@ std::optional<double> Host::memory_limit_bytes() const {
   return limit ? std::optional(static_cast<double>(*limit)) : std::nullopt;
 }
 
-// Of the group where that has pressure, else of the machine.
+// Returns the group's file if it has one, else the machine's.
 KeptFile Host::pressure_file(const std::string& resource) const {
   const std::string own = file_in(groups_.own_folder(resource, 2), resource + ".pressure");
   return KeptFile(::access(own.c_str(), R_OK) == 0 ? own : root_ + "/proc/pressure/" + resource);
@@ -126,11 +126,11 @@ void Host::add_memory(HostCounters& counters) {
     counters.available_bytes = number_behind(*memory, "MemAvailable").value_or(0) * 1024;
     swaps = number_behind(*memory, "SwapTotal") != 0u;
   }
-  // the dearest of these files: the kernel sums its hundreds of counters over all CPUs
+  // the most expensive of these files: the kernel sums its hundreds of counters over all CPUs
   if (swaps) counters.swapped_pages = sum_behind(vmstat_, {"pswpin", "pswpout"}).value_or(0);
 }
 
-// Whole devices alone: what partitions and device-mapper volumes read is counted below them once more.
+// Only whole devices: reads of partitions and device-mapper volumes are also counted in the devices below them.
 bool Host::is_whole_device(std::string_view name) {
   if (const auto known = whole_devices_.find(name); known != whole_devices_.end()) return known->second;
   const std::string folder = root_ + "/sys/block/" + std::string(name);

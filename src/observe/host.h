@@ -16,15 +16,15 @@
 
 namespace feedline::observe {
 
-// The machine's counters, and those of the cgroups that `pid` is in, of either version.
+// The counters of the machine and of the cgroups of `pid`, version 1 or 2.
 class Host {
  public:
-  // root: where /proc and /sys are.
+  // root: contains /proc and /sys.
   Host(const std::string& root, std::int32_t pid);
 
   HostCounters sample(std::uint64_t now_ns);
 
-  // Of the process's own group and all above it; nullopt: none.
+  // The minimum over the process's own group and all its ancestors; nullopt if there is none.
   std::optional<double> quota_cpus() const;
   std::optional<double> memory_limit_bytes() const;
 
@@ -40,11 +40,11 @@ class Host {
   bool is_whole_device(std::string_view name);
 
   std::string root_;
-  std::string shared_memory_;  // the process's own /dev/shm: a container has another than its host
+  std::string shared_memory_;  // the process's own /dev/shm: a container's differs from its host's
   base::ControlGroups groups_;
   std::uint64_t tick_ns_;
-  // read in every sample
-  // of the process's own groups and of those around them that have a limit: each counts what its own limit did
+  // Read in every sample, from the process's own groups and their ancestors that have a limit: each counts the effect
+  // of its own limit.
   std::vector<KeptFile> cpu_stats_;
   std::vector<KeptFile> memory_events_;  // of version 2
   std::vector<KeptFile> memory_fails_;   // of version 1

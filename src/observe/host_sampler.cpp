@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread samples; record() copies under the same lock that a sample is stored under, so that neither waits for the
-// other's reading of files.
+// One thread samples; record() copies under the same lock that protects storing a sample, so neither waits for the
+// other's file reads.
 
 #include <unistd.h>
 
@@ -23,28 +23,28 @@
 namespace feedline {
 namespace {
 
-constexpr std::size_t kHostRows = 2048;       // 3.4 minutes at ten a second, then half as many for twice as long
+constexpr std::size_t kHostRows = 2048;       // 3.4 minutes at ten per second, then at half the rate for twice as long
 constexpr std::size_t kProcessRows = 65536;   // 6 MB
 constexpr std::uint64_t kCostShare = 800;     // samples may take 1/800 of the time of one CPU
-constexpr std::uint64_t kFreeNs = 1'500'000;  // the first opens all files, and may go through all processes
+constexpr std::uint64_t kFreeNs = 1'500'000;  // the first one opens all files, and may traverse all processes
 constexpr std::uint64_t kLongestPeriodNs = 60'000'000'000;
-constexpr std::uint64_t kLongestPollNs = 100'000'000;  // for the begin of what is to be watched
-constexpr std::uint64_t kFindPeriodNs = 500'000'000;   // until then: for processes that are made
+constexpr std::uint64_t kLongestPollNs = 100'000'000;  // for the start of the loop
+constexpr std::uint64_t kFindPeriodNs = 500'000'000;   // before that: for new processes
 constexpr std::size_t kGpuRows = 16384;                // 2 MB
 constexpr std::size_t kGpuProcesses = 1024;
-constexpr std::uint64_t kGpuPeriodNs = 250'000'000;  // what the driver says is the mean of about as long
+constexpr std::uint64_t kGpuPeriodNs = 250'000'000;  // the driver's values are means over about as long
 constexpr std::uint64_t kGpuProcessesPeriod = 4;     // in samples of GPUs
 constexpr std::uint64_t kRarePeriodNs = 1'000'000'000;
-constexpr std::uint64_t kFirstRareNs = 500'000'000;  // a shorter loop has no use for them
-// Going through a process's pages holds up its own changes of them: less often than what is only counters.
+constexpr std::uint64_t kFirstRareNs = 500'000'000;  // not useful for shorter loops
+// Traversing a process's pages blocks its own changes to them: less often than plain counters.
 constexpr std::uint64_t kRareCostShare = 4000;
 constexpr std::uint64_t kFreeRareNs = 1'000'000;        // open files, and pages of small processes
-constexpr std::uint64_t kFreeNearLimitNs = 20'000'000;  // pages of large ones, where memory may be what is short
+constexpr std::uint64_t kFreeNearLimitNs = 20'000'000;  // pages of large ones, if memory may be short
 constexpr double kNearLimit = 0.5;                      // of the cgroup's memory
 constexpr std::size_t kMemoryRows = 1024;
 constexpr std::size_t kFiles = 256;
 
-// Drops the samples of every second time; the first stays, and the last, which tells the totals.
+// Drops every second sampling time; keeps the first, and the last, which has the totals.
 template <typename Row>
 void thin(std::vector<Row>& rows) {
   if (rows.empty()) return;
@@ -71,7 +71,7 @@ struct HostSampler::Impl {
         closely_from(options.closely_from),
         period_ns(options.period_ns) {}
 
-  // What was sampled until then stays, and record() says so.
+  // Keeps the samples so far; record() reports the error.
   void lose(Error error) {
     const std::lock_guard lock(mutex);
     lost = std::move(error);
@@ -99,13 +99,13 @@ struct HostSampler::Impl {
       lock.lock();
       kept.sampler_cpu_ns = base::thread_cpu_ns();
       if (stopping) break;
-      // nothing is gained from samples that disturb what they measure
+      // samples must not disturb what they measure
       wait(lock, std::max(period_ns, samples.owed_ns(base::now_ns())));
     }
   }
 
-  // Nothing is judged by counters of the time before. Only processes are looked for: one whose parent has ended by then
-  // would not be found any more.
+  // Counters from before the start are not used. Only searches for new processes: one whose parent had ended by then
+  // could not be found later.
   void wait_for_begin(std::unique_lock<std::mutex>& lock, observe::Allowance& samples) {
     std::uint64_t find_due_ns = base::now_ns() + kFindPeriodNs;
     while (!stopping && !has_begun()) {
@@ -130,8 +130,8 @@ struct HostSampler::Impl {
     return closely_from.empty();
   }
 
-  // At a pace of its own, as one GPU may cost more than all of /proc. The first opens the driver too, which is paid
-  // once: at that price the next would come when a short loop is over.
+  // At a separate interval, because one GPU may cost more than all of /proc. The first sample also opens the driver, a
+  // one-time cost that is not charged: otherwise the next sample would come after a short loop has ended.
   void sample_gpus() {
     const std::uint64_t now = base::now_ns(), before = base::thread_cpu_ns();
     if (!gpus_wanted || now < gpus_due_ns) return;
@@ -139,7 +139,7 @@ struct HostSampler::Impl {
     const bool listing = gpu_samples++ % kGpuProcessesPeriod == 0;
     const std::vector<GpuProcess> processes = listing ? gpus.processes() : std::vector<GpuProcess>();
     const std::uint64_t cost = base::thread_cpu_ns() - before;
-    gpus_wanted = gpus.unavailable().empty();  // opening it was all
+    gpus_wanted = gpus.unavailable().empty();  // only opened it
     const std::uint64_t owed = gpu_samples == 1 ? 0 : cost * kCostShare;
     gpus_due_ns = now + std::min(std::max(kGpuPeriodNs, owed), kLongestPeriodNs);
     const std::lock_guard lock(mutex);
@@ -160,7 +160,7 @@ struct HostSampler::Impl {
       kept.gpu_processes.push_back(process);
   }
 
-  // What costs more than a few reads of small files. The files are the thread's own until it has ended.
+  // Measures what costs more than reading a few small files. Only the thread uses the files until it has ended.
   void look_rarely(std::uint64_t now) {
     const std::uint64_t before = base::thread_cpu_ns();
     if (is_near_limit()) rare_looks.free_ns = kFreeNearLimitNs;
@@ -179,7 +179,7 @@ struct HostSampler::Impl {
     rare_period_ns = std::min(2 * rare_period_ns, kLongestPeriodNs);
   }
 
-  // By what is known without a look: what processes share counts in each of them.
+  // Uses the last measured values, which count shared memory in each process.
   bool is_near_limit() const {
     const std::optional<double> limit = kept.memory_limit_bytes;  // does not change
     return limit && static_cast<double>(tree.resident_bytes()) > kNearLimit * *limit;
@@ -191,21 +191,21 @@ struct HostSampler::Impl {
     period_ns = std::min(2 * period_ns, kLongestPeriodNs);
   }
 
-  observe::ProcessTree tree;  // of the thread alone
+  observe::ProcessTree tree;  // used only by the thread
   observe::Host host;
-  GpuReader gpus;  // likewise
+  GpuReader gpus;  // used only by the thread
   bool gpus_wanted;
   std::string closely_from;
   std::uint64_t gpus_due_ns = 0;
   std::uint64_t gpu_samples = 0;
-  std::map<std::string, int> files;  // how often each was met
+  std::map<std::string, int> files;  // number of times each was seen
   observe::Allowance rare_looks{.began_ns = base::now_ns(), .free_ns = kFreeRareNs, .share = kRareCostShare};
   std::uint64_t rare_period_ns = kRarePeriodNs, rare_due_ns = 0;
   mutable std::mutex mutex;
   std::condition_variable wake;
   bool stopping = false;
   HostRecord kept;
-  std::optional<Error> lost;  // why the thread has ended before its time
+  std::optional<Error> lost;  // why the thread ended early
   std::uint64_t period_ns;
   std::optional<base::Thread> thread;  // last: joined first
 };
@@ -216,8 +216,8 @@ HostSampler& HostSampler::operator=(HostSampler&&) noexcept = default;
 HostSampler::~HostSampler() { stop(); }
 
 Result<HostSampler> HostSampler::start(HostSamplerOptions options) {
-  if (options.pid <= 0) return config_error("the number of the process to watch is missing");
-  if (options.period_ns < 1'000'000) return config_error("a sample each millisecond is the most there is");
+  if (options.pid <= 0) return config_error("pid is missing: pass the process to watch");
+  if (options.period_ns < 1'000'000) return config_error("period_ns must be at least 1000000 (1 ms)");
   auto impl = std::make_unique<Impl>(options);
   impl->kept.quota_cpus = impl->host.quota_cpus();
   impl->kept.memory_limit_bytes = impl->host.memory_limit_bytes();
@@ -243,8 +243,8 @@ HostRecord HostSampler::record() const {
   HostRecord copy = impl_->kept;
   copy.period_ns = impl_->period_ns;
   if (impl_->lost)
-    copy.unseen.push_back("the sampler itself: " + impl_->lost->message() + "; nothing was sampled from then on");
-  if (impl_->stopping) {  // the tree and its files belong to the thread until then
+    copy.unseen.push_back("the sampler failed: " + impl_->lost->message() + "; there are no later samples");
+  if (impl_->stopping) {  // until then the thread owns the tree and its files
     for (const std::int32_t pid : impl_->tree.unreadable())
       copy.unseen.push_back("process " + std::to_string(pid) + ": this user may not read its input counters");
     for (const auto& [path, times] : impl_->files)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A sampler that runs out of memory must not take the process that it watches over with it. This program's operator new
-// refuses memory to the sampler's thread, by its name, while a test asks for that.
+// A sampler that runs out of memory must not crash the process that it runs in. This program's operator new fails in
+// the sampler's thread, identified by its name, when a test requests it.
 
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 
 #include "feedline/observe.h"
 
-#ifndef __SANITIZE_THREAD__  // which has an operator new of its own
+#ifndef __SANITIZE_THREAD__  // which replaces operator new
 
 namespace {
 
@@ -51,7 +51,7 @@ TEST(HostSampler, WhereItRunsOutOfMemoryItsRecordSaysSo) {
   sampler_gets_none = true;
   const auto says_so = [](const HostRecord& record) {
     return std::ranges::any_of(record.unseen, [](const std::string& sentence) {
-      return sentence.starts_with("the sampler itself: out of memory");
+      return sentence.starts_with("the sampler failed: out of memory");
     });
   };
   while (!says_so(sampler->record())) pause();
@@ -59,7 +59,7 @@ TEST(HostSampler, WhereItRunsOutOfMemoryItsRecordSaysSo) {
   sampler->stop();
   const HostRecord record = sampler->record();
   EXPECT_TRUE(says_so(record));
-  EXPECT_GE(record.host.size(), 3u) << "what was sampled before stays";
+  EXPECT_GE(record.host.size(), 3u) << "earlier samples are kept";
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace feedline::observe {
 namespace {
 
-// The first of `names` that the library has: a call's latest form comes first.
+// Looks up the first of `names` that the library has: a call's latest version comes first.
 template <typename Call>
 void find(void* library, Call& call, std::initializer_list<const char*> names) {
   for (const char* name : names)
@@ -54,20 +54,20 @@ NvmlCalls calls_of(void* library) {
 std::string advice(int status) {
   switch (status) {
     case kNvmlNoPermission:
-      return "; this user may not open /dev/nvidiactl";
+      return "; this user lacks permission for /dev/nvidiactl";
     case kNvmlDriverNotLoaded:
-      return "; load the driver's kernel module, or give the container its GPUs (docker run --gpus all)";
+      return "; load the driver's kernel module, or pass the container its GPUs (docker run --gpus all)";
     case kNvmlVersionMismatch:
-      return "; the driver was updated while its kernel module is the earlier one: reboot, or reload the module";
+      return "; the driver was updated but the old kernel module is loaded: reboot, or reload the module";
     default:
-      return "; nvidia-smi should say the same";
+      return "; check that nvidia-smi reports the same";
   }
 }
 
 }  // namespace
 
 std::expected<Nvml, NvmlRefusal> Nvml::open(const std::string& file) {
-  // It stays open: a driver's library may leave threads and exit handlers behind.
+  // The library stays open, because it may leave threads and exit handlers.
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return std::unexpected(
@@ -79,7 +79,7 @@ std::expected<Nvml, NvmlRefusal> Nvml::open(const std::string& file) {
   const int status = usable ? calls.init() : kNvmlSuccess;
   if (!usable || status != kNvmlSuccess) {
     nvml.calls_.shutdown = nullptr;
-    if (!usable) return std::unexpected(NvmlRefusal{file + " has not the calls of NVML", true});
+    if (!usable) return std::unexpected(NvmlRefusal{file + " lacks NVML's calls", true});
     return std::unexpected(NvmlRefusal{"NVML does not start: " + nvml.words(status) + advice(status), true});
   }
   return nvml;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The calls of NVML that are made here, with the shapes that its manual gives them. The library is never linked.
+// The NVML calls used here, declared according to its manual. The library is never linked.
 
 #include <cstdint>
 #include <expected>
@@ -49,9 +49,9 @@ struct NvmlPci {  // of nvmlDeviceGetPciInfo_v3
   char bus_id[32] = {};
 };
 
-enum NvmlCounter : int { kNvmlSent = 0, kNvmlReceived = 1 };  // as the GPU sees it
+enum NvmlCounter : int { kNvmlSent = 0, kNvmlReceived = 1 };  // from the GPU's perspective
 
-// nullptr: this driver has no such call.
+// nullptr: this driver lacks the call.
 struct NvmlCalls {
   const char* (*error_string)(int) = nullptr;
   int (*init)() = nullptr;
@@ -75,18 +75,18 @@ struct NvmlCalls {
   int (*pcie_generation_now)(NvmlDevice, unsigned*) = nullptr;
   int (*pcie_width_most)(NvmlDevice, unsigned*) = nullptr;
   int (*pci)(NvmlDevice, NvmlPci*) = nullptr;
-  int (*nvlink)(NvmlDevice, unsigned, unsigned*) = nullptr;  // is link number so and so up?
+  int (*nvlink)(NvmlDevice, unsigned, unsigned*) = nullptr;  // whether that link is up
   int (*processes)(NvmlDevice, unsigned*, NvmlProcess*) = nullptr;
   int (*processes_before_11)(NvmlDevice, unsigned*, NvmlProcessBefore11*) = nullptr;
 };
 
-// Why there is no Nvml.
+// Why NVML is unavailable.
 struct NvmlRefusal {
-  std::string why;  // and what to do
-  bool is_there;    // the library is
+  std::string why;  // with advice
+  bool is_there;    // the library exists
 };
 
-// The library, opened and initialised.
+// The library, opened and initialized.
 class Nvml {
  public:
   // file: a name that the dynamic linker finds, or a path.

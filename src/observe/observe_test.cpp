@@ -64,7 +64,7 @@ TEST(ProcessTree, FollowsChildrenOfChildrenAndNobodyElse) {
   EXPECT_EQ(sample[2].pid, 60);
 
   root.remove("proc/20");
-  root.process(60, 1, 31, 3000);  // its parent has ended; it stays ours
+  root.process(60, 1, 31, 3000);  // its parent has ended; it stays in the tree
   sample = tree.sample(6);
   ASSERT_EQ(sample.size(), 2u);
   EXPECT_EQ(sample[1].pid, 60);
@@ -112,7 +112,7 @@ TEST(ProcessTree, GoesThroughNoFolderWhereNothingWasMade) {
   const std::uint64_t opened_here = opens.count();  // by the line above
   const auto sample = tree.sample(2);
   ASSERT_EQ(sample.size(), 3u);
-  EXPECT_EQ(sample[1].cpu_ns, 110'000'000u);  // what is kept open is read anew
+  EXPECT_EQ(sample[1].cpu_ns, 110'000'000u);  // open files are read again
   EXPECT_EQ(sample[1].delay_ns, 1500u);
   EXPECT_EQ(opens.count() - opened_here, 0u);
 
@@ -122,7 +122,7 @@ TEST(ProcessTree, GoesThroughNoFolderWhereNothingWasMade) {
 }
 
 TEST(ProcessTree, ReadsNothingOfThoseThatWereThereBeforeAYoungProcess) {
-  const FakeRoot root;  // whose processes were made 0.77 s after its start
+  const FakeRoot root;  // whose processes were created 0.77 s after its start
   root.process(40, 1, 10, 1000, "elder");
   root.process(50, 40, 10, 1000);
   root.process(60, 50, 10, 1000);
@@ -134,7 +134,7 @@ TEST(ProcessTree, ReadsNothingOfThoseThatWereThereBeforeAYoungProcess) {
     EXPECT_EQ(tree.sample(1).size(), 2u);
     return opens.count("stat");
   };
-  EXPECT_EQ(opened_with("8.25 1.00\n"), 4u);  // of its age, of who the child is, and of both to be kept
+  EXPECT_EQ(opened_with("8.25 1.00\n"), 4u);  // for its age, the child's identity, and opening both persistently
   EXPECT_GT(opened_with("100.25 1.00\n"), 4u);
 }
 
@@ -164,11 +164,11 @@ TEST(ProcessTree, LooksAtPagesInTurnWithinABudget) {
   constexpr std::uint64_t kOfFewPages = 1000;  // opening and reading a file takes longer
   EXPECT_EQ(looks(0, 2), 0u);
   EXPECT_EQ(looks(kOfFewPages, 3), 1u);
-  EXPECT_FALSE(tree.memory(4, 0));  // what most of the memory is shared with is not known yet
+  EXPECT_FALSE(tree.memory(4, 0));  // for most of the memory, sharing is not known yet
   EXPECT_EQ(looks(kOfFewPages, 5), 1u);
   EXPECT_FALSE(tree.memory(6, 0)->exact);
   EXPECT_EQ(looks(kOfFewPages, 7), 1u);
-  EXPECT_EQ(looks(kOfFewPages, 8), 0u);  // by now it is known what each costs
+  EXPECT_EQ(looks(kOfFewPages, 8), 0u);  // by now the cost of each is known
   EXPECT_EQ(looks(kAnyBudget, 9), 3u);
   const auto memory = tree.memory(10, 0);
   ASSERT_TRUE(memory);
@@ -261,11 +261,11 @@ TEST(Host, ReadsVersionTwoGroups) {
   EXPECT_EQ(counters.throttled_ns, 7000u);
   EXPECT_EQ(counters.memory_events, 4u);
   EXPECT_EQ(counters.io_pressure_ns, 40'000u);   // of the group
-  EXPECT_EQ(counters.cpu_pressure_ns, 50'000u);  // of the machine, where the group has none
+  EXPECT_EQ(counters.cpu_pressure_ns, 50'000u);  // of the machine, because the group has none
   EXPECT_EQ(counters.memory_pressure_ns, std::nullopt);
   EXPECT_EQ(counters.busy_ns, 27u * 10'000'000u);
   EXPECT_EQ(counters.available_bytes, 5u * 1024);
-  EXPECT_EQ(counters.disk_reads, 10u);  // the partition's and the loop's are not counted again
+  EXPECT_EQ(counters.disk_reads, 10u);  // the partition's and the loop device's reads are not counted twice
   EXPECT_EQ(counters.disk_bytes, 20u * 512);
   EXPECT_EQ(counters.disk_read_ns, 30'000'000u);
 }
@@ -279,7 +279,7 @@ TEST(Host, OpensItsFilesOnce) {
   Host host(root.path(), 50);
   Opens first(root);
   EXPECT_EQ(host.sample(1).swapped_pages, 0u);
-  EXPECT_EQ(first.count("vmstat"), 0u);  // nothing to swap to
+  EXPECT_EQ(first.count("vmstat"), 0u);  // there is no swap
   root.write("proc/pressure/cpu", "some avg10=0 avg60=0 avg300=0 total=60\n");
   Opens opens(root);
   EXPECT_EQ(host.sample(2).cpu_pressure_ns, 60'000u);
@@ -370,7 +370,7 @@ TEST(Host, CountsWhatTheLimitsOfAParentDid) {
   const FakeRoot root;
   root.write("proc/50/cgroup", "0::/box/job\n");
   root.write("proc/self/mountinfo", "30 20 0:26 / /groups rw - cgroup2 cgroup2 rw\n");
-  root.write("groups/cpu.stat", "throttled_usec 1000\n");  // has no quota: another's
+  root.write("groups/cpu.stat", "throttled_usec 1000\n");  // has no quota: not the process's own
   root.write("groups/box/cpu.max", "200000 100000\n");
   root.write("groups/box/cpu.stat", "throttled_usec 70\n");
   root.write("groups/box/memory.max", "5000\n");
@@ -444,8 +444,8 @@ TEST(HostSampler, SamplesFromAFileOnAndFindsProcessesBefore) {
   auto sampler = HostSampler::start(
       {.pid = 50, .period_ns = 1'000'000, .closely_from = root.path("loop"), .root = root.path(), .gpu_library = ""});
   ASSERT_TRUE(sampler);
-  const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };  // or the test's time is up
-  while (opens.count("stat") < 4) pause();  // the last one's: by now the others have been taken in
+  const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };  // or the time limit
+  while (opens.count("stat") < 4) pause();  // the last one's: by now the others have been processed
   EXPECT_EQ(opens.count("io"), 0u);
   EXPECT_EQ(opens.count("meminfo"), 0u);
   EXPECT_TRUE(sampler->record().host.empty());
@@ -501,7 +501,7 @@ TEST(HostSampler, StaysSmallHoweverLongItRuns) {
   root.process(50, 1, 10, 1000);
   auto sampler = HostSampler::start({.pid = 50, .period_ns = 1'000'000, .root = root.path()});
   ASSERT_TRUE(sampler);
-  // 2,048 samples at the fastest pace take seconds: the first thinning doubles the period
+  // 2,048 samples at the maximum rate take seconds: the first thinning doubles the period
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
   while (std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   sampler->stop();

@@ -14,9 +14,9 @@ namespace {
 
 constexpr long kCachestat = 451;  // the same on every architecture; headers older than the kernel lack the name
 constexpr std::uint64_t kWindowBytes = 16u << 20;
-constexpr std::uint64_t kWindows = 8;  // of a file that is larger than all of them, evenly spread
+constexpr std::uint64_t kWindows = 8;  // for a file larger than all of them, evenly spread
 
-// Pages of one window that are in the cache; nullopt where it cannot be mapped.
+// Returns the cached pages of one window; nullopt if it cannot be mapped.
 std::optional<std::uint64_t> resident_pages(int file, std::uint64_t offset, std::uint64_t bytes) {
   void* window = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, static_cast<off_t>(offset));
   if (window == MAP_FAILED) return std::nullopt;

@@ -14,12 +14,12 @@
 namespace feedline::observe {
 namespace {
 
-// A quarter of the files that a process may have open where nobody raised that limit.
+// A quarter of the default limit of open files per process.
 constexpr int kMostKept = 256;
 std::atomic<int> files_kept = 0;
 
-constexpr std::size_t kUsualWords = 64;      // of /proc/PID/stat, the longest line that is taken apart often
-constexpr std::size_t kFirstBuffer = 16384;  // most files of /proc, on machines of 100 CPUs too
+constexpr std::size_t kUsualWords = 64;      // for /proc/PID/stat, the longest line that is split often
+constexpr std::size_t kFirstBuffer = 16384;  // enough for most files in /proc, even on machines with 100 CPUs
 
 }  // namespace
 
@@ -56,7 +56,7 @@ std::optional<std::string_view> KeptFile::read(std::string& buffer) {
   ssize_t got = 0;
   while ((got = ::pread(file, buffer.data() + size, buffer.size() - size, static_cast<off_t>(size))) > 0) {
     size += static_cast<std::size_t>(got);
-    if (size < buffer.size()) break;  // the kernel gives these files whole, as far as there is room
+    if (size < buffer.size()) break;  // the kernel returns these files completely if the buffer is large enough
     buffer.resize(2 * buffer.size());
   }
   const int failed = got < 0 ? errno : 0;
@@ -119,7 +119,7 @@ std::optional<std::uint64_t> number(std::string_view word) {
 }
 
 std::optional<std::uint64_t> number_behind(std::string_view text, std::string_view key) {
-  // files of hundreds of lines are read ten times a second for one or two of them
+  // files of hundreds of lines are read ten times per second for one or two of them
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
@@ -145,7 +145,7 @@ std::optional<std::uint64_t> pressure_ns(std::string_view text) {
 }
 
 std::optional<ProcessStat> process_stat(std::string_view text) {
-  // the name, in brackets, may hold spaces and brackets; the fields behind it are numbers
+  // the name, in parentheses, may contain spaces and parentheses; the fields after it are numbers
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string_view::npos) return std::nullopt;
   const auto words = words_of(text.substr(name_end + 1));  // words[0] is field 3 of proc(5), the state

@@ -15,24 +15,24 @@
 namespace feedline::observe {
 namespace {
 
-// The kernel gives no sum of run-queue delay over threads, and a process of hundreds of threads would make each sample
-// dear: the threads that load data are among the first.
+// The kernel has no sum of run-queue delays over threads, and a process with hundreds of threads would make each sample
+// expensive: the threads that load data are among the first.
 constexpr std::size_t kThreads = 48;
 
 constexpr std::uint64_t kSecondNs = 1'000'000'000;
-constexpr std::uint64_t kYoungS = 10;  // numbers do not come round in it
+constexpr std::uint64_t kYoungS = 10;  // numbers do not wrap within this time
 
-// What the kernel takes to go through a process's pages, until that was seen: 50 to 130 ns each on a virtual machine.
+// Initial estimate of the kernel's time to traverse a process's pages: 50 to 130 ns each on a virtual machine.
 constexpr std::uint64_t kLookNsPerPage = 50;
 
-// No dataset lies there.
+// No dataset is stored there.
 bool is_of_the_system(std::string_view path) {
   for (const std::string_view folder : {"/proc/", "/sys/", "/dev/", "/memfd:"})
     if (path.starts_with(folder)) return true;
   return false;
 }
 
-// By the flags of open(2), in octal, that /proc/PID/fdinfo tells: the lowest two bits say what for.
+// Checks the open(2) flags, octal, in /proc/PID/fdinfo: the lowest two bits are the access mode.
 bool reads_only(std::string_view about) {
   const auto flags = number_behind(about, "flags");
   return flags && *flags % 10 % 4 == 0;
@@ -53,7 +53,7 @@ ProcessTree::Member& ProcessTree::join(std::int32_t pid) {
   return members_.try_emplace(pid, folder_of(pid)).first->second;
 }
 
-// Going through /proc is the dearest part of a sample where little else runs.
+// Traversing /proc is the most expensive part of a sample when little else is running.
 bool ProcessTree::has_news() {
   const auto text = latest_.read(buffer_);
   const auto words = text ? words_of(*text) : std::vector<std::string_view>();
@@ -63,8 +63,9 @@ bool ProcessTree::has_news() {
   return true;
 }
 
-// Numbers are given in order, round and round. While they have not come round since the first process was made, nobody
-// with a smaller one comes from it, and reading the files of all of them would be the dearest part of a short run.
+// Process numbers are assigned in order and wrap. Until they have wrapped since the first process was created,
+// processes with smaller numbers cannot be its descendants, and reading the files of all of them would be the most
+// expensive part of a short run.
 void ProcessTree::pass_over_elders(const std::vector<std::int32_t>& all) {
   const auto latest = number(latest_pid_);
   const auto stat_text = read_file(folder_of(first_) + "stat");
@@ -79,16 +80,16 @@ void ProcessTree::pass_over_elders(const std::vector<std::int32_t>& all) {
 
 void ProcessTree::find() {
   const bool is_first = latest_pid_.empty();
-  if (!has_news()) return;  // whoever is made from here on is found next time
+  if (!has_news()) return;  // processes created from here on are found next time
   const auto all = numbered_entries(proc_);
   if (is_first) pass_over_elders(all);
   const auto is_there = [&](std::int32_t pid) { return std::ranges::binary_search(all, pid); };
   std::erase_if(members_, [&](const auto& member) { return !is_there(member.first); });
   std::vector<std::int32_t> unknown;
-  for (const std::int32_t pid : all)  // a stranger's number may come again once it has ended
+  for (const std::int32_t pid : all)  // a number of an unrelated process may be reused once it has ended
     if (!members_.contains(pid) && !std::ranges::binary_search(strangers_, pid)) unknown.push_back(pid);
   std::erase_if(strangers_, [&](std::int32_t pid) { return !is_there(pid); });
-  // a child may have a smaller number than its parent, once numbers wrap: go round until nobody joins
+  // a child may have a smaller number than its parent, once numbers wrap: repeat until no process joins
   const auto joins = [&](std::int32_t pid) {
     const auto text = read_file(folder_of(pid) + "stat");
     const auto stat = text ? process_stat(*text) : std::nullopt;
@@ -126,7 +127,7 @@ void ProcessTree::add_delays(std::int32_t pid, Member& member, ProcessCounters& 
     if (words.size() >= 2)
       thread.delay_ns = number(words[1]).value_or(0);
     else
-      member.listed_threads = 0;  // it has ended: another may have taken its place
+      member.listed_threads = 0;  // it has ended: another may have its number
     counters.delay_ns += thread.delay_ns;
   }
   counters.delay_ns += member.ended_delay_ns;
@@ -213,7 +214,7 @@ std::optional<TreeMemory> ProcessTree::memory(std::uint64_t now_ns, std::uint64_
       memory.bytes += static_cast<std::uint64_t>(*member.shared_part * static_cast<double>(member.resident_bytes));
       continue;
     }
-    const auto pages = read_file(folder_of(pid) + "statm");  // size resident shared ..., which anybody may read
+    const auto pages = read_file(folder_of(pid) + "statm");  // size resident shared ..., readable by all users
     const auto words = pages ? words_of(*pages) : std::vector<std::string_view>();
     if (words.size() < 3) continue;  // it has ended
     const std::uint64_t resident = number(words[1]).value_or(0), shared = number(words[2]).value_or(0);
@@ -236,7 +237,7 @@ void ProcessTree::add_open_files(std::set<std::string>& files, std::size_t most)
       const std::string_view path(target.data(), static_cast<std::size_t>(length));
       OpenFile& open = member.open[file];
       open = std::move(before[file]);
-      if (open.path != path) {  // what it is open for does not change
+      if (open.path != path) {  // its open mode does not change
         open.path = path;
         const bool data = !is_of_the_system(path) && !path.ends_with(" (deleted)");
         const auto about = data ? read_file(folder + "fdinfo/" + name) : std::nullopt;

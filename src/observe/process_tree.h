@@ -13,31 +13,31 @@
 
 namespace feedline::observe {
 
-// A process and all that come from it. One that was found stays, also when its parent ends before it. One thread.
+// A process and all its descendants. A process stays in the tree even if its parent ends before it. One thread.
 class ProcessTree {
  public:
-  // root: where /proc is.
+  // root: contains /proc.
   ProcessTree(std::string root, std::int32_t pid);
 
-  // The counters of all that are alive now, in order of their numbers.
+  // Returns the counters of all live processes, ordered by number.
   std::vector<ProcessCounters> sample(std::uint64_t now_ns);
 
-  // Looks for those that have joined; sample() does so itself. Costs little where nobody was made since the last time.
+  // Searches for new descendants; sample() does so itself. Cheap if no process was created since the last call.
   void find();
 
-  // What those that the last sample found take of memory. The kernel goes through all pages of a process for its share,
-  // for milliseconds: those that were looked at longest ago are, for as long as `budget_ns` of this thread's CPU, and
-  // the others are taken to share as much of what they hold as when they were looked at last. nullopt: no budget was
-  // enough yet for those that hold half of it.
+  // Returns the memory of the processes of the last sample. The kernel traverses all pages of a process for its
+  // proportional share, which takes milliseconds: the processes measured longest ago are measured again, within
+  // `budget_ns` of this thread's CPU time; for the others the last measured ratio is assumed. Returns nullopt until the
+  // budgets have covered processes with half of the memory.
   std::optional<TreeMemory> memory(std::uint64_t now_ns, std::uint64_t budget_ns);
 
-  // What those that the last sample found hold; what some share counts in each of them.
+  // Resident memory of the processes of the last sample; shared memory counts in each of them.
   std::uint64_t resident_bytes() const;
 
-  // Adds the regular files that they have open for reading now, until `files` holds `most`.
+  // Adds the regular files that they now have open for reading, until `files` has `most` entries.
   void add_open_files(std::set<std::string>& files, std::size_t most);
 
-  // Processes whose counters of input this user may not read.
+  // Processes whose I/O counters this user may not read.
   const std::set<std::int32_t>& unreadable() const { return unreadable_; }
 
  private:
@@ -47,7 +47,7 @@ class ProcessTree {
   };
   struct OpenFile {
     std::string path;
-    bool wanted = false;  // for reading, and not of the system
+    bool wanted = false;  // for reading, and not a system file
   };
   struct Member {
     explicit Member(const std::string& folder) : stat(folder + "stat"), io(folder + "io") {}
@@ -55,11 +55,11 @@ class ProcessTree {
     KeptFile stat, io;
     std::uint64_t start = 0;
     std::map<std::int32_t, Thread> threads;
-    std::uint64_t listed_threads = 0;  // how many it had when they were listed
+    std::uint64_t listed_threads = 0;  // number of threads when they were listed
     std::uint64_t ended_delay_ns = 0;  // of threads that have ended
     std::uint64_t resident_bytes = 0;
-    std::optional<double> shared_part;  // of those, were a page that n processes share 1/n of one
-    std::uint64_t looked_ns = 0;        // when that was asked for; 0: never
+    std::optional<double> shared_part;  // proportional share: a page shared by n processes counts 1/n
+    std::uint64_t looked_ns = 0;        // time of the last measurement; 0 if never
     std::uint64_t look_cost_ns = 0;
     std::map<std::int32_t, OpenFile> open;
   };
@@ -76,11 +76,11 @@ class ProcessTree {
 
   std::string proc_;
   std::int32_t first_;  // the process itself
-  KeptFile latest_;     // tells the number of the process, or thread, that was made last
+  KeptFile latest_;     // contains the number of the last created process or thread
   std::string latest_pid_;
   std::string buffer_;
   std::map<std::int32_t, Member> members_;
-  std::vector<std::int32_t> strangers_;  // not of this tree: looked at once; in order
+  std::vector<std::int32_t> strangers_;  // not in this tree: checked once; sorted
   std::set<std::int32_t> unreadable_;
   std::uint64_t tick_ns_;
   std::uint64_t page_bytes_;

@@ -12,7 +12,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// A wait like this, eight times what a step takes, is not one that threads more or less explain: take what there is.
+// A wait of eight times the step time or more is not explained by the number of threads: use all of them.
 constexpr double kStarvedSteps = 8;
 constexpr double kStarvedSeconds = 0.5;
 

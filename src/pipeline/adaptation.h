@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The settings of a pipeline that change while it runs: cuts intervals for tune::Controller, and keeps what it decided.
+// Adjusts the settings of a running pipeline: measures intervals for tune::Controller and stores its decisions.
 //
-// It runs in the consumer's thread, when a batch is handed over, five times a second: there is no thread and no lock
-// for it, and threads that fill batches only add up how long they have nothing to do. What the system must be asked
-// for is asked without the lock, between delivered() and measured(). Threads above the number that is wanted are parked
-// by the pipeline.
+// Runs in the consumer's thread, five times a second, when a batch is delivered: it needs no thread and no lock of its
+// own, and worker threads only sum their idle time. System calls are made outside the lock, between delivered() and
+// measured(). The pipeline parks surplus threads.
 
 #include <array>
 #include <cstdint>
@@ -23,7 +22,7 @@ namespace feedline::pipeline {
 
 struct PipelinePlan;
 
-// How long threads have nothing to do, added up. Not thread-safe: under the pipeline's lock.
+// Total idle time of all threads. Not thread-safe: guarded by the pipeline's lock.
 class IdleTime {
  public:
   void begin(std::uint64_t now_ns) { ++threads_, began_ns_ += now_ns; }
@@ -33,50 +32,50 @@ class IdleTime {
   std::uint64_t total_ns(std::uint64_t now_ns) const { return ended_ns_ + threads_ * now_ns - began_ns_; }
 
  private:
-  // unsigned sums of times may go round: only differences count
+  // unsigned sums of times may wrap: only differences matter
   std::uint64_t threads_ = 0, began_ns_ = 0, ended_ns_ = 0;
 };
 
-// The environment variable FEEDLINE_CONTROLLER, for tests and benchmarks.
+// The value of the environment variable FEEDLINE_CONTROLLER, for tests and benchmarks.
 enum class AdaptationMode : std::uint8_t {
   kAuto,
-  kOff,     // "off": as many threads as there may be, all the time
-  kRandom,  // "random": another number at every batch
+  kOff,     // "off": always the maximum number of threads
+  kRandom,  // "random": a new random number at every batch
 };
 AdaptationMode adaptation_mode();
 
-// Not thread-safe: under the pipeline's lock.
+// Not thread-safe: guarded by the pipeline's lock.
 class Adaptation {
  public:
-  // nullptr: the number of threads is the user's, or it is switched off.
+  // Returns nullptr if the user set the number of threads or adaptation is off.
   static std::unique_ptr<Adaptation> make(const PipelinePlan& plan, AdaptationMode mode);
 
   const tune::Settings& settings() const { return settings_; }
 
-  void interrupt() { meter_.interrupt(); }  // the border of an epoch
+  void interrupt() { meter_.interrupt(); }  // at an epoch boundary
   enum class Next : std::uint8_t {
     kNothing,
-    kMeasure,  // measured() wants to know what the threads have used
-    kChanged,  // the settings have
+    kMeasure,  // call measured() with the threads' CPU usage
+    kChanged,  // the settings changed
   };
   Next delivered(std::uint64_t now_ns, std::uint64_t waited_ns, const IdleTime& idle);
-  // These tell whether the settings have changed.
-  bool measured(const Usage& now);                            // after kMeasure, before the next delivered()
-  bool waits(std::uint64_t now_ns, std::uint64_t waited_ns);  // and no batch is there
+  // These return true if the settings changed.
+  bool measured(const Usage& now);                            // call after kMeasure, before the next delivered()
+  bool waits(std::uint64_t now_ns, std::uint64_t waited_ns);  // call while no batch is ready
   bool limit_threads(int most);
 
   std::uint64_t changes() const { return changes_; }
 
-  // What stats() are made of, copied in one piece.
+  // The data for stats().
   struct Made {
     std::uint64_t at_ns = 0;
     tune::Change change;
   };
   struct Decided {
     tune::Settings settings;
-    int limit = 0;                // threads
-    std::uint64_t changes = 0;    // so far
-    std::array<Made, 64> latest;  // change c at c modulo their number
+    int limit = 0;                // maximum number of threads
+    std::uint64_t changes = 0;    // total count
+    std::array<Made, 64> latest;  // a ring buffer: change c is at index c modulo its size
 
     ControllerStats stats(std::uint64_t first_ns) const;
   };
@@ -97,9 +96,9 @@ class Adaptation {
   tune::Settings settings_;
   tune::Controller controller_;
   tune::IntervalMeter meter_;
-  Moment begun_;          // where the interval that is measured begins
-  Moment ended_;          // where it ends, but for its usage
-  bool is_full_ = false;  // it is one
+  Moment begun_;          // start of the current interval
+  Moment ended_;          // its end, without usage
+  bool is_full_ = false;  // the interval is complete
   std::minstd_rand random_;
   std::uint64_t changes_ = 0;
   std::array<Made, 64> latest_;

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// While it lives, pipelines that are made take this for FEEDLINE_CONTROLLER.
+// Sets FEEDLINE_CONTROLLER for pipelines created during its lifetime.
 class Mode {
  public:
   explicit Mode(const char* mode) { ::setenv("FEEDLINE_CONTROLLER", mode, 1); }
@@ -31,7 +31,7 @@ std::shared_ptr<const Recipe> recipe_of(std::shared_ptr<FakeFormat> format) {
   return *recipe;
 }
 
-// adapts: with so many threads, however few CPUs there are.
+// adapts: start with the requested number of threads, however few CPUs there are.
 std::unique_ptr<Pipeline> make(std::shared_ptr<FakeFormat> format, const LoaderOptions& options, bool adapts = true) {
   auto recipe = recipe_of(std::move(format));
   auto plan = plan_pipeline(*recipe, options);
@@ -49,7 +49,7 @@ struct Row {
 };
 using Rows = std::vector<std::vector<Row>>;  // by batch
 
-// Goes on with the epoch that was begun, for so many batches at most.
+// Reads up to `most` batches of the current epoch.
 Rows take(Pipeline& pipeline, std::size_t most = SIZE_MAX) {
   constexpr std::size_t kPixels = std::size_t{3} * 4 * 4;
   Rows rows;
@@ -58,7 +58,7 @@ Rows take(Pipeline& pipeline, std::size_t most = SIZE_MAX) {
     const auto polled = pipeline.poll(200s, batch);
     EXPECT_TRUE(polled) << polled.error().message();
     if (!polled || *polled != Loader::Polled::kBatch) {
-      EXPECT_TRUE(polled && *polled == Loader::Polled::kEnd) << "no batch comes";
+      EXPECT_TRUE(polled && *polled == Loader::Polled::kEnd) << "no batch arrives";
       break;
     }
     auto& batch_rows = rows.emplace_back();
@@ -85,7 +85,7 @@ LoaderOptions options_of(int threads, bool in_order = true) {
   return {.batch_size = 8, .shuffle = true, .seed = 5, .num_workers = threads, .in_order = in_order};
 }
 
-// The number of threads, and how far they work ahead, may be anything at any time: samples and order stay.
+// The number of threads and the prefetch depth may change at any time without affecting samples or their order.
 TEST(Adaptation, SettingsShowInNoBatch) {
   for (const OnError on_error : {OnError::kRaise, OnError::kSkip, OnError::kReplace}) {
     const std::set<std::uint64_t> damaged =
@@ -146,7 +146,7 @@ TEST(Adaptation, EndsWhereverThreadsAre) {
   }
 }
 
-// How often each thread has read since it was cleared.
+// Counts the reads of each thread since the last clear.
 class Readers {
  public:
   void note() {
@@ -157,7 +157,7 @@ class Readers {
     const std::lock_guard lock(mutex_);
     reads_.clear();
   }
-  std::size_t with(int least) const {  // so many reads, or more
+  std::size_t with(int least) const {  // threads with at least this many reads
     const std::lock_guard lock(mutex_);
     return static_cast<std::size_t>(std::ranges::count_if(reads_, [&](const auto& of) { return of.second >= least; }));
   }
@@ -167,7 +167,7 @@ class Readers {
   std::map<std::thread::id, int> reads_;
 };
 
-// Of a batch that all of them have begun, fewer threads than before take the rest of the rows.
+// After all threads have started a batch, fewer threads process the remaining rows.
 TEST(Adaptation, ParkedThreadsDoNothing) {
   const Mode random("random");
   constexpr std::size_t kThreads = 5;
@@ -183,13 +183,13 @@ TEST(Adaptation, ParkedThreadsDoNothing) {
   ASSERT_TRUE(pipeline->begin({}, false));
   while (pipeline->stats().ready_batches == 0) std::this_thread::sleep_for(1ms);
   readers.clear();
-  while (readers.with(1) < kThreads) std::this_thread::sleep_for(1ms);  // the next batch is everybody's
+  while (readers.with(1) < kThreads) std::this_thread::sleep_for(1ms);  // all threads work on the next batch
   ASSERT_EQ(take(*pipeline, 1).size(), 1u);
   const auto wanted = static_cast<std::size_t>(pipeline->stats().controller->threads);
-  ASSERT_LT(wanted, kThreads) << "the generator's first draw is of fewer";
+  ASSERT_LT(wanted, kThreads) << "the generator's first draw is fewer threads";
   readers.clear();
   while (readers.with(500) < wanted) std::this_thread::sleep_for(1ms);
-  // a run of two rows may still be in hand, and another one just taken, however late their thread gets a CPU
+  // a thread may still be reading a run of two rows and have taken another one, however late it is scheduled
   constexpr int kInHand = 4;
   EXPECT_EQ(readers.with(kInHand + 1), wanted);
   EXPECT_EQ(pipeline->stats().threads, static_cast<int>(kThreads));
@@ -206,7 +206,7 @@ TEST(Adaptation, OneThreadFewerFeedsAGpu) {
   EXPECT_EQ(pipeline->stats().controller->threads, left);
   EXPECT_EQ(take(*pipeline), whole);
   ASSERT_TRUE(pipeline->begin({.epoch = 2}, false));
-  EXPECT_EQ(pipeline->stats().controller->limit, left) << "a loop that feeds a GPU goes on to";
+  EXPECT_EQ(pipeline->stats().controller->limit, left) << "a loop that feeds a GPU resumes at";
 }
 
 TEST(Adaptation, AThreadThatIsParkedDoesNotSpin) {
@@ -218,7 +218,7 @@ TEST(Adaptation, AThreadThatIsParkedDoesNotSpin) {
     ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
   };
-  // what is ahead gets filled; a process whose threads all wait comes to take no CPU time at all
+  // the prefetched batches fill up; then all threads wait and the process uses no CPU time
   double used = 1, before = cpu_s();
   for (int i = 0; i < 50 && used > 0.002; ++i) {
     std::this_thread::sleep_for(100ms);
@@ -229,7 +229,7 @@ TEST(Adaptation, AThreadThatIsParkedDoesNotSpin) {
   EXPECT_LE(used, 0.002);
 }
 
-// ---- what is measured and decided, with made-up times ----
+// ---- measurements and decisions, with simulated times ----
 
 PipelinePlan plan_of(int threads, std::uint64_t slots = 2, std::uint64_t most_slots = 8) {
   PipelinePlan plan;
@@ -303,7 +303,7 @@ TEST(Adaptation, ANumberThatIsGivenStays) {
   EXPECT_NE(Adaptation::make(*automatic, AdaptationMode::kAuto), nullptr);
   EXPECT_EQ(Adaptation::make(*automatic, AdaptationMode::kOff), nullptr);
   EXPECT_EQ(automatic->threads_beside_gpu, std::max(share_of_cpus() - 1, 1));
-  EXPECT_EQ(given->threads_beside_gpu, 2) << "what was given stays";
+  EXPECT_EQ(given->threads_beside_gpu, 2) << "the given value is unchanged";
   const auto at_most = plan_given(*recipe, {.batch_size = 8, .most_workers = 1});
   EXPECT_EQ(at_most->threads, 1);
   EXPECT_EQ(at_most->threads_beside_gpu, 1);
@@ -312,7 +312,7 @@ TEST(Adaptation, ANumberThatIsGivenStays) {
   EXPECT_FALSE(plan_given(*recipe, {.batch_size = 8, .most_workers = -1}));
 }
 
-// Whatever is decided later, the batches and what is read ahead fit into the budget.
+// Whatever is decided later, batches and read-ahead fit in the memory budget.
 TEST(Adaptation, StaysWithinTheMemoryBudget) {
   const auto recipe = recipe_of(std::make_shared<FakeFormat>(kSize));
   for (const std::uint64_t budget : {std::uint64_t{0}, std::uint64_t{5000}, std::uint64_t{1} << 20}) {

@@ -29,7 +29,7 @@ Result<void> ArrayPath::fill(const memory::Record::Field& stored, FieldWork& wor
   return {};
 }
 
-// Of any dtype and shape: which ones fit is a matter of how rows are put together.
+// Any dtype and shape: batch assembly checks which ones fit together.
 Result<void> ArrayPath::keep(const memory::Record::Field& stored, FieldWork& work,
                              format::PixelRecordBuilder& record) const {
   FEEDLINE_TRY(decode::NpyArray array, read_array(stored));

@@ -7,12 +7,12 @@
 
 namespace feedline::pipeline {
 
-// An array in a .npy file, as it is stored, or without the rows whose boxes are left out.
+// An array from a .npy file, as stored or without the rows whose boxes were dropped.
 class ArrayPath final : public FieldPath {
  public:
-  // The spec has the dtype and extents of all rows: kAnyLength where they may differ.
-  // belongs_to_boxes: sanitize_bounding_boxes names it, so that its rows go with those of the sample's boxes, which are
-  // moved before.
+  // The spec holds the dtype and extents of all rows; extents that may differ are kAnyLength.
+  // belongs_to_boxes: sanitize_bounding_boxes names this field, so its rows are dropped with the sample's boxes, which
+  // are processed first.
   ArrayPath(FieldSpec spec, bool belongs_to_boxes) : FieldPath(std::move(spec)), belongs_to_boxes_(belongs_to_boxes) {}
 
   bool gives_stored_row() const override { return !belongs_to_boxes_; }

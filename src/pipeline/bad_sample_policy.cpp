@@ -6,9 +6,9 @@
 namespace feedline::pipeline {
 namespace {
 
-// Random streams of operations count from 0; this one lies far from them.
+// Random streams of operations count from 0; this one is far from their range.
 constexpr std::uint32_t kSubstituteStream = 0x5B5B5B5Bu;
-// With half of all samples bad, 32 substitutes in a row are bad once in 4 billion.
+// If half of all samples are bad, 32 bad substitutes in a row have a probability of one in 4 billion.
 constexpr std::uint32_t kMaxAttempts = 32;
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// Text becomes Python's, whatever the device.
+// Text becomes Python objects on every device.
 batch::Composed::Memory late_memory_of(device::Device& device) {
   return {device.late_allocator(),
           device.is_host() ? device.late_allocator() : device::host_device()->late_allocator()};
@@ -38,7 +38,7 @@ Result<void> BatchMemory::prepare() const {
 
 Result<std::shared_ptr<Slot>> BatchMemory::take() {
   auto slot = Slot::make(plan_.most_rows, prepares());
-  // always what the largest batch takes: blocks of one size go round, and pages that nobody writes cost nothing
+  // always the size of the largest batch: equal blocks can be reused, and untouched pages cost nothing
   if (plan_.batch_bytes > 0) {
     FEEDLINE_TRY(slot->lease, memory::Lease::take(allocator_, plan_.batch_bytes));
   }
@@ -68,8 +68,7 @@ std::uint64_t BatchMemory::make_ready(Slot& slot, std::uint64_t epoch) {
   return late_bytes;
 }
 
-// In the memory that it was filled in. What is drawn goes by the batch's number in its epoch, and another one on every
-// rank.
+// Mixes in place. Random draws depend on the batch's number in its epoch and differ between ranks.
 void BatchMemory::mix(Slot& slot, std::uint64_t epoch) {
   const std::uint64_t started = base::now_ns();
   const std::uint64_t number = slot.plan->index_of(slot.batch) * plan_.world_size + plan_.rank;
@@ -90,7 +89,7 @@ std::optional<MixStats> BatchMemory::mix_stats() const {
 Result<void> BatchMemory::compose(Slot& slot) const {
   if (late_fields_ == 0) return {};
   const std::span items(slot.prepared->items->all);
-  for (const BadEntry& bad : slot.failures)  // half of it may be there
+  for (const BadEntry& bad : slot.failures)  // it may be half written
     for (memory::ListItem& item : items.subspan(bad.row * late_fields_, late_fields_)) item.clear();
   FEEDLINE_TRY(slot.prepared->composed,
                batch::Composed::make(*slot.layout, items, slot.rows - slot.prepared->used_up, late_memory_));

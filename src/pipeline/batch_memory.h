@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The memory of batches: taken when one is opened, laid out for its samples, given pages that the training loop has let
-// go of while threads fill it, and, once it is final, mixed, composed and brought to the device.
+// Memory of batches: allocated when a batch opens, laid out for its samples, backed by pages that the training loop has
+// released while threads fill it, and, once the batch is final, mixed, composed and transferred to the device.
 
 #include <atomic>
 #include <cstdint>
@@ -18,37 +18,36 @@
 
 namespace feedline::pipeline {
 
-// Any thread, and never under the pipeline's lock: memory comes from the kernel. Recipe and plan outlive it.
+// Thread-safe. Never call it under the pipeline's lock: it allocates from the kernel. Recipe and plan must outlive it.
 class BatchMemory {
  public:
   BatchMemory(const Recipe& recipe, const PipelinePlan& plan, std::shared_ptr<device::Device> device);
 
-  // Before the first batch: as many blocks as there will be batches, where memory is slow to come by. An error: there
-  // is not so much.
+  // Allocates one block per batch in flight before the first batch, if allocation is slow. Returns an error if memory
+  // is insufficient.
   Result<void> prepare() const;
-  // A slot with memory for any batch of the plan. An error: there is none.
+  // Returns a slot with memory for any batch of the plan, or an error if none is available.
   Result<std::shared_ptr<Slot>> take();
-  // Gives such a slot the layout of its samples, once it is placed.
+  // Computes the layout of the slot's samples, after it has been placed.
   void lay_out(Slot& slot) const;
 
-  // Has a final slot to be made ready? Where every field is dense and the batch stays as and where it was filled, it
-  // has not.
+  // Returns true if final slots need make_ready(). They do not if every field is dense and the batch is delivered in
+  // the memory where it was filled.
   bool prepares() const { return late_fields_ > 0 || !device_->is_host() || plan_.mix; }
-  // Mixes the rows of a slot of that epoch that is final, composes its late fields, lets the device begin with all that
-  // goes there, and takes its items back. What fails is the slot's. Gives how much memory its late fields took on the
-  // way.
+  // Mixes the rows of a final slot of this epoch, composes its variable-size fields, starts device work and recycles
+  // its items. Errors are stored in the slot. Returns the extra memory, in bytes, that its variable-size fields needed.
   std::uint64_t make_ready(Slot& slot, std::uint64_t epoch);
-  std::optional<MixStats> mix_stats() const;  // nullopt: nothing is mixed
-  // By the items of late fields, of all slots and of those to come.
+  std::optional<MixStats> mix_stats() const;  // nullopt if nothing is mixed
+  // Bytes held by items of variable-size fields, in all slots and in the pool.
   std::uint64_t held_by_items() const { return items_.held_bytes(); }
 
-  // Does the allocator have pages that nobody has asked it for on behalf of this slot?
+  // Returns true if the allocator has spare pages that have not been requested for this slot yet.
   bool has_spare(const Slot& slot) const {
     const std::uint64_t spare = allocator_->spare_pages();
     return spare != 0 && spare != slot.seen_spare.load(std::memory_order_relaxed);
   }
-  // Puts such pages under the rows that nobody has begun, which nobody can take meanwhile. For a thread that has rows
-  // of the slot. false: there was nothing to do, or another thread is at it.
+  // Maps spare pages under rows that no thread has started, and blocks those rows meanwhile. The calling thread must
+  // hold rows of the slot. Returns false if there was nothing to do or another thread is doing it.
   bool reuse_pages(Slot& slot) const;
 
  private:
@@ -60,7 +59,7 @@ class BatchMemory {
   const Recipe& recipe_;
   const PipelinePlan& plan_;
   const std::shared_ptr<device::Device> device_;
-  const std::shared_ptr<memory::Allocator> allocator_;  // of the device, for what is dense
+  const std::shared_ptr<memory::Allocator> allocator_;  // the device's allocator, for dense fields
   const batch::Composed::Memory late_memory_;
   const std::size_t late_fields_;
   LateItemPool items_;

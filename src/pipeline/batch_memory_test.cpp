@@ -76,12 +76,12 @@ TEST_F(BatchMemoryTest, AsksOncePerSparePagesAndOnlyForRowsThatNobodyHasBegun) {
   EXPECT_FALSE(memory.has_spare(slot_));
   memory.reuse_pages(slot_);
   EXPECT_EQ(allocator_->asked.size(), 1u) << "the same pages";
-  EXPECT_EQ(slot_.tickets.take(kRows).first, 3u) << "rows are handed out again, from where they were";
+  EXPECT_EQ(slot_.tickets.take(kRows).first, 3u) << "rows are handed out again from the same position";
 
   allocator_->spare = 8;
   memory.reuse_pages(slot_);
-  EXPECT_EQ(allocator_->asked.size(), 1u) << "every row is in somebody's hands";
-  EXPECT_FALSE(memory.has_spare(slot_)) << "nor is there a reason to come back for them";
+  EXPECT_EQ(allocator_->asked.size(), 1u) << "threads hold all rows";
+  EXPECT_FALSE(memory.has_spare(slot_)) << "nor is there a reason to retry";
 }
 
 }  // namespace

@@ -17,13 +17,13 @@
 namespace feedline::pipeline {
 namespace {
 
-// Of random numbers, where a sample's operations have low ones: row or pair r of a batch draws from kStream + r.
+// Random stream of mixing, far above those of a sample's operations: row or pair r of a batch draws from kStream + r.
 constexpr std::uint32_t kStream = 0xFF000000u;
 constexpr std::uint64_t kMostRows = std::uint64_t{1} << 24;
 constexpr std::uint64_t kMostClasses = std::numeric_limits<std::int32_t>::max();
 
-// Bounds of alpha in Beta(alpha, alpha). Below the first, every share is 0 or 1; above the second, 0.5 within 1e-5.
-// Beyond them the rejection methods (mixup.cpp) leave the range of double and never accept a number.
+// Bounds of alpha in Beta(alpha, alpha). Below the first, every share is 0 or 1; above the second, it is 0.5 within
+// 1e-5. Outside them the rejection methods (mixup.cpp) exceed the range of double and never accept a number.
 constexpr double kLeastAlpha = 1e-9, kMostAlpha = 1e9;
 
 std::string shown(double value) {
@@ -47,7 +47,7 @@ std::string_view name_of(MixMode mode) {
 
 Result<void> check_alpha(const char* name, double alpha) {
   if (alpha == 0 || (alpha >= kLeastAlpha && alpha <= kMostAlpha)) return {};
-  return config_error(std::string("loader: ") + name + " is the alpha of Beta(alpha, alpha): 0, or from " +
+  return config_error(std::string("loader: ") + name + " is the alpha of Beta(alpha, alpha) and must be 0 or from " +
                       shown(kLeastAlpha) + " to " + shown(kMostAlpha) + ", got " + shown(alpha));
 }
 
@@ -56,7 +56,7 @@ Result<void> check_share(const char* name, double value) {
   return config_error(std::string("loader: ") + name + " must be between 0 and 1, got " + shown(value));
 }
 
-// The source's description of a field; nullptr: it is a function's own.
+// Returns the source's description of a field, or nullptr if a function created the field.
 const format::FieldDescription* described(const Recipe& recipe, const std::string& name) {
   const auto& fields = recipe.format->fields();
   const auto found = std::ranges::find(fields, name, &format::FieldDescription::name);
@@ -71,14 +71,14 @@ bool is_class(const FieldSpec& field) {
   return !field.is_late() && field.content == Content::kArray && field.array == ArraySpec{DType::kInt64, {}};
 }
 
-// What a batch keeps as it is. Of anything else, such as a mask, nobody would know what it should become.
+// Kinds of fields that mixing leaves unchanged. How to mix others, such as masks, is undefined.
 bool may_stay(format::FieldKind kind) {
   using format::FieldKind;
   return kind == FieldKind::kInteger || kind == FieldKind::kArray || kind == FieldKind::kBytes ||
          kind == FieldKind::kText || kind == FieldKind::kJson;
 }
 
-// Of several integers the one that is called so.
+// Among several integer fields, picks the one with a label's name.
 Result<std::size_t> find_label(const Schema& schema) {
   std::vector<std::size_t> classes;
   std::string names;
@@ -90,23 +90,23 @@ Result<std::size_t> find_label(const Schema& schema) {
   for (const char* name : {"label", "cls", "target"})
     for (const std::size_t i : classes)
       if (schema[i].name == name) return i;
-  return config_error("loader: mixup and cutmix mix an integer label, and the samples have " +
-                      std::string(classes.empty() ? "none" : "several, none of which is called label, cls or target") +
+  return config_error("loader: mixup and cutmix need an integer label, but the samples have " +
+                      std::string(classes.empty() ? "none" : "several, none of which is named label, cls or target") +
                       "; their fields are " + names);
 }
 
 }  // namespace
 
-// Of one batch.
+// The rows of one batch.
 struct BatchMix::Rows {
   const BatchMix& mix;
   const batch::BatchLayout& layout;
   std::byte* data;
   std::uint64_t count;
-  std::vector<transform::RowMix>& later;  // empty: no image is left to a device
+  std::vector<transform::RowMix>& later;  // empty if no image is left to a device
   std::span<const std::int64_t> classes = layout.classes(data);
 
-  // work(rows of a field): of each field with images that are mixed here.
+  // Calls work(rows of a field) for each field with images that are mixed here.
   template <typename Work>
   void each_image(Work work) const {
     for (std::size_t i = 0; i < mix.images_.size(); ++i) {
@@ -116,7 +116,7 @@ struct BatchMix::Rows {
       work(rows);
     }
   }
-  // A row's target, and what becomes of it on a device.
+  // Fills a row's target and records the mix for the device.
   void take_partner(std::uint64_t row, std::uint64_t partner, const transform::Mix& mixed) const {
     fill_target(row, partner, mixed.share);
     if (!later.empty()) later[row] = {row, partner, mixed};
@@ -136,8 +136,7 @@ Result<std::shared_ptr<const BatchMix>> BatchMix::make(const Recipe& recipe, con
   FEEDLINE_CHECK_OK(check_share("label_smoothing", options.label_smoothing));
   if (options.mixup == 0 && options.cutmix == 0) {
     if (options.label_smoothing > 0)
-      return config_error(
-          "loader: label_smoothing is of the targets that mixup and cutmix make; without them give it to the loss");
+      return config_error("loader: label_smoothing needs mixup or cutmix; without them, pass it to the loss");
     return nullptr;
   }
   std::shared_ptr<BatchMix> mix(new BatchMix);
@@ -154,20 +153,20 @@ Result<void> BatchMix::take_options(const LoaderOptions& options) {
   partner_ = options.partner.value_or(mode_ == MixMode::kBatch ? MixPartner::kRoll : MixPartner::kFlip);
   const std::string mode = "mix_mode=\"" + std::string(name_of(mode_)) + "\"";
   if (mode_ != MixMode::kBatch && partner_ == MixPartner::kRoll)
-    return config_error("loader: partner=\"roll\" is for mix_mode=\"batch\"; " + mode + " mixes row i with n - 1 - i");
+    return config_error("loader: partner=\"roll\" needs mix_mode=\"batch\"; " + mode + " mixes row i with n - 1 - i");
   if (partner_ == MixPartner::kFlip && options.batch_size > 1 && options.batch_size % 2 != 0)
     return config_error("loader: " + (mode_ == MixMode::kBatch ? std::string("partner=\"flip\"") : mode) +
-                        " mixes rows two by two: batch_size must be even, got " + std::to_string(options.batch_size));
+                        " mixes pairs of rows: batch_size must be even, got " + std::to_string(options.batch_size));
   if (options.batch_size > kMostRows)
-    return config_error("loader: mixup and cutmix are for batches of up to " + std::to_string(kMostRows) + " rows");
+    return config_error("loader: mixup and cutmix support batches of up to " + std::to_string(kMostRows) + " rows");
   if (options.on_error == OnError::kReport)
-    return config_error("loader: mixup and cutmix need every row, and bad ones would only be reported");
+    return config_error("loader: mixup and cutmix need every row, but on_error=\"report\" leaves out bad rows");
   return {};
 }
 
 Result<void> BatchMix::take_fields(const Recipe& recipe, Layout layout) {
   if (recipe.views)
-    return config_error("loader: mixup and cutmix mix one image of each sample with another's, and these have views");
+    return config_error("loader: mixup and cutmix need one image per sample, but these samples have views");
   schema_ = recipe.schema;
   for (std::size_t i = 0; i < schema_.size(); ++i) {
     const format::FieldDescription* field = described(recipe, schema_[i].name);
@@ -175,40 +174,40 @@ Result<void> BatchMix::take_fields(const Recipe& recipe, Layout layout) {
     if (field->kind == format::FieldKind::kImage)
       FEEDLINE_CHECK_OK(take_image(schema_[i], i < recipe.left.size() ? recipe.left[i].get() : nullptr, i, layout));
     else if (!may_stay(field->kind))
-      return config_error("loader: mixup and cutmix mix images and their classes, and '" + field->name +
-                          "' is of kind " + std::string(format::name_of(field->kind)) +
-                          "; leave it out when the source is opened");
+      return config_error("loader: mixup and cutmix mix images and their classes, but '" + field->name +
+                          "' is of kind " + std::string(format::name_of(field->kind)) + "; omit this field in open()");
   }
   if (images_.empty())
-    return config_error("loader: mixup and cutmix are for images, and the samples of \"" + recipe.dataset +
+    return config_error("loader: mixup and cutmix need images, but the samples of \"" + recipe.dataset +
                         "\" have none");
   FEEDLINE_TRY(label_, find_label(schema_));
   return {};
 }
 
-// left: what a device will make of the field's bytes; nullptr: the field is made as it is.
+// left: the device's work on the field's bytes; nullptr if the CPU makes the field.
 Result<void> BatchMix::take_image(const FieldSpec& field, const transform::LeftElements* left, std::size_t place,
                                   Layout layout) {
   const auto refuse = [&](const std::string& why) {
     return config_error("loader: mixup and cutmix: '" + field.name + "' " + why);
   };
-  if (field.is_late()) return refuse("has rows of different sizes, which cannot be mixed; give them one size");
+  if (field.is_late())
+    return refuse("has rows of different sizes, which cannot be mixed; resize or crop them to one size");
   const ArraySpec& array = left ? left->spec : field.array;
   const DType dtype = array.dtype;
   if (!left && dtype == DType::kBfloat16)
-    return refuse("is bfloat16, which is mixed on a GPU alone; use float16 or float32");
+    return refuse("is bfloat16, which only a GPU can mix; use float16 or float32");
   if (dtype != DType::kFloat32 && dtype != DType::kFloat16 && dtype != DType::kBfloat16)
     return refuse("is " + std::string(feedline::name_of(dtype)) +
-                  ", whose values between two pixels would be rounded; use normalize, to_dtype or dtype=\"float32\"");
-  if (array.shape.dims() != 3) return refuse("is no image of channels, height and width");
+                  ", in which mixed values would be rounded; use normalize, to_dtype or dtype=\"float32\"");
+  if (array.shape.dims() != 3) return refuse("is not an image with channels, height and width");
   const std::int64_t* const extents = array.shape.begin();
   const bool planar = layout == Layout::kNchw;
   const Size size{static_cast<int>(extents[planar ? 1 : 0]), static_cast<int>(extents[planar ? 2 : 1])};
   const auto channels = static_cast<int>(extents[planar ? 0 : 2]);
-  if (size.height < 1 || size.width < 1) return refuse("has no pixel");
+  if (size.height < 1 || size.width < 1) return refuse("has no pixels");
   if (!shapes_.empty() && rules_.cutmix > 0 &&
       (size.height != shapes_[0].image.height || size.width != shapes_[0].image.width))
-    return refuse("has another size than '" + schema_[images_[0]].name + "', and the box of cutmix is for both");
+    return refuse("differs in size from '" + schema_[images_[0]].name + "', but cutmix uses one box for both");
   images_.push_back(place);
   shapes_.push_back({nullptr, dtype, size, channels, layout});
   is_left_.push_back(left != nullptr);
@@ -220,8 +219,8 @@ Result<void> BatchMix::take_classes(const Recipe& recipe, const LoaderOptions& o
   const std::uint64_t known = is_made(recipe, label_) ? 0 : source_of(recipe).classes().size();
   const std::uint64_t classes = options.num_classes > 0 ? options.num_classes : known;
   if (classes == 0)
-    return config_error("loader: mixup and cutmix make targets of every class: give num_classes, which \"" +
-                        recipe.dataset + "\" does not tell");
+    return config_error("loader: mixup and cutmix make targets for all classes: pass num_classes, which \"" +
+                        recipe.dataset + "\" does not define");
   if (classes < known || classes > kMostClasses)
     return config_error("loader: num_classes=" + std::to_string(classes) + " is " +
                         (classes < known ? "less than the " + std::to_string(known) + " classes of the dataset"
@@ -236,7 +235,7 @@ Result<void> BatchMix::check(std::span<const memory::Row> row) const {
   std::memcpy(&number, row[label_].view.data, sizeof number);
   if (number >= 0 && number < classes_) return {};
   return data_error("field '" + schema_[label_].name + "': class " + std::to_string(number) +
-                        " is none of num_classes=" + std::to_string(classes_),
+                        " is out of range for num_classes=" + std::to_string(classes_),
                     "batch");
 }
 
@@ -287,12 +286,12 @@ std::string BatchMix::explain() const {
   std::string text = rules_.mixup > 0 ? "mixup with alpha " + shown(rules_.mixup) : "";
   if (both) text += " or, with probability " + shown(rules_.switch_probability) + ", ";
   if (rules_.cutmix > 0) text += "cutmix with alpha " + shown(rules_.cutmix);
-  text += ", drawn for every ";
+  text += ", drawn for each ";
   text += mode_ == MixMode::kBatch ? "batch" : mode_ == MixMode::kPair ? "pair of rows" : "row";
   if (rules_.probability < 1) text += " with probability " + shown(rules_.probability);
-  text += partner_ == MixPartner::kRoll ? ", with the row before it" : ", row i with row n - 1 - i";
+  text += partner_ == MixPartner::kRoll ? ", with the previous row" : ", row i with row n - 1 - i";
   if (mode_ == MixMode::kHalf) text += ", of which the first half is delivered";
-  text += "; " + schema_[label_].name + " is shares of " + std::to_string(classes_) + " classes";
+  text += "; " + schema_[label_].name + " holds the shares of " + std::to_string(classes_) + " classes";
   return smoothing_ > 0 ? text + ", smoothed by " + shown(smoothing_) : text;
 }
 

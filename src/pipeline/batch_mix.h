@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// MixUp and CutMix: rows of a batch mixed with each other once all of them are there, and before the device begins.
+// MixUp and CutMix: mix the rows of a batch after all are filled and before device work starts.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,23 +28,22 @@ namespace feedline::pipeline {
 
 struct Recipe;
 
-// What is mixed, checked before the first read. Immutable and thread-safe; allocates nothing once it is made, unless a
-// device mixes.
+// The mixing options, checked before the first read. Immutable and thread-safe; allocates nothing after construction
+// unless a device mixes.
 class BatchMix {
  public:
-  // nullptr: the options ask for nothing. kConfig: numbers out of range, samples without an image or a class, images
-  // that cannot be mixed, targets of an unknown number of classes, rows that do not come in pairs.
+  // Returns nullptr if the options request no mixing. kConfig: numbers out of range, samples without an image or a
+  // class, images that cannot be mixed, an unknown number of classes, or an odd number of rows.
   static Result<std::shared_ptr<const BatchMix>> make(const Recipe& recipe, const LoaderOptions& options);
 
-  const Schema& schema() const { return schema_; }  // of a row that was mixed: the label is its target
-  std::size_t label() const { return label_; }      // its field
-  // kData: the class that a row was filled with is none of the targets'.
+  const Schema& schema() const { return schema_; }  // of a mixed row: the label holds its target
+  std::size_t label() const { return label_; }      // index of its field
+  // Returns kData if the class of a row is out of range.
   Result<void> check(std::span<const memory::Row> row) const;
-  // Rows that are delivered of so many that were filled.
+  // Returns the number of rows delivered from a batch of `filled` rows.
   std::uint64_t rows_of(std::uint64_t filled) const { return mode_ == MixMode::kHalf ? (filled + 1) / 2 : filled; }
-  // Mixes `rows` rows of a batch at `data`, and makes their targets of their classes. key: of the batch, in place of a
-  // sample. Gives what a device does with each row that comes out, where the images of a field are left to one; else
-  // nothing.
+  // Mixes `rows` rows of a batch at `data` and makes targets from their classes. key: identifies the batch instead of a
+  // sample. Returns the device's work on each output row if images of a field are left to one, or nothing.
   std::vector<transform::RowMix> mix(const batch::BatchLayout& layout, std::byte* data, std::uint64_t rows,
                                      const base::SampleKey& key) const;
   std::string explain() const;
@@ -69,10 +68,10 @@ class BatchMix {
   Schema schema_;
   std::size_t label_ = 0;
   std::int64_t classes_ = 0;
-  std::vector<std::size_t> images_;           // fields
-  std::vector<transform::MixedRows> shapes_;  // of each, without data
-  std::vector<bool> is_left_;                 // to a device
-  bool leaves_images_ = false;                // any of them
+  std::vector<std::size_t> images_;           // field indices
+  std::vector<transform::MixedRows> shapes_;  // of each field, without data
+  std::vector<bool> is_left_;                 // left to a device
+  bool leaves_images_ = false;                // true for any field
 };
 
 }  // namespace feedline::pipeline

@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kHang = 200s;  // only a hang lasts so long
+constexpr auto kHang = 200s;  // exceeded only by a hang
 constexpr std::uint64_t kClasses = 64;
 
 std::shared_ptr<const Recipe> recipe_of(std::uint64_t samples, std::set<std::uint64_t> damaged = {}) {
@@ -53,7 +53,7 @@ struct Mixed {
   std::uint64_t rows() const { return samples.size(); }
 };
 
-// Batches, of which sample i is 144 numbers of i / 255 with class i.
+// Returns batches in which sample i has 144 values of i / 255 and class i.
 std::vector<Mixed> run(const std::shared_ptr<const Recipe>& recipe, const LoaderOptions& options,
                        const EpochStart& start = {}) {
   const auto plan = plan_pipeline(*recipe, options);
@@ -80,7 +80,7 @@ bool operator==(const Mixed& a, const Mixed& b) {
   return a.index == b.index && a.samples == b.samples && a.pixels == b.pixels && a.targets == b.targets;
 }
 
-// The other class of a row's target and the row's own share; nullopt: there is none beside its own.
+// Returns the other class of a row's target and the row's own share, or nullopt if its own class is the only one.
 std::optional<std::pair<std::uint64_t, float>> partner_in(const Mixed& batch, std::uint64_t row) {
   const float* target = &batch.targets[row * kClasses];
   std::optional<std::uint64_t> partner;
@@ -96,7 +96,7 @@ std::optional<std::pair<std::uint64_t, float>> partner_in(const Mixed& batch, st
   return std::pair(*partner, target[batch.samples[row]]);
 }
 
-// A row's target tells what its pixels are: of one mixture all alike, of a box so many of the partner's.
+// A row's target determines its pixels: all alike after mixup, with the partner's share in a box after cutmix.
 void expect_pixels_follow_targets(const Mixed& batch) {
   for (std::uint64_t row = 0; row < batch.rows(); ++row) {
     const float* pixels = &batch.pixels[row * 144];
@@ -154,7 +154,7 @@ TEST(BatchMix, GoesOnAsTheWholeEpoch) {
     const auto rest = run(recipe, options, {.epoch = 3, .position = 4 * 6});
     ASSERT_EQ(rest.size(), whole.size() - 4);
     for (std::size_t i = 0; i < rest.size(); ++i) EXPECT_EQ(rest[i], whole[i + 4]);
-    // batches that were delivered out of order are left out, and the others keep their numbers and draws
+    // batches that were delivered out of order are skipped, and the others keep their numbers and draws
     const auto gaps = run(recipe, options, {.epoch = 3, .position = 6, .delivered = {{12, 18}, {24, 30}}});
     ASSERT_EQ(gaps.size(), whole.size() - 3);
     EXPECT_EQ(gaps[0], whole[1]);
@@ -209,7 +209,7 @@ TEST(BatchMix, DeliversHalfTheRowsAndTellsSo) {
   EXPECT_EQ(schema_of(*recipe, *plan)[1].array, (ArraySpec{DType::kFloat32, {kClasses}}));
 }
 
-// In what a batch takes: the targets, and a class for each row.
+// The size of a batch includes the targets and a class for each row.
 TEST(BatchMix, CountsTargetsAndClassesInTheBudget) {
   const auto recipe = recipe_of(kClasses);
   LoaderOptions options = options_of(MixMode::kBatch);
@@ -230,10 +230,10 @@ TEST(BatchMix, RefusesWhatItCannotMix) {
   };
   LoaderOptions options = options_of(MixMode::kBatch);
   options.num_classes = 0;
-  refused(options, "give num_classes, which \"fake\" does not tell");
+  refused(options, "pass num_classes, which \"fake\" does not define");
   options = options_of(MixMode::kBatch);
   options.on_error = OnError::kReport;
-  refused(options, "bad ones would only be reported");
+  refused(options, "on_error=\"report\" leaves out bad rows");
   options = options_of(MixMode::kPair);
   options.batch_size = 7;
   refused(options, "batch_size must be even, got 7");
@@ -258,7 +258,7 @@ TEST(BatchMix, NamesTheSampleWhoseClassIsNone) {
   ASSERT_EQ(errors.size(), 1u);
   EXPECT_EQ(errors[0].code, ErrorCode::kData);
   EXPECT_EQ(errors[0].where.key, "key-63");
-  EXPECT_NE(errors[0].what.find("class 63 is none of num_classes=63"), std::string::npos) << errors[0].what;
+  EXPECT_NE(errors[0].what.find("class 63 is out of range for num_classes=63"), std::string::npos) << errors[0].what;
 }
 
 }  // namespace

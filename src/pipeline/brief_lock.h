@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A mutex under which nothing takes long: no system call, no allocation that may become one, nothing that grows with
-// threads. Whoever has something to wake, to free or to measure does it before or after.
+// A mutex for short critical sections only: no system calls, no allocations that may become one, nothing whose cost
+// grows with the number of threads. Wake, free and measure before or after the section.
 //
-// Each thread says in a byte of its own whether it holds one, which costs two stores: the kernel can be told to stop
-// system calls while that byte is set (brief_lock_fixture.h), so that a test sees all of them. What the lock itself
-// asks of the kernel, to sleep or to wake who waits for it, happens while the byte is not set.
+// Each thread sets a byte while it holds a BriefLock, which costs two stores. The kernel can block system calls while
+// that byte is set (brief_lock_fixture.h), so a test can detect every one. The lock's own futex calls are made while
+// the byte is clear.
 
 #include <condition_variable>
 #include <mutex>
 
 namespace feedline::pipeline {
 
-// 1: the thread holds a BriefLock. The values are those of the kernel's syscall user dispatch. volatile, as it is read
-// by the kernel in the middle of anything.
+// 1 while the thread holds a BriefLock. The values are those of the kernel's syscall user dispatch. volatile because
+// the kernel may read it at any time.
 inline thread_local volatile char holds_brief_lock = 0;
 
-// Owns a mutex for its lifetime, as std::unique_lock. Not to be nested in another one.
+// Owns a mutex for its lifetime, like std::unique_lock. Must not be nested.
 class BriefLock {
  public:
   explicit BriefLock(std::mutex& mutex) : lock_(mutex) { holds_brief_lock = 1; }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For tests: sees every system call, and every allocation, that a thread makes while it holds a BriefLock.
+// For tests: records every system call and allocation that a thread makes while it holds a BriefLock.
 //
-// The kernel does the watching (syscall user dispatch, Linux 5.11): it looks at holds_brief_lock before each system
-// call of a thread that asked for it, and sends SIGSYS instead where it is 1. The handler writes the call's number down
-// and makes the call. So nothing escapes: no library, no system call without a function of the C library. Threads ask
-// for it at the next pthread mutex that they lock, allocations tell of themselves: steady_state_test.cpp, which
-// interposes both.
+// The kernel intercepts the calls (syscall user dispatch, Linux 5.11): before each system call of a registered thread
+// it checks holds_brief_lock, and sends SIGSYS if it is 1. The handler records the call's number and makes the call.
+// This catches calls from libraries and raw system calls too. Threads register at their next pthread mutex lock, and
+// allocations are counted by interposed functions: see steady_state_test.cpp.
 
 #include <pthread.h>
 #include <signal.h>
@@ -32,20 +31,20 @@
 
 namespace feedline::pipeline::lock_watch {
 
-inline std::atomic<bool> is_on = false;  // threads are to ask for it
+inline std::atomic<bool> is_on = false;  // threads should register
 inline thread_local bool asked = false;
-inline std::array<std::atomic<std::uint64_t>, 1024> calls{};  // by number, under the lock
-inline std::atomic<std::uint64_t> allocations = 0;            // likewise
+inline std::array<std::atomic<std::uint64_t>, 1024> calls{};  // by number, made under the lock
+inline std::atomic<std::uint64_t> allocations = 0;            // made under the lock
 
-// Under the lock: the caller allocates.
+// Records an allocation made under the lock.
 inline void note_allocation() {
   if (holds_brief_lock != 0) allocations.fetch_add(1, std::memory_order_relaxed);
 }
 
 #if FEEDLINE_WATCH_LOCKS
-constexpr int kSetDispatch = 59, kDispatchOn = 1;  // PR_SET_SYSCALL_USER_DISPATCH, which older headers do not know
+constexpr int kSetDispatch = 59, kDispatchOn = 1;  // PR_SET_SYSCALL_USER_DISPATCH, which older headers lack
 
-// As the kernel has it.
+// The kernel's struct of signal actions.
 struct KernelAction {
   void (*handler)(int, siginfo_t*, void*);
   unsigned long flags;
@@ -53,19 +52,19 @@ struct KernelAction {
   std::uint64_t mask;
 };
 
-// The clock that is read without a system call wherever the machine allows it.
+// Reads the clock without a system call where the machine allows it.
 inline bool is_excused(long number, long first_argument) {
   return number == SYS_clock_gettime && first_argument == CLOCK_MONOTONIC;
 }
 
 inline void handle(int /*signal*/, siginfo_t* info, void* context) {
-  holds_brief_lock = 0;  // what follows is the watcher's
+  holds_brief_lock = 0;  // do not record the handler's own calls
   const int error = errno;
   auto* registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   const long number = info->si_syscall;
   if (!is_excused(number, registers[REG_RDI])) calls[static_cast<std::size_t>(number) % calls.size()].fetch_add(1);
   if (number == SYS_clone || number == SYS_clone3 || number == SYS_vfork) {
-    registers[REG_RAX] = -ENOSYS;  // the child would come back on this stack
+    registers[REG_RAX] = -ENOSYS;  // the child would return on this stack
   } else {
     const long result = ::syscall(number, registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
                                   registers[REG_R10], registers[REG_R8], registers[REG_R9]);
@@ -75,24 +74,24 @@ inline void handle(int /*signal*/, siginfo_t* info, void* context) {
   holds_brief_lock = 1;
 }
 
-// The calling thread is watched from now on. false: this kernel cannot.
+// Starts watching the calling thread. Returns false if the kernel does not support it.
 inline bool ask() {
   asked = true;
   KernelAction action{};
   ::syscall(SYS_rt_sigaction, SIGSYS, nullptr, &action, sizeof action.mask);
-  // the handler's return is a system call too, at an address that only the kernel's own record of the handler tells
+  // returning from the handler is a system call too, whose address is only in the kernel's record of the handler
   constexpr std::size_t kReturnBytes = 16;
   if (::prctl(kSetDispatch, kDispatchOn, action.restorer, kReturnBytes, &holds_brief_lock) != 0) return false;
   sigset_t dispatched;
   sigemptyset(&dispatched);
   sigaddset(&dispatched, SIGSYS);
-  return ::pthread_sigmask(SIG_UNBLOCK, &dispatched, nullptr) == 0;  // our threads block every signal
+  return ::pthread_sigmask(SIG_UNBLOCK, &dispatched, nullptr) == 0;  // the engine's threads block every signal
 }
 #else
 inline bool ask() { return false; }
 #endif
 
-// From here on all threads are watched that lock a mutex, the caller's too. false: they cannot be.
+// Starts watching the caller and all threads that lock a mutex from now on. Returns false if that is not supported.
 inline bool start() {
 #if FEEDLINE_WATCH_LOCKS
   struct sigaction action {};
@@ -110,7 +109,7 @@ inline void look_at_this_thread() {
   if (is_on.load(std::memory_order_relaxed) && !asked) ask();
 }
 
-// "number: times" of the system calls that were seen; empty: none.
+// Returns the observed system calls as "number: count", or an empty string if there were none.
 inline std::string seen() {
   std::string text;
   for (std::size_t number = 0; number < calls.size(); ++number)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Nothing that asks the kernel for anything happens under the pipeline's lock, or read-ahead's: whatever the loader
-// does, not only once everything is warm. See brief_lock_fixture.h for how that is seen.
+// The loader makes no system call under the locks of the pipeline and of read-ahead, in any operation and not only
+// after warm-up. brief_lock_fixture.h describes how calls are detected.
 
 #include "pipeline/brief_lock.h"
 
@@ -42,7 +42,7 @@ class BriefLockTest : public testing::Test {
     EXPECT_TRUE(recipe) << recipe.error().message();
     return *recipe;
   }
-  // adapts: with so many threads, however few CPUs there are.
+  // adapts: start with the requested number of threads, however few CPUs there are.
   static std::unique_ptr<Pipeline> make(const std::shared_ptr<const Recipe>& recipe, const LoaderOptions& options,
                                         bool adapts = false) {
     auto plan = plan_pipeline(*recipe, options);
@@ -56,21 +56,21 @@ class BriefLockTest : public testing::Test {
     EXPECT_TRUE(plan) << plan.error().message();
     return std::make_unique<Pipeline>(recipe, *plan);
   }
-  // Batches of the epoch that was begun; errors of samples are passed over.
+  // Reads batches of the current epoch; skips sample errors.
   static std::size_t take(Pipeline& pipeline, std::size_t most = SIZE_MAX) {
     std::size_t batches = 0;
     while (batches < most) {
       Batch batch;
       const auto polled = pipeline.poll(200s, batch);
       if (polled && *polled == Loader::Polled::kEnd) break;
-      EXPECT_TRUE(!polled || *polled == Loader::Polled::kBatch) << "no batch comes";
+      EXPECT_TRUE(!polled || *polled == Loader::Polled::kBatch) << "no batch arrives";
       batches += polled ? 1 : 0;
     }
     return batches;
   }
 };
 
-// Without this, a test that sees nothing would prove nothing.
+// Checks the detection itself: without it the other tests would pass vacuously.
 TEST_F(BriefLockTest, SeesWhatIsDoneUnderTheLockAndNothingElse) {
   std::mutex mutex;
   std::condition_variable changed;
@@ -112,14 +112,14 @@ TEST_F(BriefLockTest, EpochsAskForNothing) {
     const auto pipeline = make(recipe, {.batch_size = 16, .shuffle = true, .num_workers = 4, .in_order = in_order});
     for (std::uint64_t epoch = 0; epoch < 6; ++epoch) {
       ASSERT_TRUE(pipeline->begin({.epoch = epoch}, true));
-      EXPECT_EQ(take(*pipeline, epoch == 3 ? 7 : SIZE_MAX), epoch == 3 ? 7u : 125u) << "one is broken off";
+      EXPECT_EQ(take(*pipeline, epoch == 3 ? 7 : SIZE_MAX), epoch == 3 ? 7u : 125u) << "one is interrupted";
     }
     EXPECT_EQ(lock_watch::seen(), "") << "in order: " << in_order;
     EXPECT_EQ(lock_watch::allocations, 0u) << "in order: " << in_order;
   }
 }
 
-// Batches of which each is memory from the kernel, taken, moved and given back.
+// Each batch is memory from the kernel that is allocated, moved and freed.
 TEST_F(BriefLockTest, LargeBatchesAskForNothing) {
   auto recipe =
       make_recipe({"fake", std::make_shared<FakeFormat>(600)}, {op::Resize{{256, 256}}}, std::nullopt, Layout::kNchw);
@@ -146,7 +146,7 @@ TEST_F(BriefLockTest, GivenOrdersAskForNothing) {
   EXPECT_EQ(lock_watch::allocations, 0u);
 }
 
-// One with memory, a lock and a thread of its own, to which every batch goes.
+// A device with its own memory, lock and thread that receives every batch.
 TEST_F(BriefLockTest, ADeviceAsksForNothing) {
   const auto recipe = recipe_of(std::make_shared<FakeFormat>(2000));
   for (const OnError on_error : {OnError::kRaise, OnError::kSkip}) {
@@ -157,14 +157,14 @@ TEST_F(BriefLockTest, ADeviceAsksForNothing) {
     Pipeline pipeline(recipe, *plan, device);
     for (std::uint64_t epoch = 0; epoch < 4; ++epoch) {
       ASSERT_TRUE(pipeline.begin({.epoch = epoch}, true));
-      EXPECT_EQ(take(pipeline, epoch == 2 ? 7 : SIZE_MAX), epoch == 2 ? 7u : 125u) << "one is broken off";
+      EXPECT_EQ(take(pipeline, epoch == 2 ? 7 : SIZE_MAX), epoch == 2 ? 7u : 125u) << "one is interrupted";
     }
     EXPECT_EQ(lock_watch::seen(), "");
     EXPECT_EQ(lock_watch::allocations, 0u);
   }
 }
 
-// The controller's measures: a clock of each thread, and the group's quota.
+// The controller's measurements: each thread's clock and the cgroup's quota.
 TEST_F(BriefLockTest, AControllerAsksForNothing) {
   for (const char* mode : {"", "random"}) {
     ::setenv("FEEDLINE_CONTROLLER", mode, 1);
@@ -204,7 +204,7 @@ TEST_F(BriefLockTest, QuestionsOfOtherThreadsAskForNothing) {
   EXPECT_EQ(lock_watch::allocations, 0u);
 }
 
-// Read-ahead's lock: the thread is started and woken, fetches come and go, and it turns near again.
+// Read-ahead's lock: the thread starts and is woken, fetches start and finish, and the depth shrinks again.
 TEST_F(BriefLockTest, ReadingAheadAsksForNothing) {
   const storage::TemporaryFolder folder;
   for (int i = 0; i < 96; ++i) {
@@ -234,8 +234,8 @@ TEST_F(BriefLockTest, ReadingAheadAsksForNothing) {
   }
 }
 
-// What bad samples leave behind, errors with the words of each, is made without the lock. Under it nothing is
-// allocated, however many there are: one in three, in a row, with refills that are bad too.
+// Errors of bad samples and their messages are created outside the lock. Nothing is allocated under it, however many
+// there are: every third sample, several in a row, and bad refills.
 TEST_F(BriefLockTest, BadSamplesAskForNothing) {
   std::set<std::uint64_t> bad;
   for (std::uint64_t sample = 0; sample < 2000; ++sample)
@@ -262,8 +262,7 @@ TEST_F(BriefLockTest, BadSamplesAskForNothing) {
   }
 }
 
-// One bad sample too many, a loader that is interrupted and one that is closed: each ends with an error, again and
-// again.
+// Too many bad samples, an interrupted loader and a closed loader: each repeatedly returns an error.
 TEST_F(BriefLockTest, EndsWithAnErrorAskForNothing) {
   const auto recipe = recipe_of(std::make_shared<FakeFormat>(800, std::set<std::uint64_t>{3, 11, 77, 180, 500}));
   for (const OnError on_error : {OnError::kSkip, OnError::kReplace}) {

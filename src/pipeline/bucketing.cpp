@@ -13,16 +13,16 @@ namespace {
 
 Result<void> check_context(const Recipe& recipe, const LoaderOptions& options) {
   if (!recipe.ragged)
-    return config_error("loader: buckets are for samples of different lengths; those of \"" + recipe.dataset +
+    return config_error("loader: buckets need samples of different lengths; those of \"" + recipe.dataset +
                         "\" have one");
-  if (recipe.mixture) return config_error("loader: buckets do not go with a mixture; mix what the loaders give");
-  if (options.shard_window > 0) return config_error("loader: buckets do not go with a window of shards");
+  if (recipe.mixture) return config_error("loader: buckets do not support mixtures; mix the loaders' batches instead");
+  if (options.shard_window > 0) return config_error("loader: buckets do not support shuffle=\"shards\"");
   if (recipe.format->size() > std::numeric_limits<std::uint32_t>::max())
-    return config_error("loader: buckets are for fewer than 2^32 samples");
+    return config_error("loader: buckets support fewer than 2^32 samples");
   return {};
 }
 
-// Of each sample: that of its longest field.
+// The length of each sample's longest field.
 std::vector<std::uint64_t> lengths_of(const Recipe& recipe) {
   std::vector<std::uint64_t> lengths(recipe.format->size());
   for (std::size_t field = 0; field < recipe.schema.size(); ++field) {
@@ -64,7 +64,7 @@ Result<std::shared_ptr<const plan::Buckets>> make_buckets(const Recipe& recipe, 
       const std::uint64_t most = options.max_tokens / bound;
       if (most == 0)
         return config_error("loader: max_tokens=" + std::to_string(options.max_tokens) +
-                            " holds no sample of the bucket up to " + std::to_string(bound));
+                            " is too small for any sample of the bucket up to " + std::to_string(bound));
       rows = rows == 0 ? most : std::min(rows, most);
     }
     if (__builtin_mul_overflow(rows, options.world_size, &rows))

@@ -9,10 +9,9 @@
 namespace feedline::pipeline {
 namespace {
 
-// Shards that are fetched before their first sample is needed, however small the window: while one is fetched the
-// other is there.
+// Minimum number of shards fetched ahead of their first sample: one is ready while the next is fetched.
 constexpr std::size_t kLeastAhead = 2;
-// They take so large a part of the cache at most, and one where they are larger.
+// Prefetched shards may use this fraction of the cache, or one shard if that is larger.
 constexpr std::uint64_t kPartAhead = 4;
 
 std::uint64_t bytes_of(const std::vector<format::StoredShard>& shards) {
@@ -44,9 +43,9 @@ std::unique_ptr<CopiesAhead> CopiesAhead::make(const format::RecordFormat& forma
   for (std::size_t i = 0; i < shards.size(); ++i)
     if (!shards[i].path.empty()) numbers.emplace(storage->identity(shards[i].path), i);
   if (numbers.empty()) return nullptr;
-  // What threads may still have in hand of the batch before the latest one. Of several ranks, whose users get their
-  // batches together, one may read what this one had ready when its user asked for it: where a copy has gone by then,
-  // the shard is fetched a second time.
+  // Threads may still read the batch before the latest one. Ranks whose users receive batches together may lag: one may
+  // read what this rank had ready when its user requested it. If the copy has been evicted by then, the shard is
+  // fetched again.
   const std::uint64_t batches = plan.world_size == 1 ? 1 : 1 + std::max(plan.slots, plan.most_slots);
   const std::uint64_t slack = batches * plan.batch_size * plan.world_size;
   auto place =
@@ -67,16 +66,16 @@ CopiesAhead::CopiesAhead(std::shared_ptr<const cache::CachedStorage> storage, st
 CopiesAhead::~CopiesAhead() { stop(); }
 
 void CopiesAhead::begin(bool goes_on) {
-  storage_->cache().note_change();  // what found no room is tried once more
+  storage_->cache().note_change();  // retry shards that found no room
   {
     const std::lock_guard lock(mutex_);
     goes_on_ = goes_on;
-    batch_seen_.store(0, std::memory_order_relaxed);  // with the first row it begins
+    batch_seen_.store(0, std::memory_order_relaxed);  // starts with the first row
   }
   if (!walks_ || thread_) return;
   auto thread = base::Thread::start(
       "feedline-copies", [this] { run(); }, [](const Error&) {});
-  if (thread) thread_.emplace(std::move(*thread));  // without it shards are fetched with their first bytes
+  if (thread) thread_.emplace(std::move(*thread));  // otherwise the first read of a shard fetches it
 }
 
 void CopiesAhead::reached(const PlanRow& row) {
@@ -99,14 +98,14 @@ void CopiesAhead::reached(const PlanRow& row) {
     next_change_ = timetable.next_change();
     has_changed_ = true;
   }
-  let_go_of_past();  // by whoever has come past it: room is there before it is asked for
+  let_go_of_past();  // released by the thread that passed it, so room is free before it is needed
   changed_cv_.notify_one();
 }
 
-// Its readers keep a copy where all of them fit: what stays open is found without a look, and is safe from other jobs.
+// If all shards fit, readers keep their copies open: open copies need no lookup and cannot be evicted by other jobs.
 void CopiesAhead::let_go_of_past() {
   std::vector<std::size_t> past;
-  std::vector<cache::Kept> held;  // closed without the lock
+  std::vector<cache::Kept> held;  // closed outside the lock
   {
     const std::lock_guard lock(mutex_);
     const std::lock_guard place_lock(place_->mutex);
@@ -157,7 +156,7 @@ bool CopiesAhead::has_news() const {
   return has_changed_ || is_stopping_;
 }
 
-// In the order in which they are needed; how many of them are being read from.
+// Returns the wanted shards in the order in which they are needed, and how many of them are being read.
 CopiesAhead::Wanted CopiesAhead::wanted() const {
   const std::lock_guard lock(mutex_);
   const std::lock_guard place_lock(place_->mutex);
@@ -168,7 +167,7 @@ CopiesAhead::Wanted CopiesAhead::wanted() const {
 
 void CopiesAhead::fetch_wanted() {
   const Wanted wanted = this->wanted();
-  std::uint64_t bytes = 0;  // of those to come
+  std::uint64_t bytes = 0;  // of shards to fetch
   for (std::size_t i = 0; i < wanted.shards.size() && !has_news(); ++i) {
     const std::size_t number = wanted.shards[i];
     const format::StoredShard& shard = place_->shards[number];
@@ -190,19 +189,19 @@ void CopiesAhead::bring(std::size_t number) {
   if (const auto refused = refused_.find(number); refused != refused_.end() && refused->second == changes) return;
   auto brought = base::guarded([&] { return storage_->bring(shard.path, shard.version, stop_); });
   if (!brought || !*brought) {
-    refused_[number] = changes;  // an error is of the sample that is read of it
+    refused_[number] = changes;  // the read of the sample reports the error
     return;
   }
   ++brought_;
   const Wanted wanted = this->wanted();
-  if (std::ranges::find(wanted.shards, number) == wanted.shards.end()) return;  // its time has gone by meanwhile
+  if (std::ranges::find(wanted.shards, number) == wanted.shards.end()) return;  // no longer wanted
   const std::lock_guard lock(mutex_);
   held_.insert_or_assign(number, std::move(**brought));
 }
 
 std::string CopiesAhead::explain() const {
-  std::string text = "of the copies goes first what the plan needs last";
-  if (!walks_) return text + "; the order takes samples from all shards at any time, so none is fetched ahead";
+  std::string text = "evicts first the copy that the plan needs last";
+  if (!walks_) return text + "; the order always takes samples from all shards, so none is prefetched";
   return text + "; " + std::to_string(ahead_) + " whole shards are fetched ahead of their first sample, " +
          std::to_string(brought_) + " so far";
 }

@@ -21,17 +21,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kHang = 200s;  // only a hang lasts so long
+constexpr auto kHang = 200s;  // exceeded only by a hang
 constexpr int kShards = 32, kEach = 8;
-constexpr std::size_t kBallast = 20'000;  // so that a shard is much more than a sample of it
+constexpr std::size_t kBallast = 20'000;  // makes a shard much larger than one of its samples
 
-// What is read of the shards, whoever asks for it.
+// Counts all reads of the shards.
 struct Traffic {
   std::atomic<std::uint64_t> bytes{0}, reads{0};
   std::mutex mutex;
   std::condition_variable changed;
-  std::set<std::string> begun;  // objects of which a large piece was asked for
-  bool is_remote = false;       // as if it were behind a network
+  std::set<std::string> begun;  // objects read in large pieces
+  bool is_remote = false;       // simulates a remote storage
 };
 
 class CountedReader final : public storage::Reader {
@@ -102,10 +102,10 @@ class CopiesAheadTest : public testing::Test {
     }
     format::OpenOptions plain;
     plain.storage = storage::local_storage();
-    EXPECT_TRUE(format::TarFormat::open("shards", shards_, plain));  // keeps their indexes
+    EXPECT_TRUE(format::TarFormat::open("shards", shards_, plain));  // stores their indexes
   }
   std::uint64_t dataset_bytes() const { return shard_bytes_ * kShards; }
-  // Room for so many shards.
+  // A limit with room for this many shards.
   CacheLimit room(std::uint64_t shards) const { return {.bytes = shards * cache::disk_bytes(shard_bytes_)}; }
 
   std::unique_ptr<Pipeline> pipeline(const LoaderOptions& options, CacheLimit limit) {
@@ -132,7 +132,7 @@ class CopiesAheadTest : public testing::Test {
     options.shard_window = window;
     return options;
   }
-  // The next batch's labels, after a look whether its images are theirs; none: the epoch is over.
+  // Returns the next batch's labels after checking that its images match, or nothing at the end of the epoch.
   std::vector<std::int64_t> next(Pipeline& pipeline) {
     Batch batch;
     const auto polled = pipeline.poll(kHang, batch);
@@ -143,7 +143,7 @@ class CopiesAheadTest : public testing::Test {
       EXPECT_EQ(batch.fields()[0].array.as<std::uint8_t>()[row * 48], static_cast<std::uint8_t>(values[row]));
     return {values, values + batch.rows()};
   }
-  // Bytes that are fetched while an epoch is read from this position on, each of its samples once.
+  // Returns the bytes fetched while the rest of an epoch is read from this position, each sample once.
   std::uint64_t epoch(Pipeline& pipeline, std::uint64_t number, std::uint64_t position = 0) {
     const std::uint64_t before = traffic_->bytes;
     EXPECT_TRUE(pipeline.begin({number, position, {}, 0}, false));
@@ -153,7 +153,7 @@ class CopiesAheadTest : public testing::Test {
     EXPECT_EQ(std::set(labels.begin(), labels.end()).size(), labels.size());
     return traffic_->bytes - before;
   }
-  // The same for so many ranks, of which each byte counts.
+  // The same for several ranks, with the bytes of all of them.
   std::uint64_t epoch_of_ranks(LoaderOptions of_rank, std::uint64_t world, CacheLimit limit, std::uint64_t number) {
     of_rank.world_size = world;
     for (of_rank.rank = ranks_.size(); of_rank.rank < world; ++of_rank.rank) ranks_.push_back(pipeline(of_rank, limit));
@@ -170,7 +170,7 @@ class CopiesAheadTest : public testing::Test {
     EXPECT_EQ(std::set(labels.begin(), labels.end()).size(), labels.size());
     return traffic_->bytes - before;
   }
-  // The same without a plan: each shard in its turn, opened, read and closed, as when there are thousands of them.
+  // The same without a plan: each shard is opened, read and closed in turn, as with thousands of shards.
   std::uint64_t without_plan(const LoaderOptions& options, CacheLimit limit, std::uint64_t epochs) {
     auto opened = cache::NodeCache::open(folder_.path("lru"), limit);
     EXPECT_TRUE(opened);
@@ -188,7 +188,7 @@ class CopiesAheadTest : public testing::Test {
         const auto reader = storage.open(shards_[placed->at(position).sample / kEach], storage::Access::kRead);
         std::array<std::byte, 1000> bytes{};
         EXPECT_TRUE(reader && (*reader)->read_at(2000, bytes));
-        now_ += 24h;  // opened later, by a clock that nobody waits for
+        now_ += 24h;  // opened later, by a simulated clock
         const auto name = cache::entry_name((*reader)->name(), *(*reader)->version());
         std::filesystem::last_write_time(cache::copy_path(folder_.path("lru"), name) + std::string(cache::kObject),
                                          now_);
@@ -207,18 +207,18 @@ class CopiesAheadTest : public testing::Test {
   std::vector<std::unique_ptr<Pipeline>> ranks_;
 };
 
-// A cache of half the dataset, which the least recently used leaves it: in the order of the shards everything is
-// fetched again in each epoch. By the plan, what is needed again first stays.
+// With LRU eviction and a cache of half the dataset, sequential epochs fetch everything again. With the plan, the
+// shards needed next stay cached.
 TEST_F(CopiesAheadTest, OfACacheOfHalfTheDatasetThePlanMakesWhatTheLeastRecentlyUsedDoesNot) {
   const auto in_order = options(false, 0);
   EXPECT_EQ(without_plan(in_order, room(kShards / 2), 3), dataset_bytes())
-      << "each shard goes just before it is needed";
+      << "each shard is evicted just before it is needed";
   const auto loader = pipeline(in_order, room(kShards / 2));
   EXPECT_GE(epoch(*loader, 0), dataset_bytes());
   for (std::uint64_t number = 1; number < 4; ++number) {
     const std::uint64_t bytes = epoch(*loader, number);
     EXPECT_LE(bytes, dataset_bytes() * 7 / 10) << "epoch " << number;
-    EXPECT_GE(bytes, dataset_bytes() * 4 / 10) << "more than half cannot be there";
+    EXPECT_GE(bytes, dataset_bytes() * 4 / 10) << "no more than half can be cached";
   }
 }
 
@@ -232,13 +232,13 @@ TEST_F(CopiesAheadTest, ShuffledByShardsLessIsFetchedThanByTheLeastRecentlyUsed)
   EXPECT_LT(planned, least_recent);
 }
 
-// All shards are needed all the time: those that are there stay, and of the others samples are read and no shards.
+// All shards are needed all the time: cached ones stay, and the others are read sample by sample.
 TEST_F(CopiesAheadTest, InARandomOrderNoShardMakesRoomForAnother) {
   const auto loader = pipeline(options(true, 0), room(kShards / 2));
   EXPECT_LE(epoch(*loader, 0), dataset_bytes() * 6 / 10);
   EXPECT_LE(epoch(*loader, 1), dataset_bytes() / 10);
   EXPECT_EQ(caches_.front()->counts().removed, 0u);
-  EXPECT_NE(loader->explain_reads().find("none is fetched ahead"), std::string::npos) << loader->explain_reads();
+  EXPECT_NE(loader->explain_reads().find("none is prefetched"), std::string::npos) << loader->explain_reads();
 }
 
 TEST_F(CopiesAheadTest, OfACacheOfTheWholeDatasetNothingIsFetchedTwice) {
@@ -248,17 +248,17 @@ TEST_F(CopiesAheadTest, OfACacheOfTheWholeDatasetNothingIsFetchedTwice) {
     EXPECT_EQ(epoch(*loader, 1), 0u);
     EXPECT_EQ(epoch(*loader, 2, 100), 0u);
   }
-  EXPECT_LE(traffic_->bytes, dataset_bytes() + 1024) << "a look at what each file is, and no sample";
+  EXPECT_LE(traffic_->bytes, dataset_bytes() + 1024) << "file types are checked, but no sample is read";
 }
 
-// Ranks with a cache object each, as in several processes, a batch by turns.
+// Ranks with their own cache objects, as in several processes, take batches in turn.
 TEST_F(CopiesAheadTest, RanksShareWhatIsThereAndEachShardIsFetchedOnceForAll) {
   EXPECT_LE(epoch_of_ranks(options(false, 0), 2, room(kShards), 0), dataset_bytes() + 2048);
   EXPECT_EQ(epoch_of_ranks(options(false, 0), 2, room(kShards), 1), 0u);
 }
 
-// Into a cache of a third of the dataset nothing comes twice in an epoch, however many ranks want it; and what there
-// was room for is there in the next one.
+// With a cache of a third of the dataset, nothing is fetched twice in an epoch, however many ranks need it; and shards
+// that fit are still cached in the next epoch.
 TEST_F(CopiesAheadTest, RanksWithACacheThatIsTooSmallFetchNoShardTwiceInAnEpoch) {
   constexpr std::uint64_t kGlances = std::uint64_t{4} * kShards * 1024;
   for (const auto& order : {options(false, 0), options(true, 1), options(true, 2)}) {
@@ -272,10 +272,10 @@ TEST_F(CopiesAheadTest, RanksWithACacheThatIsTooSmallFetchNoShardTwiceInAnEpoch)
   }
 }
 
-// One of four ranks, which reads ahead of its user and has let go of what it read: the others may be no farther than
-// their users, and have opened nothing yet.
+// One of four ranks reads ahead of its user and has released what it read: the others may be only as far as their users
+// and have opened nothing yet.
 TEST_F(CopiesAheadTest, WhatARankBehindMayStillReadMakesNoRoom) {
-  constexpr std::uint64_t kRoom = 6;  // of batches of all ranks, each of two shards
+  constexpr std::uint64_t kRoom = 6;  // in batches of all ranks, each of two shards
   auto of_rank = options(true, 2);
   of_rank.world_size = 4;
   const auto kept = pipeline(of_rank, room(2 * kRoom));
@@ -308,7 +308,7 @@ TEST_F(CopiesAheadTest, WhatARankBehindMayStillReadMakesNoRoom) {
   }
 }
 
-// Shards come in pieces that the budget has room for, for all loaders together that read through one storage.
+// Shards are fetched in pieces that fit the memory budget, which all loaders of a storage share.
 TEST_F(CopiesAheadTest, WhatIsOnItsWayIntoTheCacheIsWithinTheBudget) {
   traffic_->is_remote = true;
   auto small = options(false, 0);
@@ -320,7 +320,7 @@ TEST_F(CopiesAheadTest, WhatIsOnItsWayIntoTheCacheIsWithinTheBudget) {
   EXPECT_LE(epoch(*loader, 0), dataset_bytes() + 1024 * kShards);
   const std::uint64_t most = storages_.back()->piece_memory().most_held();
   EXPECT_LE(most, loader->plan().copy_bytes);
-  EXPECT_GT(most, loader->plan().copy_bytes / 2) << "two pieces of the least size at a time";
+  EXPECT_GT(most, loader->plan().copy_bytes / 2) << "two pieces of the minimum size at a time";
 }
 
 TEST_F(CopiesAheadTest, AnEpochThatIsResumedInTheMiddleGoesOnWithTheSameCopies) {
@@ -331,11 +331,11 @@ TEST_F(CopiesAheadTest, AnEpochThatIsResumedInTheMiddleGoesOnWithTheSameCopies) 
     epoch(*loader, 1);
   }
   const auto loader = pipeline(in_order, room(kShards / 2));
-  EXPECT_LE(epoch(*loader, 2, kShards * kEach / 2), dataset_bytes() / 2) << "the second half, which was not kept";
-  EXPECT_LE(epoch(*loader, 3), dataset_bytes() * 7 / 10) << "and the first half is there still";
+  EXPECT_LE(epoch(*loader, 2, kShards * kEach / 2), dataset_bytes() / 2) << "the second half, which was not cached";
+  EXPECT_LE(epoch(*loader, 3), dataset_bytes() * 7 / 10) << "and the first half is still cached";
 }
 
-// The consumer stands still, and shards that nobody has asked for yet come all the same: two, and no more.
+// While the consumer is stopped, two shards that no sample needed yet are fetched, and no more.
 TEST_F(CopiesAheadTest, WholeShardsComeBeforeTheirFirstSample) {
   auto of_one = options(false, 0);
   const auto loader = pipeline(of_one, room(kShards));
@@ -364,7 +364,7 @@ TEST_F(CopiesAheadTest, AShardThatIsBeingFetchedIsNotWaitedForAtTheEndAndLeavesN
   ASSERT_TRUE(there);
   std::uint64_t whole = 0;
   for (const auto& copy : there->whole) whole += cache::disk_bytes(copy.bytes);
-  EXPECT_EQ(there->disk_bytes, whole) << "a copy that was not finished has left its room";
+  EXPECT_EQ(there->disk_bytes, whole) << "an unfinished copy has released its room";
 }
 
 }  // namespace

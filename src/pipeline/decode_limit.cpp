@@ -22,7 +22,7 @@ namespace {
 
 struct Work {
   std::vector<std::byte> encoded;
-  std::vector<ViewsPath::Region> regions;  // several: each is decoded by itself
+  std::vector<ViewsPath::Region> regions;  // several regions are decoded separately
   bool is_one_of_pixels() const { return regions.size() == 1 && !regions.front().planes; }
 };
 
@@ -59,7 +59,7 @@ Result<DecodeLimit> measure_decode(std::shared_ptr<const Recipe> recipe, std::ui
   for (std::uint64_t i = 0; i < work.size(); ++i) {
     FEEDLINE_TRY(const SampleLoader::Drawn drawn, loader.draw({seed, 0, i}));
     if (drawn.encoded.empty())
-      return config_error("measure_decode: the images are stored as pixels, nothing to decode");
+      return config_error("measure_decode: the images are stored as pixels, so there is nothing to decode");
     work[i] = {{drawn.encoded.begin(), drawn.encoded.end()}, {drawn.regions.begin(), drawn.regions.end()}};
     limit.encoded_bytes += drawn.encoded.size();
   }
@@ -77,7 +77,7 @@ Result<DecodeLimit> measure_decode(std::shared_ptr<const Recipe> recipe, std::ui
     const std::lock_guard lock(mutex);
     failure = std::move(error);
   };
-  const auto decode_all = [&] {  // as a SampleLoader does
+  const auto decode_all = [&] {  // like SampleLoader
     Decoder first, second;
     const auto alone = [&](std::size_t i) { note(i, first.decode(work[i], mode, applies_exif)); };
     for (std::size_t i; (i = next.fetch_add(2, std::memory_order_relaxed)) < work.size();) {

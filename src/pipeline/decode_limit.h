@@ -9,8 +9,8 @@
 
 namespace feedline::pipeline {
 
-// Decodes the drawn regions of the first `images` samples with `threads` threads, the encoded bytes already in memory,
-// nothing transformed, nothing batched. Blocks until done.
+// Measures decoding of the drawn regions of the first `images` samples with `threads` threads. The encoded bytes are
+// loaded into memory first; nothing is transformed or batched. Blocks until done.
 Result<DecodeLimit> measure_decode(std::shared_ptr<const Recipe> recipe, std::uint64_t images, int threads,
                                    std::uint64_t seed);
 

@@ -11,7 +11,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// Asked for the place of a damaged sample, by the thread that decodes it, it throws.
+// Throws when the decoding thread queries the location of a damaged sample.
 class ThrowingFormat final : public format::RecordFormat {
  public:
   explicit ThrowingFormat(std::function<void()> thrower) : thrower_(std::move(thrower)) {}

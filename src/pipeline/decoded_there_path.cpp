@@ -37,7 +37,7 @@ bool DecodedTherePath::is_for_decoder(const memory::Record::Field& stored) const
          (!applies_exif_ || decode::stored_orientation(decode::ImageFormat::kJpeg, stored.bytes).is_stored());
 }
 
-// false: nothing is written, and the host has to make the row.
+// Returns false, without writing, if the host must make the row.
 Result<bool> DecodedTherePath::fill_there(const memory::Record::Field& stored, Size image, FieldWork& work,
                                           std::span<std::byte> row) const {
   ImageScratch& scratch = *work.scratch.image;
@@ -87,14 +87,14 @@ Result<void> DecodedTherePath::fill(const memory::Record::Field& stored, FieldWo
 
 Result<void> DecodedTherePath::keep(const memory::Record::Field& /*stored*/, FieldWork& /*work*/,
                                     format::PixelRecordBuilder& /*kept*/) const {
-  FEEDLINE_CHECK(!"a cache beside a device that decodes");
+  FEEDLINE_CHECK(!"no cache with decoding on a device");
 }
 
 std::vector<std::string> DecodedTherePath::explain() const {
   const auto counts = decoder_->counts();
   std::vector<std::string> lines{"decode to RGB on the GPU, by " + decoder_->name() + ": " +
-                                 std::to_string(counts.decoded) + " images so far; the CPU made the rows of " +
-                                 std::to_string(counts.brought) + " that it does not decode"};
+                                 std::to_string(counts.decoded) + " images so far; the CPU decoded " +
+                                 std::to_string(counts.brought) + " unsupported ones"};
   for (const std::string& line : rest_->explain()) lines.push_back("on the GPU: " + line);
   return lines;
 }

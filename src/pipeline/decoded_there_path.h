@@ -11,12 +11,12 @@
 
 namespace feedline::pipeline {
 
-// An image that a device decodes: its header is read and the geometry drawn here, and the row says what the device is
-// to make of its pixels. What the device does not decode comes from the host as a finished row.
+// An image that a device decodes: the host reads its header, draws the geometry and writes the device's instructions
+// into the row. Images that the device cannot decode arrive from the host as finished rows.
 class DecodedTherePath final : public FieldPath {
  public:
-  // rest: the chain behind the decode. on_host: the same in NHWC, for rows that the host makes. row_bytes: as
-  // kept_row_bytes() and rectangles_bytes(). needs_size: as PixelsPath.
+  // rest: the operations after decode. on_host: the same in NHWC, for rows made by the host. row_bytes: the sum of
+  // kept_row_bytes() and rectangles_bytes(). needs_size: as in PixelsPath.
   DecodedTherePath(std::string name, std::shared_ptr<device::ImageDecoder> decoder,
                    std::shared_ptr<const transform::Chain> rest, std::shared_ptr<const transform::Chain> on_host,
                    Layout layout, std::size_t row_bytes, bool applies_exif, bool needs_size);

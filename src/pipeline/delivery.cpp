@@ -46,7 +46,7 @@ Result<void> Delivery::hand_over(Slot& slot, Noted noted, std::uint64_t index, B
   if (noted == Noted::kBad) {
     Error error = bad_.back().sample.error;
     if (policy_.on_error() == OnError::kRaise && error.code == ErrorCode::kData)
-      error.what += "; on_error=\"skip\" leaves such samples out";
+      error.what += "; on_error=\"skip\" skips such samples";
     return std::unexpected(std::move(error));
   }
   if (noted == Noted::kUnready) return std::unexpected(std::move(*slot.prepared->error));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the consumer has got: batches handed over, bad samples met, how much of the epoch that makes, and since when it
-// waits for the next one.
+// The consumer's progress: delivered batches, bad samples, position in the epoch, and the start of the current wait.
 
 #include <cstdint>
 #include <optional>
@@ -14,46 +13,49 @@
 
 namespace feedline::pipeline {
 
-// Not thread-safe: under the pipeline's lock, as any thread may ask what was delivered, but for hand_over(), which the
-// consumer calls without it. Nothing is allocated under it: what is known of bad samples comes in lists (BadEntry) and
-// goes into another one. The policy outlives it.
+// Not thread-safe: guarded by the pipeline's lock, because any thread may query it, except for hand_over(), which the
+// consumer calls without the lock. It does not allocate under the lock: bad samples arrive in lists (BadEntry) that are
+// spliced into another list. The policy must outlive it.
 class Delivery {
  public:
   Delivery(const BadSamplePolicy& policy, const DevicePlace& device) : policy_(policy), device_(device) {
     position_.delivered.reserve(kUsuallyAhead);
   }
-  static constexpr std::size_t kUsuallyAhead = 256;  // spans of positions; more take memory under the lock
+  static constexpr std::size_t kUsuallyAhead = 256;  // reserved position ranges; more allocate under the lock
 
   void begin(const EpochStart& start, std::uint64_t now_ns);
 
-  // The consumer asks for a batch, and waits until note() has one for it, or an error.
+  // Starts the consumer's wait, which ends when note() has a batch or an error.
   void wait(std::uint64_t now_ns) {
     if (waiting_ns_ == 0) waiting_ns_ = now_ns;
   }
-  std::uint64_t waiting_since() const { return waiting_ns_; }  // 0: it has not asked since
-  // What a slot has for the consumer.
+  std::uint64_t waiting_since() const { return waiting_ns_; }  // 0 if the consumer is not waiting
+  // The result of a slot for the consumer.
   enum class Noted : std::uint8_t {
-    kBatch,       // it is counted, and to be handed over
-    kNothing,     // it holds no row: refills of others have taken it over
-    kBad,         // the error of its first bad row, as the policy is to raise
-    kUnready,     // why it could not be made ready
-    kOverBudget,  // its bad samples are more than the budget allows, and the epoch ends
+    kBatch,       // counted, and to be delivered
+    kNothing,     // no rows are left: refills of other batches used them
+    kBad,         // the first bad row's error, which the policy raises
+    kUnready,     // the error of make_ready()
+    kOverBudget,  // more bad samples than the budget allows; the epoch ends
   };
-  // Notes a slot that was taken out of its epoch, its bad samples with it.
+  // Records a slot removed from its epoch, and its bad samples.
   Noted note(const Epoch& epoch, Slot& slot, std::uint64_t now_ns);
-  // The batch of the slot that was noted last, with its number; it may still be on its way to the device. An error:
-  // what was noted instead; or, of kBatch, it is known that it will not arrive: take_back() it then.
+  // Returns the batch of the slot noted last, with its number; it may still be in transfer to the device. Returns the
+  // noted error instead, or, for kBatch, an error if the transfer failed: then call take_back().
   Result<void> hand_over(Slot& slot, Noted noted, std::uint64_t index, Batch& out) const;
   void take_back(std::uint64_t rows) { --batches_, samples_ -= rows; }
 
   const EpochStart& position() const { return position_; }
-  std::optional<std::uint64_t> last_batch() const { return last_batch_; }  // of the epoch; nullopt: none was delivered
-  // Only ever longer: between two of them that were seen nothing changes, with the lock or without.
+  std::optional<std::uint64_t> last_batch() const {
+    return last_batch_;
+  }  // in the epoch; nullopt if none was
+     // delivered
+  // Append-only: entries between two known ones never change, with or without the lock.
   const BadEntries& bad() const { return bad_; }
   std::uint64_t batches() const { return batches_; }
-  std::uint64_t first_ns() const { return first_ns_; }  // of the first epoch's begin; 0: there was none
-  std::uint64_t last_ns() const { return last_ns_; }    // when a slot was noted last
-  // running: the epoch is not over, and its time goes on.
+  std::uint64_t first_ns() const { return first_ns_; }  // start of the first epoch; 0 if none has started
+  std::uint64_t last_ns() const { return last_ns_; }    // time of the last note()
+  // running: the epoch is still active, so count its time up to now_ns.
   void add_to(LoaderStats& stats, bool running, std::uint64_t now_ns) const;
 
  private:

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kRows = 4;
 
-// An epoch of 20 samples in batches of four, which is filled by hand.
+// An epoch of 20 samples in batches of four, filled by the test.
 class DeliveryTest : public testing::Test {
  protected:
   explicit DeliveryTest(OnError on_error = OnError::kRaise, std::uint64_t budget = 0) : policy_(on_error, budget) {
@@ -28,7 +28,7 @@ class DeliveryTest : public testing::Test {
     epoch_ = std::make_unique<Epoch>(config, policy_);
     delivery_.begin({.epoch = 3}, 1000);
   }
-  // The next batch, complete, with errors in these rows.
+  // Returns the next batch, complete, with errors in these rows.
   std::shared_ptr<Slot> filled(const std::vector<std::uint64_t>& failed = {}) {
     auto lease = memory::Lease::take(device_->memory, layout_->bytes());
     EXPECT_TRUE(lease);
@@ -43,7 +43,7 @@ class DeliveryTest : public testing::Test {
     EXPECT_TRUE(ready);
     return ready;
   }
-  // As the pipeline does with a slot that it took.
+  // Delivers a slot like the pipeline does.
   Result<void> take(Slot& slot, Batch& out, std::uint64_t now_ns = 2000) {
     const auto noted = delivery_.note(*epoch_, slot, now_ns);
     return delivery_.hand_over(slot, noted, epoch_->index_of(slot.batch), out);
@@ -76,8 +76,7 @@ TEST_F(DeliveryTest, AnEpochGoesOnBehindWhatWasNoted) {
   EXPECT_EQ(stats(true, 5'000'001'000).batches, 3u);
   EXPECT_EQ(stats(true, 5'000'001'000).samples, 12u);
   EXPECT_DOUBLE_EQ(stats(true, 5'000'001'000).wall_s, 5.0);
-  EXPECT_DOUBLE_EQ(stats(false, 5'000'001'000).wall_s, 1002e-9)
-      << "an epoch that is over has ended with its last batch";
+  EXPECT_DOUBLE_EQ(stats(false, 5'000'001'000).wall_s, 1002e-9) << "a finished epoch ended with its last batch";
   delivery_.begin({.epoch = 4, .position = 8}, 9000);
   EXPECT_EQ(delivery_.position().position, 8u);
   EXPECT_FALSE(delivery_.last_batch());
@@ -100,14 +99,14 @@ TEST_F(DeliveryTest, RaiseGivesTheFirstBadRowAndNoBatch) {
   Batch out;
   const auto taken = take(*slot, out);
   ASSERT_FALSE(taken);
-  EXPECT_EQ(taken.error().what, "row 1; on_error=\"skip\" leaves such samples out");
+  EXPECT_EQ(taken.error().what, "row 1; on_error=\"skip\" skips such samples");
   ASSERT_EQ(delivery_.bad().size(), 1u);
   const BadSample& bad = delivery_.bad().front().sample;
   EXPECT_EQ(bad.sample, 1u);
   EXPECT_EQ(bad.action, OnError::kRaise);
   EXPECT_EQ(bad.error.what, "row 1");
   EXPECT_EQ(delivery_.batches(), 0u);
-  EXPECT_EQ(delivery_.position().position, kRows) << "the next one is the batch behind it";
+  EXPECT_EQ(delivery_.position().position, kRows) << "the next one is the following batch";
 }
 
 class ReportTest : public DeliveryTest {
@@ -140,9 +139,9 @@ TEST_F(BudgetTest, EndsAnEpochWithOneBadSampleTooMany) {
   const auto ended = take(*with_bad(1), out);
   ASSERT_FALSE(ended);
   EXPECT_NE(ended.error().what.find("error_budget=2"), std::string::npos);
-  EXPECT_EQ(delivery_.bad().size(), 3u) << "the one that was too much is logged as well";
+  EXPECT_EQ(delivery_.bad().size(), 3u) << "the sample that exceeded the budget is logged too";
   delivery_.begin({.epoch = 4}, 3000);
-  EXPECT_TRUE(take(*with_bad(2), out, 4000)) << "every epoch has its own budget";
+  EXPECT_TRUE(take(*with_bad(2), out, 4000)) << "each epoch has its own budget";
   EXPECT_EQ(delivery_.bad().size(), 5u);
 }
 

@@ -13,12 +13,12 @@
 namespace feedline::pipeline {
 namespace {
 
-constexpr std::uint64_t kLooks = 32;  // samples that are read for a guess
-constexpr std::uint64_t kUnit = 256;  // that a device gives to an image
+constexpr std::uint64_t kLooks = 32;  // samples read for an estimate
+constexpr std::uint64_t kUnit = 256;  // the device's allocation granularity for images
 
 std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; }
 
-// Of the images of a sample, once they are prepared.
+// Returns the size of a sample's prepared images.
 Result<std::uint64_t> prepared_bytes(const memory::Record& record, std::span<const format::FieldDescription> fields,
                                      const transform::Preparation& preparation, ImageScratch& scratch) {
   std::uint64_t bytes = 0;
@@ -34,7 +34,7 @@ Result<std::uint64_t> prepared_bytes(const memory::Record& record, std::span<con
 
 }  // namespace
 
-// A sample, with all that its fields look at but the images.
+// A sample with the storage of all its fields except images.
 struct DevicePixels::Sample {
   std::vector<memory::Record::Field> fields;
   std::vector<std::byte> bytes;
@@ -108,7 +108,7 @@ Result<void> DevicePixels::keep(std::uint64_t sample, std::span<const format::Fi
   const auto is_here = [&](std::size_t i) { return fields[i].kind != format::FieldKind::kImage; };
   for (std::size_t i = 0; i < fields.size(); ++i)
     if (is_here(i)) size += kept->fields[i].bytes.size() + memory::bytes_of(kept->fields[i].pixels);
-  kept->bytes.resize(size + memory::PixelBuffer::kRowSlack);  // kernels may read whole vectors at a mask's end
+  kept->bytes.resize(size + memory::PixelBuffer::kRowSlack);  // kernels may read whole vectors past a mask's end
   std::byte* to = kept->bytes.data();
   const auto take = [&to](const void* from, std::size_t bytes) {
     if (bytes > 0) std::memcpy(to, from, bytes);

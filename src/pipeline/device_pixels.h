@@ -17,8 +17,7 @@
 
 namespace feedline::pipeline {
 
-// The samples of a dataset whose images a device keeps: the images there, all else here. Of this process alone.
-// Thread-safe.
+// Caches a dataset's images on a device and all other fields in host memory, for this process only. Thread-safe.
 class DevicePixels {
  public:
   DevicePixels(std::shared_ptr<device::KeptImages> images, std::uint64_t samples);
@@ -26,20 +25,20 @@ class DevicePixels {
   DevicePixels(const DevicePixels&) = delete;
   DevicePixels& operator=(const DevicePixels&) = delete;
 
-  // What the images of a dataset will take on a device: exactly, where all come out in one size, else a little more
-  // than samples from all over it say. Reads these. An error: none of them can be read.
+  // Returns the bytes that a dataset's images need on a device: exact if all have the same size, otherwise a slightly
+  // high estimate from samples spread over the dataset, which it reads. Returns an error if none of them can be read.
   static Result<std::uint64_t> bytes_needed(const format::RecordFormat& records,
                                             const transform::Preparation& preparation);
 
-  // Views of a kept sample, that stay as long as this object; of an image `data` is an address on the device. false: it
-  // is not there.
+  // Points `record` at a cached sample, valid as long as this object; an image's `data` is a device address. Returns
+  // false if the sample is not cached.
   bool read(std::uint64_t sample, memory::Record& record) const;
-  // Keeps a prepared sample, whose fields lie in the host's memory; `record` then looks at what is kept. kStorage: the
-  // device has no more room.
+  // Stores a prepared sample, whose fields are in host memory, and points `record` at the stored copy. kStorage: the
+  // device is out of memory.
   Result<void> keep(std::uint64_t sample, std::span<const format::FieldDescription> fields, memory::Record& record);
 
   std::uint64_t present() const { return present_.load(std::memory_order_relaxed); }
-  std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }  // of the images that are there
+  std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }  // size of the cached images
   const std::shared_ptr<device::KeptImages>& images() const { return images_; }
 
  private:
@@ -47,8 +46,8 @@ class DevicePixels {
   Result<void> take_images(std::span<const format::FieldDescription> fields, Sample& kept);
 
   const std::shared_ptr<device::KeptImages> images_;
-  std::vector<std::atomic<const Sample*>> samples_;  // owned; nullptr: not there yet
-  std::array<std::mutex, 64> keeping_;               // of samples, by number: one thread keeps a sample
+  std::vector<std::atomic<const Sample*>> samples_;  // owned; nullptr if not cached yet
+  std::array<std::mutex, 64> keeping_;               // sharded by sample number: only one thread stores a sample
   std::atomic<std::uint64_t> present_ = 0, bytes_ = 0;
 };
 

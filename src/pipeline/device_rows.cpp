@@ -31,8 +31,8 @@ static_assert(KeptRow::kConstant == static_cast<int>(PaddingMode::kConstant) &&
               KeptRow::kSymmetric == static_cast<int>(PaddingMode::kSymmetric));
 static_assert(device::cuda::kKeptBits == transform::kWeightBits);
 
-// For each column and row of the output there is room for the place and number of its weights and for so many of them:
-// bilinear from 15 times the size.
+// Each column and row of the output has room for the offset and count of its weights and for this many weights: enough
+// for bilinear downscaling by 15.
 constexpr int kMostTaps = 32;
 
 std::uint64_t table_bytes(const AxisTable& table) {
@@ -63,7 +63,7 @@ void add_colour(KeptRow& row, KeptColour::Kind kind, std::uint32_t value) {
   row.colour[row.colours++] = {kind, value};
 }
 
-// As transform/kernels/colour.cpp does them.
+// In the same order as transform/kernels/colour.cpp.
 void take_colours(const transform::JitterDrawing& drawing, KeptRow& row) {
   const auto blend = [&row](const std::optional<double>& factor, KeptColour::Kind kind) {
     if (factor) add_colour(row, kind, std::bit_cast<std::uint32_t>(static_cast<float>(*factor)));
@@ -76,7 +76,7 @@ void take_colours(const transform::JitterDrawing& drawing, KeptRow& row) {
   }
 }
 
-// false: the step is not about colours.
+// Returns false if the step does not change colours.
 bool take_colours(const transform::Step& step, KeptRow& row) {
   if (const auto* const jitter = std::get_if<transform::JitterStep>(&step)) {
     take_colours(jitter->drawing, row);
@@ -87,7 +87,7 @@ bool take_colours(const transform::Step& step, KeptRow& row) {
   return true;
 }
 
-// With the tables of the weights.
+// Writes the resize with its weight tables.
 Result<void> take_resize(const transform::ResizeStep& resize, AxisTable& columns, AxisTable& rows, std::size_t room,
                          KeptRow& row) {
   columns.compute(transform::columns_of(resize), resize.left);
@@ -95,8 +95,8 @@ Result<void> take_resize(const transform::ResizeStep& resize, AxisTable& columns
   if (sizeof row + table_bytes(columns) + table_bytes(rows) > room)
     return data_error("a resize from " + std::to_string(resize.in.height) + " x " + std::to_string(resize.in.width) +
                           " to " + std::to_string(resize.out.height) + " x " + std::to_string(resize.out.width) +
-                          " weighs more pixels than cache(\"device\") has room for (" + std::to_string(kMostTaps) +
-                          " a direction); put a resize before the cache, or use cache(\"memory\")",
+                          " needs more weights than cache(\"device\") supports (" + std::to_string(kMostTaps) +
+                          " per axis); place a resize before the cache, or use cache(\"memory\")",
                       "transform");
   row.column_taps = static_cast<std::uint32_t>(columns.taps());
   row.row_taps = static_cast<std::uint32_t>(rows.taps());
@@ -108,42 +108,44 @@ Result<void> take_resize(const transform::ResizeStep& resize, AxisTable& columns
 
 Result<void> check_kept_operations(std::span<const Operation> operations, const RowsThere& there) {
   const Operation* resize = nullptr;
-  const Operation* mover = nullptr;  // a flip or a border, which a resize cannot follow there
+  const Operation* mover = nullptr;  // a flip or a border, which no resize can follow on a device
   const Operation* border = nullptr;
   const Operation* colours = nullptr;
-  std::size_t changes = 0;  // of colours
+  std::size_t changes = 0;  // number of colour changes
   bool are_values = false;
   for (const Operation& operation : operations) {
     const std::string name(name_of(operation));
     const auto refuse = [&](const std::string& why) {
-      return config_error(std::string(there.what) + ": " + name + " behind it " + why + ", or " +
+      return config_error(std::string(there.what) + ": " + name + " after it " + why + ", or " +
                           std::string(there.instead));
     };
     are_values = are_values || transform::makes_values(operation);
     const transform::Properties does = operation->properties();
     if (does.erases) {
-      if (!are_values) return refuse("works on pixels, which a GPU does not do: put normalize or to_dtype before it");
+      if (!are_values) return refuse("needs float input on a GPU: place normalize or to_dtype before it");
       if (does.erases_with_noise)
-        return refuse("writes a separate number for every value, which a GPU does not do: give it one for a channel");
+        return refuse("draws a number for each value, which a GPU does not support: draw one for each channel");
       continue;
     }
-    if (!does.runs_on_device) return refuse("is not done on a GPU: put it before that if it is not random");
+    if (!does.runs_on_device)
+      return refuse("is not supported on a GPU: if it is not random, place it before that step");
     if (does.pads_if_needed)
-      return refuse("with pad_if_needed is not done on a GPU: put a resize or a pad before that");
+      return refuse("with pad_if_needed is not supported on a GPU: place a resize or a pad before that step");
     if (colours != nullptr && does.moves_pixels && !does.is_flip)
       return refuse("follows " + std::string(name_of(*colours)) +
-                    ", and a GPU changes colours of what is cropped and resized already: change their order");
+                    ", but a GPU changes colours after crops and resizes: swap them");
     changes += does.colour_changes;
     if (changes > device::cuda::kMostColours)
-      return refuse("is one change of colours too many for a GPU, which has room for " +
-                    std::to_string(device::cuda::kMostColours) + ": put some before that if they are not random");
+      return refuse("exceeds the colour changes that a GPU supports, at most " +
+                    std::to_string(device::cuda::kMostColours) + ": place those that are not random before that step");
     if (does.colour_changes > 0) colours = &operation;
     if (does.resizes && (resize != nullptr || mover != nullptr))
       return refuse("follows " + std::string(name_of(resize != nullptr ? *resize : *mover)) +
-                    ", and a GPU resizes once, before all but crops: change their order");
+                    ", but a GPU resizes once, before everything except crops: swap them");
     if (does.adds_border && (resize != nullptr || border != nullptr))
-      return refuse("follows " + std::string(name_of(resize != nullptr ? *resize : *border)) +
-                    ", and a GPU adds one border, to an image that is not resized there: put one of them before it");
+      return refuse(
+          "follows " + std::string(name_of(resize != nullptr ? *resize : *border)) +
+          ", but a GPU adds one border, to images that it does not resize: place one of them before that step");
     if (does.resizes) resize = &operation;
     if (does.adds_border) border = &operation;
     if (does.adds_border || does.is_flip) mover = &operation;
@@ -174,11 +176,11 @@ Result<void> write_kept_row(const transform::Drawing& drawing, const memory::Pix
   const auto* const pad = steps.list.empty() ? nullptr : std::get_if<transform::PadStep>(&steps.list.front());
   const bool has_first = resize != nullptr || pad != nullptr;
   const auto is_colours = [&made](const transform::Step& step) { return take_colours(step, made); };
-  // of what is accepted, only a crop that is larger than the image adds a border to another step
+  // among accepted operations, only a crop larger than the image adds a border after another step
   if (!std::ranges::all_of(std::span(steps.list).subspan(has_first ? 1 : 0), is_colours))
     return data_error(
-        "the image is smaller than a crop behind cache(\"device\"), which has a border already or is "
-        "resized; put a resize before the cache, or use cache(\"memory\")",
+        "the image is smaller than a crop after cache(\"device\") and already has a border or is "
+        "resized; place a resize before the cache, or use cache(\"memory\")",
         "transform");
   if (pad != nullptr) take_border(*pad, made);
   if (resize != nullptr) FEEDLINE_CHECK_OK(take_resize(*resize, columns, rows, row.size(), made));
@@ -187,7 +189,7 @@ Result<void> write_kept_row(const transform::Drawing& drawing, const memory::Pix
   return {};
 }
 
-// How many there are, and those.
+// The count followed by the rectangles.
 std::size_t rectangles_bytes(int most) {
   constexpr std::size_t kAlign = memory::Allocator::kAlignment;
   const std::size_t bytes = sizeof(std::uint64_t) + static_cast<std::size_t>(most) * sizeof(Rectangle);

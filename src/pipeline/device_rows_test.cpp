@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows that a device makes of images that it keeps, by the kernel on the CPU, against the engine's own path: byte for
-// byte, with the same drawing.
+// Rows made from a device's cached images, by the kernel running on the CPU, equal those of the engine's own path byte
+// for byte, given the same drawing.
 
 #include "pipeline/device_rows.h"
 
@@ -35,7 +35,7 @@ struct Image {
 Image image_of(Size size, int channels, std::mt19937& random) {
   Image image{size, channels, {}};
   image.pixels.resize(static_cast<std::size_t>(size.width * size.height * channels));
-  // of both extremes, whose sums are cut off where weights are negative
+  // with both extremes, whose sums are clamped where weights are negative
   for (std::uint8_t& pixel : image.pixels) {
     const auto value = static_cast<std::uint8_t>(random());
     pixel = size.width % 2 == 0 ? value : value > 127 ? 255 : 0;
@@ -46,8 +46,8 @@ Image image_of(Size size, int channels, std::mt19937& random) {
 struct Case {
   const char* name;
   Operations operations;
-  Size least{1, 1};     // of the images
-  bool is_rgb = false;  // there is no case of one channel
+  Size least{1, 1};     // minimum size of the images
+  bool is_rgb = false;  // exclude single-channel images
 };
 
 op::RandomCrop bordered(PaddingMode mode) {
@@ -80,7 +80,7 @@ const std::vector<Case> kCases = {
      {op::Pad{.padding = {40, 30, 20, 10}, .padding_mode = PaddingMode::kReflect}, op::RandomCrop{.size = {13, 11}}}},
     {"jittered crops",
      {op::RandomResizedCrop{.size = {19, 16}}, op::RandomHorizontalFlip{}, jitter(), op::RandomVerticalFlip{}}},
-    {"jittered as it is", {op::RandomCrop{.size = {13, 11}}, jitter()}, {13, 11}},
+    {"jittered only", {op::RandomCrop{.size = {13, 11}}, jitter()}, {13, 11}},
     {"jittered border", {bordered(PaddingMode::kReflect), jitter(), op::RandomHorizontalFlip{}}, {8, 8}},
     {"hues", {op::CenterCrop{.size = {40, 41}}, op::ColorJitter{{1, 1}, {1, 1}, {1, 1}, {-0.5, 0.5}}}},
     {"contrast", {op::CenterCrop{.size = {40, 41}}, op::ColorJitter{{1, 1}, {0, 3}, {1, 1}}}},
@@ -118,7 +118,7 @@ TEST_P(DeviceRows, AreThoseOfTheEngine) {
     needed.width = drawing.region.width, needed.height = drawing.region.height;
     ASSERT_TRUE((*chain)->apply(drawing, needed, workspace, {expected.data(), (*chain)->output()}));
 
-    std::vector<std::uint64_t> row(kept_row_bytes(operations, out) / 8 * 2);  // the second: nothing is kept
+    std::vector<std::uint64_t> row(kept_row_bytes(operations, out) / 8 * 2);  // the second row stays empty
     const std::span bytes = std::as_writable_bytes(std::span(row));
     const auto written = write_kept_row(drawing, image.view(), columns, rows, bytes.first(bytes.size() / 2));
     ASSERT_TRUE(written) << written.error().message();
@@ -137,8 +137,8 @@ TEST_P(DeviceRows, AreThoseOfTheEngine) {
     cuda::change_colours_on_cpu(job);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       ASSERT_EQ(found[i], static_cast<std::uint8_t>(expected[i]))
-          << name << ", byte " << i << " of an image of " << image.size.height << " x " << image.size.width;
-      ASSERT_EQ(found[expected.size() + i], 0) << "a row of nothing is black";
+          << name << ", byte " << i << " from an image of " << image.size.height << " x " << image.size.width;
+      ASSERT_EQ(found[expected.size() + i], 0) << "an empty row is black";
     }
   }
 }
@@ -157,16 +157,16 @@ TEST(DeviceRowsRefuse, WhatADeviceDoesNot) {
   const op::Resize resize{.size = {8, 8}};
   const op::RandomCrop border = bordered(PaddingMode::kConstant);
   const op::RandomChange solarize{Augmentation::kSolarize, 128, 0.5};
-  EXPECT_NE(words({solarize}).find("random_solarize behind it is not done on a GPU"), std::string::npos);
-  EXPECT_NE(words({op::RandomApply{{jitter(), solarize}, 1}}).find("is not done on a GPU"), std::string::npos);
-  EXPECT_NE(words({op::Grayscale{1}}).find("grayscale behind it is not done on a GPU"), std::string::npos);
-  EXPECT_NE(words({jitter(), resize}).find("resize behind it follows color_jitter"), std::string::npos);
+  EXPECT_NE(words({solarize}).find("random_solarize after it is not supported on a GPU"), std::string::npos);
+  EXPECT_NE(words({op::RandomApply{{jitter(), solarize}, 1}}).find("is not supported on a GPU"), std::string::npos);
+  EXPECT_NE(words({op::Grayscale{1}}).find("grayscale after it is not supported on a GPU"), std::string::npos);
+  EXPECT_NE(words({jitter(), resize}).find("resize after it follows color_jitter"), std::string::npos);
   EXPECT_NE(words({jitter(), op::CenterCrop{.size = {4, 4}}}).find("follows color_jitter"), std::string::npos);
-  EXPECT_NE(words({jitter(), jitter(), op::Grayscale{3}}).find("which has room for 8"), std::string::npos);
+  EXPECT_NE(words({jitter(), jitter(), op::Grayscale{3}}).find("supports, at most 8"), std::string::npos);
   EXPECT_EQ(words({resize, jitter(), jitter(), op::RandomVerticalFlip{}, op::Normalize{}}), "accepted");
   const op::RandomErasing noise{.noise = op::RandomErasing::Noise::kValues};
-  EXPECT_NE(words({op::RandomErasing{}}).find("random_erasing behind it works on pixels"), std::string::npos);
-  EXPECT_NE(words({op::Normalize{}, noise}).find("a separate number for every value"), std::string::npos);
+  EXPECT_NE(words({op::RandomErasing{}}).find("random_erasing after it needs float input"), std::string::npos);
+  EXPECT_NE(words({op::Normalize{}, noise}).find("draws a number for each value"), std::string::npos);
   EXPECT_EQ(words({op::Normalize{}, op::RandomErasing{}, op::RandomVerticalFlip{}}), "accepted");
   EXPECT_NE(words({op::RandomCrop{.size = {8, 8}, .pad_if_needed = true}}).find("pad_if_needed"), std::string::npos);
   EXPECT_NE(words({resize, resize}).find("follows resize"), std::string::npos);
@@ -204,10 +204,10 @@ TEST(DeviceRows, NameWhatIsWrittenOverThem) {
   const cuda::Rectangle& last = rectangles[2];
   EXPECT_EQ((std::array{last.left, last.top, last.width, last.height}), (std::array{12, 13, 14, 15}));
   EXPECT_EQ((std::array{last.value[0], last.value[1], last.value[2]}), (std::array{16u, 17u, 18u}));
-  EXPECT_EQ(rows[0], std::byte{9}) << "what stands in front of them";
+  EXPECT_EQ(rows[0], std::byte{9}) << "the bytes before them";
 }
 
-// Of colours all over the cube, and greys.
+// Colours spread over the whole cube, and greys.
 TEST(DeviceRows, TurnEveryHueAsTheEngineDoes) {
   constexpr int kSide = 48;
   Image image{{kSide, kSide}, 3, {}};
@@ -253,7 +253,7 @@ TEST(DeviceRowsRefuse, WeightsThatDoNotFit) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kData);
   EXPECT_NE(refused.error().message().find("from 90 x 90 to 4 x 4"), std::string::npos);
-  EXPECT_EQ(row, before) << "nothing is written by half";
+  EXPECT_EQ(row, before) << "no partial write";
   EXPECT_TRUE(written({60, 60}));
 }
 

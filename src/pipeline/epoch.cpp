@@ -9,7 +9,7 @@
 namespace feedline::pipeline {
 namespace {
 
-constexpr std::size_t kUsuallyAhead = 256;  // batches delivered before one that takes long; more take memory again
+constexpr std::size_t kUsuallyAhead = 256;  // batches delivered ahead of a slow one; more allocate
 
 bool by_row(const BadEntry& a, const BadEntry& b) { return a.row < b.row; }
 bool by_sample(const BadEntry& a, const BadEntry& b) { return a.sample.sample < b.sample.sample; }
@@ -65,7 +65,7 @@ std::optional<Ticket> Epoch::take_ticket() {
   for (auto slot = drained_; slot != slots_.end(); ++slot) {
     const RowRun run = (*slot)->tickets.take(config_.grain);
     if (run.rows > 0) return Ticket{*slot, run.first, run.rows};
-    if (!run.is_paused && slot == drained_) ++drained_;  // for good: refills have tickets of their own
+    if (!run.is_paused && slot == drained_) ++drained_;  // permanently: refills have separate tickets
   }
   return std::nullopt;
 }
@@ -81,7 +81,7 @@ void Epoch::note(Slot& slot, std::uint64_t row, Outcome outcome) {
 void Epoch::settle(Slot& completed) {
   completed.complete = true;
   ++complete_;
-  // a failed refill goes first again
+  // a failed refill is retried first
   completed.failures.sort(by_row);
   if (config_.prepares && policy_.on_error() != OnError::kSkip) finalize(completed);
   resolve();
@@ -94,11 +94,11 @@ void Epoch::resolve() {
     if (!slot->complete) return;
     if (!slot->judged) {
       slot->judged = true;
-      // earlier refills took the batch over; had they come sooner, it would not have been opened at all
+      // earlier refills used up the batch; had they come sooner, it would not have been opened
       if (deliverable_rows(*slot) == 0) slot->cut_off.splice(slot->cut_off.end(), slot->failures);
     }
-    if (policy_.on_error() == OnError::kSkip && refill(slot)) return;  // come back when the refill is there
-    // rows finish in any order: sorted, so that the log does not depend on threads
+    if (policy_.on_error() == OnError::kSkip && refill(slot)) return;  // continue when the refill is done
+    // rows finish in any order: sort, so that the log does not depend on threads
     if (policy_.on_error() == OnError::kReplace) slot->bad.sort(by_sample);
     slot->refilled = plan_->positions() - end_;
     slot->resolved = true;
@@ -111,7 +111,7 @@ void Epoch::resolve() {
   }
 }
 
-// With Config::prepares: nobody will write the slot's rows any more, and which of them are delivered is known.
+// With Config::prepares: the slot's rows will not change any more, and it is known which of them are delivered.
 void Epoch::finalize(Slot& slot) {
   slot.is_final = true;
   const std::uint64_t rows = deliverable_rows(slot);
@@ -126,7 +126,7 @@ void Epoch::finalize(Slot& slot) {
   *last = slot.prepared->slot.lock();
 }
 
-// What could be delivered out of order, ahead of slots that still get refills.
+// Finalizes slots that can be delivered out of order, ahead of slots that still get refills.
 void Epoch::finalize_ahead() {
   for (auto slot = unresolved_; slot != slots_.end(); ++slot)
     if ((*slot)->complete && !(*slot)->is_final && safe_out_of_order(**slot)) finalize(**slot);
@@ -138,15 +138,15 @@ void Epoch::note_ready(Slot& slot) {
   late_bytes_ += slot.prepared->composed.bytes();
 }
 
-// Hands out one refill for the slot's first failed row, if it has one that counts. One at a time: a refill may fail
-// itself, and the next one has to know.
+// Hands out one refill for the slot's first failed row that counts, if any. Only one at a time: the result of a refill,
+// which may fail too, determines the next.
 bool Epoch::refill(const std::shared_ptr<Slot>& slot) {
   while (!slot->failures.empty()) {
     const auto failure = slot->failures.begin();
     const std::uint64_t row = failure->row, position = slot->first + row;
-    // a failed refill is logged like the sample it stands for; its position is behind end_ already
+    // a failed refill is logged like the sample it replaces; its position is already past end_
     const bool was_refill = slot->draws[row] != plan_->at(position).draw;
-    if (!was_refill && position >= end_) {  // an earlier refill took this position over
+    if (!was_refill && position >= end_) {  // an earlier refill took this position
       slot->cut_off.splice(slot->cut_off.end(), slot->failures, failure);
       continue;
     }
@@ -154,7 +154,7 @@ bool Epoch::refill(const std::shared_ptr<Slot>& slot) {
     slot->bad.splice(slot->bad.end(), slot->failures, failure);
     if (position >= end_) continue;
     const std::uint64_t last = --end_;
-    if (last == position) continue;  // the last of the order: nothing to put in its place, the batch is shorter
+    if (last == position) continue;  // the end of the order: no replacement is left, so the batch gets shorter
     const plan::Placed placed = plan_->at(last);
     slot->samples[row] = placed.sample;
     slot->draws[row] = placed.draw;
@@ -174,14 +174,15 @@ std::uint64_t Epoch::deliverable_rows(const Slot& slot) const {
   return config_.plan.drop_last && rows < plan_->rows(slot.batch) ? 0 : rows;
 }
 
-// Out of order, a slot may go before earlier ones are settled only if their refills can never reach its rows.
+// A slot may be delivered before earlier ones are settled only if their refills can never reach its rows.
 bool Epoch::safe_out_of_order(const Slot& slot) const {
   if (policy_.on_error() != OnError::kSkip) return true;
-  // each unsettled row can take at most one refill that works, and every bad refill is one position more: keep twice
+  // each unsettled row needs at most one good refill, and every bad refill uses one more position: reserve twice that
   return slot.failures.empty() && slot.first + slot.rows + 2 * unsettled_rows_ <= end_;
 }
 
-// Out of order it looks for the batch, once there is one: among those that are open, however many threads there are.
+// Out-of-order delivery searches the open batches, once one is ready; their number is independent of the number of
+// threads.
 Epoch::Slots::iterator Epoch::next_ready() {
   if (resolved_ > 0 && (!config_.prepares || slots_.front()->ready)) return slots_.begin();
   if (config_.in_order || resolved_ + complete_ == 0) return slots_.end();

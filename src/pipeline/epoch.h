@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Batches being filled and the rows still to hand out: the bookkeeping of one epoch, without threads or locks.
+// State of one epoch, without threads or locks: the batches being filled and the rows not handed out yet.
 
 #include <cstdint>
 #include <list>
@@ -16,8 +16,8 @@
 
 namespace feedline::pipeline {
 
-// Not thread-safe: the pipeline calls it under its lock, where it looks through no list, and allocates nothing. Threads
-// that still have tickets of an epoch that is gone get no further ones.
+// Not thread-safe: called under the pipeline's lock, so it scans no lists and does not allocate. Threads with tickets
+// of an abandoned epoch get no further ones.
 class Epoch {
  public:
   struct Config {
@@ -25,58 +25,60 @@ class Epoch {
     std::shared_ptr<const plan::Order> order;
     plan::PlanConfig plan;
     bool in_order = true;
-    bool given = false;          // batches come from give(), not from the plan
-    std::uint64_t grain = 1;     // most rows of a ticket
-    bool place_at_open = false;  // which samples a batch has is to be known when it opens, not ticket by ticket
-    bool prepares = false;       // a final slot has to be made ready: see take_final()
+    bool given = false;          // batches come from give() instead of the plan
+    std::uint64_t grain = 1;     // maximum rows per ticket
+    bool place_at_open = false;  // a batch's samples must be known when it opens, not ticket by ticket
+    bool prepares = false;       // final slots need make_ready(): see take_final()
   };
   Epoch(const Config& config, const BadSamplePolicy& policy);
   ~Epoch();
   Epoch(const Epoch&) = delete;
   Epoch& operator=(const Epoch&) = delete;
 
-  // The first row to hand out in an open slot, or a refill; nullopt: none is left.
+  // Returns the next rows of an open slot, or a refill; nullopt if none is left.
   std::optional<Ticket> take_ticket();
   bool has_refill() const { return refill_.has_value(); }
-  // With Config::given: the samples of the next batch, at most batch_size of them; and that no more will follow.
+  // With Config::given: adds the samples of the next batch, at most batch_size; end_giving() marks the last one.
   void give(std::list<std::vector<GivenSample>> batch) { given_.splice(given_.end(), batch); }
   void end_giving() { all_given_ = true; }
-  bool can_open() const;  // another batch in the plan?
-  // Makes it the next batch. Requires: can_open(), and a slot made for most_rows(). Its rows can be taken once the
-  // caller has placed it, given it a layout, and resumed its tickets.
+  bool can_open() const;  // the plan has another batch
+  // Makes the slot the next batch. Requires: can_open(), and a slot made for most_rows(). Its rows are available once
+  // the caller has placed it, set its layout and resumed its tickets.
   void claim(const std::shared_ptr<Slot>& slot);
   std::uint64_t most_rows() const { return config_.plan.batch_size; }
   bool prepares() const { return config_.prepares; }
-  // Has take_ticket() found none only because the next ones are being prepared?
+  // Returns true if take_ticket() found no rows only because the next ones are being prepared.
   bool rows_follow() const { return drained_ != slots_.end() && (*drained_)->tickets.is_paused(); }
-  // What came of a row, where it is not its own sample. Before the row is finished.
+  // Records the outcome of a row that is not its own sample. Call it before the row is finished.
   void note(Slot& slot, std::uint64_t row, Outcome outcome);
-  // The last row of a slot was finished. Settles complete slots in batch order, so that refills do not depend on which
-  // of them was complete first.
+  // Called when a slot's last row is finished. Settles complete slots in batch order, so that refills do not depend on
+  // completion order.
   void settle(Slot& completed);
-  // With Config::prepares: slots that have become final since the last call, each with the next one in Slot::Prepared,
-  // whose `rows` are those that will be delivered. The caller makes them ready without the lock, and then says so of
-  // each. nullptr: there are none.
+  // With Config::prepares: returns slots that became final since the last call, linked by Slot::Prepared, whose `rows`
+  // are the number to deliver, or nullptr. The caller makes each ready without the lock and then calls note_ready().
   std::shared_ptr<Slot> take_final() { return std::move(final_); }
   void note_ready(Slot& slot);
 
-  // The next complete slot to deliver, removed from the epoch; nullptr: none yet.
+  // Removes and returns the next slot to deliver; nullptr if none is ready.
   std::shared_ptr<Slot> take_ready();
-  bool over() const;  // nothing left to deliver
+  bool over() const;  // everything was delivered
   std::size_t open_slots() const { return slots_.size(); }
   std::size_t ready_slots() const { return config_.prepares ? ready_ : resolved_; }
-  std::uint64_t late_bytes() const { return late_bytes_; }  // of late fields of slots that are ready
+  std::uint64_t late_bytes() const { return late_bytes_; }  // variable-size fields of ready slots
   const std::shared_ptr<Slot>& oldest() const { return slots_.front(); }
-  std::uint64_t oldest_batch() const { return slots_.empty() ? next_open_ : slots_.front()->batch; }  // not delivered
+  std::uint64_t oldest_batch() const {
+    return slots_.empty() ? next_open_ : slots_.front()->batch;
+  }  // oldest not
+     // delivered
 
   std::uint64_t epoch() const { return config_.epoch; }
-  // Does this epoch, of which nothing was delivered, give just what `other` would from its start?
+  // Returns true if this epoch, which has delivered nothing, delivers the same as `other` from its start.
   bool delivers_as(const Epoch& other) const;
-  // What was delivered so far, as a plan of the rest needs to know it.
+  // What was delivered so far, in the form needed to plan the rest.
   std::uint64_t position() const { return plan_->begin_of(next_batch_); }
-  std::vector<Positions> delivered(std::vector<Positions> memory = {}) const;  // whose memory the result has
+  std::vector<Positions> delivered(std::vector<Positions> memory = {}) const;  // reuses the memory of its argument
   std::uint64_t left_out() const { return config_.plan.left_out + refilled_; }
-  // A batch's number in the epoch, counted in batches of this size from its beginning.
+  // Returns a batch's number in the epoch, counted in batches of this size from the start.
   std::uint64_t index_of(std::uint64_t batch) const;
   const std::shared_ptr<const plan::Plan>& plan() const { return plan_; }
 
@@ -89,26 +91,25 @@ class Epoch {
   bool refill(const std::shared_ptr<Slot>& slot);
   std::uint64_t deliverable_rows(const Slot& slot) const;
   bool safe_out_of_order(const Slot& slot) const;
-  Slots::iterator next_ready();  // the end: none is
+  Slots::iterator next_ready();  // end() if none is ready
 
   Config config_;
   std::shared_ptr<const plan::Plan> plan_;
   const BadSamplePolicy& policy_;
-  std::uint64_t end_;            // positions from here on are not delivered: refills took them
+  std::uint64_t end_;            // positions from here on were used by refills and are not delivered
   std::uint64_t next_open_ = 0;  // next batch to open
   Slots slots_;                  // open, in batch order
-  // So that nobody looks through all of them: those before the first have no row left, those before the second are
-  // resolved.
+  // Avoid scanning all slots: those before drained_ have no rows left, those before unresolved_ are resolved.
   Slots::iterator drained_ = slots_.end(), unresolved_ = slots_.end();
-  std::size_t resolved_ = 0, complete_ = 0;  // slots; of the latter only those that are not resolved
-  std::size_t ready_ = 0;                    // of those that are resolved; with Config::prepares
+  std::size_t resolved_ = 0, complete_ = 0;  // counts of slots; complete_ excludes resolved ones
+  std::size_t ready_ = 0;                    // resolved slots that are ready; with Config::prepares
   std::uint64_t late_bytes_ = 0;
-  std::shared_ptr<Slot> final_;                 // the oldest that nobody has taken
-  std::uint64_t unsettled_rows_ = 0;            // of slots that are not resolved
-  std::optional<Ticket> refill_;                // of the first slot that is not resolved: one at a time
-  std::vector<std::uint64_t> delivered_ahead_;  // batches, the lowest first
-  std::uint64_t next_batch_ = 0;                // lowest one not delivered
-  std::uint64_t refilled_ = 0;                  // as of the batches delivered
+  std::shared_ptr<Slot> final_;                 // first of the list not yet taken
+  std::uint64_t unsettled_rows_ = 0;            // of unresolved slots
+  std::optional<Ticket> refill_;                // for the first unresolved slot: one at a time
+  std::vector<std::uint64_t> delivered_ahead_;  // a min-heap of batches
+  std::uint64_t next_batch_ = 0;                // lowest not delivered
+  std::uint64_t refilled_ = 0;                  // as of the delivered batches
   std::list<std::vector<GivenSample>> given_;   // not opened yet
   bool all_given_ = false;
 };

@@ -11,12 +11,12 @@
 
 namespace feedline::pipeline {
 
-// What is known of a row whose sample is bad.
+// The entry of one bad row.
 inline BadEntries one_bad(std::uint64_t row, std::uint64_t sample, std::string what = "bad") {
   return {{row, {Error{ErrorCode::kData, std::move(what), {}, 0}, 0, 0, sample}}};
 }
 
-// The next batch, whose rows can be taken. Its layout is the caller's to give.
+// Opens the next batch, whose rows can be taken. The caller sets its layout.
 inline Slot& open_batch(Epoch& epoch, std::shared_ptr<memory::Lease> lease = nullptr) {
   auto slot = Slot::make(epoch.most_rows(), epoch.prepares());
   slot->lease = std::move(lease);

@@ -23,7 +23,7 @@ std::shared_ptr<const plan::Order> order_of(std::uint64_t size) {
   return plan::make_order(config, 1);
 }
 
-// Runs an epoch without threads: rows finish in the order that `schedule` draws, samples in `bad` fail.
+// Runs an epoch without threads: rows finish in the order drawn by `schedule`, and samples in `bad` fail.
 class EpochRun {
  public:
   std::uint64_t size = 50;
@@ -32,11 +32,11 @@ class EpochRun {
   bool in_order = true;
   OnError on_error = OnError::kSkip;
   std::size_t slots = 3;
-  unsigned lag = 2;  // the more, the more rows are being filled at a time
+  unsigned lag = 2;  // larger values keep more rows in progress
   std::set<std::uint64_t> bad;
   std::uint64_t position = 0, left_out = 0;
   std::vector<Positions> delivered;
-  bool prepares = false;  // final slots are made ready later, in any order, and must not change from then on
+  bool prepares = false;  // final slots are made ready later, in any order, and must not change after becoming final
 
   struct Outcome {
     std::vector<std::vector<std::uint64_t>> batches;
@@ -47,10 +47,10 @@ class EpochRun {
       std::vector<Positions> delivered;
     };
     std::vector<State> states;  // after each delivery
-    int overtaken = 0;          // of them, with a batch that came early
+    int overtaken = 0;          // deliveries of an early batch
   };
 
-  // The same run, continued where the state was taken.
+  // The same run, resumed from the state.
   EpochRun from(const Outcome::State& state) const {
     EpochRun rest = *this;
     rest.position = state.position;
@@ -208,16 +208,16 @@ TEST_P(EpochSkips, ResumesAtEveryBatch) {
   }
 }
 
-// Batches that came early are neither lost nor delivered again, whatever the batch size is from there on.
+// Early batches are neither lost nor delivered twice, whatever the batch size after resuming.
 TEST(Epoch, ResumesBehindBatchesThatCameEarly) {
   EpochRun run;
   run.size = 300;
   run.slots = 6;
   run.lag = 5;
   run.in_order = false;
-  run.bad = {7, 70};  // refills of which can reach the end only
+  run.bad = {7, 70};  // whose refills can only reach the end
   const auto whole = run.run(3);
-  EXPECT_GT(whole.overtaken, 3) << "no batch came early: this test has shown nothing";
+  EXPECT_GT(whole.overtaken, 3) << "no batch was early: this test proved nothing";
   for (std::size_t at = 0; at < whole.batches.size(); ++at) {
     for (const std::uint64_t batch_size : {8u, 5u}) {
       EpochRun rest = run.from(whole.states[at]);
@@ -231,7 +231,7 @@ TEST(Epoch, ResumesBehindBatchesThatCameEarly) {
   }
 }
 
-// Another batch size after an interruption: every good sample still comes once.
+// With a different batch size after an interruption, every good sample is still delivered once.
 TEST_P(EpochSkips, GoesOnWithAnotherBatchSize) {
   std::mt19937 random(static_cast<unsigned>(GetParam()));
   EpochRun run;

@@ -10,14 +10,14 @@
 
 namespace feedline::pipeline {
 
-// Rows to fill, and the epoch that they are of.
+// Rows to fill and their epoch.
 struct Task {
   Ticket ticket;
   std::uint64_t epoch = 0;
-  std::uint64_t run = 0;  // of the Epoch: an abandoned one and its successor may have the same number
+  std::uint64_t run = 0;  // identifies the Epoch: an abandoned one and its successor may have the same number
 };
 
-// Epochs that are given up: for their caller to destroy where it holds no lock, as that gives memory back.
+// Abandoned epochs. The caller destroys them outside the lock, because that frees memory.
 struct DroppedEpochs {
   std::unique_ptr<Epoch> current, following;
   std::size_t open_slots() const {
@@ -28,29 +28,29 @@ struct DroppedEpochs {
   }
 };
 
-// The epoch that is delivered, and the one after it, whose first batches are filled once the last ones of the former
-// need no thread any more: at the border nobody waits. Not thread-safe: the pipeline calls it under its lock.
+// The current epoch and the next one, whose first batches are filled once the current one has no more rows for threads,
+// so the epoch boundary causes no stall. Not thread-safe: called under the pipeline's lock.
 class Epochs {
  public:
-  // Goes on with `epoch`, or with what was prepared of it, and drops whatever else there is. following: nullptr, or
-  // what comes next.
+  // Starts `epoch`, or continues its prefetched part, and drops everything else. following: the epoch to prepare next,
+  // or nullptr.
   DroppedEpochs begin(std::unique_ptr<Epoch> epoch, std::unique_ptr<Epoch> following);
-  // Gives up what is prepared, where that is what would be opened. nullopt: the current epoch would.
+  // Drops the prepared epoch if the next batch would be opened there; nullopt if it would be the current epoch's.
   std::optional<DroppedEpochs> drop_following();
   DroppedEpochs clear();
 
   Epoch* current() const { return current_.epoch.get(); }
-  // nullopt: no row is left in the open batches; open() another where one is planned.
+  // Returns nullopt if the open batches have no rows left; then open() another one if planned.
   std::optional<Task> take_task();
   bool has_refill() const;
-  // Which epoch a batch would be claimed of, as in Task::run; 0: none has another one.
+  // Returns the epoch, as in Task::run, whose batch would be claimed next; 0 if there is none.
   std::uint64_t claiming_run() const;
   void claim(const std::shared_ptr<Slot>& slot);  // Requires: can_open(); see Epoch::claim()
   // See Epoch::rows_follow().
   bool rows_follow() const;
-  // The epoch of a task; nullptr: it was abandoned.
+  // Returns the epoch of a task; nullptr if it was abandoned.
   Epoch* epoch_of(const Task& task) const;
-  // Could more be opened if there were room?
+  // Returns true if more batches could be opened, given room.
   bool can_open() const;
   std::size_t open_slots() const;
   std::uint64_t late_bytes() const;
@@ -60,7 +60,7 @@ class Epochs {
     std::unique_ptr<Epoch> epoch;
     std::uint64_t run = 0;
   };
-  // Of the two, the one whose turn it is to open a batch; nullptr: neither.
+  // Returns the epoch that opens the next batch; nullptr if neither does.
   const Running* claiming() const;
 
   Running current_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lock, and the worker's side of it. The consumer's is in exchange_consumer.cpp.
+// The lock and the worker threads' side. exchange_consumer.cpp has the consumer's side.
 #include "pipeline/exchange.h"
 
 #include <algorithm>
@@ -15,10 +15,10 @@ using telemetry::Stage;
 
 namespace {
 
-// A batch whose late fields are larger than those of others says less with each batch that follows: after forty, a
-// twelfth of it is left.
+// The influence of a batch with unusually large variable-size fields decays with each later batch: after forty batches
+// a twelfth is left.
 constexpr std::uint64_t kForgets = 16;
-// Batches that are open while nobody knows what their late fields take: one is filled and one begun, as by default.
+// Open batches while the size of variable-size fields is unknown: the default, one being filled and one started.
 constexpr std::uint64_t kUnmeasured = 2;
 
 std::shared_ptr<const Error> cancelled(std::string what) {
@@ -42,7 +42,7 @@ Exchange::Exchange(const Parts& parts)
 
 void Exchange::update_recall() { recall_ = stopping_ || failure_ || epochs_.has_refill(); }
 
-// A thread that is woken under the lock only goes to sleep again, and may take the CPU from its holder.
+// A thread woken under the lock would block again, and could preempt the holder.
 void Exchange::wake(Wakes& wakes) {
   if (wakes.consumer) ready_cv_.notify_one();
   if (wakes.all_workers)
@@ -53,8 +53,8 @@ void Exchange::wake(Wakes& wakes) {
   wakes = {};
 }
 
-// What late fields take is known only afterwards: with as much as the largest of the latest took, the next batch is to
-// fit too. One batch always has room.
+// The size of variable-size fields is known only afterwards: reserve as much for the next batch as the largest recent
+// one used. One batch always has room.
 bool Exchange::has_room() const {
   const std::uint64_t open = epochs_.open_slots() + leaving_;
   if (open >= settings_.slots()) return false;
@@ -68,7 +68,7 @@ void Exchange::note_held() {
   held_bytes_.set((epochs_.open_slots() + leaving_) * parts_.plan.batch_bytes + late);
 }
 
-// One worker at a time: what it claims is the oldest batch with rows left, and all threads are to share it.
+// One worker at a time: all threads share the batch that it claims, the oldest with rows left.
 void Exchange::open_slot(BriefLock& lock, Wakes& wakes) {
   claiming_ = true;
   const std::uint64_t run = epochs_.claiming_run();
@@ -78,12 +78,12 @@ void Exchange::open_slot(BriefLock& lock, Wakes& wakes) {
   auto no_memory = taken ? nullptr : std::make_shared<const Error>(std::move(taken).error());
   lock.lock();
   claiming_ = false;
-  wakes.all_workers = true;  // who waited for this looks again, whatever came of it
+  wakes.all_workers = true;  // wake the waiting threads, whatever the outcome
   std::shared_ptr<Slot> slot = taken ? std::move(*taken) : nullptr;
   if (stopping_ || run != epochs_.claiming_run() || !has_room()) return let_go(lock, std::move(slot), wakes);
   if (no_memory) {
     if (auto following = epochs_.drop_following()) return let_go(lock, std::move(*following), wakes);
-    failure_ = std::move(no_memory);  // not of an epoch that nobody has asked for yet
+    failure_ = std::move(no_memory);  // but not for an epoch that was not requested yet
     update_recall();
     wakes.consumer = true;
     return;
@@ -94,7 +94,7 @@ void Exchange::open_slot(BriefLock& lock, Wakes& wakes) {
   slot->place();
   memory_.lay_out(*slot);
   slot->tickets.resume(0);
-  slot.reset();  // perhaps the last to hold it: its epoch may have been abandoned
+  slot.reset();  // may be the last reference: the epoch may have been abandoned
   lock.lock();
 }
 
@@ -156,7 +156,7 @@ bool Exchange::next(std::size_t worker, Task& task, bool finished) {
         continue;
       }
     }
-    if (wakes.any() || done.ticket.slot) {  // whoever waits has told the others, and holds no batch
+    if (wakes.any() || done.ticket.slot) {  // before waiting, wake the others and release the batch
       lock.unlock();
       wake(wakes);
       done = {};
@@ -174,7 +174,7 @@ bool Exchange::next(std::size_t worker, Task& task, bool finished) {
 
 void Exchange::settle(BriefLock& lock, std::size_t worker, const Task& task, Wakes& wakes) {
   Epoch* epoch = epochs_.epoch_of(task);
-  if (epoch == nullptr) return;  // it was abandoned, and the slot with it
+  if (epoch == nullptr) return;  // it was abandoned, with the slot
   epoch->settle(*task.ticket.slot);
   wakes.consumer = true;
   if (epoch->has_refill()) {
@@ -184,7 +184,7 @@ void Exchange::settle(BriefLock& lock, std::size_t worker, const Task& task, Wak
   if (auto slots = epoch->take_final()) make_ready(lock, worker, task, std::move(slots), wakes);
 }
 
-// Slots of the task's epoch, one after the other: the oldest is to be delivered first.
+// Slots of the task's epoch in order, because the oldest is delivered first.
 void Exchange::make_ready(BriefLock& lock, std::size_t worker, const Task& task, std::shared_ptr<Slot> slots,
                           Wakes& wakes) {
   telemetry::StageCounters& stage = parts_.counters[worker][static_cast<std::size_t>(Stage::kBatch)];
@@ -202,7 +202,7 @@ void Exchange::make_ready(BriefLock& lock, std::size_t worker, const Task& task,
     if (Epoch* epoch = epochs_.epoch_of(task)) {
       epoch->note_ready(*slots);
       wakes.consumer = true;
-    } else {  // abandoned meanwhile: perhaps nobody else holds it
+    } else {  // abandoned in the meantime: this may be the last reference
       lock.unlock();
       slots.reset();
       lock.lock();
@@ -214,7 +214,7 @@ void Exchange::make_ready(BriefLock& lock, std::size_t worker, const Task& task,
 
 void Exchange::reuse_pages(Slot& slot) {
   if (!memory_.has_spare(slot) || !memory_.reuse_pages(slot)) return;
-  // a thread that found no row meanwhile has looked under the lock, and sleeps by now
+  // a thread that found no row before this has checked under the lock and is asleep by now
   { const BriefLock lock(mutex_); }
   work_cv_.notify_all();
 }
@@ -223,7 +223,7 @@ void Exchange::note(const Task& task, std::span<RowFiller::Noted> rows) {
   if (rows.empty()) return;
   const BriefLock lock(mutex_);
   Epoch* epoch = epochs_.epoch_of(task);
-  if (epoch == nullptr) return;  // it was abandoned, and the slot with it
+  if (epoch == nullptr) return;  // it was abandoned, with the slot
   for (auto& [row, outcome] : rows) epoch->note(*task.ticket.slot, row, std::move(outcome));
 }
 

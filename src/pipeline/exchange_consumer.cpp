@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The consumer's side of an exchange: epochs begin, batches are waited for and handed over; and what any thread may
-// ask.
+// The consumer's side of an exchange: starts epochs, waits for and delivers batches; and queries from any thread.
 #include <algorithm>
 #include <iterator>
 #include <list>
@@ -80,7 +79,7 @@ Result<void> Exchange::end_giving() {
   return {};
 }
 
-// Notes the slot in hand, and what of it the consumer gets.
+// Notes the current slot and its result for the consumer.
 void Exchange::note_ready(HandOver& over, bool was_ready, Wakes& wakes) {
   const Epoch& epoch = *epochs_.current();
   over.index = epoch.index_of(over.slot->batch);
@@ -95,7 +94,7 @@ void Exchange::note_ready(HandOver& over, bool was_ready, Wakes& wakes) {
   wakes.all_workers |= wakes.parked || epochs_.open_slots() + leaving_ <= settings_.slots_to_wake();
 }
 
-// What of a hand-over takes its time.
+// The slow part of a delivery.
 Result<Loader::Polled> Exchange::hand_over(HandOver& over, Batch& out) {
   telemetry::record_span(Stage::kConsumer, over.asked_ns, over.got_ns, over.number);
   auto handed = delivery_.hand_over(*over.slot, over.noted, over.index, out);
@@ -108,7 +107,7 @@ Result<Loader::Polled> Exchange::hand_over(HandOver& over, Batch& out) {
   return Loader::Polled::kBatch;
 }
 
-// The consumer gets an error for the slot in hand.
+// Returns the slot's error to the consumer.
 void Exchange::refused(const HandOver& over, const Error& error) {
   const bool ends = over.noted == Delivery::Noted::kOverBudget;
   auto failure = ends ? std::make_shared<const Error>(error) : nullptr;
@@ -150,7 +149,7 @@ Result<Loader::Polled> Exchange::poll(std::chrono::milliseconds wait, Batch& out
     if (over.slot) {
       note_held();
       note_ready(over, was_ready, wakes);
-      if (over.noted == Delivery::Noted::kNothing) {  // nothing that the consumer waits for
+      if (over.noted == Delivery::Noted::kNothing) {  // not what the consumer waits for
         let_go(lock, std::move(over.slot), wakes);
         continue;
       }
@@ -171,7 +170,7 @@ Result<Loader::Polled> Exchange::poll(std::chrono::milliseconds wait, Batch& out
   }
 }
 
-// There is no batch yet.
+// Called when no batch is ready.
 Result<Loader::Polled> Exchange::late(BriefLock& lock, std::uint64_t started_ns) {
   const std::uint64_t now = base::now_ns();
   const std::uint64_t since = delivery_.waiting_since();
@@ -206,7 +205,7 @@ void Exchange::stop() {
 }
 
 void Exchange::clear() {
-  DroppedEpochs dropped;  // destroyed after the lock is given back
+  DroppedEpochs dropped;  // destroyed after the lock is released
   const BriefLock lock(mutex_);
   dropped = epochs_.clear();
   note_held();
@@ -249,7 +248,7 @@ std::vector<BadSample> Exchange::bad_samples(std::uint64_t from) const {
     const BadEntries& bad = delivery_.bad();
     if (bad.size() > from) count = bad.size() - from, entry = std::prev(bad.end());
   }
-  // behind the last one others may come, before it nothing changes
+  // entries may be appended after the last one; earlier ones do not change
   for (std::uint64_t i = 1; i < count; ++i) --entry;
   std::vector<BadSample> samples;
   samples.reserve(count);

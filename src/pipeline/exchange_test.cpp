@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kRows = 4;
 constexpr std::size_t kWorkers = 2;
 
-// Batches of four of a hundred samples, two of them ahead. The test is every worker, and the consumer, in one thread:
-// nobody sleeps where there is something to do.
+// A hundred samples in batches of four, two of them ahead. The test acts as all workers and the consumer in one thread,
+// so no call may block while there is work.
 class ExchangeTest : public testing::Test {
  protected:
   explicit ExchangeTest(OnError on_error = OnError::kRaise) : policy_(on_error, 0) {
@@ -53,7 +53,7 @@ class ExchangeTest : public testing::Test {
     return exchange_->begin({.epoch = number, .position = position}, epoch(number, position),
                             prepare_next ? epoch(number + 1) : nullptr);
   }
-  // Every row of the next batch that has any, each in the test's hands once.
+  // Takes all rows of the next batch that has rows.
   Task fill_batch() {
     Task task;
     EXPECT_TRUE(exchange_->next(0, task, false));
@@ -101,7 +101,7 @@ TEST_F(ExchangeTest, ABatchIsReadyOnceItsLastRowIsSettled) {
   ASSERT_TRUE(begin(0));
   EXPECT_EQ(poll(), Loader::Polled::kPending);
   Task task = fill_batch();
-  EXPECT_EQ(poll(), Loader::Polled::kPending) << "all rows are finished, and nobody has said so";
+  EXPECT_EQ(poll(), Loader::Polled::kPending) << "all rows are finished, but not reported";
   const Task next = settled(std::move(task));
   EXPECT_EQ(next.ticket.slot->batch, 1u);
   EXPECT_EQ(stats().ready_batches, 1u);
@@ -116,7 +116,7 @@ TEST_F(ExchangeTest, ABatchIsReadyOnceItsLastRowIsSettled) {
 TEST_F(ExchangeTest, AWorkerSleepsWhereThereIsNoRoomAndGoesOnWhenABatchIsTaken) {
   ASSERT_TRUE(begin(0));
   Task first = fill_batch();
-  const Task second = settled(std::move(first));  // holds one row of four
+  const Task second = settled(std::move(first));  // has one row of four
   for (int row = 1; row < 4; ++row) {
     Task rest;
     ASSERT_TRUE(exchange_->next(0, rest, false));
@@ -135,12 +135,12 @@ TEST_F(ExchangeTest, AWorkerSleepsWhereThereIsNoRoomAndGoesOnWhenABatchIsTaken) 
   EXPECT_EQ(stats().held_bytes_peak, 2 * plan_.batch_bytes);
 }
 
-// Memory of a batch that nobody will get is free as soon as the last row in hand is.
+// Memory of an abandoned batch is freed as soon as the last row in progress is finished.
 TEST_F(ExchangeTest, AWorkerThatWaitsHoldsNoBatch) {
   ASSERT_TRUE(begin(0));
   Task task = fill_batch();
   const std::weak_ptr<Slot> slot = task.ticket.slot;
-  ASSERT_TRUE(begin(0, false, 100)) << "at the end: there is nothing more to do";
+  ASSERT_TRUE(begin(0, false, 100)) << "at the end: no work is left";
   EXPECT_FALSE(slot.expired());
   std::thread worker([&] { EXPECT_FALSE(exchange_->next(0, task, true)); });
   EXPECT_TRUE(comes_true([&] { return slot.expired(); }));
@@ -157,7 +157,7 @@ TEST_F(ExchangeTest, WhatComesOfAnAbandonedEpochIsNobodys) {
   exchange_->note(task, noted);
   EXPECT_TRUE(task.ticket.slot->failures.empty());
   const Task next = settled(std::move(task));
-  EXPECT_EQ(next.ticket.slot->batch, 0u) << "of the epoch that runs";
+  EXPECT_EQ(next.ticket.slot->batch, 0u) << "of the current epoch";
   EXPECT_EQ(poll(), Loader::Polled::kPending);
 }
 
@@ -191,7 +191,7 @@ TEST_F(ExchangeTest, WithoutMemoryForAnEpochThatIsOnlyPreparedNothingFails) {
 
 TEST_F(ExchangeTest, ABrokenPipelineStaysBroken) {
   ASSERT_TRUE(begin(0));
-  exchange_->break_off(Error{ErrorCode::kInternal, "a thread is gone", {}, 0});
+  exchange_->break_off(Error{ErrorCode::kInternal, "a thread has died", {}, 0});
   for (int times = 0; times < 2; ++times) {
     const auto polled = poll();
     ASSERT_FALSE(polled);
@@ -219,7 +219,7 @@ TEST_F(ExchangeTest, ClosedItGivesNothingToAnybody) {
 TEST_F(ExchangeTest, AWorkerThatIsNotWantedReturns) {
   ASSERT_TRUE(begin(0));
   EXPECT_FALSE(exchange_->must_return(0));
-  EXPECT_TRUE(exchange_->must_return(kWorkers)) << "there are only so many";
+  EXPECT_TRUE(exchange_->must_return(kWorkers)) << "no more than that";
 }
 
 TEST_F(ExchangeTest, PagesGoUnderRowsThatNobodyHas) {
@@ -228,18 +228,18 @@ TEST_F(ExchangeTest, PagesGoUnderRowsThatNobodyHas) {
   ASSERT_TRUE(exchange_->next(0, task, false));
   Slot& slot = *task.ticket.slot;
   exchange_->reuse_pages(slot);
-  EXPECT_TRUE(device_->memory->asked.empty()) << "none are to spare";
+  EXPECT_TRUE(device_->memory->asked.empty()) << "none are spare";
   device_->memory->spare = 5;
   exchange_->reuse_pages(slot);
   exchange_->reuse_pages(slot);
   EXPECT_EQ(device_->memory->asked.size(), 1u) << "once";
   EXPECT_EQ(device_->memory->asked[0].data, slot.lease->data());
   EXPECT_FALSE(exchange_->must_return(0));
-  EXPECT_TRUE(task.ticket.advance()) << "the rows are there again";
+  EXPECT_TRUE(task.ticket.advance()) << "the rows are available again";
 }
 
-// While one worker moves pages under the rows that are left, or gets memory for the next batch, the lock is free:
-// others sleep until there are rows, open no further batch, and the consumer gets its answer.
+// While a worker maps pages under the remaining rows, or allocates the next batch, the lock is free: others sleep until
+// there are rows and open no further batch, and the consumer is not blocked.
 TEST_F(ExchangeTest, OthersWaitForRowsThatAreBeingPreparedAndTheLockIsFree) {
   ASSERT_TRUE(begin(0));
   Task task;
@@ -252,7 +252,7 @@ TEST_F(ExchangeTest, OthersWaitForRowsThatAreBeingPreparedAndTheLockIsFree) {
   const auto look = [&] {
     other = std::thread(one_more);
     std::this_thread::sleep_for(20ms);  // long enough for most threads to fall asleep
-    EXPECT_EQ(got, 99u) << "the rows are not there yet";
+    EXPECT_EQ(got, 99u) << "the rows are not available yet";
     EXPECT_LE(stats().held_bytes, plan_.batch_bytes) << "it has opened another batch";
     EXPECT_EQ(poll(), Loader::Polled::kPending);
   };
@@ -268,7 +268,7 @@ TEST_F(ExchangeTest, OthersWaitForRowsThatAreBeingPreparedAndTheLockIsFree) {
   EXPECT_EQ(got, 0u);
 }
 
-// An epoch may end while a worker gets memory for it: the batch is nobody's then, and its memory free.
+// An epoch may end while a worker allocates memory for it: the batch is dropped and its memory freed.
 TEST_F(ExchangeTest, ABatchWhoseEpochEndsWhileItIsOpenedIsNobodys) {
   ASSERT_TRUE(begin(0));
   device_->memory->before_allocate = [&] { ASSERT_TRUE(begin(7)); };
@@ -279,7 +279,7 @@ TEST_F(ExchangeTest, ABatchWhoseEpochEndsWhileItIsOpenedIsNobodys) {
   EXPECT_EQ(stats().held_bytes, plan_.batch_bytes);
 }
 
-// The thread that finished a batch's last row lets the device begin, and until then nobody gets it.
+// The thread that finished a batch's last row starts device work; until then the batch is not delivered.
 TEST_F(ExchangeTest, ADeviceBeginsWithABatchWithoutTheLock) {
   int begun = 0;
   const auto device = std::make_shared<SlowDevice>(SlowDevice::Course{.before_begin = [&] {
@@ -348,14 +348,14 @@ TEST_F(ExchangeSkips, WorkersReturnForARefillWhichGoesFirst) {
   EXPECT_TRUE(refill.ticket.is_refill);
   EXPECT_EQ(refill.ticket.slot, slot);
   EXPECT_EQ(refill.ticket.sample(), 99u);
-  EXPECT_FALSE(exchange_->must_return(1)) << "the refill is in hand";
+  EXPECT_FALSE(exchange_->must_return(1)) << "the refill is in progress";
   EXPECT_EQ(poll(), Loader::Polled::kPending);
   EXPECT_TRUE(slot->tickets.finish(1));
   static_cast<void>(settled(refill));
   EXPECT_EQ(poll(), Loader::Polled::kBatch);
 }
 
-// Refills of the first batch take the other two over, while a row of the last one is still in somebody's hands.
+// Refills of the first batch use up the other two while a row of the last one is still in progress.
 TEST_F(ExchangeSkips, ABatchThatIsTakenOverDoesNotEndTheConsumersWait) {
   plan_.slots = 3;
   plan_.timeout = 1h;

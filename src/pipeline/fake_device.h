@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For tests: a device of which a test decides how much memory there is, whether pages are to spare, how long a batch
-// takes to arrive, in which order batches do, and which of them never do. It writes down what it was asked for.
+// For tests: a device whose memory size, spare pages, transfer times, order of arrival and lost batches are set by the
+// test. It records its calls.
 
 #include <algorithm>
 #include <atomic>
@@ -25,9 +25,9 @@ namespace feedline::pipeline {
 
 class FakeAllocator final : public memory::Allocator {
  public:
-  std::atomic<std::size_t> blocks = 1000;  // that may still be taken
+  std::atomic<std::size_t> blocks = 1000;  // that may still be allocated
   std::atomic<std::uint64_t> spare = 0;
-  std::function<void()> before_allocate;  // the next time
+  std::function<void()> before_allocate;  // called at the next allocation
   std::function<void()> before_reuse;
   struct Range {
     std::byte* data;
@@ -45,7 +45,7 @@ class FakeAllocator final : public memory::Allocator {
   }
   void release(std::byte* data, std::size_t bytes) override {
     ++blocks;
-    std::memset(data, 0xDD, bytes);  // whoever still reads it sees nonsense
+    std::memset(data, 0xDD, bytes);  // makes use after free visible
     std::free(data);
   }
   Result<void> prepare(std::size_t bytes, std::size_t count) override {
@@ -62,7 +62,7 @@ class FakeAllocator final : public memory::Allocator {
   static constexpr std::size_t kMost = std::size_t{1} << 40;
 };
 
-// The host, but for what a test has it do.
+// The host device, except for behaviour set by the test.
 class FakeDevice final : public device::Device {
  public:
   std::shared_ptr<FakeAllocator> memory = std::make_shared<FakeAllocator>();
@@ -77,23 +77,23 @@ class FakeDevice final : public device::Device {
   }
 };
 
-// Memory of its own, to which a thread copies: each batch so long after it was given, several at a time.
+// Has its own memory, filled by a copying thread: each batch arrives after a set delay, several at a time.
 class SlowDevice final : public device::Device {
  public:
-  // What a test decides, of the begin()s counted from 0.
+  // Set by the test, indexed by the number of the begin() call from 0.
   struct Course {
     std::function<std::chrono::milliseconds(std::uint64_t)> takes = [](std::uint64_t) {
       return std::chrono::milliseconds(0);
     };
     std::function<bool(std::uint64_t)> refuses = [](std::uint64_t) { return false; };  // begin() fails
-    std::function<bool(std::uint64_t)> loses = [](std::uint64_t) { return false; };    // the copy does
+    std::function<bool(std::uint64_t)> loses = [](std::uint64_t) { return false; };    // the copy fails
     std::function<void()> before_begin = [] {};
   };
   SlowDevice() = default;
   explicit SlowDevice(Course course) : course_(std::move(course)) {}
 
-  const std::shared_ptr<FakeAllocator> memory = std::make_shared<FakeAllocator>();     // what batches are filled in
-  const std::shared_ptr<FakeAllocator> on_device = std::make_shared<FakeAllocator>();  // what they are copied to
+  const std::shared_ptr<FakeAllocator> memory = std::make_shared<FakeAllocator>();     // for filling batches
+  const std::shared_ptr<FakeAllocator> on_device = std::make_shared<FakeAllocator>();  // destination of copies
 
   std::string_view name() const override { return "slow"; }
   DevicePlace place() const override { return {DeviceKind::kCuda, 3}; }
@@ -145,7 +145,7 @@ class SlowDevice final : public device::Device {
     std::shared_ptr<Arrival> arrival;
     bool lost = false;
   };
-  // The thread and what it has to do. Whoever goes last waits for it: copies outlive the device's user, not the device.
+  // The thread and its queue. The last owner joins it: copies outlive the device's user, not the device.
   class Works {
    public:
     std::atomic<std::uint64_t> begun = 0, on_their_way = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For tests: samples that are made, not stored. Sample i is an 8 x 6 PNG whose pixels are i % 256, labelled i. Some
-// may be damaged, and reading may wait, so that a test decides which sample is slow.
+// For tests: generated samples. Sample i is an 8 x 6 PNG whose pixels are i % 256, with label i. Samples may be
+// damaged, and reads may block, so a test controls which sample is slow.
 
 #include <functional>
 #include <memory>

@@ -9,9 +9,9 @@
 namespace feedline::pipeline {
 namespace {
 
-// What is fetched turns out to be in memory.
+// Consecutive fetches found in memory before the storage counts as near.
 constexpr int kNearInARow = 256;
-constexpr int kFarWeighs = 16;  // as many near ones as a far one undoes
+constexpr int kFarWeighs = 16;  // one fetch from storage offsets this many from memory
 
 std::uint64_t slack_of(const PipelinePlan& plan) { return 4 * static_cast<std::uint64_t>(plan.threads); }
 
@@ -34,7 +34,7 @@ void FetchExchange::do_after(After& after) {
   after = {};
 }
 
-// ---- the pipeline's caller ----
+// ---- the pipeline's owner ----
 
 void FetchExchange::begin(bool goes_on) {
   After after;
@@ -68,7 +68,7 @@ void FetchExchange::stop() {
   do_after(after);
 }
 
-// ---- threads that come for samples ----
+// ---- reader threads ----
 
 std::optional<std::size_t> FetchExchange::take(const PlanRow& row, std::uint64_t sample,
                                                const std::shared_ptr<FetchWaiter>& waiter, FetchTable::Parts& parts) {
@@ -122,7 +122,7 @@ void FetchExchange::started(bool is_running) {
     const BriefLock lock(mutex_);
     is_starting_ = false;
     has_started_ = is_running;
-    if (!is_running || is_broken_) return;  // the threads go on reading by themselves
+    if (!is_running || is_broken_) return;  // readers continue on their own
     stock_.keep_spare();
     is_far_.store(true, std::memory_order_relaxed);
     wake(after);
@@ -149,7 +149,7 @@ FetchExchange::Step FetchExchange::next(Entries& fresh) {
   const BriefLock lock(mutex_);
   if (stopping_ && stock_.under_way() > 0) return {Kind::kCancel};
   if (stopping_) {
-    queue_ = nullptr;  // goes with the thread
+    queue_ = nullptr;  // destroyed with the thread
     return {Kind::kEnd};
   }
   if (is_far() && stock_.may_begin()) {
@@ -202,7 +202,7 @@ void FetchExchange::follow(const FetchOrder::PlannedEpoch& ended, FetchOrder::Pl
 std::vector<storage::Fetch*> FetchExchange::under_way() {
   std::vector<storage::Fetch*> fetches;
   BriefLock lock(mutex_);
-  const std::size_t most = stock_.size() * parts_;  // others only take some away
+  const std::size_t most = stock_.size() * parts_;  // other threads only remove entries
   lock.unlock();
   fetches.reserve(most);
   lock.lock();

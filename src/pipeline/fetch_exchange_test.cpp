@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The test is the fetching thread, and the threads that come for samples.
+// The test acts as the fetching thread and as the reader threads.
 #include "pipeline/fetch_exchange.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ class FetchExchangeTest : public testing::Test {
   static void begin(FetchExchange& exchange) {
     exchange.begin(true);
     ASSERT_TRUE(exchange.turn_far());
-    EXPECT_FALSE(exchange.turn_far()) << "somebody starts the thread";
+    EXPECT_FALSE(exchange.turn_far()) << "another thread starts it";
     exchange.started(true);
     EXPECT_TRUE(exchange.is_far());
   }
@@ -38,7 +38,7 @@ class FetchExchangeTest : public testing::Test {
     for (const std::uint64_t sample : samples) given.push_back({sample, 0});
     exchange.give(given, oldest);
   }
-  // Starts all that is to be fetched.
+  // Starts all pending fetches.
   std::vector<FetchExchange::Entry*> started(FetchExchange& exchange) {
     std::vector<FetchExchange::Entry*> entries;
     while (true) {
@@ -65,7 +65,7 @@ class FetchExchangeTest : public testing::Test {
     storage::Fetch* const fetch = &part;
     exchange.finished({&fetch, 1});
   }
-  // The bytes of each part; none: nobody has fetched it.
+  // Returns the bytes of each part, or nothing if the sample was not fetched.
   std::vector<std::size_t> take(FetchExchange& exchange, std::uint64_t batch, std::uint64_t row, std::uint64_t sample) {
     std::vector<std::size_t> bytes;
     const auto used = exchange.take({0, nullptr, batch, row, true}, sample, waiter_, parts_);
@@ -96,7 +96,7 @@ TEST_F(FetchExchangeTest, WhatWasFetchedOfAnOrderThatIsNoMoreIsNobodys) {
   const auto after = started(exchange_);
   ASSERT_EQ(after.size(), 1u);
   finish(exchange_, *after[0], 20);
-  EXPECT_EQ(take(exchange_, 0, 0, 2), (Bytes{20, 20})) << "that of the order before";
+  EXPECT_EQ(take(exchange_, 0, 0, 2), (Bytes{20, 20})) << "that of the previous order";
   EXPECT_TRUE(take(exchange_, 0, 1, 3).empty());
 }
 
@@ -133,7 +133,7 @@ TEST_F(FetchExchangeTest, TurnsNearOnceAllIsInMemoryAndHoldsNothing) {
   }
   EXPECT_EQ(turning_.held_bytes(), 0u);
   EXPECT_GT(exchange_.held_bytes(), 0u) << "a spare one";
-  EXPECT_FALSE(turning_.turn_far()) << "the thread is there";
+  EXPECT_FALSE(turning_.turn_far()) << "the thread is running";
   EXPECT_TRUE(turning_.is_far());
   EXPECT_FALSE(turning_.has_turned_near());
 }

@@ -11,7 +11,7 @@ bool FetchOrder::begin(bool goes_on, Past& past) {
   goes_on_ = goes_on;
   next_.is_next_epoch = false;
   if (!plan_.is_given) return false;
-  std::swap(past.given, given_.samples);  // it begins anew, with its first batch
+  std::swap(past.given, given_.samples);  // restarts with its first batch
   given_.first = 0;
   next_ = {.is_given = true};
   return true;
@@ -39,7 +39,7 @@ void FetchOrder::forget(Past& past) {
   next_ = {};
 }
 
-// nullopt: all that was given was said.
+// nullopt at the end of the given samples.
 std::optional<std::uint64_t> FetchOrder::next_given() {
   if (next_.batch < given_.first) next_ = {.batch = given_.first, .is_given = true};
   for (; next_.batch - given_.first < given_.samples.size(); ++next_.batch, next_.row = 0) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which sample is fetched next: the plan's, over the borders of epochs, or those that the caller gave.
+// Selects the sample to fetch next: the plan's, across epoch boundaries, or those given by the caller.
 //
-// Owned by a FetchExchange, used under its lock. What takes memory, or gives it back, is handed in or out, so that it
-// happens beside the lock.
+// Owned by a FetchExchange and used under its lock. Objects that allocate or free memory are passed in or out, to be
+// created and destroyed outside the lock.
 
 #include <cstdint>
 #include <deque>
@@ -21,7 +21,7 @@ struct PipelinePlan;
 // A row of an epoch, in the order in which rows are handed out.
 struct PlanRow {
   std::uint64_t epoch = 0;
-  const std::shared_ptr<const plan::Plan>* plan = nullptr;  // nullptr: the order is given, or the row is in no order
+  const std::shared_ptr<const plan::Plan>* plan = nullptr;  // nullptr if the order is given, or the row is in no order
   std::uint64_t batch = 0;
   std::uint64_t row = 0;
   bool is_given = false;
@@ -30,50 +30,51 @@ struct PlanRow {
 // Not thread-safe.
 class FetchOrder {
  public:
-  // slack: samples in a row that threads may miss just before what is fetched next. The plan outlives it.
+  // slack: consecutive samples that reader threads may miss just before the next one to fetch. The plan must outlive
+  // it.
   FetchOrder(const PipelinePlan& plan, std::uint64_t slack) : plan_(plan), slack_(slack) {}
 
-  // What it lets go of, to be destroyed without the lock.
+  // State released by the order, to be destroyed outside the lock.
   struct Past {
     std::shared_ptr<const plan::Plan> plan;
     std::deque<std::vector<std::uint64_t>> given;
   };
-  // goes_on: another epoch is likely to follow the one that begins. true: nobody will come for what was fetched.
+  // goes_on: another epoch is likely to follow this one. Returns true if the fetched samples are no longer needed.
   bool begin(bool goes_on, Past& past);
-  // The samples of the next batch that the caller gives. Nobody will come for those of batches before `oldest`.
+  // Adds the caller's next batch of samples. Samples of batches before `oldest` are no longer needed.
   void give(std::vector<std::uint64_t> samples, std::uint64_t oldest);
-  // A thread came for the sample of this row, and nobody had fetched it: the thread is just before what is fetched, or
-  // the plan is not the one that is followed (any more). true: it goes on behind the row, and nobody will come for
-  // what was fetched.
+  // Called when a thread needed this row's sample and it was not fetched: the thread is just before the next sample to
+  // fetch, or the order follows another plan. Returns true if the order now continues after this row, and the fetched
+  // samples are no longer needed.
   bool missed(const PlanRow& row, Past& past);
   void found() { misses_ = 0; }
-  // It follows nothing, until missed().
+  // Follows no order until missed().
   void forget(Past& past);
 
-  // nullopt: it follows nothing, or all of it was said.
+  // Returns nullopt if it follows no order or has reached its end.
   std::optional<std::uint64_t> next();
-  // Was the last sample said of an epoch that another one is likely to follow? To plan that takes some time: its number
-  // and plan are what follow() gets, with what ended() gave before.
+  // Returns true at the end of an epoch if another one is likely to follow. Planning it takes time: pass its number and
+  // plan to follow(), with the value that ended() returned before.
   bool needs_next_epoch() const;
   struct PlannedEpoch {
     std::uint64_t epoch = 0;
     std::shared_ptr<const plan::Plan> plan;
   };
   PlannedEpoch ended() const { return {next_.epoch, next_.plan}; }
-  // Nothing happens where it does not stand at the end of `ended` any more. `following` is what is to be destroyed.
+  // Does nothing if the position has left the end of `ended`. The caller destroys what is left in `following`.
   void follow(const PlannedEpoch& ended, PlannedEpoch& following);
 
  private:
-  // What is next; no plan, and not given: not known.
+  // The next row; unknown if it has no plan and is not given.
   struct Cursor {
     std::uint64_t epoch = 0;
     std::shared_ptr<const plan::Plan> plan;
     std::uint64_t batch = 0;
     std::uint64_t row = 0;
-    bool is_next_epoch = false;  // of an epoch that is not begun yet
+    bool is_next_epoch = false;  // of an epoch that has not begun
     bool is_given = false;
   };
-  // The batches that were given, from number `first` on.
+  // The given batches, starting at number `first`.
   struct GivenBatches {
     std::uint64_t first = 0;
     std::deque<std::vector<std::uint64_t>> samples;

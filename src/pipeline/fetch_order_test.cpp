@@ -48,11 +48,11 @@ class FetchOrderTest : public testing::Test {
 
 TEST_F(FetchOrderTest, FollowsThePlanBehindWhatWasMissed) {
   EXPECT_FALSE(order_.begin(false, past_));
-  EXPECT_EQ(order_.next(), std::nullopt) << "nobody has come for anything";
+  EXPECT_EQ(order_.next(), std::nullopt) << "no sample was needed yet";
   const PlanPointer plan = epoch(0);
   EXPECT_TRUE(order_.missed({0, &plan, 0, 2}, past_));
   EXPECT_EQ(rest_of(order_), samples_of(*plan, 3));
-  EXPECT_FALSE(order_.needs_next_epoch()) << "none is likely to follow";
+  EXPECT_FALSE(order_.needs_next_epoch()) << "no epoch is likely to follow";
   const PlanPointer other = epoch(5);
   EXPECT_TRUE(order_.missed({5, &other, 1, 3}, past_));
   EXPECT_EQ(past_.plan, plan);
@@ -73,14 +73,14 @@ TEST_F(FetchOrderTest, GoesOnWithTheEpochThatIsLikelyToFollow) {
   EXPECT_EQ(ended.epoch, 3u);
   FetchOrder::PlannedEpoch following{4, next};
   order_.follow(ended, following);
-  EXPECT_EQ(following.plan, plan) << "what it follows no more is its caller's to destroy";
+  EXPECT_EQ(following.plan, plan) << "the caller destroys the plan that is no longer followed";
   EXPECT_EQ(rest_of(order_), samples_of(*next, 0));
-  EXPECT_FALSE(order_.needs_next_epoch()) << "one epoch ahead and no more";
+  EXPECT_FALSE(order_.needs_next_epoch()) << "at most one epoch ahead";
   order_.begin(true, past_);
-  EXPECT_TRUE(order_.needs_next_epoch()) << "the one that was prepared has begun";
+  EXPECT_TRUE(order_.needs_next_epoch()) << "the prepared epoch has begun";
   FetchOrder::PlannedEpoch late{4, next};
   order_.follow(ended, late);
-  EXPECT_EQ(late.plan, next) << "it stands somewhere else meanwhile";
+  EXPECT_EQ(late.plan, next) << "the position has changed";
 }
 
 TEST_F(FetchOrderTest, AFewMissesJustBeforeItLeaveItWhereItIs) {
@@ -92,14 +92,14 @@ TEST_F(FetchOrderTest, AFewMissesJustBeforeItLeaveItWhereItIs) {
   order_.found();
   EXPECT_FALSE(order_.missed({0, &plan, 0, 3}, past_));
   EXPECT_FALSE(order_.missed({0, &plan, 1, 0}, past_));
-  EXPECT_FALSE(order_.missed({0, nullptr, 1, 0}, past_)) << "a row in no order says nothing";
+  EXPECT_FALSE(order_.missed({0, nullptr, 1, 0}, past_)) << "a row in no order has no effect";
   EXPECT_TRUE(order_.missed({0, &plan, 1, 1}, past_)) << "the third in a row";
   EXPECT_EQ(rest_of(order_), samples_of(*plan, 6));
-  EXPECT_TRUE(order_.missed({0, &plan, 9, 0}, past_)) << "nobody will come for what is before it";
+  EXPECT_TRUE(order_.missed({0, &plan, 9, 0}, past_)) << "earlier samples are not needed any more";
 }
 
 TEST_F(FetchOrderTest, FollowsWhatIsGivenAsFarAsItIs) {
-  EXPECT_TRUE(given_.begin(true, past_)) << "what was fetched is of an order that is no more";
+  EXPECT_TRUE(given_.begin(true, past_)) << "the fetched samples belong to an obsolete order";
   EXPECT_EQ(given_.next(), std::nullopt);
   given_.give({7, 7, 3}, 0);
   EXPECT_EQ(rest_of(given_), (Samples{7, 7, 3}));
@@ -115,7 +115,7 @@ TEST_F(FetchOrderTest, FollowsWhatIsGivenAsFarAsItIs) {
   EXPECT_EQ(rest_of(given_), Samples{2});
   EXPECT_TRUE(given_.missed({0, nullptr, 4, 0, true}, past_));
   given_.give({4, 8}, 0);
-  EXPECT_EQ(rest_of(given_), Samples{}) << "it stands in batch 4, and batch 1 was given";
+  EXPECT_EQ(rest_of(given_), Samples{}) << "it is in batch 4, and batch 1 was given";
 }
 
 }  // namespace

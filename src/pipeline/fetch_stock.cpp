@@ -10,11 +10,11 @@
 namespace feedline::pipeline {
 namespace {
 
-constexpr std::uint64_t kMostReads = 256;  // a sample in several objects is as many
-// Of reads that are joined: so that small samples make requests worth a round trip, and so that there are some to join
-// where a storage is near.
+constexpr std::uint64_t kMostReads = 256;  // a sample in several objects counts for each
+// Limits for joined reads: the upper makes requests for small samples worth a round trip, the lower leaves some to join
+// if the storage is near.
 constexpr std::uint64_t kMostJoined = 4096, kLeastJoined = 128;
-constexpr std::uint64_t kFirstMean = 128 << 10;  // bytes of a sample, until some were seen: a photo
+constexpr std::uint64_t kFirstMean = 128 << 10;  // bytes per sample, before any were measured: a photo
 
 std::uint64_t least_reads(std::uint64_t slack, std::size_t parts, bool joins) {
   return std::max(2 * slack, joins ? kLeastJoined / parts : 0);
@@ -24,7 +24,7 @@ std::uint64_t most_reads(std::uint64_t slack, std::size_t parts, bool joins) {
   return std::max((joins ? kMostJoined : kMostReads) / parts, 4 * slack);
 }
 
-// What was left behind, one before the other: it is never freed, and not lost.
+// A linked list of abandoned tables: never freed, but reachable.
 std::atomic<FetchTable*> last_left = nullptr;
 
 }  // namespace
@@ -34,14 +34,15 @@ FetchStock::FetchStock(std::uint64_t slack, std::uint64_t most_bytes, std::size_
     : slack_(slack),
       most_bytes_(most_bytes),
       joins_(joins),
-      // twice the slack, so that what nobody comes for leaves room for what is wanted
+      // twice the slack, so that unneeded fetches leave room for needed ones
       depth_(least_reads(slack, parts, joins), most_reads(slack, parts, joins),
              joins ? ReadDepth::Start::kWithAnswers : ReadDepth::Start::kAtLeast),
       entries_(most_reads(slack, parts, joins)),
       held_bytes_(held),
       mean_bytes_(kFirstMean) {}
 
-// Where reads are joined, as many as fit into memory count, so that "much room" can come to be there.
+// Returns the maximum number of fetches. Joined reads are limited to those that fit in memory, so that has_much_room()
+// can become true.
 std::uint64_t FetchStock::most() const {
   const std::uint64_t reads = depth_.reads();
   return joins_ ? std::min(reads, std::max<std::uint64_t>(most_bytes_ / std::max<std::uint64_t>(mean_bytes_, 1), 1))
@@ -114,7 +115,7 @@ void FetchStock::abandon(std::uint64_t before, Entries& unused) {
 
 void FetchStock::put_away(Entry& entry, Entries& unused) {
   held_bytes_ -= entry.held_bytes;
-  // spare ones beyond the bound would leave no room for any fetch, and nobody would ever take them
+  // spare entries above the limit would leave no room for fetches and never be used
   const bool fits = held_bytes_ + entry.buffer_bytes() <= most_bytes_;
   if (spare_.size() >= depth_.reads() || !keeps_spare_ || !fits) return entries_.move_to(unused, entry);
   entry.held_bytes = entry.buffer_bytes();

@@ -9,7 +9,7 @@ namespace feedline::pipeline {
 namespace {
 
 constexpr std::uint64_t kSlack = 4;
-constexpr std::uint64_t kPhoto = 128 << 10;  // what a sample is taken for, until some were seen
+constexpr std::uint64_t kPhoto = 128 << 10;  // assumed size of a sample before any were measured
 
 class FetchStockTest : public testing::Test {
  protected:
@@ -38,7 +38,7 @@ TEST_F(FetchStockTest, HasRoomForSoManyAndForSoMuch) {
   EXPECT_EQ(small.room(), 0u) << "no memory is left for a fourth";
   EXPECT_EQ(small.held_bytes(), 3 * kPhoto);
   for (std::uint64_t i = 0; i < 2 * kSlack; ++i) begin(large, i);
-  EXPECT_EQ(large.room(), 0u) << "as many as one may have that knows nothing of the storage yet";
+  EXPECT_EQ(large.room(), 0u) << "the number used before the storage was measured";
   EXPECT_EQ(large.most_under_way(), 2 * kSlack);
   EXPECT_EQ(held_.look().now, 3 * kPhoto + 2 * kSlack * kPhoto);
 }
@@ -53,7 +53,7 @@ TEST_F(FetchStockTest, AFetchHoldsWhatItsBufferHasAndASpareOneIsUsedAgain) {
   EXPECT_LT(stock.mean_bytes(), kPhoto);
   EXPECT_EQ(stock.claim(8), nullptr);
   EXPECT_EQ(stock.claim(7), &entry);
-  EXPECT_EQ(stock.claim(7), nullptr) << "it is another thread's";
+  EXPECT_EQ(stock.claim(7), nullptr) << "another thread has it";
   stock.taken(entry, unused_);
   EXPECT_TRUE(stock.has_spare());
   EXPECT_EQ(stock.size(), 0u);
@@ -70,13 +70,13 @@ TEST_F(FetchStockTest, WhatIsMuchOlderThanWhatWasTakenIsAbandoned) {
   for (std::uint64_t i = 0; i < 7; ++i) entries.push_back(&begin(stock, i));
   for (const std::size_t i : {0u, 6u}) finish(stock, *entries[i], 100);
   ASSERT_EQ(stock.claim(6), entries[6]);
-  stock.taken(*entries[6], unused_);  // 0 and 1 have had their time; 1 is still under way
+  stock.taken(*entries[6], unused_);  // 0 and 1 have expired; 1 is still in flight
   EXPECT_EQ(stock.claim(0), nullptr);
   EXPECT_EQ(stock.claim(1), nullptr);
   EXPECT_EQ(stock.claim(2), entries[2]);
   EXPECT_EQ(stock.size(), 5u);
   finish(stock, *entries[1], 100);
-  EXPECT_EQ(stock.size(), 4u) << "it goes once it is finished";
+  EXPECT_EQ(stock.size(), 4u) << "it is released when finished";
 }
 
 TEST_F(FetchStockTest, WhatIsJoinedIsBegunManyAtATime) {
@@ -86,7 +86,7 @@ TEST_F(FetchStockTest, WhatIsJoinedIsBegunManyAtATime) {
   std::uint64_t begun = 0;
   std::vector<FetchStock::Entry*> entries;
   while (stock.may_begin()) entries.push_back(&begin(stock, begun++));
-  EXPECT_EQ(begun, 128u) << "enough to join where a storage is near";
+  EXPECT_EQ(begun, 128u) << "enough to join if the storage is near";
   for (FetchStock::Entry* entry : entries) finish(stock, *entry, kSmall, true);
   for (std::uint64_t taken = 0; taken < 32; ++taken) {
     EXPECT_FALSE(stock.may_begin()) << taken;
@@ -100,7 +100,7 @@ TEST_F(FetchStockTest, WhatIsJoinedIsBegunManyAtATime) {
 
   std::vector<FetchStock::Entry*> large;
   while (tight.may_begin()) large.push_back(&begin(tight, large.size()));
-  EXPECT_EQ(large.size(), 8u) << "memory is the bound";
+  EXPECT_EQ(large.size(), 8u) << "memory is the limit";
   for (FetchStock::Entry* entry : large) finish(tight, *entry, kPhoto - 1);
   for (std::uint64_t taken = 0; taken < 2; ++taken) {
     EXPECT_FALSE(tight.may_begin()) << taken;
@@ -146,7 +146,7 @@ TEST_F(FetchStockTest, KeepsNothingOnceNothingIsFetched) {
     EXPECT_FALSE(stock.has_spare());
     EXPECT_EQ(stock.claim(1), nullptr);
     finish(stock, late, 100);
-    EXPECT_EQ(unused_.size(), 3u) << "nobody wants it";
+    EXPECT_EQ(unused_.size(), 3u) << "it is no longer wanted";
     EXPECT_EQ(stock.size(), 0u);
     EXPECT_EQ(stock.held_bytes(), 0u);
   }

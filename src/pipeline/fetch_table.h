@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Fetches that are under way or finished, and not taken yet: found by their sample, by their age and by what the queue
-// gives back, each in constant time, so that more threads and more reads make no look-up longer. A sample may lie in
-// several objects, which are fetched at once.
+// Fetches in flight or finished but not taken yet: looked up by sample, by age and by the queue's completion in
+// constant time, whatever the number of threads and reads. A sample may be in several objects, which are fetched
+// together.
 //
-//   wanted       a thread may come for it: find(), oldest_wanted()
-//   not wanted   a thread has claimed it and waits for it or takes it, or it is abandoned: nobody will come for it
+//   wanted       a thread may need it: find(), oldest_wanted()
+//   not wanted   a thread has claimed it and is waiting for it or taking it, or it is abandoned
 
 #include <condition_variable>
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace feedline::pipeline {
 
-// What one thread waits at for one fetch after the other.
+// Blocks one thread until its fetch finishes; reusable.
 class FetchWaiter {
  public:
   void wait();  // until tell() was called since the last wait()
@@ -31,59 +31,59 @@ class FetchWaiter {
   bool is_told_ = false;
 };
 
-// Not thread-safe. Takes no memory once it is made.
+// Not thread-safe. Does not allocate after construction.
 class FetchTable {
  public:
   struct Entry;
   using Entries = std::list<Entry>;
   struct Part : storage::Fetch {
-    Entry* entry = nullptr;  // that it is a part of, while it is under way
+    Entry* entry = nullptr;  // owner while in flight
   };
   using Parts = std::vector<Part>;
-  // What became of a sample's parts.
+  // The result of fetching a sample's parts.
   struct Outcome {
     bool is_whole = true;
     bool was_near = true;  // all of them were in memory
     std::uint64_t bytes = 0;
   };
   struct Entry {
-    Parts parts;                // as many as a sample may have
-    std::size_t used = 0;       // of them, by this sample
-    std::size_t under_way = 0;  // likewise
+    Parts parts;                // the maximum per sample
+    std::size_t used = 0;       // number used by this sample
+    std::size_t under_way = 0;  // number in flight
     std::uint64_t sample = 0;
     std::uint64_t number = 0;      // in the order of fetching
-    std::uint64_t held_bytes = 0;  // of its buffers, or what they will have
+    std::uint64_t held_bytes = 0;  // size of its buffers, now or when filled
     std::uint64_t started_ns = 0;
     bool is_finished = false;
     bool is_abandoned = false;
-    std::shared_ptr<FetchWaiter> waiter;  // of the thread that has claimed it before it was finished
+    std::shared_ptr<FetchWaiter> waiter;  // of the thread that claimed it before it finished
 
     std::uint64_t buffer_bytes() const;
     Outcome outcome() const;  // Requires: it is finished
 
    private:
     friend class FetchTable;
-    Entries::iterator place_;                      // in the list that has it
-    Entry *older_ = nullptr, *newer_ = nullptr;    // of those that are wanted
-    Entry *before_ = nullptr, *behind_ = nullptr;  // of those in the same bucket, the oldest first
+    Entries::iterator place_;                      // in the list that owns it
+    Entry *older_ = nullptr, *newer_ = nullptr;    // neighbours among wanted entries
+    Entry *before_ = nullptr, *behind_ = nullptr;  // neighbours in the same bucket, oldest first
   };
 
-  // most: entries, as a rule.
+  // most: the usual maximum number of entries.
   explicit FetchTable(std::size_t most);
 
-  // Takes the first of `from`, which has its sample, and a higher number than all before. It is wanted.
+  // Adds the first entry of `from`, whose sample is set and whose number is higher than all before. It becomes wanted.
   Entry& add(Entries& from);
-  // The oldest one of this sample that is wanted; nullptr: there is none.
+  // Returns the oldest wanted entry of this sample; nullptr if there is none.
   Entry* find(std::uint64_t sample) const;
   Entry* oldest_wanted() const { return wanted_.first; }
-  // It is not wanted any more. Requires: it is.
+  // Makes it unwanted. Requires: it is wanted.
   void claim(Entry& entry);
-  // Moves one that is not wanted to the end of another list.
+  // Moves an unwanted entry to the end of another list.
   void move_to(Entries& to, Entry& entry) { to.splice(to.end(), entries_, entry.place_); }
   Entries& all() { return entries_; }
   std::size_t size() const { return entries_.size(); }
 
-  FetchTable* left_before = nullptr;  // FetchStock's, of one that it leaves behind
+  FetchTable* left_before = nullptr;  // FetchStock's link from an abandoned table
 
  private:
   struct Chain {
@@ -93,7 +93,7 @@ class FetchTable {
 
   Entries entries_;
   Chain wanted_;
-  std::vector<Chain> buckets_;  // a power of two of them
+  std::vector<Chain> buckets_;  // size is a power of two
 };
 
 }  // namespace feedline::pipeline

@@ -33,7 +33,7 @@ TEST(FetchTable, FindsTheOldestOfASampleThatIsWanted) {
   EXPECT_EQ(table.size(), 2u);
   spare.front().sample = 9;
   spare.front().number = 3;
-  EXPECT_EQ(&table.add(spare), &first) << "what was put away is used again";
+  EXPECT_EQ(&table.add(spare), &first) << "spare entries are reused";
   EXPECT_EQ(table.find(9), &first);
   table.claim(second);
   table.claim(third);
@@ -41,10 +41,10 @@ TEST(FetchTable, FindsTheOldestOfASampleThatIsWanted) {
   EXPECT_EQ(table.find(7), nullptr);
 }
 
-// Against a list that is looked through, as it was before there was a table.
+// Compares it with a linear list as a reference.
 TEST(FetchTable, IsAListThatIsLookedThrough) {
   std::mt19937 random(5);
-  FetchTable table(16);  // and more in it: look-ups get longer, not wrong
+  FetchTable table(16);  // exceeding it makes lookups slower, not wrong
   FetchTable::Entries spare;
   std::vector<FetchTable::Entry*> wanted;
   for (std::uint64_t number = 0; number < 20'000; ++number) {

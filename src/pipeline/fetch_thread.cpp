@@ -21,10 +21,10 @@ bool FetchThread::start() {
   return true;
 }
 
-// No memory, or a broken promise. Takes no memory itself.
+// Called if memory runs out or an invariant fails. Does not allocate.
 void FetchThread::break_off() {
   exchange_.break_off();
-  static_cast<void>(queue_.release());  // reads may be under way in it
+  static_cast<void>(queue_.release());  // reads may be in flight in it
 }
 
 void FetchThread::run() {
@@ -57,7 +57,7 @@ void FetchThread::run() {
 }
 
 void FetchThread::fetch(FetchTable::Entry& entry) {
-  // what cannot be fetched is read, or refused, when a thread comes for it; opening a shard may take its time here
+  // samples that cannot be fetched are read, or fail, when a thread needs them; opening a shard may block here
   pieces_.clear();
   if (!format_->find_pieces(entry.sample, pieces_)) pieces_.clear();
   entry.used = entry.under_way = pieces_.size();
@@ -68,7 +68,7 @@ void FetchThread::fetch(FetchTable::Entry& entry) {
     part.version = part.piece.version;
     part.bytes = std::span<const std::byte>();
     part.was_near = false;
-    part.most_bytes = plan_.read_ahead_bytes;  // a larger one is read by the thread that comes for it
+    part.most_bytes = plan_.read_ahead_bytes;  // a larger one is read by the thread that needs it
     queue_->start(part);
   }
   if (pieces_.empty()) exchange_.finished(entry);

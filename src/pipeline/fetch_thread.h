@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The one thread that keeps reads under way: it does what FetchExchange::next() says. It owns the queue of the reads,
-// and nobody else starts, cancels or takes any.
+// The thread that runs reads in flight, as instructed by FetchExchange::next(). It owns the queue of the reads; no
+// other thread starts, cancels or completes any.
 
 #include <memory>
 #include <optional>
@@ -15,13 +15,13 @@
 
 namespace feedline::pipeline {
 
-// For whoever owns it; one start() that succeeds. The plan and the exchange outlive it. Requires: the exchange is
-// stopped, and nobody calls it any more, when this goes, which waits for the thread and for none of its reads.
+// For one owner and one successful start(). The plan and the exchange must outlive it. Requires at destruction: the
+// exchange is stopped and no longer called. The destructor joins the thread but waits for none of its reads.
 class FetchThread {
  public:
   FetchThread(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan, storage::QueueKind kind,
               FetchExchange& exchange);
-  bool start();  // false: the system gives no thread
+  bool start();  // false if no thread could be created
 
  private:
   void run();
@@ -34,10 +34,10 @@ class FetchThread {
   const PipelinePlan& plan_;
   const storage::QueueKind kind_;
   FetchExchange& exchange_;
-  std::unique_ptr<storage::FetchQueue> queue_;  // made by the thread
+  std::unique_ptr<storage::FetchQueue> queue_;  // created by the thread
   std::vector<storage::Fetch*> finished_;
   std::vector<storage::Piece> pieces_;
-  std::optional<base::Thread> thread_;  // last: it uses all of the above
+  std::optional<base::Thread> thread_;  // last member: it uses all of the above
 };
 
 }  // namespace feedline::pipeline

@@ -26,17 +26,17 @@ namespace feedline::pipeline {
 
 struct FieldScratch;
 
-// What the fields of one sample are made with.
+// Context for making the fields of one sample.
 struct FieldWork {
-  const base::SampleKey& key;  // for what is drawn
-  FieldScratch& scratch;       // of the thread
+  const base::SampleKey& key;  // for random draws
+  FieldScratch& scratch;       // the thread's
   StageMeter& meter;
-  bool is_prepared = false;                              // what is stored comes as keep() made it
-  std::uint64_t most_bytes = memory::kLeastSampleBytes;  // of a row whose size shows only now: memory/sample_limit.h
+  bool is_prepared = false;                              // the stored bytes were made by keep()
+  std::uint64_t most_bytes = memory::kLeastSampleBytes;  // limit if its size is only known now (sample_limit.h)
 };
 
-// The path of one field of a sample, from its stored bytes to its row of a batch, or to several rows. Immutable and
-// thread-safe; what a thread needs beside lies in its FieldScratch.
+// Converts one field of a sample from its stored bytes to one row of a batch, or several. Immutable and thread-safe;
+// per-thread state is in FieldScratch.
 class FieldPath {
  public:
   explicit FieldPath(FieldSpec spec) { specs_.push_back(std::move(spec)); }
@@ -46,30 +46,31 @@ class FieldPath {
   FieldPath& operator=(const FieldPath&) = delete;
 
   const std::vector<FieldSpec>& specs() const { return specs_; }  // its entries of the schema, one for each row
-  const FieldSpec& spec() const { return specs_.front(); }        // the only one of most
-  // Of its entry number `entry`: what is left to be made of the bytes of each of its images; nullptr: nothing is.
+  const FieldSpec& spec() const { return specs_.front(); }        // for paths with one row
+  // Returns the device's remaining work on the images of entry `entry`; nullptr if there is none.
   virtual std::shared_ptr<const transform::LeftElements> left(std::size_t /*entry*/) const { return nullptr; }
-  // Makes what fill() and keep() need in a thread's scratch, unless it is there.
+  // Creates the thread's scratch for fill() and keep() if it does not exist.
   virtual void add_scratch(FieldScratch& /*scratch*/) const {}
-  // Writes the row. An error says what is wrong, not where: the caller knows. Requires: add_scratch() came before, and
-  // the field is not absent.
+  // Writes the row. Errors describe the problem without the location, which the caller adds. Requires: add_scratch()
+  // was called, and the field is not absent.
   virtual Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const = 0;
-  // The same of a path of several rows.
+  // The same for a path with several rows.
   virtual Result<void> fill_rows(const memory::Record::Field& stored, FieldWork& work,
                                  std::span<memory::Row> rows) const {
     return fill(stored, work, rows.front());
   }
-  // Adds the field to a record that Dataset::cache keeps: pixels and labels decoded and prepared, all else as it is
-  // stored, after a look whether it is sound. Requires: as fill(), and what is stored is not prepared.
+  // Adds the field to a record that Dataset::cache stores: pixels and labels are decoded and prepared, other fields are
+  // checked and stored unchanged. Requires: as fill(), and the stored bytes are not prepared.
   virtual Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
                             format::PixelRecordBuilder& kept) const = 0;
-  // Is the stored row delivered unchanged, so that it need not be copied?
+  // Returns true if the stored row is delivered unchanged, so it need not be copied.
   virtual bool gives_stored_row() const { return false; }
-  // What is done to it, and was not for a cache, in lines; none: nothing that needs a word.
+  // Describes the operations that run after the cache, one per line; empty if there is nothing to report.
   virtual std::vector<std::string> explain() const { return {}; }
 
  protected:
-  // Where a row of that shape goes: its place in the batch, or room in its item. kData: it is over the limit.
+  // Returns the destination of a row with that shape: its position in the batch, or memory in its item. kData: it
+  // exceeds the limit.
   Result<ArrayView> place(memory::Row& row, const Shape& shape, const FieldWork& work) const {
     if (row.item == nullptr) return row.view;
     FEEDLINE_TRY(const auto room, row.item->make_room(shape, spec().array.dtype, work.most_bytes));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kind of field, from a tar to a sample, and what is wrong with each.
+// Every kind of field, from a tar to a sample, and the errors of each.
 
 #include "pipeline/field_path.h"
 
@@ -35,7 +35,7 @@ std::string mask(std::uint32_t width = 8, std::uint32_t height = 6) {
   return text_of(decode::made_png(width, height, SPNG_COLOR_TYPE_GRAYSCALE, labels));
 }
 
-// A .npy of as many rows of two int16 as there are.
+// A .npy file of int16 rows with two elements each.
 std::string npy(const std::vector<std::int16_t>& numbers, const std::string& dtype = "<i2") {
   std::string header = "{'descr': '" + dtype + "', 'fortran_order': False, 'shape': (" +
                        std::to_string(numbers.size() / 2) + ", 2), }\n";
@@ -45,7 +45,7 @@ std::string npy(const std::vector<std::int16_t>& numbers, const std::string& dty
 
 class FieldPathTest : public testing::Test {
  protected:
-  // Members of sample i are those of `samples[i]`, by extension.
+  // Sample i has the members `samples[i]`, by extension.
   Source opened(const std::vector<std::map<std::string, std::string>>& samples, std::vector<std::string> fields,
                 Missing missing = Missing::kError) {
     format::TarWriter tar;
@@ -62,7 +62,7 @@ class FieldPathTest : public testing::Test {
     FEEDLINE_TRY(auto recipe, make_recipe(source, operations, std::nullopt, Layout::kNhwc, {}, collations));
     return SampleReader(std::move(recipe)).read(GivenSample{index, index}, 1, 0);
   }
-  // What reading it says, or making the recipe.
+  // Returns the error of reading the sample or making the recipe.
   std::string refusal(const Source& source, std::uint64_t index, const std::vector<Operation>& operations = {},
                       const std::vector<Collation>& collations = {}) {
     const auto sample = read(source, index, operations, collations);
@@ -115,7 +115,7 @@ TEST_F(FieldPathTest, ErrorsNameKeyFieldAndStage) {
            {"json", "{", "field 'json': not JSON"},
            {"txt", "\xff", "field 'txt': not UTF-8"},
            {"npy", "x", "field 'npy': npy: not a .npy file"},
-           {"npy", npy({1, 2, 3, 4}), "int16(2, 2), where all are int16(1, 2)"},
+           {"npy", npy({1, 2, 3, 4}), "int16(2, 2), but all must be int16(1, 2)"},
            {"npy", npy({1, 2}, "<u2"), "that of the first sample is int16"},
            {"mask.png", mask(7, 6), "field 'mask.png': 'mask.png' has 6 x 7 pixels and 'jpg' 6 x 8"},
            {"mask.png", image(), "field 'mask.png': a mask must be"},
@@ -137,7 +137,7 @@ TEST_F(FieldPathTest, CollationsSayWhichShapesMayDiffer) {
   EXPECT_EQ(listed.fields, (std::vector<std::string>{"npy", "png"}));
   const auto sample = read(source, 1, {}, {listed, padded});
   ASSERT_TRUE(sample) << sample.error().message();
-  EXPECT_EQ(sample->fields[0].form, BatchForm::kPadded) << "the last word counts";
+  EXPECT_EQ(sample->fields[0].form, BatchForm::kPadded) << "the last setting counts";
   EXPECT_EQ(sample->fields[0].array.shape, (Shape{2, 2}));
   EXPECT_EQ(sample->fields[1].array.shape, (Shape{4, 5, 3}));
   const auto recipe = *make_recipe(source, {}, std::nullopt, Layout::kNchw, {}, {listed, padded});
@@ -186,12 +186,12 @@ TEST_F(FieldPathTest, OperationsAreForTheFieldsThatTheyName) {
     return checked ? "fine" : checked.error().what;
   };
   EXPECT_NE(wrong(op::CenterCrop{{2, 2}}, "top.png").find("there is no field 'top.png'"), std::string::npos);
-  EXPECT_NE(wrong(op::CenterCrop{{2, 2}}, "cls").find("neither an image nor a mask"), std::string::npos);
-  EXPECT_NE(wrong(op::Grayscale{1}, "mask.png").find("labels are no colours"), std::string::npos);
+  EXPECT_NE(wrong(op::CenterCrop{{2, 2}}, "cls").find("is not an image, mask, boxes or keypoints"), std::string::npos);
+  EXPECT_NE(wrong(op::Grayscale{1}, "mask.png").find("labels are not colours"), std::string::npos);
   EXPECT_EQ(wrong(op::Grayscale{1}, "left.png"), "fine");
 }
 
-// One image is the mask's colours: each must be cut and turned as the other.
+// The image has the mask's pixels: cropping and flipping must keep both equal.
 TEST_F(FieldPathTest, ImageAndMaskAreDrawnTogether) {
   const Source source = opened({{{"png", mask(40, 6)}, {"mask.png", mask(40, 6)}}}, {"mask.png", "png"});
   const std::vector<Operation> operations{op::Decode{ColorMode::kL}, op::RandomHorizontalFlip{},
@@ -230,7 +230,7 @@ TEST_F(FieldPathTest, TheCacheTakesEveryFieldAndOperationsForAll) {
   chosen.fields = {"png"};
   const auto refused = make_cache_point("memory", 1 << 20, source, {chosen});
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().what.find("put it after cache"), std::string::npos);
+  EXPECT_NE(refused.error().what.find("place it after cache"), std::string::npos);
 }
 
 }  // namespace

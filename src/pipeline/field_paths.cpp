@@ -43,7 +43,7 @@ bool is_stored(const Field& field) {
   return field.kind == FieldKind::kBytes || field.kind == FieldKind::kText || field.kind == FieldKind::kJson;
 }
 
-// Is the image to which the sample's targets and masks belong decoded with its EXIF orientation applied?
+// Returns true if the image of the sample's targets and masks is decoded with its EXIF orientation applied.
 bool turns_image(const FieldStages& stages) {
   for (const Field& field : stages.records.fields()) {
     if (field.kind != FieldKind::kImage) continue;
@@ -54,7 +54,7 @@ bool turns_image(const FieldStages& stages) {
   return false;
 }
 
-// Adds the alternative, collate("list"), to the error if rows of any size can be made.
+// Suggests collate("list") in the error if rows of any size can be made.
 template <typename Compile>
 auto compiled(BatchForm form, Compile compile) -> decltype(compile(transform::Chain::OutputSize::kFixed)) {
   using OutputSize = transform::Chain::OutputSize;
@@ -66,10 +66,10 @@ auto compiled(BatchForm form, Compile compile) -> decltype(compile(transform::Ch
 
 bool is_target(const Field& field) { return field.kind == FieldKind::kBoxes || field.kind == FieldKind::kKeypoints; }
 
-// Masks of a sample's objects, (N, height, width).
+// Object masks of a sample, (N, height, width).
 bool is_stack(const Field& field) { return field.kind == FieldKind::kMask && field.array.shape.dims() == 3; }
 
-// The field as the first samples have it, of which some may be damaged. read(): what is to be known of it as stored.
+// Calls read() on the first stored value of the field that is not damaged, among the first samples.
 template <typename Read>
 auto first_of(const Field& field, const FieldStages& stages, Read read)
     -> decltype(read(std::declval<const memory::Record::Field&>())) {
@@ -79,7 +79,7 @@ auto first_of(const Field& field, const FieldStages& stages, Read read)
                                               records.fields().begin());
   memory::Record record;
   record.most_bytes = memory::usual_sample_limit();
-  Error failure = config_error("'" + field.name + "': no sample of the first has it").error();
+  Error failure = config_error("'" + field.name + "': none of the first samples has it").error();
   for (std::uint64_t sample = 0; sample < std::min(kTries, records.size()); ++sample) {
     if (auto done = records.read(sample, record); !done) {
       failure = with_place(std::move(done).error(), records, stages.dataset, sample);
@@ -102,7 +102,7 @@ Result<void> refuse_absent(const Field& field, BatchForm form) {
                       field.name + "\"]), or missing=\"skip\" to leave out these samples");
 }
 
-// A function takes images as they are to be.
+// Functions receive images in their final form.
 transform::Chain::Elements elements_of(const FieldStages& stages, BatchForm form) {
   const bool are_left = stages.leaves_elements && form == BatchForm::kDense && stages.map == nullptr;
   return are_left ? transform::Chain::Elements::kLeft : transform::Chain::Elements::kMade;
@@ -113,7 +113,7 @@ int channels_of(const Shape& shape, Layout layout) { return static_cast<int>(sha
 Made make_kept_path(const Field& field, const FieldStages& stages, BatchForm form) {
   if (form != BatchForm::kDense)
     return config_error("cache(\"device\"): '" + field.name +
-                        "' stands in lists, which a GPU does not make; leave out collate, or use cache(\"memory\")");
+                        "' is collated as lists, which a GPU does not support; omit collate, or use cache(\"memory\")");
   const auto operations = transform::operations_for(stages.operations, field.name);
   const std::size_t first = stages.cache->position;
   const auto behind = std::span(operations).subspan(first);
@@ -124,7 +124,8 @@ Made make_kept_path(const Field& field, const FieldStages& stages, BatchForm for
   const auto left = rest->left();
   const Shape& shape = rest->output().shape;
   if (stages.cache->pixels->preparation()->channels() != (left ? left->channels : channels_of(shape, stages.layout)))
-    return config_error("cache(\"device\"): a GPU keeps the number of channels; put grayscale before the cache");
+    return config_error(
+        "cache(\"device\"): a GPU cannot change the number of channels; place grayscale before the cache");
   const bool is_planar = !left && stages.layout == Layout::kNchw;
   const Size size =
       left ? left->size : Size{static_cast<int>(shape[is_planar ? 1 : 0]), static_cast<int>(shape[is_planar ? 2 : 1])};
@@ -137,7 +138,7 @@ Made make_kept_path(const Field& field, const FieldStages& stages, BatchForm for
 Made make_decoded_path(const Field& field, const FieldStages& stages, BatchForm form) {
   if (form != BatchForm::kDense)
     return config_error("decode(device=\"cuda\"): '" + field.name +
-                        "' stands in lists, which a GPU does not make; leave out collate, or device= of decode");
+                        "' is collated as lists, which a GPU does not support; omit collate, or device= in decode");
   const auto operations = transform::operations_for(stages.operations, field.name);
   const auto compile = [&](Layout layout) {
     return transform::Chain::compile_rest(operations, 1, stages.dtype, layout, transform::Chain::OutputSize::kFixed,
@@ -180,11 +181,11 @@ bool belongs_to_boxes(const Field& field, const FieldStages& stages) {
   return std::ranges::count(labels_of_boxes(stages.operations), field.name) > 0;
 }
 
-// Labels are moved one mask after the other, and are as many as the sample has.
+// Masks are transformed one after the other, as many as the sample has.
 Made make_mask_stack_path(const Field& field, const FieldStages& stages, BatchForm form) {
   if (stages.cache != nullptr)
     return config_error("cache: '" + field.name +
-                        "' has a mask for each object, which a cache does not keep; leave it out, or the cache");
+                        "' has a mask for each object, which a cache does not support; omit the field or the cache");
   FEEDLINE_TRY(auto chain, transform::LabelChain::compile(transform::operations_for(stages.operations, field.name)));
   const Size size = form == BatchForm::kPadded ? chain->size().value_or(Size{0, 0}) : Size{kAnyLength, kAnyLength};
   if (size.height == 0)
@@ -227,7 +228,7 @@ Made make_array_path(const Field& field, const FieldStages& stages, BatchForm fo
                }));
   Shape shape = first.shape;
   if (form == BatchForm::kPadded && shape.dims() == 0)
-    return config_error("collate: '" + field.name + "' holds single numbers, which have no length to pad");
+    return config_error("collate: '" + field.name + "' holds scalars, which have no length to pad");
   if (form == BatchForm::kPadded) shape = shape.with_first(kAnyLength);
   if (form == BatchForm::kList) {
     Shape any;
@@ -245,7 +246,7 @@ TargetPath::Part part_of(const Field& field, const FieldStages& stages) {
   return field.kind == FieldKind::kBoxes && is_only ? TargetPath::Part::kLeads : TargetPath::Part::kAlone;
 }
 
-// Of all rows: their extents but the number of boxes or points, unless they must all be as those of the first.
+// The shape shared by all rows: only the number of boxes or points may vary, unless the rows must equal the first.
 Shape shape_of_targets(const ArraySpec& first, transform::TargetKind kind, BatchForm form) {
   if (form == BatchForm::kDense) return first.shape;
   if (kind == transform::TargetKind::kBoxes) return {kAnyLength, 4};
@@ -267,10 +268,10 @@ Made make_target_path(const Field& field, const FieldStages& stages, BatchForm f
   const bool sanitizes = std::ranges::any_of(
       operations, [](const Operation& operation) { return operation->properties().sanitize != nullptr; });
   const bool refuses_unsound = field.kind == FieldKind::kBoxes && !boxes.takes_unsound && !sanitizes;
-  // an empty list in JSON says nothing of what the others are
+  // an empty list in JSON does not define the shape
   const auto first = first_of(field, stages, [kind](const memory::Record::Field& stored) -> Result<ArraySpec> {
     FEEDLINE_TRY(const ArraySpec spec, read_target_spec(kind, stored));
-    if (spec.shape.dims() == 1) return config_error("no sample of the first has a row of it");
+    if (spec.shape.dims() == 1) return config_error("none of the first samples has a row of it");
     return spec;
   });
   if (!first) return std::unexpected(first.error());
@@ -281,12 +282,12 @@ Made make_target_path(const Field& field, const FieldStages& stages, BatchForm f
 
 Result<void> take_any(std::span<const std::byte> /*stored*/) { return {}; }
 
-// What goes to a function is one sample's, of any shape.
-// source: the image that a view is of; nullptr: it is none.
+// Functions receive the fields of one sample, of any shape. source: the image of a view; nullptr if the field is not a
+// view.
 BatchForm form_of(const Field& field, const FieldStages& stages, const std::string* source = nullptr) {
   if (stages.map != nullptr && stages.map->takes(field.name))
     return can_collate(field, BatchForm::kList) ? BatchForm::kList : BatchForm::kDense;
-  // of stored samples an array with a row for each object is a list, as the boxes beside it are
+  // stored arrays with a row per object are lists, like boxes
   const bool is_ragged = field.kind == FieldKind::kArray && field.array.is_ragged();
   const bool is_padded = is_ragged && stages.records.is_in_memory();
   const bool has_lengths =
@@ -294,7 +295,7 @@ BatchForm form_of(const Field& field, const FieldStages& stages, const std::stri
   BatchForm form = is_stored(field) || has_lengths ? BatchForm::kList
                    : is_padded                     ? BatchForm::kPadded
                                                    : BatchForm::kDense;
-  // what was said of an image before it had views holds for each of them
+  // collations of an image apply to each of its views
   const auto names = [&](const Collation& collation, const std::string& name) {
     return std::ranges::find(collation.fields, name) != collation.fields.end();
   };
@@ -311,7 +312,7 @@ ArraySpec spec_delivered(const transform::Chain& chain) {
   return left ? left->spec : chain.output();
 }
 
-// Views in one array become elements by one table.
+// Views in one array share one conversion table.
 bool are_left_alike(std::span<const ViewsPath::View> views) {
   const auto left_of = [](const ViewsPath::View& view) { return view.chain->left(); };
   const auto first = left_of(views.front());
@@ -321,7 +322,7 @@ bool are_left_alike(std::span<const ViewsPath::View> views) {
   });
 }
 
-// One field of views, and what makes each of them.
+// Adds a field of views and the chain of each.
 Result<FieldSpec> add_views(const Field& image, const FieldStages& stages, std::size_t number,
                             std::vector<ViewsPath::View>& views, bool leaves_elements = true) {
   const ViewPoint::Field& field = stages.views->fields[number];
@@ -341,7 +342,7 @@ Result<FieldSpec> add_views(const Field& image, const FieldStages& stages, std::
     auto chain = field.is_stacked ? compile(transform::Chain::OutputSize::kFixed) : compiled(form, compile);
     if (!chain) return config_error("'" + field.name + "': " + chain.error().what);
     if (i > 0 && spec_delivered(**chain) != spec_delivered(*views.back().chain))
-      return config_error("'" + field.name + "': its views have not one shape");
+      return config_error("'" + field.name + "': its views differ in shape");
     views.push_back({std::move(*chain), field.is_stacked ? field.name + "[" + std::to_string(i) + "]" : field.name,
                      number, i, field.is_stacked});
   }
@@ -428,7 +429,7 @@ Made make_field_path(const Field& field, const FieldStages& stages) {
     case FieldKind::kJson:
       return std::make_shared<const StoredPath>(field.name, Content::kJson, &decode::check_json);
   }
-  FEEDLINE_CHECK(!"a field of no kind");
+  FEEDLINE_CHECK(!"a field without a kind");
 }
 
 }  // namespace feedline::pipeline

@@ -26,7 +26,7 @@ Result<void> check_drawn_size(DrawnFor& drawn_for, Size size, const std::string&
   if (size.height == drawn_for.size.height && size.width == drawn_for.size.width) return {};
   const auto text = [](Size s) { return std::to_string(s.height) + " x " + std::to_string(s.width); };
   return data_error("'" + field + "' has " + text(size) + " pixels and '" + *drawn_for.field + "' " +
-                        text(drawn_for.size) + "; what is drawn for one must fit the other",
+                        text(drawn_for.size) + "; random operations need the same size for both",
                     "transform");
 }
 

@@ -21,7 +21,7 @@
 
 namespace feedline::pipeline {
 
-// What a thread makes images with.
+// Per-thread state for images.
 struct ImageScratch {
   decode::ImageDecoder decoder;
   decode::Depth deepest = decode::Depth::k8Bits;  // of the images opened since the last reset
@@ -29,60 +29,60 @@ struct ImageScratch {
   memory::Planes planes;
   transform::Drawing drawing;
   transform::Workspace workspace;
-  transform::AxisTable columns, rows;        // of a resize that a device does
-  transform::AlignedVector<std::byte> made;  // a row for a device that does not make it
+  transform::AxisTable columns, rows;        // of a resize done by a device
+  transform::AlignedVector<std::byte> made;  // a row that the host makes instead of the device
 };
 
-// What a thread makes the views of an image with, beside ImageScratch, whose drawing is that of what they share.
+// Per-thread state for views, in addition to ImageScratch, which has the drawing of the shared steps.
 struct ViewScratch {
-  std::vector<transform::Drawing> drawings;       // of each view
-  transform::AlignedVector<std::uint8_t> shared;  // the pixels that the views are made of, where steps make them
-  std::vector<Box> regions;                       // of the views, in pixels of that or of the image
-  std::vector<ArrayView> places;                  // of each field
+  std::vector<transform::Drawing> drawings;       // one per view
+  transform::AlignedVector<std::uint8_t> shared;  // source pixels of the views, if steps are applied
+  std::vector<Box> regions;                       // of the views, in shared or in the image
+  std::vector<ArrayView> places;                  // one per field
 };
 
-// What a thread makes masks with.
+// Per-thread state for masks.
 struct LabelScratch {
   decode::LabelDecoder decoder;
   memory::PixelBuffer labels;
-  memory::PixelBuffer turned;  // labels of an image with an EXIF orientation
+  memory::PixelBuffer turned;  // labels after applying an EXIF orientation
   transform::LabelDrawing drawing;
 };
 
-// What a thread makes boxes and keypoints with, and the rows of arrays that belong to boxes.
+// Per-thread state for boxes, keypoints and arrays whose rows belong to boxes.
 struct TargetScratch {
-  transform::TargetDrawing boxes;          // of the sample
-  transform::TargetDrawing rows;           // of keypoints, and of arrays
-  transform::IouCrops iou_crops;           // of the sample
-  bool are_drawn = false;                  // its boxes are moved already
+  transform::TargetDrawing boxes;          // the sample's
+  transform::TargetDrawing rows;           // for keypoints and arrays
+  transform::IouCrops iou_crops;           // the sample's
+  bool are_drawn = false;                  // the boxes are transformed
   std::vector<float> numbers;              // of lists in JSON
   std::vector<std::byte> file, rows_file;  // for a cache
 };
 
-// The image or mask of a sample that the geometry was drawn for first: those that follow it must be of its size.
+// The first image or mask of a sample, whose size determines the geometry: later ones must have the same size.
 struct DrawnFor {
   Size size;
-  const std::string* field = nullptr;  // nullptr: none yet
+  const std::string* field = nullptr;  // nullptr if there is none yet
 };
 
-// Memory that one thread keeps from sample to sample. The fields of a sample are made one after the other, so those of
-// a kind share theirs. A part is there once a path that uses it has asked for it.
+// Memory that a thread reuses across samples. Fields are made one after the other, so those of one kind share a part.
+// Parts are created by the paths that need them.
 struct FieldScratch {
   std::unique_ptr<ImageScratch> image;
   std::unique_ptr<LabelScratch> labels;
   std::unique_ptr<TargetScratch> targets;
   std::unique_ptr<ViewScratch> views;
-  DrawnFor drawn_for;  // of the sample that is made
+  DrawnFor drawn_for;  // of the current sample
 
-  // Once all parts are there.
+  // Call after all parts are created.
   void connect();
-  // What was drawn for the last sample is no more.
+  // Discards the drawings of the last sample.
   void begin_sample();
 };
 
-// Notes the size of a field, if it is the first of its sample.
+// Records the size of a field if it is the first of its sample.
 void note_drawn_size(DrawnFor& drawn_for, Size size, const std::string& field);
-// Likewise, or compares it. kData: they differ.
+// Records the size or compares it. kData: they differ.
 Result<void> check_drawn_size(DrawnFor& drawn_for, Size size, const std::string& field);
 
 }  // namespace feedline::pipeline

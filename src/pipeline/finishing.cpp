@@ -21,14 +21,14 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + kAlign - 1) / kAlign * kAlign;
 }
 
-// Says a row how it is made of a kept image, where others are images themselves?
+// Returns true if a row holds instructions for a cached image instead of an image.
 bool is_of_kept(const FieldSpec& filled) { return filled.array.shape.dims() == 1; }
 
 std::size_t image_bytes(const transform::LeftElements& left) {
   return static_cast<std::size_t>(left.size.width * left.size.height * left.channels);
 }
 
-// Stacked views are several images a row.
+// A row of stacked views is several images.
 std::uint64_t images_of_row(const FieldSpec& filled, const transform::LeftElements& left) {
   if (is_of_kept(filled)) return 1;
   return filled.array.bytes() / image_bytes(left);

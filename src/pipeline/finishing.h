@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a device is left to make of a batch: floats of the images whose rows threads fill with bytes.
+// Work left to the device: computing floats from images whose rows were filled with bytes.
 //
-//   filled, on the host    | fields as BatchLayout has them | tables of each field | how rows are mixed | rectangles |
-//   on the device          | floats of each image field | all of the above, as it was filled |
+//   filled, on the host    | fields as in BatchLayout | tables of each field | how rows are mixed | rectangles |
+//   on the device          | floats of each image field | a copy of everything above |
 
 #include <cstddef>
 #include <cstdint>
@@ -31,20 +31,21 @@ struct Recipe;
 // Immutable and thread-safe.
 class Finishing {
  public:
-  // nullptr: nothing is left. filled: the schema of the rows that threads fill. mixes: are rows mixed with each other?
+  // Returns nullptr if there is no work for the device. filled: the schema of the rows that threads fill. mixes:
+  // whether rows are mixed.
   static std::shared_ptr<const Finishing> make(const Recipe& recipe, const Schema& filled, bool mixes);
 
-  // What comes out of a batch of rows of `filled`.
+  // The schema and the layout of a batch after device work.
   Schema delivered(Schema filled) const;
   std::shared_ptr<const batch::BatchLayout> delivered(const batch::BatchLayout& filled) const;
-  // Behind the fields of a batch of so many rows, of what the device reads.
+  // Returns the bytes of device input after the fields of a batch with this many rows.
   std::size_t extra_bytes(std::uint64_t rows) const;
-  // Is the field's content made by the device?
+  // Returns true if the device makes the field's content.
   bool makes(std::size_t field) const { return field < left_.size() && left_[field] != nullptr; }
-  // A row of which the device is to make nothing, as its sample could not be had.
+  // Clears a row whose sample is missing, so the device does nothing for it.
   void clear_row(const batch::BatchLayout& filled, std::byte* data, std::uint64_t row) const;
-  // Writes what the device reads behind the fields at `data`, and says what is to be done. rows: that come out, of so
-  // many that were filled. mixed: of each of them; empty: nothing is mixed.
+  // Writes the device's input after the fields at `data` and returns its work. rows: number of output rows, made from
+  // filled_rows. mixed: one for each output row; empty if nothing is mixed.
   device::Finish finish(const batch::BatchLayout& filled, std::byte* data, std::uint64_t rows,
                         std::uint64_t filled_rows, std::span<const transform::RowMix> mixed) const;
 
@@ -54,7 +55,7 @@ class Finishing {
   std::size_t tables_bytes() const;
   std::size_t mixed_bytes(std::uint64_t rows) const;
 
-  const Left left_;  // by field; nullptr: it is delivered as it was filled
+  const Left left_;  // by field; nullptr: delivered as filled
   const bool mixes_;
 };
 

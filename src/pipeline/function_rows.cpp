@@ -15,25 +15,25 @@
 namespace feedline::pipeline {
 namespace {
 
-// A function may keep what it was given: its memory is used again where nobody has it.
+// A function may retain its arguments: reuse memory only if there is no other reference.
 void make_own(std::shared_ptr<memory::ListItem>& item) {
   if (item == nullptr || item.use_count() != 1) item = std::make_shared<memory::ListItem>();
-  std::atomic_thread_fence(std::memory_order_acquire);  // what the last holder did with it lies behind
+  std::atomic_thread_fence(std::memory_order_acquire);  // pairs with the last holder's release
 }
 
 Result<void> check(const FunctionValue& value, const FieldSpec& field) {
   const auto of = [&] { return "field '" + field.name + "': "; };
   if (value.content != field.content)
-    return data_error(of() + "the function gave another kind of value than for the first sample", "map");
+    return data_error(of() + "the function returned a different type than for the first sample", "map");
   if (value.content != Content::kArray) return {};
-  return check_row(value.array.spec, field, of() + "the function gave", "map");
+  return check_row(value.array.spec, field, of() + "the function returned", "map");
 }
 
 Result<void> write_row(const FunctionValue& value, const FieldSpec& field, memory::Row& row, std::uint64_t most_bytes) {
   if (value.absent) {
     if (row.item == nullptr)
       return data_error("field '" + field.name +
-                            "': the function gave None, which only a list can hold: use "
+                            "': the function returned None, which only a list can hold: use "
                             "collate(\"list\")",
                         "map");
     row.item->clear(true);
@@ -96,7 +96,7 @@ Result<FunctionResult> FunctionRows::call(const base::SampleKey& key, StageMeter
   const std::uint64_t ended = base::now_ns();
   const std::uint64_t waited = made ? std::min(made->waited_ns, ended - started) : 0;
   if (watch_) watch_->leave(ended - started - waited, waited);
-  // from here on the thread is known to be wanted: rows may be written
+  // the thread was not abandoned: rows may be written
   meter.work(telemetry::Stage::kTransform, started + waited, ended);
   return made;
 }
@@ -113,12 +113,13 @@ Result<void> FunctionRows::write(std::span<const FunctionValue> values, std::spa
   std::size_t written = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto is_it = [&](std::size_t place) { return recipe_.schema[place].name == values[i].name; };
-    // nearly always in the first sample's order
+    // usually in the first sample's order
     const auto place = i < gives.size() && is_it(gives[i]) ? gives.begin() + static_cast<std::ptrdiff_t>(i)
                                                            : std::ranges::find_if(gives, is_it);
     if (place == gives.end())
-      return data_error("the function gave a field '" + values[i].name + "', which it did not for the first sample",
-                        "map");
+      return data_error(
+          "the function returned a field '" + values[i].name + "', which it did not return for the first sample",
+          "map");
     FEEDLINE_CHECK_OK(write_row(values[i], recipe_.schema[*place], rows[*place], most_bytes));
     ++written;
   }
@@ -126,8 +127,9 @@ Result<void> FunctionRows::write(std::span<const FunctionValue> values, std::spa
   for (const std::size_t place : gives)
     if (std::ranges::find(values, recipe_.schema[place].name, &FunctionValue::name) == values.end())
       return data_error(
-          "the function gave no field '" + recipe_.schema[place].name + "', as it did for the first sample", "map");
-  return data_error("the function gave a field twice", "map");
+          "the function did not return the field '" + recipe_.schema[place].name + "', as it did for the first sample",
+          "map");
+  return data_error("the function returned a field twice", "map");
 }
 
 }  // namespace feedline::pipeline

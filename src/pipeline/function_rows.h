@@ -15,21 +15,21 @@
 
 namespace feedline::pipeline {
 
-// What one thread calls a recipe's function with: memory for the fields that it takes, and their way into rows.
+// One thread's calls of a recipe's function: memory for its arguments, and conversion of its results to rows.
 class FunctionRows {
  public:
-  // Requires: the recipe has a function, and outlives this. watch: of the thread, or nullptr.
+  // Requires: the recipe has a function, and outlives this object. watch: the thread's, or nullptr.
   FunctionRows(const Recipe& recipe, std::shared_ptr<FunctionWatch> watch);
 
-  // Stored rows that are not copied, one per field of the stored schema: to be set before places(). The function gets
-  // those of the fields that it takes.
+  // Stored rows that are not copied, one per field of the stored schema: set them before places(). The function gets
+  // those of its arguments.
   std::vector<memory::OwnRow>& own_rows() { return own_; }
   std::span<const memory::OwnRow> own_rows() const { return own_; }
-  bool takes(std::size_t field) const;  // of the stored schema
-  // Where the stored fields of a sample go, one of which for each: its row, or memory for the function.
+  bool takes(std::size_t field) const;  // field: in the stored schema
+  // Returns the destination of each stored field: its row, or memory for the function.
   std::span<memory::Row> places(std::span<memory::Row> rows);
-  // Calls the function with what was written there, and writes the rows of what it gives. most_bytes: of a row whose
-  // size shows only now.
+  // Calls the function on the written fields and writes its results to rows. most_bytes: limit for rows whose size is
+  // only known now.
   Result<void> fill(const base::SampleKey& key, std::span<memory::Row> rows, std::uint64_t most_bytes,
                     StageMeter& meter);
 
@@ -41,8 +41,8 @@ class FunctionRows {
 
   const Recipe& recipe_;
   const std::shared_ptr<FunctionWatch> watch_;
-  std::vector<std::shared_ptr<memory::ListItem>> items_;   // one for each field that it takes
-  std::vector<std::shared_ptr<memory::ListItem>> spares_;  // as what it gave may be a part of what it took, still held
+  std::vector<std::shared_ptr<memory::ListItem>> items_;   // one per argument
+  std::vector<std::shared_ptr<memory::ListItem>> spares_;  // results may refer to an argument that is still referenced
   std::vector<memory::Row> places_;
   std::vector<memory::OwnRow> own_;
 };

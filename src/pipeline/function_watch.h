@@ -9,20 +9,19 @@
 
 namespace feedline::pipeline {
 
-// What others know of one thread's calls of a SampleFunction. Such a call may never return, and a loader must end all
-// the same: the thread is given up then. It never comes back to memory of the loader's, which may be gone, and ends
-// with the process.
+// Tracks one thread's calls of a SampleFunction. A call may never return, but the loader must still close: it then
+// abandons the thread, which never touches loader memory again, as that may be freed, and ends with the process.
 class FunctionWatch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // By the thread, around a call. enter(): false where no further call may begin. leave(): does not return in a thread
-  // that was given up.
+  // Called by the thread around a call. enter(): returns false if no further call may start. leave(): does not return
+  // in an abandoned thread.
   bool enter();
   void leave(std::uint64_t run_ns, std::uint64_t waited_ns);
 
-  // By whoever ends the loader. close(): no further call begins. give_up(): waits until then for the call that runs;
-  // true: it has not returned, and its thread is given up.
+  // Called when the loader closes. close(): prevents further calls. give_up(): waits until the deadline for the current
+  // call; returns true if it did not return and its thread is abandoned.
   void close();
   bool give_up(Clock::time_point until);
 
@@ -37,7 +36,7 @@ class FunctionWatch {
   bool is_inside_ = false;
   bool is_closed_ = false;
   bool is_given_up_ = false;
-  std::atomic<std::uint64_t> calls_{0}, run_ns_{0}, waited_ns_{0};  // relaxed: they order nothing
+  std::atomic<std::uint64_t> calls_{0}, run_ns_{0}, waited_ns_{0};  // relaxed: no ordering needed
 };
 
 }  // namespace feedline::pipeline

@@ -13,7 +13,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// 'R' runs, 'S' sleeps
+// 'R' is running, 'S' is sleeping
 char state_of(pid_t thread) {
   std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
   std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -21,7 +21,7 @@ char state_of(pid_t thread) {
   return name_end == std::string::npos || name_end + 2 >= text.size() ? '?' : text[name_end + 2];
 }
 
-// A thread in a call, until it may return from it. It runs all the while: where it sleeps, leave() keeps it.
+// A thread in a call until it is released. It spins, so that sleeping means that it is blocked in leave().
 struct Call {
   FunctionWatch watch;
   std::atomic<pid_t> thread = 0;

@@ -29,14 +29,14 @@ Image copy_of(const memory::PixelBuffer& pixels) {
   return image;
 }
 
-// Into a PixelBuffer, whose rows have the slack that the kernels need.
+// Copies into a PixelBuffer, whose rows have the slack that kernels need.
 Result<void> copy_in(const Image& image, const std::string& caller, memory::PixelBuffer& in) {
   if (image.width <= 0 || image.height <= 0) return config_error(caller + ": every side must be at least 1");
   if (image.channels != 1 && image.channels != 3)
     return config_error(caller + ": the image must have 1 or 3 channels, not " + std::to_string(image.channels));
   const std::size_t row_bytes = static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.channels);
   if (image.pixels.size() != row_bytes * static_cast<std::size_t>(image.height))
-    return config_error(caller + ": " + std::to_string(image.pixels.size()) + " bytes of pixels are no " +
+    return config_error(caller + ": " + std::to_string(image.pixels.size()) + " bytes of pixels do not match " +
                         std::to_string(image.width) + " x " + std::to_string(image.height) + " x " +
                         std::to_string(image.channels));
   FEEDLINE_CHECK_OK(in.resize(image.width, image.height, image.channels));
@@ -83,8 +83,8 @@ Result<Image> decode_image(std::span<const std::byte> encoded, std::optional<Box
     if (!inside)
       return config_error("decode_image: the box (left " + std::to_string(box.left) + ", top " +
                           std::to_string(box.top) + ", width " + std::to_string(box.width) + ", height " +
-                          std::to_string(box.height) + ") does not lie inside the image of " +
-                          std::to_string(header.width) + " x " + std::to_string(header.height) + " pixels");
+                          std::to_string(box.height) + ") is not inside the image of " + std::to_string(header.width) +
+                          " x " + std::to_string(header.height) + " pixels");
     memory::PixelBuffer pixels;
     FEEDLINE_CHECK_OK(decoder.decode(box, mode, pixels));
     return copy_of(pixels);
@@ -141,8 +141,8 @@ Result<std::vector<double>> time_pixel_operation(const Image& image, const Pixel
 
 Result<std::optional<std::vector<std::byte>>> jpeg_with_restarts(std::span<const std::byte> encoded, int interval) {
   if (interval < 0 || interval > decode::kMostRestartMcus)
-    return config_error("a restart interval is 1 to " + std::to_string(decode::kMostRestartMcus) +
-                        " MCUs, or 0: by the image's size; not " + std::to_string(interval));
+    return config_error("the restart interval must be between 1 and " + std::to_string(decode::kMostRestartMcus) +
+                        " MCUs, or 0 to derive it from the image's size; got " + std::to_string(interval));
   return base::guarded([&] { return decode::with_restarts(encoded, interval); });
 }
 

@@ -9,7 +9,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// The region of an image that is stored as pixels, in as many channels as the mode has.
+// Returns a region of an image stored as pixels, with the mode's number of channels.
 Result<memory::PixelView> region_of(memory::PixelView view, const Box& region, ColorMode mode,
                                     memory::PixelBuffer& converted) {
   view.data = view.row(region.top) + region.left * view.channels;

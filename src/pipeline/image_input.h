@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A stored image on its way to pixels, for the paths that make rows of one: a file, or pixels as they are.
+// Reads a stored image, which is an encoded file or raw pixels, for the paths that make rows of it.
 
 #include <cstdint>
 #include <string>
@@ -17,14 +17,14 @@
 
 namespace feedline::pipeline {
 
-bool is_encoded(const memory::Record::Field& stored);  // a file, which must be decoded
-// Its size, from its header where it is a file, which is turned by its EXIF where that is asked for.
+bool is_encoded(const memory::Record::Field& stored);  // an encoded file
+// Returns the image's size, for a file from its header, with the EXIF orientation applied if requested.
 Result<Size> open_image(const memory::Record::Field& stored, bool applies_exif, ImageScratch& scratch);
-// A region's pixels, valid until the scratch is used again. started_ns: when the header began to be read.
-// Requires: open_image() came before.
+// Returns a region's pixels, valid until the scratch is used again. started_ns: when reading the header began.
+// Requires: open_image() was called.
 Result<memory::PixelView> read_region(const memory::Record::Field& stored, const Box& region, ColorMode mode,
                                       FieldWork& work, std::uint64_t started_ns);
-// Adds the image, prepared, to a record that Dataset::cache keeps.
+// Adds the prepared image to a record that Dataset::cache stores.
 Result<void> keep_image(const memory::Record::Field& stored, const transform::Preparation& preparation,
                         const std::string& field, FieldWork& work, format::PixelRecordBuilder& kept);
 

@@ -11,7 +11,7 @@
 
 namespace feedline::pipeline {
 
-// Of uint8 a chain leaves nothing: the bytes are the elements.
+// A uint8 chain leaves no conversion: the bytes are the elements.
 std::shared_ptr<const transform::LeftElements> elements_on_device(const transform::Chain& chain, Layout layout) {
   if (auto left = chain.left()) return left;
   const ArraySpec& spec = chain.output();

@@ -12,25 +12,25 @@
 
 namespace feedline::pipeline {
 
-// Which rows of a field are left where sanitize_bounding_boxes leaves out the boxes that they belong to.
+// Selects the rows of a field that remain after sanitize_bounding_boxes dropped the boxes that they belong to.
 class KeptRows {
  public:
-  // scratch: of a sample whose boxes are moved; nullptr: the field belongs to none.
+  // scratch: of a sample whose boxes are transformed; nullptr if the field does not belong to boxes.
   explicit KeptRows(const TargetScratch* scratch)
       : boxes_(scratch != nullptr && scratch->boxes.sanitized ? &scratch->boxes : nullptr) {}
 
   bool are_all() const { return boxes_ == nullptr; }
-  // What an array of that shape becomes. kData: it has not a row for each box.
+  // Returns the shape of the remaining array. kData: it does not have one row per box.
   Result<Shape> shape_of(const Shape& shape) const {
     if (are_all()) return shape;
     if (shape.dims() == 0 || shape[0] != static_cast<std::int64_t>(boxes_->rows_before))
-      return data_error("an array of shape " + shape.to_string() + ", and there are " +
+      return data_error("an array of shape " + shape.to_string() + " does not match the " +
                             std::to_string(boxes_->rows_before) +
-                            " boxes; sanitize_bounding_boxes(labels=) is for fields with a row for each box",
+                            " boxes; sanitize_bounding_boxes(labels=) needs fields with one row per box",
                         "transform");
     return shape.with_first(static_cast<std::int64_t>(boxes_->kept.size()));
   }
-  // Requires: shape_of() the array was fine, and `out` has room for what is left.
+  // Requires: shape_of() succeeded, and `out` has room for the remaining rows.
   void copy(std::span<const std::byte> array, std::byte* out) const {
     if (are_all()) {
       if (!array.empty()) std::memcpy(out, array.data(), array.size());

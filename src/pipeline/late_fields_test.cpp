@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Lists and padded fields through the whole of a pipeline but for what fills a row: the same bytes whatever the
-// threads, bad samples as with dense fields, and no more memory than the budget has.
+// Lists and padded fields through the whole pipeline except for filling rows: the result does not depend on threads,
+// bad samples are handled as for dense fields, and memory stays within the budget.
 
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ TEST(LateFields, AreTheSameBytesWhateverTheThreads) {
   for (int threads = 2; threads <= 8; ++threads) EXPECT_EQ(epoch_of(options_of(threads)), one) << threads << " threads";
 }
 
-// Nothing is dense: there is no other memory.
+// Batches without dense fields have no other memory.
 TEST(LateFields, MayBeAllThereIs) {
   const auto one = epoch_of(options_of(1), {}, std::make_shared<FakeDevice>(), false);
   ASSERT_EQ(one.size(), 26u);
@@ -122,7 +122,7 @@ TEST(LateFields, EpochsGoOnAndMayBeAbandoned) {
   EXPECT_EQ(run.epoch(0), second);
 }
 
-// A batch that the user keeps stays as it is while its items and blocks go round.
+// A batch that the user holds does not change while items and blocks are reused.
 TEST(LateFields, WhatIsHeldIsNeverReused) {
   LateRun run(LateSamples::recipe(203), options_of(4), {});
   run.begin();
@@ -136,19 +136,20 @@ TEST(LateFields, WhatIsHeldIsNeverReused) {
   for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_EQ(text_of(kept[i]), then[i]);
 }
 
-// Eight rows of 20 KB of text, twice, with a budget for two such batches: nobody knew, and the first batches told.
+// Eight rows with 20 KB of text, twice, and a budget for two such batches: sizes are unknown until the first batches
+// are measured.
 TEST(LateFields, NoMoreAreHeldThanTheBudgetHasRoomFor) {
   LateSamples samples;
   samples.words = [](std::uint64_t) { return std::uint64_t{5000}; };
   LoaderOptions options = options_of(4);
   options.memory_budget = 800 << 10;
   LateRun run(LateSamples::recipe(203), options, samples);
-  EXPECT_GT(run.plan().slots, 10u) << "what they were taken for";
+  EXPECT_GT(run.plan().slots, 10u) << "the assumed size";
   run.begin();
   std::uint64_t most = 0;
   for (int batches = 0; batches < 20; ++batches) {
     ASSERT_TRUE(run.next());
-    std::this_thread::sleep_for(2ms);  // as many are made as may be
+    std::this_thread::sleep_for(2ms);  // as many as allowed are made
     if (batches >= 12) most = std::max(most, run.stats().held_bytes);
   }
   EXPECT_GT(most, 100u << 10) << "the text is counted";
@@ -170,10 +171,10 @@ TEST(LateFields, WhatIsComposedIsHeldUntilItIsDelivered) {
       late += field.buffer.size() + (field.form == BatchForm::kPadded ? field.array.spec.bytes() : 0);
   ASSERT_EQ(batches, 26u);
   EXPECT_GE(held, run.stats().held_bytes + 26 * run.plan().batch_bytes + late);
-  EXPECT_LT(run.stats().held_bytes, held / 2) << "rows that the next epoch will use";
+  EXPECT_LT(run.stats().held_bytes, held / 2) << "rows that the next epoch will reuse";
 }
 
-// While nobody knows what a batch takes, two are begun, however many there seems to be room for.
+// While the size of a batch is unknown, two are started, however many seem to fit.
 TEST(LateFields, OfUnknownSizeTwoBatchesAreBegun) {
   std::atomic<int> inside = 0;
   std::atomic<bool> goes_on = false;
@@ -215,7 +216,7 @@ TEST(LateFields, WithoutMemoryForThemABatchIsAnErrorAtItsPlace) {
   EXPECT_EQ(run.epoch(), std::vector<std::string>(26, "no memory for a batch"));
   EXPECT_EQ(run.stats().batches, 0u);
   device->late_memory->blocks = 1000;
-  EXPECT_EQ(run.epoch(), epoch_of(options_of(1))) << "there is some again";
+  EXPECT_EQ(run.epoch(), epoch_of(options_of(1))) << "memory is available again";
 }
 
 }  // namespace

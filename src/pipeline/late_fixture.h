@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For tests: batches of dense, padded and list fields, filled by any number of threads, like batches filled by worker
-// processes.
+// For tests: batches of dense, padded and list fields, filled by any number of threads, like those of worker processes.
 
 #include <gtest/gtest.h>
 
@@ -23,15 +22,15 @@
 
 namespace feedline::pipeline {
 
-// Sample i has a number of words and boxes given by i, no boxes if i is a multiple of seven, and an image of its own
-// size.
+// The number of words and boxes of sample i depends on i; multiples of seven have no boxes. Each has an image of a
+// different size.
 class LateSamples {
  public:
   std::set<std::uint64_t> bad;
   std::function<void(std::uint64_t)> before_row = [](std::uint64_t) {};
   std::function<std::uint64_t(std::uint64_t)> words = [](std::uint64_t sample) { return sample * 31 % 17; };
 
-  // The image and label of a FakeFormat of so many samples, and late fields behind them.
+  // The image and label of a FakeFormat with this many samples, followed by variable-size fields.
   static std::shared_ptr<const Recipe> recipe(std::uint64_t size, bool with_dense = true) {
     auto made = make_recipe({"fake", std::make_shared<FakeFormat>(size)}, {op::CenterCrop{{4, 4}}}, std::nullopt,
                             Layout::kNchw);
@@ -45,7 +44,7 @@ class LateSamples {
     return recipe;
   }
 
-  // false: the sample is bad, and half of the row is written.
+  // Returns false for a bad sample, after writing half of the row.
   bool fill(std::uint64_t sample, std::span<const memory::Row> rows) const {
     before_row(sample);
     std::size_t next = 0;
@@ -75,7 +74,7 @@ class LateSamples {
   }
 };
 
-// Everything that a batch says, as text: two are equal where their bytes are.
+// The content of a batch as text: equal if and only if the bytes are equal.
 inline std::string text_of(const Batch& batch) {
   std::string text = "batch " + std::to_string(batch.index()) + ":";
   for (const std::uint64_t sample : batch.samples()) text += " " + std::to_string(sample);
@@ -96,7 +95,7 @@ inline std::string text_of(const Batch& batch) {
   return text;
 }
 
-// An exchange with threads of its own, which fill rows with LateSamples.
+// An exchange with threads that fill rows with LateSamples.
 class LateRun {
  public:
   LateRun(std::shared_ptr<const Recipe> recipe, const LoaderOptions& options, LateSamples samples,
@@ -123,7 +122,7 @@ class LateRun {
   void begin(std::uint64_t epoch = 0, bool prepare_next = false) {
     EXPECT_TRUE(exchange_->begin({.epoch = epoch}, make_epoch(epoch), prepare_next ? make_epoch(epoch + 1) : nullptr));
   }
-  // The next batch, arrived; nullopt: the epoch is over.
+  // Returns the next batch after its arrival, or nullopt at the end of the epoch.
   Result<std::optional<Batch>> next() {
     while (true) {
       Batch batch;
@@ -134,7 +133,7 @@ class LateRun {
       return batch;
     }
   }
-  // The epoch's batches, or errors, in words.
+  // Returns the epoch's batches, or errors, as text.
   std::vector<std::string> epoch(std::uint64_t number = 0) {
     std::vector<std::string> batches;
     begin(number);

@@ -6,8 +6,8 @@
 namespace feedline::pipeline {
 namespace {
 
-// An item keeps room for so many rows of the usual size: sizes differ from sample to sample, but what one that is out
-// of the ordinary took must not stand in every slot until the end.
+// An item retains memory for this many rows of the usual size. Sizes vary between samples, but the memory of an
+// unusually large one must not stay in every slot.
 constexpr std::size_t kKeptTimes = 8;
 constexpr std::size_t kAlwaysKept = std::size_t{64} << 10;
 
@@ -21,7 +21,7 @@ std::uint64_t LateItems::tidy() {
     if (item.bytes.capacity() > most) item.bytes = {};
     kept += item.bytes.capacity();
   }
-  *held += kept - std::exchange(bytes, kept);  // unsigned sums may go round on the way
+  *held += kept - std::exchange(bytes, kept);  // unsigned sums may wrap in between
   return capacity;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where the rows of a batch's late fields are until it settles. They go round: a batch that is composed gives them to
-// the next one that is opened, so that a row costs no allocation once its item has grown.
+// Holds the rows of a batch's variable-size fields until it settles. Composed batches return them for the next one to
+// open, so a row costs no allocation once its item has grown.
 
 #include <atomic>
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace feedline::pipeline {
 
-// Of one slot: one for each late field, row by row.
+// The items of one slot: one for each variable-size field, row by row.
 struct LateItems {
   std::vector<memory::ListItem> all;
 
@@ -25,12 +25,12 @@ struct LateItems {
   LateItems(const LateItems&) = delete;
   LateItems& operator=(const LateItems&) = delete;
 
-  // By a thread that has them all: gives back what lies idle, and counts the rest. Gives what they held before.
+  // Called by a thread that owns them: frees unused memory and counts the rest. Returns the bytes held before.
   std::uint64_t tidy();
 
  private:
   const std::shared_ptr<std::atomic<std::uint64_t>> held;  // by all items of a pipeline
-  std::uint64_t bytes = 0;                                 // of it
+  std::uint64_t bytes = 0;                                 // its part
 };
 
 // Any thread.
@@ -38,13 +38,13 @@ class LateItemPool {
  public:
   explicit LateItemPool(std::size_t count) : count_(count) {}
 
-  std::unique_ptr<LateItems> take();  // of a slot; nullptr: no field is late
+  std::unique_ptr<LateItems> take();  // one slot's items; nullptr if there are no variable-size fields
   void give_back(std::unique_ptr<LateItems> items);
-  // By those in the pool and in slots, as of when each was composed last.
+  // Bytes held in the pool and in slots, measured when each was last composed.
   std::uint64_t held_bytes() const { return *held_; }
 
  private:
-  const std::size_t count_;  // items of a slot
+  const std::size_t count_;  // items per slot
   const std::shared_ptr<std::atomic<std::uint64_t>> held_ = std::make_shared<std::atomic<std::uint64_t>>(0);
   std::mutex mutex_;
   std::vector<std::unique_ptr<LateItems>> spare_;

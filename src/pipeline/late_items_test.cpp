@@ -38,10 +38,10 @@ TEST(LateItemPool, OneHugeRowDoesNotStay) {
   auto items = pool.take();
   for (auto& item : items->all) item.take({kUsual}, DType::kUint8);
   items->all[3].take({kHuge}, DType::kUint8);
-  EXPECT_EQ(items->tidy(), 7u * kUsual + kHuge) << "it was there";
+  EXPECT_EQ(items->tidy(), 7u * kUsual + kHuge) << "it was free";
   for (auto& item : items->all) item.take({kUsual}, DType::kUint8);
   items->tidy();
-  EXPECT_EQ(pool.held_bytes(), 7u * kUsual) << "nor does its room behind the next batch, which had no use for it";
+  EXPECT_EQ(pool.held_bytes(), 7u * kUsual) << "nor its room after the next batch, which did not use it";
 }
 
 TEST(LateItemPool, WithoutLateFieldsThereIsNothing) { EXPECT_EQ(LateItemPool(0).take(), nullptr); }

@@ -13,13 +13,13 @@
 namespace feedline::pipeline {
 namespace {
 
-constexpr std::uint64_t kTries = 16;  // samples that are asked for what the function gives
+constexpr std::uint64_t kTries = 16;  // samples tried to determine the function's output
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// A sample as a function takes it.
+// Converts a sample to the function's arguments.
 FunctionCall call_of(Sample read, const std::vector<std::size_t>& takes, std::uint64_t index) {
   const auto sample = std::make_shared<Sample>(std::move(read));
   FunctionCall call{.values = {}, .draw = index};
@@ -35,12 +35,12 @@ Result<std::vector<GivenField>> fields_of(const FunctionResult& result) {
   for (const FunctionValue& value : result.values) {
     if (value.absent)
       return data_error("field '" + value.name +
-                            "': the function gave nothing for the first sample, which says what "
-                            "all are",
+                            "': the function returned nothing for the first sample, which sets the type "
+                            "of the field",
                         "map");
     if (value.array.spec.shape.dims() >= Shape::kMaxDims)
       return data_error(
-          "field '" + value.name + "': an array of " + value.array.spec.shape.to_string() + " has too many extents",
+          "field '" + value.name + "': an array of " + value.array.spec.shape.to_string() + " has too many dimensions",
           "map");
     fields.push_back({value.name, value.content, value.array.spec});
   }
@@ -77,10 +77,10 @@ Result<BatchForm> form_of(const GivenField& field, const std::vector<Collation>&
   for (const Collation& collation : collations) {
     const bool can = can_collate(field, collation.form);
     if (!contains(collation.fields, field.name) && !(collation.is_for_all && can)) continue;
-    if (!can && !collation.follows_map) continue;  // it was for what the function took
+    if (!can && !collation.follows_map) continue;  // it referred to the function's arguments
     if (!can)
       return config_error("collate: the rows of '" + field.name +
-                          "', which the function of map returns, cannot have this form");
+                          "', which the function of map returns, do not support this form");
     form = collation.form;
   }
   return form;
@@ -100,7 +100,7 @@ Result<FieldSpec> spec_of(const GivenField& field, const std::vector<Collation>&
   return spec;
 }
 
-// A collation after map() may be for fields that there are not, which shows only here.
+// A collation after map() may name missing fields, which can only be detected here.
 Result<void> check_names(const std::vector<Collation>& collations, const Schema& schema) {
   for (const Collation& collation : collations)
     for (const std::string& name : collation.fields)
@@ -119,7 +119,7 @@ Result<std::shared_ptr<const MapPoint>> MapPoint::make(std::shared_ptr<const Sam
   for (const auto& field : fields) names.push_back(field.name);
   if (format::is_ragged(*source.format()))
     return config_error("map: the samples of \"" + source.name() +
-                        "\" have different lengths, which this version does not map");
+                        "\" have different lengths, which map does not support");
   for (const std::string& name : function->takes())
     if (!contains(names, name)) {
       std::string there;
@@ -146,7 +146,7 @@ Result<void> MapPoint::check(const Operation& operation, std::size_t position, c
   for (const auto& [name, behind] : closed_)
     if (position >= behind && contains(names, name))
       return config_error(std::string(name_of(operation)) + ": '" + name +
-                          "' went through a function of map() before it; put the operation before map, or name "
+                          "' is an argument of an earlier map(); place the operation before map, or name "
                           "other fields");
   return {};
 }
@@ -170,7 +170,7 @@ Result<std::vector<GivenField>> MapPoint::given(const Recipe& native, std::optio
     if (fields.error().code == ErrorCode::kCancelled || fields.error().code == ErrorCode::kConfig) return fields;
   }
   if (failure) return std::unexpected(std::move(*failure));
-  return config_error("map: the dataset \"" + native.dataset + "\" holds no sample");
+  return config_error("map: the dataset \"" + native.dataset + "\" has no samples");
 }
 
 Result<void> take_function(Recipe& recipe, const MapPoint& map, std::optional<DType> dtype, Layout layout,

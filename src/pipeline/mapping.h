@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The function that a dataset has behind its operations: what it takes and gives, found out before the first row.
+// The function that a dataset applies after its operations: determines its arguments and results before the first row.
 //
-//   stored fields ─► their paths ─┬─► rows of a batch                      fields that it leaves alone
+//   stored fields ─► their paths ─┬─► rows of a batch                      fields that it does not use
 //                                 └─► memory of the thread ─► function ─► rows of a batch
 
 #include <cstddef>
@@ -29,17 +29,17 @@ enum class RowsFor : std::uint8_t;
 struct ViewPoint;
 class Source;
 
-// One field of what a function gives, without its row's form.
+// A field of the function's result, without its form in a batch.
 struct GivenField {
   std::string name;
   Content content = Content::kArray;
   ArraySpec array;
 };
 
-// Where in a chain a function stands. Copies of a dataset share it, and what it was found to give.
+// The position of a function in a chain. Copies of a dataset share it and its determined results.
 class MapPoint {
  public:
-  // Behind `operations` operations. before: the function that it takes the place of, or nullptr. kConfig: see
+  // Places the function after this many operations. before: the function that it replaces, or nullptr. kConfig: see
   // Dataset::map.
   static Result<std::shared_ptr<const MapPoint>> make(std::shared_ptr<const SampleFunction> function,
                                                       const Source& source, std::size_t operations,
@@ -47,12 +47,12 @@ class MapPoint {
 
   const std::shared_ptr<const SampleFunction>& function() const { return function_; }
   bool takes(const std::string& field) const;
-  // kConfig: the operation, number `position` of the chain, is for a field that the function took before it.
-  // images, and what moves as they do: names of the source's.
+  // kConfig: the operation at `position` names a field that an earlier function took. images, followers: names of the
+  // source's images and of the fields that follow their geometry.
   Result<void> check(const Operation& operation, std::size_t position, const std::vector<std::string>& images,
                      const std::vector<std::string>& followers) const;
 
-  // What the function makes of the first sound sample. native: the recipe of what it takes.
+  // Returns the fields that the function returns for the first good sample. native: the recipe of its arguments.
   Result<std::vector<GivenField>> given(const Recipe& native, std::optional<DType> dtype, Layout layout) const;
 
  private:
@@ -64,31 +64,31 @@ class MapPoint {
   explicit MapPoint(std::shared_ptr<const SampleFunction> function) : function_(std::move(function)) {}
 
   const std::shared_ptr<const SampleFunction> function_;
-  std::vector<std::pair<std::string, std::size_t>> closed_;  // fields that it takes, and behind how many operations
-  mutable std::mutex mutex_;                                 // of what follows; never held while the function runs
+  std::vector<std::pair<std::string, std::size_t>> closed_;  // its arguments, and the number of operations before
+  mutable std::mutex mutex_;                                 // guards found_; never held while the function runs
   mutable std::vector<Found> found_;
 };
 
-// How a function uses its rows.
+// Returns how a function uses its arguments.
 inline memory::RowUse use_of(const SampleFunction& function) {
   return function.only_reads() ? memory::RowUse::kView : memory::RowUse::kCall;
 }
 
-// Of a recipe: which fields go where.
+// The mapping of a recipe's fields.
 struct Mapping {
   static constexpr std::size_t kTaken = static_cast<std::size_t>(-1);
 
   std::shared_ptr<const SampleFunction> function;
-  std::vector<std::size_t> takes;   // of stored_schema, in the order in which it takes them
-  std::vector<std::size_t> places;  // of each field of stored_schema, in the schema; kTaken: it goes to the function
-  std::vector<std::size_t> gives;   // fields of the schema, in the order of the first sample's
+  std::vector<std::size_t> takes;   // indices in stored_schema, in argument order
+  std::vector<std::size_t> places;  // index in the schema for each field of stored_schema; kTaken: a function argument
+  std::vector<std::size_t> gives;   // indices in the schema, in the order of the first sample's result
 };
 
-// Lets the recipe of what is stored give what the function makes of it. collations: the last one that names a field
-// counts.
+// Replaces the function's arguments with its results in the recipe. collations: the last one that names a field
+// applies.
 Result<void> take_function(Recipe& recipe, const MapPoint& map, std::optional<DType> dtype, Layout layout,
                            const std::vector<Collation>& collations, RowsFor rows_for);
-// The recipe with a function of its loader's own, where that has one.
+// Returns the recipe with its loader's own copy of the function, if it needs one.
 Result<std::shared_ptr<const Recipe>> of_loader(std::shared_ptr<const Recipe> recipe);
 
 }  // namespace feedline::pipeline

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function behind the paths: what it gets and gives, on any number of threads, and what becomes of one that is stuck.
+// Functions after the paths: their arguments and results, on any number of threads, and a function that hangs.
 
 #include "pipeline/mapping.h"
 
@@ -50,13 +50,13 @@ FunctionValue number(std::string name, std::int64_t value) {
 
 std::int64_t number_of(const FunctionValue& value) { return *value.array.as<std::int64_t>(); }
 
-// The label becomes ten times itself and what is to be drawn from.
+// Returns ten times the label, and the values for random draws.
 Result<FunctionResult> times_ten(const FunctionCall& call) {
   const auto draw = static_cast<std::int64_t>(call.seed * 1000 + call.epoch * 100 + call.draw % 7);
   return FunctionResult{{number("label", 10 * number_of(call.values[0]) + draw)}};
 }
 
-// The image upside down, in the memory that it came in, and text that says of which sample it is.
+// Returns the image upside down, in its own memory, and text with the sample's number.
 Result<FunctionResult> rebuilt(FunctionCall call) {
   FunctionValue image = call.values[0];
   std::reverse(image.array.data, image.array.data + image.array.spec.bytes());
@@ -196,7 +196,7 @@ TEST(MappingTest, WhatEndsTheProgramEndsTheLoaderUnderEveryPolicy) {
 }
 
 TEST(MappingTest, ThreadsThatAFunctionKeepsAreLeftToIt) {
-  // static: threads that were left to it may come back after the test
+  // static: abandoned threads may return after the test
   static std::mutex mutex;
   static std::condition_variable changed;
   static int inside = 0;
@@ -220,13 +220,13 @@ TEST(MappingTest, ThreadsThatAFunctionKeepsAreLeftToIt) {
     ASSERT_TRUE(pipeline.begin({}, false));
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return inside == 2; });
-  }  // the loader is gone, and its memory
+  }  // the loader and its memory are gone
   {
     const std::lock_guard lock(mutex);
     may_return = true;
   }
   changed.notify_all();
-  while (returned < 2) std::this_thread::yield();  // what they come back to is nothing of the loader's
+  while (returned < 2) std::this_thread::yield();  // they use none of the loader's memory
 }
 
 TEST(MappingTest, OperationsBehindItAreForOtherFields) {
@@ -237,7 +237,7 @@ TEST(MappingTest, OperationsBehindItAreForOtherFields) {
   const auto refused = checked(op::RandomHorizontalFlip{});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kConfig);
-  EXPECT_NE(refused.error().what.find("random_horizontal_flip: 'image' went through"), std::string::npos);
+  EXPECT_NE(refused.error().what.find("random_horizontal_flip: 'image' is an argument of"), std::string::npos);
   EXPECT_TRUE(check_operations(source(), {op::CenterCrop{{4, 4}}}, {}, map.get()));
   const auto of_label = point({"label"}, &times_ten, 1);
   EXPECT_TRUE(check_operations(source(), {op::CenterCrop{{4, 4}}, op::RandomHorizontalFlip{}}, {}, of_label.get()));

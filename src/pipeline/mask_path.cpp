@@ -22,14 +22,14 @@ void MaskPath::add_scratch(FieldScratch& scratch) const {
   if (!scratch.labels) scratch.labels = std::make_unique<LabelScratch>();
 }
 
-// Draws for a mask, and decodes it unless it is stored as labels.
+// Draws the geometry of a mask, and decodes it unless it is stored as labels.
 Result<memory::PixelView> MaskPath::draw(const memory::Record::Field& stored, const transform::LabelChain& chain,
                                          FieldWork& work) const {
   LabelScratch& scratch = *work.scratch.labels;
   const std::uint64_t started = base::now_ns();
   FEEDLINE_TRY(const decode::LabelHeader header, open_labels(stored, scratch.decoder));
   if (header.dtype != spec().array.dtype)
-    return data_error("labels of " + std::string(name_of(header.dtype)) + ", and those of the first sample are " +
+    return data_error("labels of " + std::string(name_of(header.dtype)) + ", but the first sample's are " +
                           std::string(name_of(spec().array.dtype)),
                       "decode");
   std::optional<decode::FrameTurn> turn;
@@ -70,7 +70,7 @@ Result<void> MaskPath::keep(const memory::Record::Field& stored, FieldWork& work
 }
 
 std::vector<std::string> MaskPath::explain() const {
-  return {"labels as they are stored, moved as the images are, the nearest one where that resizes"};
+  return {"stored labels, transformed like the images, with nearest-neighbour resizing"};
 }
 
 }  // namespace feedline::pipeline

@@ -11,13 +11,14 @@
 
 namespace feedline::pipeline {
 
-// The size and dtype of a stored mask, from its file's header or of labels as they are.
+// Returns the size and dtype of a stored mask, from the file's header or of raw labels.
 Result<decode::LabelHeader> open_labels(const memory::Record::Field& stored, decode::LabelDecoder& decoder);
 
-// An image of labels: decoded as numbers, moved as the sample's images are, never mixed or coloured.
+// An image of labels: decoded as integers, transformed geometrically like the sample's images, never interpolated or
+// changed in colour.
 class MaskPath final : public FieldPath {
  public:
-  // What Dataset::cache keeps, and what follows it, as PixelsPath::Kept.
+  // The operations before and after Dataset::cache, as in PixelsPath::Kept.
   struct Kept {
     std::shared_ptr<const transform::LabelChain> preparation;
     std::shared_ptr<const transform::LabelChain> rest;

@@ -58,11 +58,11 @@ Result<void> MaskStackPath::fill(const memory::Record::Field& stored, FieldWork&
 
 Result<void> MaskStackPath::keep(const memory::Record::Field& /*stored*/, FieldWork& /*work*/,
                                  format::PixelRecordBuilder& /*kept*/) const {
-  return internal_error("masks of objects were handed to a cache");
+  return internal_error("masks of objects in a cache");
 }
 
 std::vector<std::string> MaskStackPath::explain() const {
-  return {"a mask for each object, moved as the images are, the nearest label where that resizes"};
+  return {"a mask for each object, transformed like the images, with nearest-neighbour resizing"};
 }
 
 }  // namespace feedline::pipeline

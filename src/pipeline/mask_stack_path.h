@@ -11,10 +11,10 @@
 
 namespace feedline::pipeline {
 
-// Masks of a sample's objects, (N, height, width): moved as the sample's images are, each as a mask by itself is.
+// Object masks of a sample, (N, height, width): transformed like the sample's images, each as a single mask.
 class MaskStackPath final : public FieldPath {
  public:
-  // belongs_to_boxes: the masks of boxes that are left out go with them.
+  // belongs_to_boxes: masks are dropped with their boxes.
   // turns_image: the sample's image is decoded with its EXIF orientation applied.
   MaskStackPath(FieldSpec spec, std::shared_ptr<const transform::LabelChain> chain, bool belongs_to_boxes,
                 bool turns_image)
@@ -25,7 +25,7 @@ class MaskStackPath final : public FieldPath {
 
   void add_scratch(FieldScratch& scratch) const override;
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
-  // No cache keeps them: whoever makes one was refused before.
+  // Not cached: make_field_path() rejects it.
   Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
                     format::PixelRecordBuilder& kept) const override;
   std::vector<std::string> explain() const override;

@@ -13,32 +13,31 @@
 namespace feedline::pipeline {
 namespace {
 
-// Without a budget of the user's: of the memory that this process may use. A loader should not be what fills a
-// machine that also holds the model, the optimizer and other ranks.
+// Default budget: this fraction of the memory available to the process. A loader should not fill a machine that also
+// runs the model, the optimizer and other ranks.
 constexpr std::uint64_t kMemoryShare = 8;
-// One batch being filled and one waiting: with rows, not batches, as the unit of work, more smooths nothing. Small
-// batches are filled faster than a thread wakes up: of those, as many as this much memory holds.
+// One batch being filled and one waiting: the unit of work is a row, so more batches would not smooth anything. Small
+// batches are filled faster than a thread wakes up: use as many as fit in this much memory.
 constexpr std::uint64_t kDefaultSlots = 2;
 constexpr std::uint64_t kSmallBatchesBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kMostSmallBatches = 32;
-// Where the training loop comes in bursts, and the number of threads is the controller's, at most so many times that.
+// Multiplier of the maximum if the training loop consumes in bursts and the controller sets the number of threads.
 constexpr std::uint64_t kDeeper = 4;
-// For samples that are read ahead: 256 photos. Where a given budget leaves less than the second number, and less than
-// an eighth of it, small batches give up theirs for it.
+// For samples that are read ahead: 256 photos. If a given budget leaves less than kSomeReadAhead, and less than an
+// eighth of it, small batches give up their share.
 constexpr std::uint64_t kMostReadAhead = std::uint64_t{32} << 20;
 constexpr std::uint64_t kSomeReadAhead = std::uint64_t{4} << 20;
-// Over a network, what comes in two round trips: 1.3 GB/s at 100 ms. It is held as far as it is needed (read_depth.h),
-// and a given budget leaves an eighth of it.
+// For remote storage, the data of two round trips: 1.3 GB/s at 100 ms. Only the part needed is used (read_depth.h), and
+// a given budget reserves an eighth for it.
 constexpr std::uint64_t kMostFromFar = std::uint64_t{256} << 20;
-// Shards that come into a cache take so large a part of it, and no more than two of them with all their pieces.
+// Shards in transfer to a cache get this fraction of the budget, and at most two of them with all their pieces.
 constexpr std::uint64_t kCopyShare = 8;
 constexpr std::uint64_t kMostCopying = 2 * cache::kPiecesAtOnce * cache::kPieceBytes;
-// Of a row of a late field whose format does not know how long its rows are. What they take is seen with the first
-// batch, and heeded from then on.
+// Assumed size of a row of a variable-size field if the format does not know it. The first batch is measured.
 constexpr std::uint64_t kUnknownRowBytes = 1024;
 
-// Of the late fields of a batch: each row as it was read, and once more in its place. unknown: of a row of which the
-// format says nothing.
+// Returns the bytes of a batch's variable-size fields: each row as read, and its copy in the batch. unknown: assumed
+// for rows whose size the format does not know.
 std::uint64_t late_bytes_of(const Recipe& recipe, std::uint64_t rows, std::uint64_t unknown) {
   std::uint64_t row_bytes = 0;
   for (const FieldSpec& field : recipe.schema)
@@ -46,7 +45,7 @@ std::uint64_t late_bytes_of(const Recipe& recipe, std::uint64_t rows, std::uint6
   return 2 * rows * row_bytes;
 }
 
-// Several where datasets are mixed.
+// Returns the cached storages; several if datasets are mixed.
 std::vector<std::shared_ptr<const cache::CachedStorage>> cached_storages(const Recipe& recipe) {
   std::vector<std::shared_ptr<const cache::CachedStorage>> cached;
   if (!recipe.records) return cached;
@@ -70,14 +69,14 @@ Result<void> share_memory(const Recipe& recipe, std::uint64_t asked_for, Pipelin
   plan.budget_reason = given ? "memory_budget" : "two batches or 4 MiB, within an eighth of usable memory";
   if (plan.memory_budget < needed)
     return config_error(
-        "loader: one batch takes " + std::string(needed > plan.batch_bytes ? "about " : "") + std::to_string(needed) +
-        " bytes, the memory budget is " + std::to_string(plan.memory_budget) +
+        "loader: one batch needs " + std::string(needed > plan.batch_bytes ? "about " : "") + std::to_string(needed) +
+        " bytes, but the memory budget is " + std::to_string(plan.memory_budget) +
         (given ? "; raise memory_budget or lower batch_size"
-               : " (an eighth of the memory that this process may use, shared by the ranks of this machine); lower "
+               : " (an eighth of the memory available to this process, shared by the ranks of this machine); lower "
                  "batch_size or set memory_budget"));
   if (!cached_storages(recipe).empty())
     plan.copy_bytes = std::min({kMostCopying, plan.memory_budget / kCopyShare, plan.memory_budget - needed});
-  const std::uint64_t budget = plan.memory_budget - plan.copy_bytes;  // of batches, and of what is read ahead
+  const std::uint64_t budget = plan.memory_budget - plan.copy_bytes;  // for batches and read-ahead
   plan.slots = std::max<std::uint64_t>(budget / each, 1);
   if (!given)
     plan.slots = std::min(plan.slots, std::clamp(kSmallBatchesBytes / each, kDefaultSlots, kMostSmallBatches));

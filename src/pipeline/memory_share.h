@@ -9,11 +9,11 @@
 
 namespace feedline::pipeline {
 
-// The budget of a plan whose batches are laid out, and how much of it is for batches and for what is read ahead.
-// asked_for: the user's budget in bytes, or 0. kConfig: it does not hold one batch.
+// Sets the memory budget of a plan whose batches are laid out, and its shares for batches and read-ahead.
+// asked_for: the user's budget in bytes, or 0. kConfig: it is too small for one batch.
 Result<void> share_memory(const Recipe& recipe, std::uint64_t asked_for, PipelinePlan& plan);
 
-// What the plan has for shards on their way into caches: each cache's memory counts it for as long as this lives.
+// Reserves the plan's memory for shards in transfer to caches, in each cache, during its lifetime.
 class CopyMemory {
  public:
   CopyMemory(const Recipe& recipe, const PipelinePlan& plan);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The stages, joined, in the order in which a sample passes them. A line of ---- is a fence: what is named there is
-// fixed from there on.
+// Connects the stages in the order in which a sample passes them. The components named at a ---- line do not change
+// after that point.
 #include "pipeline/pipeline.h"
 
 #include <unistd.h>
@@ -24,10 +23,10 @@ namespace feedline::pipeline {
 
 namespace {
 
-// A function that has not returned so long after the end was asked for may never do so. Longer than any that prepares
-// a sample, and short for somebody who has pressed Ctrl-C.
+// A function that has not returned this long after shutdown began may never do so. Longer than functions usually take
+// for a sample, but short enough after Ctrl-C.
 constexpr std::chrono::seconds kPatience{2};
-// For a look whether somebody wants to interrupt.
+// Interval for checking interrupts.
 constexpr std::chrono::milliseconds kPatienceAtEnd{50};
 
 }  // namespace
@@ -43,39 +42,39 @@ Pipeline::Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan, std:
     : recipe_(std::move(recipe)),
       plan_(std::move(plan)),
       device_(std::move(device)),
-      // ---- what is read, and every number of the plan: nobody looks at options any more
+      // ---- the source and all numbers of the plan: options are not used from here on
       policy_(plan_.on_error, plan_.error_budget),
       counters_(static_cast<std::size_t>(plan_.threads) + 1),
       progress_(static_cast<std::size_t>(plan_.threads)),
-      // cache: what whole shards may take on their way into it
+      // cache: memory for whole shards in transfer
       copy_memory_(std::make_unique<CopyMemory>(*recipe_, plan_)),
-      // storage, format: what the plan has next is fetched before a thread comes for it
+      // storage, format: prefetches the next samples of the plan
       ahead_(ReadAhead::make(recipe_->records, plan_, read_ahead_mode())),
-      // format: what was opened by what is kept of it
+      // format: compares objects opened by a cached index
       versions_(recipe_->records ? VersionCheck::make(*recipe_->records) : nullptr),
-      // batch, device: memory for batches, and where they go
+      // batch, device: memory and destination of batches
       exchange_(std::make_unique<Exchange>(
           Exchange::Parts{*recipe_, plan_, policy_, counters_, progress_, ahead_.get(), device_})) {
   for (int i = 0; i < plan_.threads && recipe_->mapping; ++i) watches_.push_back(std::make_shared<FunctionWatch>());
-  // ---- who meets whom; threads are the first epoch's to start
+  // ---- connections; the first epoch starts the threads
 }
 
 Result<void> Pipeline::begin(const EpochStart& start, bool prepare_next, bool feeds_gpu) {
   FEEDLINE_CHECK_OK(check_process());
   pid_ = getpid();
-  // ---- whose process it is: from here on locks are taken, and a child would find them locked
+  // ---- the process: from here on locks are taken, and a forked child would find them locked
 
-  // format: are the objects still those that were indexed?
+  // format: check that the objects are unchanged since they were indexed
   if (recipe_->records) recipe_->records->notice_changes();
   if (versions_) FEEDLINE_CHECK_OK(versions_->begin());
-  // plan: which samples, in which order, in which batches
+  // plan: selects the samples, their order and their batches
   auto epoch = make_epoch(start);
   auto following = prepare_next && !plan_.is_given ? make_epoch({start.epoch + 1, 0, {}, 0}) : nullptr;
-  // what ran is abandoned, and reading ahead goes on here
+  // abandons the previous epoch; read-ahead continues here
   FEEDLINE_CHECK_OK(exchange_->begin(start, std::move(epoch), std::move(following), feeds_gpu));
-  // decode, transform, batch: in threads, which later epochs find warm
+  // decode, transform, batch: in threads, which later epochs reuse
   if (threads_.empty()) FEEDLINE_CHECK_OK(start_threads(feeds_gpu));
-  // ---- how many threads there are, and which CPUs they run on
+  // ---- the number of threads and their CPUs
   return {};
 }
 
@@ -94,7 +93,7 @@ std::unique_ptr<Epoch> Pipeline::make_epoch(const EpochStart& start) const {
 Result<void> Pipeline::start_threads(bool feeds_gpu) {
   FEEDLINE_CHECK_OK(exchange_->prepare());
   if (recipe_->mapping) FEEDLINE_CHECK_OK(recipe_->mapping->function->begin());
-  // ---- the memory that a device pins: threads find it there
+  // ---- the memory pinned by a device, before threads use it
   const auto placed = place_workers(plan_.threads, feeds_gpu);
   for (int i = 0; i < plan_.threads; ++i) {
     const auto worker = static_cast<std::size_t>(i);
@@ -110,7 +109,7 @@ Result<void> Pipeline::start_threads(bool feeds_gpu) {
   return {};
 }
 
-// A thread: rows come from the exchange, are read, decoded and transformed in place, and go back to it.
+// Runs in each thread: takes rows from the exchange, reads, decodes and transforms in place, and returns them.
 void Pipeline::work(std::size_t worker) {
   auto& stages = counters_[worker];
   RowFiller filler(recipe_, policy_, plan_.order.seed, &stages, ahead_.get(), memory::sample_limit(plan_.memory_budget),
@@ -126,7 +125,7 @@ Result<Loader::Polled> Pipeline::poll(std::chrono::milliseconds wait, Batch& bat
   FEEDLINE_CHECK_OK(versions_->trouble());
   FEEDLINE_TRY(const Loader::Polled polled, exchange_->poll(wait, batch));
   if (polled != Loader::Polled::kEnd) return polled;
-  // an epoch of a plan that is not that of other ranks has not come to its end
+  // this rank's plan may differ from other ranks', so the end of the epoch is not final
   FEEDLINE_TRY(const bool is_known, versions_->wait(std::min(wait, kPatienceAtEnd)));
   return is_known ? Loader::Polled::kEnd : Loader::Polled::kPending;
 }
@@ -135,10 +134,10 @@ void Pipeline::stop() {
   if (!is_of_a_parent()) end();
 }
 
-// The consumer's way back: no further rows, then no thread, then nothing that is fetched, then no batch.
+// Shuts down on the consumer's side: rows first, then threads, fetches and batches.
 void Pipeline::end() {
   exchange_->stop();
-  if (ahead_) ahead_->cancel();  // threads may wait for a slow read
+  if (ahead_) ahead_->cancel();  // threads may be blocked in a slow read
   if (versions_) versions_->stop();
   end_calls();
   threads_.clear();  // joins
@@ -146,7 +145,7 @@ void Pipeline::end() {
   exchange_->clear();
 }
 
-// Threads that a function keeps are left to it: see FunctionWatch.
+// Abandons threads whose function does not return: see FunctionWatch.
 void Pipeline::end_calls() {
   if (!recipe_->mapping) return;
   for (const auto& watch : watches_) watch->close();
@@ -161,7 +160,7 @@ Pipeline::~Pipeline() {
     end();
     return;
   }
-  // a child after fork(): locks may be held by threads that are not here, and none of these can be joined
+  // a child after fork(): locks may be held by threads that do not exist here, and they cannot be joined
   static_cast<void>(exchange_.release());
   static_cast<void>(ahead_.release());
   static_cast<void>(versions_.release());
@@ -176,19 +175,19 @@ bool Pipeline::is_of_a_parent() const {
 Result<void> Pipeline::check_process() const {
   if (!is_of_a_parent()) return {};
   return config_error(
-      "this loader was started before fork(); its threads stayed in the parent: make a loader in the child");
+      "this loader was started before fork(), and its threads exist only in the parent: make a loader in the child");
 }
 
-// ---- an order that is given ----
+// ---- given order ----
 
 Result<void> Pipeline::check_given(const std::vector<GivenSample>& samples) const {
-  if (!plan_.is_given) return config_error("give: this loader follows its plan; make it with given_loader()");
+  if (!plan_.is_given) return config_error("give: this loader follows its own plan; use given_loader() instead");
   if (samples.empty() || samples.size() > plan_.batch_size)
     return config_error("give: a batch must have between 1 and " + std::to_string(plan_.batch_size) + " samples, got " +
                         std::to_string(samples.size()));
   for (const GivenSample& sample : samples)
     if (sample.index >= recipe_->format->size())
-      return config_error("give: sample " + std::to_string(sample.index) + " is out of range: the dataset holds " +
+      return config_error("give: sample " + std::to_string(sample.index) + " is out of range: the dataset has " +
                           std::to_string(recipe_->format->size()));
   return {};
 }
@@ -204,7 +203,7 @@ Result<void> Pipeline::end_giving() {
   return exchange_->end_giving();
 }
 
-// ---- what any thread may ask ----
+// ---- any thread ----
 
 void Pipeline::interrupt() {
   if (!is_of_a_parent()) exchange_->interrupt();
@@ -233,10 +232,10 @@ std::string Pipeline::explain_late() const {
   if (plan_.late_bytes == 0) return {};
   const std::uint64_t bytes = exchange_->late_bytes();
   const char* source = bytes != plan_.late_bytes ? "as measured"
-                       : plan_.late_is_guess     ? "a guess, until the first batch is measured"
-                                                 : "as the format says";
+                       : plan_.late_is_guess     ? "an estimate, until the first batch is measured"
+                                                 : "according to the format";
   return "lists and padded fields: about " + std::to_string((bytes + 1023) / 1024) + " KiB a batch (" + source +
-         "), as read and once more in the batch";
+         "), including a copy of the data read";
 }
 
 void Pipeline::add_calls(LoaderStats& stats) const {

@@ -31,30 +31,30 @@ class ReadAhead;
 class VersionCheck;
 struct Progress;
 
-// What batches are filled for, where nobody says otherwise: the host.
+// Returns the default device: the host.
 std::shared_ptr<device::Device> usual_device();
-// The GPU with that number, or the host. kConfig: there is none; the message says what to do.
+// Returns the GPU with that number, or the host. kConfig: there is none; the message suggests a fix.
 Result<std::shared_ptr<device::Device>> device_of(std::optional<int> cuda_device);
 
-// Threads that fill batches of one epoch after the other.
+// Worker threads that fill the batches of successive epochs.
 //
-// Threads: begin, poll and stop belong to one caller at a time (the consumer); stats, bad_samples and position may be
-// called by any. Worker threads start with the first begin() and end with stop() or the destructor. In a child after
-// fork() the threads are gone, and whatever lock one of them held stays locked: begin and poll fail, stop, interrupt
-// and the destructor do nothing, and all else must not be called where check_process() says so.
+// Threads: begin, poll and stop belong to one caller at a time (the consumer); any thread may call stats, bad_samples
+// and position. Worker threads start with the first begin() and end with stop() or the destructor. In a child after
+// fork() the threads do not exist, and locks that they held stay locked: begin and poll fail, stop, interrupt and the
+// destructor do nothing, and no other function may be called if check_process() returns an error.
 class Pipeline {
  public:
-  // device: what batches are filled for.
+  // device: the destination of batches.
   Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan,
            std::shared_ptr<device::Device> device = usual_device());
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
-  // Abandons what runs and begins an epoch. prepare_next: the one after it will follow, in all likelihood, and its
-  // first batches are filled while this one's last ones are used. feeds_gpu: see EpochOptions.
+  // Abandons the current epoch and begins another. prepare_next: the next epoch will probably follow, so fill its first
+  // batches while the last ones of this epoch are used. feeds_gpu: see EpochOptions.
   Result<void> begin(const EpochStart& start, bool prepare_next, bool feeds_gpu = false);
-  // kConfig in a child after fork(), where begin() was called before. Takes no lock.
+  // Returns kConfig in a child after fork() if begin() was called before. Takes no lock.
   Result<void> check_process() const;
   void interrupt();  // see Loader
   // See Loader::give and Loader::end_giving.
@@ -63,9 +63,9 @@ class Pipeline {
   Result<Loader::Polled> poll(std::chrono::milliseconds wait, Batch& batch);
   void stop();
 
-  // What was delivered of the epoch that runs or ran last.
+  // The position in the current or last epoch.
   EpochStart position() const;
-  // Does the epoch that was begun have a batch for any rank?
+  // Returns true if the current epoch has a batch on any rank.
   bool has_batches() const;
   // See Loader::rows_per_rank and Loader::changes.
   std::vector<std::uint64_t> rows_per_rank() const;
@@ -74,9 +74,9 @@ class Pipeline {
   std::uint64_t bad_count() const;
   LoaderStats stats() const;
   const PipelinePlan& plan() const { return plan_; }
-  std::string explain_reads() const;   // empty: nothing is read ahead
-  std::string explain_late() const;    // what lists and padded fields take; empty: there are none
-  std::string explain_device() const;  // where batches go
+  std::string explain_reads() const;   // empty: no read-ahead
+  std::string explain_late() const;    // memory of lists and padded fields; empty if there are none
+  std::string explain_device() const;  // destination of batches
 
  private:
   std::unique_ptr<Epoch> make_epoch(const EpochStart& start) const;
@@ -89,20 +89,20 @@ class Pipeline {
   void add_calls(LoaderStats& stats) const;
   void add_second_requests(LoaderStats& stats) const;
 
-  // In this order, which is what depends on what: a thread that still runs at the end finds everything else alive.
+  // In the order of dependencies: a thread that still runs during destruction finds everything else alive.
   const std::shared_ptr<const Recipe> recipe_;
   const PipelinePlan plan_;
   const std::shared_ptr<device::Device> device_;
   const BadSamplePolicy policy_;
-  std::vector<telemetry::ThreadCounters> counters_;      // one per worker, and the consumer's last
+  std::vector<telemetry::ThreadCounters> counters_;      // one per worker, then the consumer's
   std::vector<Progress> progress_;                       // one per worker
-  std::vector<std::shared_ptr<FunctionWatch>> watches_;  // one per worker, where the recipe has a function
-  std::unique_ptr<const CopyMemory> copy_memory_;        // of the budget, where a storage has a cache over it
-  std::unique_ptr<ReadAhead> ahead_;                     // nullptr: the format has nothing to read ahead
-  std::unique_ptr<VersionCheck> versions_;               // nullptr: all objects were asked about when they were opened
-  std::unique_ptr<Exchange> exchange_;                   // the lock, and all that changes under it
+  std::vector<std::shared_ptr<FunctionWatch>> watches_;  // one per worker, if the recipe has a function
+  std::unique_ptr<const CopyMemory> copy_memory_;        // part of the budget, if a storage is cached
+  std::unique_ptr<ReadAhead> ahead_;                     // nullptr: the format does not support read-ahead
+  std::unique_ptr<VersionCheck> versions_;               // nullptr: all objects were checked when opened
+  std::unique_ptr<Exchange> exchange_;                   // the lock and all state under it
   std::vector<base::Thread> threads_;                    // the consumer's
-  std::atomic<pid_t> pid_ = 0;                           // of the process that began an epoch
+  std::atomic<pid_t> pid_ = 0;                           // process that began an epoch
 };
 
 }  // namespace feedline::pipeline

@@ -19,9 +19,9 @@
 namespace feedline::pipeline {
 namespace {
 
-// More threads than this are a mistake, not a wish.
+// A larger number is surely a mistake.
 constexpr int kMaxThreads = 1024;
-// The most samples of a batch: positions in an epoch are 64-bit numbers of samples, counted in batches.
+// Maximum samples of a batch: positions in an epoch are 64-bit numbers of samples, counted in batches.
 constexpr std::uint64_t kMostOfAllRanks = std::uint64_t{1} << 48;
 
 Result<void> check_options(const LoaderOptions& options) {
@@ -40,10 +40,10 @@ Result<void> check_options(const LoaderOptions& options) {
   return {};
 }
 
-// A batch is laid out for the samples that the plan puts into it: another one may be longer.
+// Batches are laid out for the plan's samples: a replacement may be longer.
 Result<void> check_ragged(const LoaderOptions& options) {
   const auto refuse = [](const std::string& option) {
-    return config_error("loader: " + option + " does not go with samples of different lengths; use on_error=\"raise\"");
+    return config_error("loader: " + option + " does not support samples of different lengths; use on_error=\"raise\"");
   };
   if (options.on_error == OnError::kSkip) return refuse("on_error=\"skip\"");
   if (options.on_error == OnError::kReplace) return refuse("on_error=\"replace\"");
@@ -56,8 +56,8 @@ Result<void> check_repeat(const plan::OrderConfig& order, const LoaderOptions& o
                         std::to_string(options.repeat));
   if (options.repeat == 1) return {};
   if (order.mixture)
-    return config_error("loader: repeat does not go with a mixture, whose passes go on from epoch to epoch");
-  if (order.buckets) return config_error("loader: repeat does not go with buckets");
+    return config_error("loader: repeat does not support mixtures, whose passes continue across epochs");
+  if (order.buckets) return config_error("loader: repeat does not support buckets");
   return {};
 }
 
@@ -74,24 +74,24 @@ Result<plan::OrderConfig> order_config(const Recipe& recipe, const LoaderOptions
   order.mixture = recipe.mixture;
   const std::uint64_t positions = positions_of(order);
   if (positions < options.world_size)
-    return config_error("loader: world_size=" + std::to_string(options.world_size) + " is more than the " +
+    return config_error("loader: world_size=" + std::to_string(options.world_size) + " exceeds the " +
                         std::to_string(positions) + " samples of an epoch: a rank would have none");
   FEEDLINE_TRY(order.buckets, make_buckets(recipe, options));
   FEEDLINE_CHECK_OK(check_repeat(order, options));
   order.repeat = options.repeat;
   if (options.shard_window == 0) return order;
-  if (!options.shuffle) return config_error("loader: a window of shards is for shuffling them");
+  if (!options.shuffle) return config_error("loader: shard_window needs shuffle=True");
   if (order.mixture) return config_error("loader: a mixture is shuffled as a whole, not by shards");
   order.shard_window = options.shard_window;
   order.shard_ends = std::make_shared<const std::vector<std::uint64_t>>(recipe.format->shard_ends());
   return order;
 }
 
-// Skipping ends a rank's epoch earlier, and takes its refills from the end of the order.
+// Skipping ends a rank's epoch earlier, because refills come from the end of the order.
 void resolve_on_error(OnError on_error, PipelinePlan& plan) {
   plan.on_error = on_error;
   if (on_error != OnError::kSkip) return;
-  if (plan.is_given) plan.on_error_reason = "where an order that is given ends is not known";
+  if (plan.is_given) plan.on_error_reason = "the end of a given order is unknown";
   if (plan.world_size > 1) plan.on_error_reason = "a rank that ends early would leave the others waiting";
   if (!plan.on_error_reason.empty()) plan.on_error = OnError::kReplace;
 }
@@ -108,19 +108,19 @@ Result<std::shared_ptr<const batch::BatchLayout>> layout_of(Schema schema, std::
   std::uint64_t row_bytes = 0;
   for (const FieldSpec& field : schema) row_bytes += field.is_late() ? field.usual_bytes : field.array.bytes();
   if (rows > (std::uint64_t{1} << 48) / std::max<std::uint64_t>(row_bytes, 1))
-    return config_error("loader: a batch of " + std::to_string(rows) + " samples is over 256 TiB");
+    return config_error("loader: a batch of " + std::to_string(rows) + " samples exceeds 256 TiB");
   return std::make_shared<const batch::BatchLayout>(std::move(schema), rows,
                                                     plan.mix ? std::optional(plan.mix->label()) : std::nullopt,
                                                     plan.finishing ? plan.finishing->extra_bytes(rows) : 0);
 }
 
-// The most rows of a batch of at most `rows`. If the caller gives the order, it may repeat samples.
+// Returns the maximum rows of a batch of at most `rows`. A given order may repeat samples.
 std::uint64_t most_rows_of(std::uint64_t rows, const PipelinePlan& plan) {
   if (plan.is_given) return rows;
   return std::min(rows, (positions_of(plan.order) + plan.world_size - 1) / plan.world_size);
 }
 
-// Which shapes batches have, and what the largest takes.
+// Sets batch shapes and the size of the largest batch.
 Result<void> lay_out(const Recipe& recipe, std::uint64_t batch_size, PipelinePlan& plan) {
   if (!plan.order.buckets) {
     plan.batch_size = batch_size;
@@ -143,7 +143,7 @@ Result<void> lay_out(const Recipe& recipe, std::uint64_t batch_size, PipelinePla
   return {};
 }
 
-// `plan` has its order, and whose it is.
+// Requires: the order of `plan` is set, and whether it is given.
 Result<PipelinePlan> resolve(const Recipe& recipe, const LoaderOptions& options, int most_workers, PipelinePlan plan) {
   plan.rank = options.rank;
   plan.world_size = options.world_size;
@@ -164,7 +164,7 @@ Result<PipelinePlan> resolve(const Recipe& recipe, const LoaderOptions& options,
 
 Result<void> check(const Recipe& recipe, const LoaderOptions& options) {
   FEEDLINE_CHECK_OK(check_options(options));
-  if (recipe.format->size() == 0) return config_error("loader: the dataset \"" + recipe.dataset + "\" holds no sample");
+  if (recipe.format->size() == 0) return config_error("loader: the dataset \"" + recipe.dataset + "\" has no samples");
   return recipe.ragged ? check_ragged(options) : Result<void>();
 }
 

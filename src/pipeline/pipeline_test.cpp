@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kHang = 200s;  // only a hang lasts so long
+constexpr auto kHang = 200s;  // exceeded only by a hang
 
 struct Delivered {
   std::vector<std::vector<std::int64_t>> labels;
@@ -55,7 +55,7 @@ class PipelineTest : public testing::Test {
     while (take(pipeline, delivered) && delivered.errors.size() < most_errors) continue;
     return delivered;
   }
-  // The next batch, or an error; false where there is nothing more.
+  // Reads the next batch or an error; returns false at the end.
   static bool take(Pipeline& pipeline, Delivered& delivered) {
     Batch batch;
     const auto polled = pipeline.poll(kHang, batch);
@@ -63,7 +63,7 @@ class PipelineTest : public testing::Test {
       delivered.errors.push_back(polled.error());
       return true;
     }
-    EXPECT_NE(*polled, Loader::Polled::kPending) << "no batch comes";
+    EXPECT_NE(*polled, Loader::Polled::kPending) << "no batch arrives";
     if (*polled != Loader::Polled::kBatch) return false;
     const auto* labels = batch.fields()[1].array.as<std::int64_t>();
     delivered.labels.emplace_back(labels, labels + batch.rows());
@@ -113,7 +113,7 @@ TEST_F(PipelineTest, RunsOneEpochAfterTheOther) {
   EXPECT_EQ(epochs[3], run(*pipeline, {.epoch = 3}).labels);
 }
 
-// Whether the next epoch was prepared, and whether it is the one that is asked for then, shows in nothing.
+// Preparing the next epoch, or preparing one that is not used, does not change the result.
 TEST_F(PipelineTest, PreparesTheNextEpoch) {
   for (const OnError on_error : {OnError::kRaise, OnError::kSkip, OnError::kReplace}) {
     for (const std::uint64_t memory : {std::uint64_t{8 * 48 + 8 * 8 + 64}, std::uint64_t{1} << 20}) {
@@ -149,14 +149,14 @@ TEST_F(PipelineTest, WhatAThreadThrowsEndsThePipelineAndNotTheProcess) {
   const auto delivered = run(*pipeline, {}, false, 1);
   ASSERT_EQ(delivered.errors.size(), 1u);
   EXPECT_EQ(delivered.errors[0].what, "out of memory");
-  const auto breaking = std::make_shared<FakeFormat>(100);  // threads of the first may still be at theirs
+  const auto breaking = std::make_shared<FakeFormat>(100);  // threads of the first may still be running
   breaking->before_read = [](std::uint64_t index) { FEEDLINE_CHECK(index != 40); };
   const auto broken = run(*this->pipeline(breaking, {.batch_size = 8, .num_workers = 3}), {}, false, 1);
   ASSERT_EQ(broken.errors.size(), 1u);
   EXPECT_EQ(broken.errors[0].code, ErrorCode::kInternal);
 }
 
-// An epoch that is continued in the middle is not the one that was prepared from its start.
+// An epoch resumed in the middle is not the one prepared from its start.
 TEST_F(PipelineTest, WhatIsPreparedIsAWholeEpoch) {
   const LoaderOptions options{.batch_size = 8, .shuffle = true, .num_workers = 2};
   const auto pipeline = this->pipeline(std::make_shared<FakeFormat>(50), options);
@@ -172,7 +172,7 @@ TEST_F(PipelineTest, WhatIsPreparedIsAWholeEpoch) {
   EXPECT_EQ(run(*pipeline, {.epoch = 1, .left_out = 2}).labels, Labels(whole.labels.begin(), whole.labels.end() - 1));
 }
 
-// The first batches of the next epoch are complete before anybody asks for them.
+// The first batches of the next epoch are complete before they are requested.
 TEST_F(PipelineTest, AtTheBorderNobodyWaits) {
   auto format = std::make_shared<FakeFormat>(32);
   std::atomic<int> reads = 0;
@@ -185,7 +185,7 @@ TEST_F(PipelineTest, AtTheBorderNobodyWaits) {
   while (reads < 32 + ahead) std::this_thread::sleep_for(1ms);
   EXPECT_EQ(reads, 32 + ahead);
   ASSERT_TRUE(pipeline->begin({.epoch = 1}, false));
-  EXPECT_EQ(reads, 32 + ahead) << "what was prepared was not used";
+  EXPECT_EQ(reads, 32 + ahead) << "the prepared batches were not used";
   EXPECT_EQ(pipeline->stats().batches, 4u);
 }
 
@@ -230,7 +230,7 @@ TEST_F(PipelineTest, StopsInTheMiddle) {
   }
 }
 
-// Threads come back after the row in hand, however many are left of the batch.
+// Threads return after the current row, however many rows the batch has left.
 TEST_F(PipelineTest, StopsAfterTheRowsInHand) {
   auto format = std::make_shared<FakeFormat>(100'000);
   std::atomic<int> reads = 0;
@@ -247,13 +247,13 @@ TEST_F(PipelineTest, StopsAfterTheRowsInHand) {
   Result<Loader::Polled> polled;
   do polled = pipeline->poll(1ms, batch);
   while (polled && *polled == Loader::Polled::kPending);
-  EXPECT_FALSE(polled) << "stop() has told nobody";
+  EXPECT_FALSE(polled) << "stop() did not reach the threads";
   stopping.count_down();
   stop.join();
   EXPECT_LT(reads, 100);
 }
 
-// An epoch that is begun anew takes threads away from the rows of the former.
+// Restarting an epoch takes threads away from the rows of the previous one.
 TEST_F(PipelineTest, AnAbandonedBatchIsLeftAfterTheRowsInHand) {
   auto format = std::make_shared<FakeFormat>(100'000);
   std::atomic<int> reads = 0;
@@ -296,13 +296,13 @@ TEST_F(PipelineTest, UnorderedDeliversEverySampleOnce) {
   EXPECT_EQ(reads, 200);
 }
 
-// One slow sample delays its own batch and nothing else: the other threads go on with the other rows.
+// One slow sample delays only its own batch: the other threads continue with the other rows.
 TEST_F(PipelineTest, ASlowSampleDoesNotStopTheOthers) {
   auto format = std::make_shared<FakeFormat>(64);
   std::latch others_done(15);
   format->before_read = [&](std::uint64_t index) {
     if (index == 3)
-      others_done.wait();  // hangs for ever unless 15 other samples are read meanwhile
+      others_done.wait();  // hangs forever unless 15 other samples are read in the meantime
     else if (index < 16)
       others_done.count_down();
   };
@@ -317,7 +317,7 @@ TEST_F(PipelineTest, HoldsNoMoreThanItsBudget) {
   const auto pipeline = this->pipeline(format, {.batch_size = 8, .num_workers = 2, .memory_budget = 3 * batch_bytes});
   ASSERT_TRUE(pipeline->begin({}, false));
   while (pipeline->stats().ready_batches < 3) std::this_thread::yield();
-  std::this_thread::sleep_for(20ms);  // time enough to overrun, were there nothing to stop it
+  std::this_thread::sleep_for(20ms);  // long enough to overrun if nothing stops it
   EXPECT_EQ(reads, 24u);
   EXPECT_EQ(pipeline->stats().held_bytes, 3 * batch_bytes);
   Batch batch;
@@ -400,8 +400,8 @@ TEST_F(PipelineTest, FollowsTheOrderItIsGiven) {
     }
   }
   ASSERT_EQ(pipeline->bad_samples().size(), 1u);
-  EXPECT_EQ(pipeline->bad_samples()[0].action, OnError::kReplace) << "where the order ends is not known";
-  EXPECT_EQ(*pipeline->poll(1ms, batch), Loader::Polled::kPending) << "more may come";
+  EXPECT_EQ(pipeline->bad_samples()[0].action, OnError::kReplace) << "the end of a given order is unknown";
+  EXPECT_EQ(*pipeline->poll(1ms, batch), Loader::Polled::kPending) << "more may follow";
   ASSERT_TRUE(pipeline->end_giving());
   EXPECT_EQ(*pipeline->poll(1ms, batch), Loader::Polled::kEnd);
   EXPECT_EQ(pipeline->give(as_given({20})).error().code, ErrorCode::kConfig);
@@ -449,7 +449,7 @@ TEST_F(PipelineTest, ReportsBadRowsOfTheBatchTheyAreIn) {
   EXPECT_TRUE(batch.bad().empty());
 }
 
-// Rows of one number; many at a time, and all of them fail where one is damaged, as a format may do it.
+// Rows of one number, read many at a time; all fail if one is damaged, as formats are allowed to do.
 class FakeArrays final : public format::RowFormat {
  public:
   FakeArrays(std::uint64_t size, std::uint64_t grain, std::set<std::uint64_t> damaged = {})
@@ -490,7 +490,7 @@ class FakeArrays final : public format::RowFormat {
 
 class ArrayPipelineTest : public PipelineTest {
  protected:
-  // Batches of numbers, with their errors' keys as negative numbers behind them.
+  // Batches of numbers, followed by the keys of their errors as negative numbers.
   static std::vector<std::vector<std::int64_t>> numbers(const std::shared_ptr<FakeArrays>& format,
                                                         const LoaderOptions& options) {
     auto recipe = make_recipe({"fake", format}, {}, std::nullopt, Layout::kNchw);
@@ -523,7 +523,7 @@ TEST_F(ArrayPipelineTest, ManyRowsAtATimeAreTheSameAsOneByOne) {
   }
 }
 
-// Sample i has i % 7 + 1 numbers, all of them i; what is behind them is -1.
+// Sample i has i % 7 + 1 numbers, all equal to i; the padding is -1.
 class FakeRagged final : public format::RowFormat {
  public:
   explicit FakeRagged(std::uint64_t size) : size_(size) {}
@@ -592,12 +592,12 @@ TEST_F(ArrayPipelineTest, TheBudgetIsForTheLongestSamplesAndBadOnesAreNotReplace
   const auto plan = [&](const LoaderOptions& options) { return plan_pipeline(*recipe, options); };
   EXPECT_EQ(plan({.batch_size = 10})->batch_bytes, 64u + 320);  // flags; 10 rows of 7 numbers, rounded up
   EXPECT_TRUE(plan({.batch_size = 10, .memory_budget = 384}));
-  EXPECT_NE(plan({.batch_size = 10, .memory_budget = 383}).error().what.find("one batch takes 384 bytes"),
+  EXPECT_NE(plan({.batch_size = 10, .memory_budget = 383}).error().what.find("one batch needs 384 bytes"),
             std::string::npos);
   for (const OnError on_error : {OnError::kSkip, OnError::kReplace}) {
     const auto refused = plan({.on_error = on_error});
     ASSERT_FALSE(refused);
-    EXPECT_NE(refused.error().what.find("does not go with samples of different lengths"), std::string::npos);
+    EXPECT_NE(refused.error().what.find("does not support samples of different lengths"), std::string::npos);
   }
 }
 
@@ -618,7 +618,7 @@ TEST_F(PipelineTest, SaysWhereItStalls) {
   };
   const auto pipeline = this->pipeline(format, {.batch_size = 8, .num_workers = 1, .timeout = 30ms});
   ASSERT_TRUE(pipeline->begin({}, false));
-  hangs.wait();  // the thread is at no other row when time is up
+  hangs.wait();  // the thread is at no other row when the timeout expires
   Batch batch;
   Result<Loader::Polled> polled;
   do polled = pipeline->poll(20ms, batch);
@@ -627,9 +627,9 @@ TEST_F(PipelineTest, SaysWhereItStalls) {
   EXPECT_EQ(polled.error().code, ErrorCode::kStalled);
   EXPECT_EQ(polled.error().where.key, "key-5");
   release.count_down();
-  do polled = pipeline->poll(kHang, batch);  // which may be late once more
+  do polled = pipeline->poll(kHang, batch);  // which may time out again
   while (!polled && polled.error().code == ErrorCode::kStalled);
-  ASSERT_TRUE(polled) << "a stall is no end: " << polled.error().message();
+  ASSERT_TRUE(polled) << "a stall is not the end: " << polled.error().message();
   EXPECT_EQ(*polled, Loader::Polled::kBatch);
 }
 
@@ -664,7 +664,7 @@ TEST_F(PipelineTest, AChildAfterForkGetsAnError) {
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
-  EXPECT_EQ(run(*pipeline).labels.size(), 8u) << "the parent goes on";
+  EXPECT_EQ(run(*pipeline).labels.size(), 8u) << "the parent continues";
 }
 
 TEST_F(PipelineTest, ThePlanDecidesWhatOptionsLeaveOpen) {
@@ -695,14 +695,14 @@ TEST_F(PipelineTest, RefusesWhatCannotWork) {
   };
   EXPECT_NE(message({.batch_size = 0}).find("batch_size"), std::string::npos);
   EXPECT_NE(message({.batch_size = 8, .num_workers = -1}).find("num_workers"), std::string::npos);
-  EXPECT_NE(message({.batch_size = 8, .memory_budget = 100}).find("one batch takes 448 bytes"), std::string::npos);
+  EXPECT_NE(message({.batch_size = 8, .memory_budget = 100}).find("one batch needs 448 bytes"), std::string::npos);
   EXPECT_NE(message({.batch_size = 8, .rank = 2, .world_size = 2}).find("rank"), std::string::npos);
   EXPECT_NE(message({.batch_size = std::uint64_t{1} << 60}).find("batch"), std::string::npos);
   EXPECT_EQ(message({.batch_size = 8}), "accepted");
   EXPECT_NE(plan_given(*made, {.batch_size = 0}).error().what.find("batch_size"), std::string::npos);
   const auto pipeline = this->pipeline(std::make_shared<FakeFormat>(64), {.batch_size = 8, .num_workers = 1});
   ASSERT_TRUE(pipeline->begin({}, false));
-  EXPECT_EQ(pipeline->give(as_given({0})).error().code, ErrorCode::kConfig) << "it follows its plan";
+  EXPECT_EQ(pipeline->give(as_given({0})).error().code, ErrorCode::kConfig) << "it follows its own plan";
 }
 
 }  // namespace

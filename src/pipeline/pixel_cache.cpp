@@ -15,7 +15,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// Of the memory that this process may use: the model, the batches and the other caches need some too.
+// Fraction of the memory available to this process: the model, batches and other caches need some too.
 constexpr std::uint64_t kMemoryShare = 2;
 
 std::string rounded(std::uint64_t bytes) {
@@ -23,17 +23,17 @@ std::string rounded(std::uint64_t bytes) {
                             : std::to_string((bytes + (1u << 19)) >> 20) + " MiB";
 }
 
-// What a device says of images that it cannot take, for those who asked for it.
+// Adds the cache and alternatives to a device's error about images that do not fit.
 Error unkept(Error error) {
   error.what = "cache(\"device\"): " + error.what +
-               "; put a resize to a smaller size before the cache, free memory of the GPU, or use cache(\"memory\")";
+               "; place a resize to a smaller size before the cache, free GPU memory, or use cache(\"memory\")";
   return error;
 }
 
-// Files that are named one by one while they are read have no fingerprint to know them by again.
+// Files that are named while reading have no fingerprint to recognize them by.
 bool has_fixed_samples(const format::Format& format) { return format.name() != "files"; }
 
-// The same for every way to write the path of a dataset, or of its parts.
+// Returns the same string for all spellings of the path of a dataset or of its parts.
 std::string place_of(const std::string& source) {
   std::string place;
   for (const std::string& part : format::split_list(source))
@@ -41,22 +41,22 @@ std::string place_of(const std::string& source) {
   return place;
 }
 
-// The file that a cache is going to be: in a folder that is there. A folder that is missing is a mistyped one more
-// often than not, and making it would hide that.
+// Checks the path of a new cache file: its folder must exist. A missing folder is usually a typo, which creating it
+// would hide.
 Result<void> check_file(const std::string& path) {
   if (const std::size_t end = path.find("://"); end != std::string::npos)
-    return config_error("cache: '" + path + "': this version keeps pixels in memory or in a local file, not at " +
+    return config_error("cache: '" + path + "': pixels can be cached in memory or in a local file, not at " +
                         path.substr(0, end + 3));
   const auto local = storage::local_storage();
   const auto is_folder = [&](const std::string& name) { return local->is_directory(name).value_or(false); };
   if (is_folder(path))
-    return config_error("cache: '" + path + "' is a folder; give the path of a file in it, such as '" +
+    return config_error("cache: '" + path + "' is a folder; pass the path of a file in it, such as '" +
                         (std::filesystem::path(path) / "train.pixels").string() + "'");
-  // of the path as it is written: that a file is a link does not move it
+  // uses the path as written: symbolic links are not resolved
   const auto folder = std::filesystem::path(path).parent_path().string();
   if (!is_folder(folder.empty() ? "." : folder))
     return config_error("cache: '" + path + "': the folder '" + local->identity(folder.empty() ? "." : folder) +
-                        "' does not exist; make it first, or correct the path");
+                        "' does not exist; create it first, or correct the path");
   return {};
 }
 
@@ -68,7 +68,7 @@ Result<std::shared_ptr<PixelCache>> PixelCache::make(const std::string& where, s
   if (where.empty()) return config_error("cache: where must be \"memory\", \"device\" or the path of a file");
   if (!has_fixed_samples(format))
     return config_error("cache: \"" + dataset +
-                        "\" gets its files while it is read; open a folder, tars or TFRecord files to cache");
+                        "\" receives its files while reading; open a folder, tars or TFRecord files to use cache");
   FEEDLINE_TRY(auto preparation, transform::Preparation::compile(operations));
   if (where != "memory" && where != "device") FEEDLINE_CHECK_OK(check_file(where));
   format::PixelContents contents{fingerprint,     format.size(),    preparation->description(),
@@ -105,8 +105,8 @@ void PixelCache::keep(std::uint64_t sample, std::span<const std::byte> record) {
     kept = format::finish_pixel_file(*store_, where_);
   if (kept) return;
   Error error = std::move(kept).error();
-  error.what = "the cache cannot keep more pixels: " + error.what +
-               "; make room, or give cache a budget or another path: what is there is used again";
+  error.what = "the cache cannot store more pixels: " + error.what +
+               "; make room, or pass cache a budget or another path: existing entries are reused";
   fail(std::move(error));
 }
 
@@ -121,19 +121,19 @@ Result<std::shared_ptr<PixelCache>> PixelCache::on(device::Device& device, const
   FEEDLINE_CHECK(is_on_device());
   if (device.is_host())
     return config_error(
-        "cache(\"device\") keeps images on a GPU, and this loader's batches stay on the host: give loader() "
+        "cache(\"device\") stores images on a GPU, but this loader's batches stay on the host: pass loader() "
         "device=\"cuda\", or use cache(\"memory\")");
   if (!device.makes_elements())
-    return config_error("cache(\"device\"): no kernel runs on this GPU (" + device.explain() +
+    return config_error("cache(\"device\"): kernels do not run on this GPU (" + device.explain() +
                         "); use cache(\"memory\")");
   const std::lock_guard lock(mutex_);
   const auto found = devices_.find(device.name());
   if (found != devices_.end()) return found->second;
   FEEDLINE_TRY(const std::uint64_t bytes, DevicePixels::bytes_needed(records, *preparation_));
   if (budget_ > 0 && bytes > budget_)
-    return config_error("cache(\"device\"): the decoded images need " + rounded(bytes) + " and its budget is " +
-                        rounded(budget_) +
-                        "; put a resize to a smaller size before the cache, give it more, or use cache(\"memory\")");
+    return config_error(
+        "cache(\"device\"): the decoded images need " + rounded(bytes) + ", but its budget is " + rounded(budget_) +
+        "; place a resize to a smaller size before the cache, raise the budget, or use cache(\"memory\")");
   auto images = device.keep_images(bytes);
   if (!images) return std::unexpected(unkept(std::move(images).error()));
   std::shared_ptr<PixelCache> cache(new PixelCache(where_, budget_, contents_, preparation_));
@@ -176,13 +176,13 @@ std::string PixelCache::explain() const {
   const CacheStats now = stats();
   if (on_device_)
     return "cache on " + device_ + ": " + std::to_string(now.present) + " of " + std::to_string(now.samples) +
-           " samples kept, " + rounded(now.bytes) + " of " + rounded(on_device_->images()->bytes()) +
-           " taken there; what is above is done once, by the CPU, what is below for every batch";
+           " samples cached, " + rounded(now.bytes) + " of " + rounded(on_device_->images()->bytes()) +
+           " allocated there; steps above run once, on the CPU, steps below for every batch";
   std::string text = "cache in " + (in_memory() ? where_ : "'" + where_ + "'") + ": " + std::to_string(now.present) +
-                     " of " + std::to_string(now.samples) + " samples kept, " + rounded(now.bytes);
+                     " of " + std::to_string(now.samples) + " samples cached, " + rounded(now.bytes);
   if (now.budget_bytes > 0) text += " of at most " + rounded(now.budget_bytes);
   if (now.full) return text + "; it is full: the other samples are read and decoded in every epoch";
-  return text + "; what is above is done once, what is below in every epoch";
+  return text + "; steps above run once, steps below in every epoch";
 }
 
 }  // namespace feedline::pipeline

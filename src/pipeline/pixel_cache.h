@@ -27,8 +27,8 @@ class Device;
 
 namespace feedline::pipeline {
 
-// The pixels that Dataset::cache keeps: in memory, in a file, or on devices, each of which has a cache of its own:
-// on(). Datasets and loaders made from it share one. Thread-safe; open() before what says so.
+// The pixels that Dataset::cache stores: in memory, in a file, or on devices, each with a separate cache: on().
+// Datasets and loaders derived from it share it. Thread-safe; some functions require open() first.
 class PixelCache {
  public:
   // kConfig: see Dataset::cache. Touches neither memory nor disk.
@@ -36,38 +36,40 @@ class PixelCache {
                                                   const std::string& dataset, const format::RecordFormat& format,
                                                   std::uint64_t fingerprint, std::span<const Operation> operations);
 
-  // Finds or makes the place where the pixels are. Again: does nothing. kConfig, kData, kStorage: see pixel_file.h.
+  // Finds or creates the storage of the pixels. Does nothing if already open. kConfig, kData, kStorage: see
+  // pixel_file.h.
   Result<void> open();
 
-  // "device": of loaders alone. It is nowhere until it is asked for on a device.
+  // "device": only for loaders. Nothing is allocated until on() is called with a device.
   bool is_on_device() const { return where_ == "device"; }
-  // The cache on that device, which is open; the first time room for all images is taken there. kConfig: the device has
-  // no memory of its own, or no kernels, or not enough room for the dataset or under the budget. Requires:
-  // is_on_device(); the records that this was made for.
+  // Returns the open cache on that device; the first call allocates room for all images. kConfig: the device has no
+  // memory or no kernels, or the dataset exceeds its memory or the budget. Requires: is_on_device(); the records that
+  // this was made for.
   Result<std::shared_ptr<PixelCache>> on(device::Device& device, const format::RecordFormat& records);
 
   const std::shared_ptr<const transform::Preparation>& preparation() const { return preparation_; }
   const std::string& where() const { return where_; }
 
-  // After open(). A kept sample, as views that stay as long as this object; false: it is not there.
+  // Call after open(). Points `record` at a cached sample, valid as long as this object; returns false if it is not
+  // cached.
   Result<bool> read(std::uint64_t sample, memory::Record& record) const {
     return on_device_ ? on_device_->read(sample, record) : store_->read(sample, record);
   }
-  // Is it worth making the whole of a sample that is not there?
+  // Returns true if it is worth preparing a whole missing sample.
   bool is_open_for_more() const {
     return (on_device_ || !store_->is_full()) && !failed_.load(std::memory_order_relaxed);
   }
-  // Keeps a record (format::PixelRecordBuilder). What goes wrong is failure(): the sample itself is fine.
+  // Stores a record (format::PixelRecordBuilder). Errors go to failure(): the sample itself is fine.
   void keep(std::uint64_t sample, std::span<const std::byte> record);
-  // On a device: as DevicePixels::keep(). What goes wrong is failure() too.
+  // On a device: as DevicePixels::keep(). Errors go to failure() too.
   Result<void> keep_on_device(std::uint64_t sample, memory::Record& record);
   std::shared_ptr<device::KeptImages> device_images() const { return on_device_ ? on_device_->images() : nullptr; }
-  // Why nothing more can be kept, such as a full disk: for the training loop to hear of, whatever it does about bad
+  // Why nothing more can be stored, such as a full disk: reported to the training loop, whatever its policy for bad
   // samples.
   std::optional<Error> failure() const;
 
   CacheStats stats() const;
-  std::string explain() const;  // in a line
+  std::string explain() const;  // one line
 
  private:
   PixelCache(std::string where, std::uint64_t budget, format::PixelContents contents,
@@ -80,13 +82,13 @@ class PixelCache {
   const format::PixelContents contents_;
   const std::shared_ptr<const transform::Preparation> preparation_;
   std::atomic<bool> failed_ = false;
-  mutable std::mutex mutex_;  // guards what follows; store_ is only set once
+  mutable std::mutex mutex_;  // guards the members below; store_ is set only once
   std::optional<Error> failure_;
   std::map<std::string, std::shared_ptr<PixelCache>, std::less<>> devices_;  // by name
   std::unique_ptr<format::PixelMemory> memory_;
   std::unique_ptr<format::PixelStore> file_;
-  format::PixelStore* store_ = nullptr;  // of one of the two
-  // Of a cache on a device, which has none of the others; set before anybody else has it.
+  format::PixelStore* store_ = nullptr;  // points to memory_ or file_
+  // For a cache on a device, which has none of the others; set before it is shared.
   std::unique_ptr<DevicePixels> on_device_;
   std::string device_;  // its name
 };

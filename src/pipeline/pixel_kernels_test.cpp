@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The kernels of the GPU, run on the CPU, against the path that the engine takes there: conversion and normalisation
-// by the emitter, rectangles by the eraser, MixUp and CutMix by the functions that mix finished rows.
+// Compares the GPU's kernels, run on the CPU, with the engine's CPU path: conversion and normalization by the emitter,
+// rectangles by the eraser, MixUp and CutMix by the functions that mix finished rows.
 
 #include <gtest/gtest.h>
 
@@ -30,13 +30,13 @@ struct Drawn {
   std::vector<transform::Erasure> erasures;
 };
 
-// A batch by both ways, of a shape that the seed decides.
+// A batch made both ways, with a shape drawn from the seed.
 class Batch {
  public:
   Batch(std::uint32_t seed, DType dtype, Layout layout, bool normalized)
       : random_(seed), dtype_(dtype), layout_(layout), pointwise_(1) {
     channels_ = number(0, 3) == 0 ? 1 : 3;
-    // now and then more pixels than one block has
+    // sometimes more pixels than one block has
     size_ = number(0, 9) == 0 ? Size{number(60, 90), number(60, 90)} : Size{number(1, 37), number(1, 37)};
     rows_ = static_cast<std::size_t>(number(1, 6));
     pointwise_ = transform::Pointwise(channels_);
@@ -80,7 +80,7 @@ class Batch {
     }
   }
 
-  // The engine's path, without mixing.
+  // The result of the engine's CPU path, without mixing.
   std::vector<std::byte> on_cpu() const {
     const transform::Kernels& kernels = transform::active_kernels();
     const transform::Emitter emitter(pointwise_, channels_, size_, layout_);
@@ -106,7 +106,7 @@ class Batch {
     return {of.data(), dtype_, size_, channels_, layout_};
   }
 
-  // The kernel's. `mixed`: of the rows that come out; empty: as they are.
+  // The result of the kernel. `mixed`: for each output row; empty if rows are not mixed.
   std::vector<std::byte> by_kernel(const std::vector<cuda::MixedRow>& mixed = {}) const {
     return by_kernel(mixed, element(), tables());
   }
@@ -153,7 +153,8 @@ class Batch {
   }
 
  private:
-  // One value where all of a channel have it, else a patch: what the eraser writes into an image that is the rectangle.
+  // One value if it is constant per channel, otherwise a patch: the eraser's output on an image of the rectangle's
+  // size.
   cuda::Rectangle rectangle(const transform::Erasure& erasure, std::vector<std::byte>& patches) const {
     const Box& box = erasure.box;
     cuda::Rectangle made{box.left, box.top, box.width, box.height, {}, cuda::kNoPatch};
@@ -217,7 +218,7 @@ Mix draw_mix(Batch& batch) {
   }
 }
 
-// work(batch): of many shapes, in every element and layout that the engine has.
+// Calls work(batch) for many shapes, with every element type and layout of the engine.
 template <typename Work>
 void each_batch(std::vector<DType> dtypes, Work work) {
   for (const DType dtype : dtypes)
@@ -276,7 +277,7 @@ TEST(PixelKernels, MixInPairsAsTheEngineDoes) {
   });
 }
 
-// timm's "half": what comes out has half of the rows.
+// timm's "half": the output has half of the rows.
 TEST(PixelKernels, MixHalfOfTheRowsWithTheOthers) {
   each_batch({kF32, kF16}, [](Batch& batch) {
     batch.draw(true);
@@ -293,7 +294,7 @@ TEST(PixelKernels, MixHalfOfTheRowsWithTheOthers) {
   });
 }
 
-// The engine has no bfloat16 on the CPU: it is what the float32 becomes by rounding, and torch's arithmetic from there.
+// The CPU has no bfloat16: it equals the rounded float32, with torch's arithmetic from there.
 TEST(PixelKernels, Bfloat16IsFloat32Rounded) {
   const auto rounded = [](const std::vector<std::byte>& floats) {
     std::vector<std::uint16_t> halves(floats.size() / 4);
@@ -333,7 +334,7 @@ TEST(PixelKernels, Bfloat16IsFloat32Rounded) {
   });
 }
 
-// Later rectangles lie on top, and bytes are written over as they are.
+// Later rectangles overwrite earlier ones, and bytes are overwritten unconverted.
 TEST(PixelKernels, BytesAreWrittenOverToo) {
   const std::vector<std::uint8_t> pixels(4 * 3 * 3, 9);
   std::vector<std::uint8_t> out(pixels.size());
@@ -353,7 +354,7 @@ TEST(PixelKernels, BytesAreWrittenOverToo) {
   EXPECT_EQ(out[(4 + 1) * 3 + 2], 6);
 }
 
-// Rows may have room between them, and what is in it stays.
+// Rows may have gaps between them, which must not change.
 TEST(PixelKernels, WriteNothingBetweenRows) {
   const std::vector<std::uint8_t> pixels = {1, 2, 77, 3, 4, 77};
   std::vector<std::uint8_t> out(8, 50);

@@ -25,13 +25,13 @@ PixelsPath::PixelsPath(std::string name, std::shared_ptr<const transform::Chain>
       kept_(std::move(kept)),
       needs_size_(needs_size) {}
 
-// The first of a sample is noted in any case, for the masks that follow it.
+// The size of a sample's first image is always recorded, for later masks.
 Result<void> PixelsPath::check_size(Size image, FieldScratch& scratch) const {
   if (!needs_size_ && scratch.drawn_for.field != nullptr) return {};
   return check_drawn_size(scratch.drawn_for, image, spec().name);
 }
 
-// Of the scratch's drawing.
+// Uses the scratch's drawing.
 Result<ArrayView> PixelsPath::place_of(memory::Row& row, const transform::Chain& chain, FieldWork& work) const {
   if (row.item == nullptr) return row.view;
   return place(row, shape_drawn(chain, work.scratch.image->drawing), work);

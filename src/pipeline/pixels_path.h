@@ -14,23 +14,23 @@ namespace feedline::pipeline {
 
 struct ImageScratch;
 
-// Of what comes out of a chain: with the size of the drawing, where it has any.
+// Returns the shape of a chain's output; extents that vary come from the drawing.
 Shape shape_drawn(const transform::Chain& chain, const transform::Drawing& drawing);
 
-// An image: its header is read, the geometry drawn, the needed region decoded, the steps carried out into the row.
+// An image: reads its header, draws the geometry, decodes the needed region, and writes the transformed row.
 class PixelsPath final : public FieldPath {
  public:
-  // What Dataset::cache keeps, and what follows it. Its chain gives what the whole chain gives.
+  // The operations before and after Dataset::cache. Together they produce the output of the whole chain.
   struct Kept {
     std::shared_ptr<const transform::Preparation> preparation;
     std::shared_ptr<const transform::Chain> rest;
   };
-  // needs_size: of the first image or mask of its sample, as what is drawn goes by the size.
+  // needs_size: the geometry depends on the size of the sample's first image or mask.
   PixelsPath(std::string name, std::shared_ptr<const transform::Chain> chain, Kept kept, BatchForm form,
              bool needs_size);
 
   const transform::Chain& chain() const { return *chain_; }
-  const transform::Chain* rest() const { return kept_.rest.get(); }  // nullptr: no pixels are kept
+  const transform::Chain* rest() const { return kept_.rest.get(); }  // nullptr: no pixels are cached
 
   std::shared_ptr<const transform::LeftElements> left(std::size_t /*entry*/) const override { return chain_->left(); }
   void add_scratch(FieldScratch& scratch) const override;
@@ -40,17 +40,17 @@ class PixelsPath final : public FieldPath {
 
   std::vector<std::string> explain() const override { return (rest() != nullptr ? *rest() : *chain_).explain(); }
 
-  // Reads the header and draws; gives the image's size. The drawing is in the scratch.
+  // Reads the header and draws the geometry into the scratch; returns the image's size.
   Result<Size> draw(const memory::Record::Field& stored, const base::SampleKey& key, FieldScratch& scratch) const;
 
-  // Of the image as it is stored; reads the header.
+  // Returns the size of the stored image from its header.
   Result<Size> size(const memory::Record::Field& stored, FieldScratch& scratch) const;
 
-  // fill() in parts, for two images of one thread whose decoders take turns, each with a scratch of its own.
-  // false: fill() has to do it, or to say what is wrong; the parts that follow must not.
+  // fill() in parts, for two images of one thread whose decoding is interleaved, each with its own scratch. If begin()
+  // returns false, call fill() instead, which also reports errors, and none of the other parts.
   bool begin(const memory::Record::Field& stored, const FieldWork& work) const;
   std::array<Result<void>, 2> decode_in_turn(FieldScratch& first, FieldScratch& second) const;
-  // workspace: the one to use of the two, as its memory is in the CPU's caches.
+  // workspace: the one of the two to use, as its memory is in the CPU's caches.
   Result<void> finish(FieldWork& work, transform::Workspace& workspace, memory::Row& row) const;
 
  private:

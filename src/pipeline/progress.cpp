@@ -21,9 +21,9 @@ Error stall_error(std::chrono::milliseconds waited, const AwaitedBatch& awaited,
   error.what = "no batch for " + std::to_string(seconds) + " s";
   if (awaited.slot) {
     const Slot& slot = *awaited.slot;
-    // before the rows that threads have filled: one that finishes in between only makes it look like more
+    // before the rows filled by threads: a row finished in between is then counted as missing
     std::uint64_t missing = slot.tickets.missing();
-    std::optional<std::uint64_t> row;  // the first one that a thread is at
+    std::optional<std::uint64_t> row;  // the first one in progress
     for (const Progress& thread : threads) {
       if (thread.slot.load(std::memory_order_acquire) != &slot) continue;
       missing -= std::min(missing, thread.filled.load(std::memory_order_relaxed));

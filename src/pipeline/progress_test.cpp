@@ -53,13 +53,13 @@ TEST_F(StallTest, CountsWhatThreadsHaveFilledAndNotFinished) {
   threads_[1].slot = &open_batch(*epoch_);
   threads_[1].filled = 4;  // of another batch
   EXPECT_TRUE(says("batch 3 still waits for 5 of 10 samples"));
-  slot.tickets.finish(6);  // of which three are counted twice: no less than nothing is missing
+  slot.tickets.finish(6);  // three of them are counted twice: the number missing is never negative
   EXPECT_TRUE(says("waits for 0 of 10 samples"));
 }
 
 TEST_F(StallTest, NamesTheFirstSampleThatAThreadIsAt) {
   Slot& slot = open_batch(*epoch_);
-  EXPECT_TRUE(stall().where.key.empty()) << "no thread is at it";
+  EXPECT_TRUE(stall().where.key.empty()) << "no thread is processing it";
   for (std::size_t thread = 1; thread < threads_.size(); ++thread) {
     threads_[thread].slot = &slot;
     threads_[thread].row = 8 - 3 * thread;

@@ -57,7 +57,7 @@ ReadAhead::~ReadAhead() { stop(); }
 void ReadAhead::begin(bool goes_on) {
   exchange_.begin(goes_on);
   if (copies_) copies_->begin(goes_on);
-  // where all of a remote one was at hand, in a cache, the threads notice when it is not any more
+  // if all of a remote dataset was cached, threads notice when that changes
   const bool is_slow = mode_ == ReadAheadMode::kAuto && format_->storage()->is_remote() && !exchange_.has_turned_near();
   if (is_slow || mode_ == ReadAheadMode::kAlways || mode_ == ReadAheadMode::kThreads) go_far();
 }
@@ -70,7 +70,7 @@ void ReadAhead::cancel() {
 
 void ReadAhead::stop() {
   cancel();
-  thread_.reset();  // waits for it
+  thread_.reset();  // joins
   if (copies_) copies_->stop();
 }
 
@@ -107,7 +107,7 @@ Result<void> ReadAhead::accept(std::uint64_t sample, std::span<FetchTable::Part>
   watch.bytes.clear();
   bool is_whole = !parts.empty();
   for (FetchTable::Part& part : parts) {
-    const storage::Piece piece = std::exchange(part.piece, {});  // perhaps the last to hold its file open
+    const storage::Piece piece = std::exchange(part.piece, {});  // may be the last reference to the open file
     if (!part.bytes && part.bytes.error().code == ErrorCode::kCancelled) return cancelled();
     is_whole = is_whole && part.bytes && (!piece.reader || part.bytes->size() == piece.bytes);
     if (is_whole) watch.bytes.push_back(*part.bytes);
@@ -127,11 +127,11 @@ void ReadAhead::go_far() {
 std::string ReadAhead::explain() const {
   const FetchExchange::Report report = exchange_.report();
   const std::string text =
-      (copies_ ? copies_->explain() + "; " : std::string()) + "ahead of the threads where the storage is slow; ";
+      (copies_ ? copies_->explain() + "; " : std::string()) + "ahead of the threads if the storage is slow; ";
   if (plan_.read_ahead_bytes < report.mean_bytes)
-    return text + "never, as the batches leave no memory for it: raise memory_budget";
-  if (report.most_under_way == 0) return text + "not so far";
-  return text + (exchange_.is_far() ? "now, " : "not any more, ") + "at most " + std::to_string(report.most_under_way) +
+    return text + "never, because batches leave no memory for it: raise memory_budget";
+  if (report.most_under_way == 0) return text + "not yet";
+  return text + (exchange_.is_far() ? "now, " : "no longer, ") + "at most " + std::to_string(report.most_under_way) +
          " at once by " + std::string(report.queue) + ", a read takes " + std::to_string(report.latency_ns / 1000) +
          " us";
 }

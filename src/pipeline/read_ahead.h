@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Fetches the samples that the plan has next while the threads decode, once the storage turns out to be slow.
+// Fetches the next samples of the plan while the threads decode, once the storage turns out to be slow.
 //
-//   near     threads read by themselves, as without this class, and notice how long it takes
-//   far      one thread keeps ReadDepth reads under way and hands finished ones over; a thread that comes for a sample
-//            finds it, or waits for it
+//   near     threads read on their own, as without this class, and measure how long it takes
+//   far      one thread keeps ReadDepth reads in flight; a thread that needs a sample takes its fetch, or waits for it
 //
-// near -> far when reads wait for a device or a network (read_speed.h), and where a network is read from; far -> near
-// when what was fetched was in memory 256 times in a row, but for a few: of a network, once all of it is in a cache. In
-// a warm epoch there is no thread, no lock and no memory here.
+// near -> far if reads wait for a device or a network (read_speed.h), and for remote storage; far -> near if nearly all
+// of 256 consecutive fetches were in memory: for remote storage, once all of it is cached. In a warm epoch this class
+// uses no thread, no lock and no memory.
 //
-// Who owns what, on which thread:
+// Owners and threads:
 //
-//   ReadAhead        which of the two it is, and a sample for the thread that comes for it     the pipeline's threads
-//   FetchExchange    the lock, and what those threads share with the one that fetches          all
-//     FetchOrder       which sample is next                                                    under the lock
-//     FetchStock       the fetches, how many, and their memory                                 under the lock
-//   FetchThread      the queue of the reads, and what is under way in it                       the fetching thread
-//   CopiesAhead      where a cache is over the storage: whole shards, before all of the above  all, and its own
+//   ReadAhead        the state, near or far, and reads of samples                              the pipeline's threads
+//   FetchExchange    the lock, and the state shared with the fetching thread                   all
+//     FetchOrder       the next sample                                                         under the lock
+//     FetchStock       the fetches, their number and their memory                              under the lock
+//   FetchThread      the queue of the reads in flight                                          the fetching thread
+//   CopiesAhead      for cached storage: whole shards, before all of the above                 all, and its own
 //
-// A fetch that fails is nobody's error: the thread that comes for the sample reads it by itself, and what goes wrong
-// then is that sample's error.
+// A failed fetch is not reported: the thread that needs the sample reads it itself, and reports the error of that read.
 //
-// Reads have no deadline, whoever makes them: a sample would be there or not by how fast the storage was and who read
-// it. What never comes is a batch that does not come: the loader's timeout tells of it, and close() waits for no fetch.
+// Reads have no deadline: otherwise the set of good samples would depend on the speed of the storage. A read that never
+// completes shows as a missing batch: the loader's timeout reports it, and close() does not wait for fetches.
 
 #include <atomic>
 #include <cstdint>
@@ -43,46 +41,47 @@
 namespace feedline::pipeline {
 
 enum class ReadAheadMode : std::uint8_t {
-  kAuto,  // when the storage is slow; at once where it is remote
+  kAuto,  // if the storage is slow; immediately if it is remote
   kNever,
   kAlways,   // from the first sample on
   kThreads,  // like kAlways, and without io_uring
 };
-// From the environment variable FEEDLINE_READ_AHEAD ("never", "always", "threads"), for benchmarks and tests.
+// Reads the environment variable FEEDLINE_READ_AHEAD ("never", "always", "threads"), for benchmarks and tests.
 ReadAheadMode read_ahead_mode();
 
-// Any thread may call read(), held_bytes(), held() and explain(); begin() and stop() belong to the pipeline's caller.
+// Any thread may call read(), held_bytes(), held() and explain(); only the pipeline's owner calls begin() and stop().
 class ReadAhead {
  public:
-  // nullptr: there is no format, or it has nothing to fetch, or it is not wanted. The plan outlives it.
+  // Returns nullptr if there is no format, it has nothing to fetch, or read-ahead is disabled. The plan must outlive
+  // it.
   static std::unique_ptr<ReadAhead> make(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan,
                                          ReadAheadMode mode);
-  ~ReadAhead();  // stop()
+  ~ReadAhead();  // calls stop()
 
-  // goes_on: another epoch is likely to follow the one that begins.
+  // goes_on: another epoch is likely to follow this one.
   void begin(bool goes_on);
-  // Where the order is given: the samples of the epoch's next batch. Nobody will come for those of batches before
-  // `oldest`.
+  // With a given order: adds the samples of the epoch's next batch. Samples of batches before `oldest` are no longer
+  // needed.
   void give(std::span<const GivenSample> samples, std::uint64_t oldest) { exchange_.give(samples, oldest); }
-  // Whoever waits in read() for what is under way gets kCancelled at once, and so does who comes to it later; the reads
-  // are waited for by nobody.
+  // Makes current and later calls of read() that wait for a fetch return kCancelled at once; does not wait for the
+  // reads.
   void cancel();
-  // cancel(), and ends the thread. Requires: nobody is in read(), nor comes to it later.
+  // Cancels and joins the thread. Requires: no current or later calls of read().
   void stop();
 
-  // What a thread notices of its own reads, and how it is told that a fetch is finished; one per thread.
+  // Per-thread state: the speed of the thread's own reads, and notification of finished fetches.
   struct Watch {
     int slow = 0;
     std::shared_ptr<FetchWaiter> waiter;
-    // of a sample that is taken over; its buffers go round with the record's
+    // of a fetched sample; its buffers are swapped with the record's
     FetchTable::Parts parts;
     std::vector<std::span<const std::byte>> bytes;
   };
-  // As format.read(). `row` is where the sample stands in the plan.
+  // Like format.read(). `row` is the sample's position in the plan.
   Result<void> read(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch);
 
   std::uint64_t held_bytes() const { return exchange_.held_bytes(); }
-  telemetry::HeldBytes& held() { return held_; }  // with what others hold ahead
+  telemetry::HeldBytes& held() { return held_; }  // including what others hold ahead
   std::string explain() const;
 
  private:
@@ -100,7 +99,7 @@ class ReadAhead {
   telemetry::HeldBytes held_;  // any thread
   FetchExchange exchange_;
   const std::unique_ptr<CopiesAhead> copies_;  // nullptr: no shards are cached
-  std::unique_ptr<FetchThread> thread_;        // started by the one whom the exchange told so
+  std::unique_ptr<FetchThread> thread_;        // started by the thread selected by the exchange
 };
 
 }  // namespace feedline::pipeline

@@ -21,15 +21,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kHang = 200s;  // only a hang lasts so long
+constexpr auto kHang = 200s;  // exceeded only by a hang
 
 using storage::SlowReads;
 using storage::SlowStorage;
 using Labels = std::vector<std::vector<std::int64_t>>;
 
-constexpr int kClasses = 96;  // of one image each: the label says which sample it is
+constexpr int kClasses = 96;  // of one image each: the label identifies the sample
 
-// Files of this machine as a network's.
+// Simulates remote storage with local files.
 class FarStorage final : public storage::Storage {
  public:
   Result<std::unique_ptr<storage::Reader>> open(const std::string& path, storage::Access access) const override {
@@ -81,7 +81,7 @@ class ReadAheadTest : public testing::Test {
   std::unique_ptr<Pipeline> given_pipeline(std::shared_ptr<const storage::Storage> storage) {
     return pipeline(std::move(storage), options_, true);
   }
-  // Labels, after a look whether each image is that of its label; what fails is -1 and its error noted.
+  // Returns the labels after checking that the images match; errors are recorded as -1.
   Labels run(Pipeline& pipeline, EpochStart start = {}, bool prepare_next = false, std::size_t batches = 1000) {
     Labels labels;
     EXPECT_TRUE(pipeline.begin(start, prepare_next));
@@ -101,7 +101,7 @@ class ReadAheadTest : public testing::Test {
     return labels;
   }
 
-  // An order that a sampler might give: `count` samples, some of them several times, in batches of eight.
+  // An order as from a sampler: `count` samples, some of them repeated, in batches of eight.
   static std::vector<std::vector<GivenSample>> sampled(std::uint64_t count, std::uint64_t seed) {
     std::vector<std::vector<GivenSample>> batches;
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -110,7 +110,7 @@ class ReadAheadTest : public testing::Test {
     }
     return batches;
   }
-  // The labels of an epoch of these batches, of which `ahead` are given before the first is asked for.
+  // Returns the labels of an epoch of these batches, with `ahead` of them given before the first is requested.
   Labels run_given(Pipeline& pipeline, const std::vector<std::vector<GivenSample>>& batches, std::size_t ahead) {
     Labels labels;
     EXPECT_TRUE(pipeline.begin({}, true));
@@ -171,7 +171,7 @@ TEST_F(ReadAheadTest, FollowsEpochsThatAreBrokenOffAndPlacesInTheirMiddle) {
   }
 }
 
-// Three threads that read one by one have three reads under way. Counted in the storage, not by the clock.
+// Three threads on their own have three reads in flight. Counted in the storage, not by the clock.
 TEST_F(ReadAheadTest, KeepsMoreReadsUnderWayThanThereAreThreads) {
   for (const char* mode : {"always", "threads", "auto"}) {
     set_mode(mode);
@@ -179,13 +179,13 @@ TEST_F(ReadAheadTest, KeepsMoreReadsUnderWayThanThereAreThreads) {
     const auto ahead = pipeline(slow, options_);
     EXPECT_EQ(run(*ahead).size(), 12u);
     EXPECT_GE(slow->counts().most_at_once, 12u) << mode;
-    EXPECT_LE(slow->counts().reads, kClasses * 5 / 4) << mode << ": more is read twice than while it is turned on";
+    EXPECT_LE(slow->counts().reads, kClasses * 5 / 4) << mode << ": more reads were repeated than when it is enabled";
     EXPECT_NE(ahead->explain_reads().find("now, at most"), std::string::npos) << ahead->explain_reads();
     EXPECT_TRUE(ahead->explain_reads().starts_with("made slow: 60000 us a read")) << ahead->explain_reads();
   }
 }
 
-// Each sample in up to three objects: every fourth has no text.
+// Each sample is spread over up to three objects; every fourth has no text.
 class SeveralObjectsTest : public ReadAheadTest {
  protected:
   SeveralObjectsTest() {
@@ -206,7 +206,7 @@ class SeveralObjectsTest : public ReadAheadTest {
                                      .missing = Missing::kNone}),
         options);
   }
-  // As run(), and all texts, by label.
+  // Like run(), and returns all texts by label.
   std::map<std::int64_t, std::string> texts(Pipeline& pipeline) {
     std::map<std::int64_t, std::string> texts;
     EXPECT_TRUE(pipeline.begin({}, false));
@@ -299,7 +299,7 @@ TEST_F(ReadAheadTest, KeepsReadsOfAGivenOrderUnderWay) {
     EXPECT_EQ(run_given(*ahead, batches, 4), labels_of(batches));
     EXPECT_GE(slow->counts().most_at_once, 12u) << mode;
     EXPECT_LE(slow->counts().most_at_once, 5u * 8) << mode << ": more than was given";
-    EXPECT_LE(slow->counts().reads, 96u * 5 / 4) << mode << ": more is read twice than while it is turned on";
+    EXPECT_LE(slow->counts().reads, 96u * 5 / 4) << mode << ": more reads were repeated than when it is enabled";
   }
 }
 
@@ -311,7 +311,7 @@ TEST_F(ReadAheadTest, AGivenOrderMayBeBrokenOff) {
     ASSERT_TRUE(ahead->begin({}, true));
     for (const auto& batch : sampled(64, seed)) ASSERT_TRUE(ahead->give(batch));
     Batch batch;
-    ASSERT_TRUE(ahead->poll(kHang, batch));  // and the seven others are not asked for
+    ASSERT_TRUE(ahead->poll(kHang, batch));  // without requesting the seven others
     const auto batches = sampled(40, seed + 100);
     EXPECT_EQ(run_given(*ahead, batches, 3), labels_of(batches));
   }
@@ -340,20 +340,20 @@ TEST_F(ReadAheadTest, StopsReadingAheadOnceEverythingIsInMemory) {
   const auto plan = plan_pipeline(**recipe, options);
   const auto reads = ReadAhead::make(*format, *plan, ReadAheadMode::kAuto);
   reads->begin(true);
-  ReadAhead::Watch watch{.slow = 1000};  // this thread has met slow reads: the next one turns it on
+  ReadAhead::Watch watch{.slow = 1000};  // this thread has seen slow reads: the next one enables it
   const auto epoch = std::make_shared<const plan::Plan>(whole_epoch(*plan));
   memory::Record record;
   const auto says = [&](std::string_view text) { return reads->explain().find(text) != std::string::npos; };
   const auto deadline = std::chrono::steady_clock::now() + kHang;
-  for (std::uint64_t i = 0; !says("not any more") && std::chrono::steady_clock::now() < deadline; ++i) {
+  for (std::uint64_t i = 0; !says("no longer") && std::chrono::steady_clock::now() < deadline; ++i) {
     const PlanRow row{i / kClasses, &epoch, i / 8 % 12, i % 8};
     ASSERT_TRUE(reads->read(row, epoch->at(i % kClasses).sample, record, watch));
   }
-  EXPECT_TRUE(says("not any more")) << reads->explain();
+  EXPECT_TRUE(says("no longer")) << reads->explain();
   reads->begin(true);
-  EXPECT_TRUE(says("not any more")) << "as of a network whose objects are in a cache, by now";
+  EXPECT_TRUE(says("no longer")) << "like remote storage whose objects are all cached by now";
   while (reads->held_bytes() > 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-  EXPECT_EQ(reads->held_bytes(), 0u) << "what was under way came, and nobody wants it";
+  EXPECT_EQ(reads->held_bytes(), 0u) << "reads in flight finished, and are no longer needed";
 }
 
 TEST_F(ReadAheadTest, AnErrorIsItsSamplesAlone) {
@@ -404,7 +404,7 @@ TEST_F(ReadAheadTest, KeepsWithinItsMemory) {
   EXPECT_EQ(small->plan().slots, 2u);
   EXPECT_EQ(run(*small).size(), 12u);
   EXPECT_LE(small->stats().held_bytes, options.memory_budget);
-  EXPECT_LE(slow->counts().most_at_once, 3u) << "no memory is left for reading ahead";
+  EXPECT_LE(slow->counts().most_at_once, 3u) << "no memory is left for read-ahead";
   options.memory_budget = std::uint64_t{64} << 20;
   const auto large = pipeline(slow, options);
   EXPECT_GE(large->plan().read_ahead_bytes, 1000u);
@@ -419,11 +419,11 @@ TEST_F(ReadAheadTest, OfAGivenBudgetAnEighthIsForANetwork) {
   EXPECT_LT(near.read_ahead_bytes, options.memory_budget / 8);
   EXPECT_GE(far.read_ahead_bytes, options.memory_budget / 8);
   EXPECT_LE(far.slots * far.batch_bytes + far.read_ahead_bytes, options.memory_budget);
-  options.memory_budget = 5 * far.batch_bytes;  // batches that an eighth has no room for
+  options.memory_budget = 5 * far.batch_bytes;  // batches too large for an eighth
   EXPECT_GE(pipeline(std::make_shared<FarStorage>(), options)->plan().read_ahead_bytes, options.memory_budget / 8);
 }
 
-// The reads take an hour: only who is told of the end does not wait for them.
+// The reads take an hour: only cancellation ends the waiting.
 TEST_F(ReadAheadTest, WhoWaitsForAReadIsTold) {
   for (const ReadAheadMode mode : {ReadAheadMode::kAlways, ReadAheadMode::kThreads}) {
     const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 1h});
@@ -445,7 +445,7 @@ TEST_F(ReadAheadTest, WhoWaitsForAReadIsTold) {
         EXPECT_EQ(read.error().code, ErrorCode::kCancelled);
       });
     }
-    for (const auto& waiter : waiters)  // until its fetch has it too: the thread waits there
+    for (const auto& waiter : waiters)  // until its fetch has it too: the thread is waiting then
       while (waiter.use_count() < 3) std::this_thread::yield();
     reads->cancel();
     threads.clear();
@@ -454,8 +454,8 @@ TEST_F(ReadAheadTest, WhoWaitsForAReadIsTold) {
   }
 }
 
-// A storage that does not answer fails no read, whoever makes it, or a sample would be there or not by how fast the
-// storage was. The loader's timeout tells of it, in the same words, and once it answers everything is as it would be.
+// A storage that does not respond fails no read; otherwise the set of good samples would depend on its speed. The
+// loader's timeout reports it, with the usual message, and once the storage responds the result is unaffected.
 TEST_F(ReadAheadTest, WhatDoesNotComeIsAStallAndNoBadSample) {
   set_mode("never");
   const Labels expected = run(*pipeline(storage::local_storage(), options_));
@@ -466,10 +466,10 @@ TEST_F(ReadAheadTest, WhatDoesNotComeIsAStallAndNoBadSample) {
     set_mode(mode);
     const auto gate = std::make_shared<storage::Gate>();
     const auto standing = pipeline(std::make_shared<storage::GatedStorage>(gate, false), options);
-    const std::shared_ptr<void> opens(nullptr, [&](void*) { gate->open(); });  // or a failure would wait for ever
+    const std::shared_ptr<void> opens(nullptr, [&](void*) { gate->open(); });  // or a failure would hang
     ASSERT_TRUE(standing->begin({}, false));
     Batch batch;
-    for (int stalls = 0; stalls < 2;) {  // the second one after each read has stood still for long
+    for (int stalls = 0; stalls < 2;) {  // the second timeout after each read was long blocked
       const auto polled = standing->poll(1ms, batch);
       if (polled) {
         ASSERT_EQ(*polled, Loader::Polled::kPending);
@@ -492,7 +492,7 @@ TEST_F(ReadAheadTest, WhatDoesNotComeIsAStallAndNoBadSample) {
     }
     EXPECT_EQ(labels, expected) << mode;
     EXPECT_EQ(standing->bad_count(), 0u) << mode;
-    EXPECT_LE(gate->reads.load(), kClasses * 5u / 4) << mode << ": reads were given up and made again";
+    EXPECT_LE(gate->reads.load(), kClasses * 5u / 4) << mode << ": reads were abandoned and repeated";
   }
 }
 

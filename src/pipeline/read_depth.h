@@ -5,27 +5,26 @@
 
 namespace feedline::pipeline {
 
-// How many reads to keep under way, from what was measured. By Little's law a storage that takes L per read keeps up
-// with threads that take a sample every 1/r when r * L reads are under way. Twice that is asked for: half of it hides
-// that latencies differ, and while the threads still wait, r is what the storage gave, so that the depth doubles until
-// they wait no more. A storage that is at its limit answers more reads later, not faster; L is therefore at most twice
-// the least latency seen, which more reads do not raise, and the depth ends at four times what that storage works on.
-// Whether the storage has become slower instead is tried now and then: a depth half as large again is kept if the
-// rate rises with it. Not thread-safe.
+// Computes how many reads to keep in flight from measurements. By Little's law, a storage with latency L keeps up with
+// threads that take a sample every 1/r if r * L reads are in flight. The target is twice that: it absorbs variation in
+// latency, and while the threads still wait, r is the storage's rate, so the depth doubles until they no longer wait. A
+// saturated storage answers more reads later, not faster; L is therefore capped at twice the lowest latency seen, which
+// more reads do not raise, so the depth ends at four times the storage's parallelism. Occasional trials detect a
+// storage that has become slower: a depth 1.5 times as large is retained if the rate rises with it. Not thread-safe.
 //
-// A rate takes two latencies, and doubles from there, while threads far from a storage wait for nearly every read. So
-// kWithAnswers begins as TCP's window does: the depth grows by one with each read that comes, within twice the least
-// latency, until the threads wait no more. A link that is narrow gives answers as slowly, so that the first samples
-// share it with few others.
+// Measuring a rate takes two latencies, and the depth doubles from there, while threads far from a storage wait for
+// nearly every read. kWithAnswers therefore starts like TCP's slow start: the depth grows by one with each completed
+// read, within twice the lowest latency, until the threads no longer wait. A narrow link completes reads slowly, so the
+// first samples share it with few others.
 class ReadDepth {
  public:
   enum class Start : std::uint8_t { kAtLeast, kWithAnswers };
   ReadDepth(std::uint64_t least, std::uint64_t most, Start start = Start::kAtLeast);
 
-  void completed(std::uint64_t latency_ns);       // of a read that had to wait
-  void taken(std::uint64_t now_ns, bool waited);  // a thread took a sample; it was not there yet
+  void completed(std::uint64_t latency_ns);       // latency of a read that had to wait
+  void taken(std::uint64_t now_ns, bool waited);  // a thread took a sample; waited: it was not ready yet
   std::uint64_t reads() const { return reads_; }
-  std::uint64_t latency_ns() const { return latency_ns_; }  // as last measured; 0: not yet
+  std::uint64_t latency_ns() const { return latency_ns_; }  // as last measured; 0 if not yet
 
  private:
   void decide(std::uint64_t period_ns);
@@ -34,15 +33,15 @@ class ReadDepth {
   const std::uint64_t least_;
   const std::uint64_t most_;
   std::uint64_t reads_;
-  bool grows_;                     // with each read that comes
+  bool grows_;                     // with each completed read
   bool waited_ = false;            // a thread did, in this period
-  std::uint64_t shortest_ns_ = 0;  // latency of all
+  std::uint64_t shortest_ns_ = 0;  // over all reads
   std::uint64_t latency_ns_ = 0;
-  std::uint64_t lowest_ns_ = 0;         // latency that is believed; 0: not yet
-  std::uint64_t lowest_before_ns_ = 0;  // the trial that runs; 0: none does
-  double rate_before_ = 0;              // likewise
+  std::uint64_t lowest_ns_ = 0;         // accepted latency; 0 if there is none yet
+  std::uint64_t lowest_before_ns_ = 0;  // before the current trial; 0 if there is none
+  double rate_before_ = 0;              // before the current trial
   int periods_ = 0;                     // since the last trial
-  std::uint64_t period_began_ns_ = 0;   // 0: not yet
+  std::uint64_t period_began_ns_ = 0;   // 0 if not yet
   std::uint64_t taken_ = 0, completed_ = 0, latency_sum_ns_ = 0, lowest_in_period_ns_ = 0;
 };
 

@@ -12,8 +12,8 @@ namespace {
 
 constexpr double kMs = 1e6;
 
-// A storage and threads in made-up time: `at_once` reads of `latency_ms` each, threads that use a sample every
-// `interval_ms`. Gives the depth after `seconds`, and whether the threads waited at its end.
+// Simulates a storage with `at_once` parallel reads of `latency_ms` each, and threads that use a sample every
+// `interval_ms`. Returns the depth after `seconds`, and whether the threads were waiting at the end.
 struct Result {
   std::uint64_t depth;
   double rate_share;  // of the threads' own rate
@@ -36,7 +36,7 @@ Result run(ReadDepth& depth, double latency_ms, double interval_ms, double at_on
 
 TEST(ReadDepth, ReachesWhatLittlesLawAsksFor) {
   ReadDepth depth(4, 256);
-  const Result result = run(depth, 5, 0.25, 1000, 2);  // 20 reads under way carry it
+  const Result result = run(depth, 5, 0.25, 1000, 2);  // 20 reads in flight sustain it
   EXPECT_GE(result.depth, 20u);
   EXPECT_LE(result.depth, 45u);
   EXPECT_GT(result.rate_share, 0.99);
@@ -49,7 +49,7 @@ TEST(ReadDepth, StaysSmallWhereFewReadsDo) {
 
 TEST(ReadDepth, DoesNotFloodAStorageAtItsLimit) {
   ReadDepth depth(4, 100'000);
-  const Result result = run(depth, 5, 0.1, 8, 3);  // 50 would be needed; the storage works on 8
+  const Result result = run(depth, 5, 0.1, 8, 3);  // 50 would be needed; the storage supports 8
   EXPECT_GE(result.depth, 8u);
   EXPECT_LE(result.depth, 50u);
 }
@@ -67,14 +67,14 @@ TEST(ReadDepth, NeverLeavesItsBounds) {
   EXPECT_EQ(ReadDepth(8, 3).reads(), 3u);
 }
 
-// The first samples of an epoch, one by one: reads that take `latency_ms`, and come no closer than `between_ms`; a
-// thread that takes one every `interval_ms`, in order. Gives how long it had to wait.
+// Simulates the first samples of an epoch: reads that take `latency_ms` and complete at least `between_ms` apart; a
+// thread takes one every `interval_ms`, in order. Returns how long the thread waited.
 double waited_ms(ReadDepth& depth, double latency_ms, double between_ms, double interval_ms, int samples) {
   struct Read {
     double began, comes;
   };
   std::deque<Read> under_way;
-  std::uint64_t ahead = 0;  // read, and not taken
+  std::uint64_t ahead = 0;  // read, but not taken
   double now = 0, last = 0, waited = 0;
   const auto begin_more = [&](double at) {
     while (under_way.size() + ahead < depth.reads()) {
@@ -109,25 +109,25 @@ double waited_ms(ReadDepth& depth, double latency_ms, double between_ms, double 
 
 TEST(ReadDepth, GrowsWithTheAnswersWhereTheFirstRateWouldTakeLong) {
   ReadDepth far(128, 4096, ReadDepth::Start::kWithAnswers), slower(128, 4096);
-  // 667 reads under way carry it: 128, 256, 512 come in the first three latencies
+  // 667 reads in flight sustain it: 128, 256, 512 arrive in the first three latencies
   EXPECT_LT(waited_ms(far, 200, 0.05, 0.3, 6000), 3 * 200);
   EXPECT_GT(waited_ms(slower, 200, 0.05, 0.3, 6000), 4 * 200);
   EXPECT_LE(far.reads(), 4 * 667u);
-  // doubled in each latency; a rate of the last two of them takes nothing back
+  // doubled in each latency; the rate of the last two must not reduce it
   ReadDepth quick(128, 4096, ReadDepth::Start::kWithAnswers);
   EXPECT_LT(waited_ms(quick, 200, 0.02, 0.05, 12'000), 5.1 * 200);
 }
 
 TEST(ReadDepth, GrowsNoFurtherWhereTheLinkIsNarrow) {
   ReadDepth narrow(8, 4096, ReadDepth::Start::kWithAnswers);
-  waited_ms(narrow, 20, 1, 0.1, 4000);  // 20 under way fill it, and it never gives what the thread takes
+  waited_ms(narrow, 20, 1, 0.1, 4000);  // 20 in flight saturate it, and it never reaches the thread's rate
   EXPECT_GE(narrow.reads(), 20u);
   EXPECT_LE(narrow.reads(), 4 * 20u + 1);
 }
 
 TEST(ReadDepth, GrowsNoMoreOnceNobodyWaits) {
   ReadDepth depth(8, 4096, ReadDepth::Start::kWithAnswers);
-  waited_ms(depth, 5, 0.01, 1, 4000);  // 5 carry it
+  waited_ms(depth, 5, 0.01, 1, 4000);  // 5 sustain it
   EXPECT_LE(depth.reads(), 4 * 5u);
 }
 

@@ -47,7 +47,7 @@ bool is_boxes(const format::FieldDescription& field) { return field.kind == form
 
 bool draws_by_boxes(const Operation& operation) { return operation->properties().draws_by_boxes; }
 
-// It draws by the boxes of the sample, which an operation that is done by chance does not have.
+// Returns true if the operation contains one that draws by the sample's boxes. An operation applied by chance has no boxes.
 bool holds_crop_by_boxes(const Operation& operation) {
   bool found = false;
   transform::for_each_nested(operation, [&](const Operation& nested) {
@@ -56,21 +56,21 @@ bool holds_crop_by_boxes(const Operation& operation) {
   return found;
 }
 
-// Are there the boxes that an operation goes by, and are they for it?
+// Checks that the boxes needed by an operation exist and that it applies to them.
 Result<void> check_boxes(const std::vector<format::FieldDescription>& fields, const Operation& operation) {
   const std::string start = std::string(name_of(operation)) + ": ";
   const auto boxes = std::ranges::count_if(fields, &is_boxes);
   if (boxes != 1)
-    return config_error(start + "it goes by the boxes of a sample, and there " +
-                        (boxes == 0 ? "are none: say by \":boxes\" in fields= of open() which field has them"
-                                    : "are " + std::to_string(boxes) + " fields of them; open one"));
+    return config_error(start + "it needs the boxes of a sample, but there " +
+                        (boxes == 0 ? "are none: mark their field with \":boxes\" in fields= of open()"
+                                    : "are " + std::to_string(boxes) + " fields of boxes; open one"));
   const std::string& name = std::ranges::find_if(fields, &is_boxes)->name;
   if (!operation.fields.empty() && std::ranges::find(operation.fields, name) == operation.fields.end())
-    return config_error(start + "fields: it goes by '" + name + "', which must be among them");
+    return config_error(start + "fields: it needs '" + name + "', which must be included");
   return {};
 }
 
-// Are the labels of boxes fields that have a row for each?
+// Checks that the labels of boxes are fields with one row per box.
 Result<void> check_labels(const std::vector<format::FieldDescription>& fields, const op::SanitizeBoundingBoxes& o,
                           const std::vector<std::string>& before) {
   for (const std::string& name : o.labels) {
@@ -80,14 +80,15 @@ Result<void> check_labels(const std::vector<format::FieldDescription>& fields, c
     const bool is_stack = field->kind == format::FieldKind::kMask && field->array.shape.dims() == 3;
     if (!has_rows && !is_stack)
       return config_error("sanitize_bounding_boxes: labels: '" + name + "' is " +
-                          std::string(format::name_of(field->kind)) + ", and no array with a row for each box");
+                          std::string(format::name_of(field->kind)) + ", not an array with a row for each box");
   }
   if (o.labels != before)
-    return config_error("sanitize_bounding_boxes: labels: another one in this chain has other labels");
+    return config_error(
+        "sanitize_bounding_boxes: labels: must be the same in all of this chain's sanitize_bounding_boxes");
   return {};
 }
 
-// What needs boxes, which operations without a dataset cannot know.
+// Makes the checks that depend on boxes, for which operations need a dataset.
 Result<void> check_targets(const std::vector<format::FieldDescription>& fields,
                            const std::vector<Operation>& operations) {
   const bool has_image = std::ranges::count(fields, format::FieldKind::kImage, &format::FieldDescription::kind) > 0;
@@ -103,7 +104,7 @@ Result<void> check_targets(const std::vector<format::FieldDescription>& fields,
   return {};
 }
 
-// Are the fields that operations are for there, and such that they can be?
+// Checks that an operation's fields exist and support it.
 Result<void> check_chosen(const std::vector<format::FieldDescription>& fields, const Operation& operation) {
   for (const std::string& name : operation.fields) {
     const std::string start = std::string(name_of(operation)) + ": fields: ";
@@ -116,12 +117,12 @@ Result<void> check_chosen(const std::vector<format::FieldDescription>& fields, c
     if (operation->properties().boxes != nullptr) {
       if (field->kind == format::FieldKind::kBoxes) continue;
       return config_error("boxes: '" + name + "' is " + std::string(format::name_of(field->kind)) +
-                          "; fields= of open() says what are boxes, by \":boxes\" behind the spec");
+                          "; mark boxes with \":boxes\" after the spec in fields= of open()");
     }
     if (!is_pixels(*field) && !is_target(*field))
-      return config_error(start + "'" + name + "' is neither an image nor a mask, boxes or keypoints");
+      return config_error(start + "'" + name + "' is not an image, mask, boxes or keypoints");
     if (field->kind == format::FieldKind::kMask && !transform::is_geometric(operation))
-      return config_error(start + "'" + name + "' is a mask, whose labels are no colours");
+      return config_error(start + "'" + name + "' is a mask, and its labels are not colours");
     if (is_target(*field) && !transform::is_geometric(operation))
       return config_error(start + "'" + name + "' is " + std::string(format::name_of(field->kind)) +
                           ", which have no colours");
@@ -129,7 +130,7 @@ Result<void> check_chosen(const std::vector<format::FieldDescription>& fields, c
   return {};
 }
 
-// Is an operation for a field that the function has taken before it?
+// Checks that no operation names a field that an earlier function took.
 Result<void> check_map(const Source& source, const std::vector<Operation>& operations, const MapPoint& map,
                        const ViewPoint* views) {
   std::vector<std::string> images, followers;
@@ -141,7 +142,7 @@ Result<void> check_map(const Source& source, const std::vector<Operation>& opera
   return {};
 }
 
-// Do the operations of each view fit one after the other, and those before all of them?
+// Checks the operations of each view, and those shared by all.
 Result<void> check_views(const std::vector<Operation>& operations, const ViewPoint& views) {
   FEEDLINE_CHECK_OK(transform::SharedSteps::compile(views.shared(operations)));
   for (std::size_t field = 0; field < views.fields.size(); ++field)
@@ -158,16 +159,16 @@ Result<void> check_views(const std::vector<Operation>& operations, const ViewPoi
   return {};
 }
 
-// Is all that follows a cache on a device done there?
+// Checks that a device supports everything after its cache.
 Result<void> check_kept(const std::vector<Operation>& operations, const CachePoint& cache, const MapPoint* map,
                         const ViewPoint* views) {
   if (map != nullptr)
-    return config_error("cache(\"device\"): a function of map takes what is on the host; use cache(\"memory\")");
-  if (views != nullptr) return config_error("cache(\"device\"): views are not made on a GPU; use cache(\"memory\")");
+    return config_error("cache(\"device\"): functions of map need fields on the host; use cache(\"memory\")");
+  if (views != nullptr) return config_error("cache(\"device\"): a GPU does not support views; use cache(\"memory\")");
   return check_kept_operations(std::span(operations).subspan(cache.position));
 }
 
-// Is all that follows the decode done where that is?
+// Checks that a decoding device supports everything after decode.
 Result<void> check_decoded(const std::vector<Operation>& operations, const std::optional<CachePoint>& cache,
                            const MapPoint* map, const ViewPoint* views) {
   const std::string what = std::string(kDecodedThere.what) + ": ";
@@ -175,16 +176,16 @@ Result<void> check_decoded(const std::vector<Operation>& operations, const std::
   const op::Decode* const decode = operations.front()->properties().decode;
   if (decode == nullptr || decode->fidelity != Fidelity::kNvjpeg)
     return config_error("decode: must be the first operation");
-  if (decode->mode != ColorMode::kRgb) return config_error(what + "it gives RGB, not mode \"L\"" + instead);
+  if (decode->mode != ColorMode::kRgb) return config_error(what + "it produces RGB, not mode \"L\"" + instead);
   if (!operations.front().fields.empty())
-    return config_error(what + "it is for all images of a sample, not for fields=" + instead);
-  if (cache) return config_error(what + "a cache keeps the pixels that the CPU decodes" + instead);
-  if (map != nullptr) return config_error(what + "a function of map takes what is on the host" + instead);
-  if (views != nullptr) return config_error(what + "views are not made on a GPU" + instead);
+    return config_error(what + "it applies to all images of a sample, so it does not support fields=" + instead);
+  if (cache) return config_error(what + "cache stores pixels that the CPU decodes" + instead);
+  if (map != nullptr) return config_error(what + "functions of map need fields on the host" + instead);
+  if (views != nullptr) return config_error(what + "a GPU does not support views" + instead);
   return check_kept_operations(std::span(operations).subspan(1), kDecodedThere);
 }
 
-// ---- the stages of make_recipe(), each of which knows what those before it have put there ----
+// ---- the stages of make_recipe(), each of which uses the results of the previous ones ----
 
 void take_source(Recipe& recipe, const Source& source) {
   recipe.dataset = source.name();
@@ -196,18 +197,18 @@ void take_source(Recipe& recipe, const Source& source) {
   recipe.ragged = format::is_ragged(*recipe.format);
 }
 
-// Rows are what they are stored as.
+// Rows are delivered as stored.
 Result<void> take_rows(Recipe& recipe, const std::vector<Operation>& operations, std::optional<DType> dtype) {
   if (!operations.empty())
     return config_error(std::string(name_of(operations.front())) + ": the samples of \"" + recipe.dataset +
-                        "\" are arrays, and operations are for images");
-  if (dtype) return config_error("dtype is of images: the samples of \"" + recipe.dataset + "\" are arrays");
+                        "\" are arrays, but operations need images");
+  if (dtype) return config_error("dtype needs images: the samples of \"" + recipe.dataset + "\" are arrays");
   for (const format::FieldDescription& field : recipe.format->fields())
     recipe.stored_schema.push_back({field.name, field.array});
   return {};
 }
 
-// Operations are for something.
+// Operations need pixels.
 Result<void> check_pixels(const Recipe& recipe, const std::vector<Operation>& operations, std::optional<DType> dtype) {
   if (std::ranges::any_of(recipe.format->fields(), &is_pixels)) return {};
   const std::string what = operations.empty() ? "dtype" : std::string(name_of(operations.front()));
@@ -242,7 +243,7 @@ void find_images(Recipe& recipe) {
   }
 }
 
-// Boxes need the size of an image or mask, and others go by boxes.
+// Boxes need the size of an image or mask, so order fields by their dependencies.
 void order_fields(Recipe& recipe, const std::vector<Operation>& operations) {
   const auto& fields = recipe.format->fields();
   const std::vector<std::string> labels = labels_of_boxes(operations);
@@ -273,7 +274,7 @@ Result<CachePoint> make_cache_point(const std::string& where, std::uint64_t budg
   for (const Operation& operation : operations)
     if (!operation.fields.empty() && operation->properties().boxes == nullptr)
       return config_error("cache: " + std::string(name_of(operation)) +
-                          " before it is for some fields only; put it after cache");
+                          " before it applies only to some fields; place it after cache");
   FEEDLINE_TRY(auto pixels, PixelCache::make(where, budget, source.name(), *records, source.fingerprint(), operations));
   return CachePoint{std::move(pixels), where, operations.size()};
 }
@@ -290,7 +291,7 @@ Result<OnDevice> on_device(device::Device& device, const std::vector<Operation>&
   if (!decodes_there(operations)) return there;
   if (device.is_host())
     return config_error(
-        "decode(device=\"cuda\") decodes on a GPU, and this loader's batches stay on the host: give loader() "
+        "decode(device=\"cuda\") decodes on a GPU, but this loader's batches stay on the host: pass loader() "
         "device=\"cuda\", or leave device= out of decode");
   FEEDLINE_TRY(there.decoder, device.decode_images());
   return there;
@@ -310,7 +311,7 @@ Result<Collation> make_collation(BatchForm form, std::vector<std::string> names,
   const auto records = format::records_of(source.format());
   if (!records && map == nullptr)
     return config_error("collate: the samples of \"" + source.name() +
-                        "\" are arrays, which are stacked, or padded if their lengths differ");
+                        "\" are arrays, which are always stacked, or padded if their lengths differ");
   const auto fields = fields_behind(source.format()->fields(), views);
   Collation collation{form, {}};
   collation.follows_map = map != nullptr;
@@ -324,7 +325,7 @@ Result<Collation> make_collation(BatchForm form, std::vector<std::string> names,
     if (field == fields.end()) return config_error("collate: there is no field '" + name + "'");
     if (!can_collate(*field, form))
       return config_error("collate: '" + name + "' is " + std::string(format::name_of(field->kind)) +
-                          ", which cannot have this form; " + what_can(*field));
+                          ", which does not support this form; " + what_can(*field));
     collation.fields.push_back(name);
   }
   for (const format::FieldDescription& field : fields)
@@ -332,13 +333,13 @@ Result<Collation> make_collation(BatchForm form, std::vector<std::string> names,
   if (collation.fields.empty() && !collation.is_for_all) {
     if (form == BatchForm::kPadded)
       return config_error(
-          "collate: no field can be padded, as none is an array whose length differs; resize images "
+          "collate: no field can be padded, because none is an array of varying length; resize images "
           "to one size, or use collate(\"list\")");
     std::string kinds;
     for (const format::FieldDescription& field : fields)
       kinds += (kinds.empty() ? "'" : ", '") + field.name + "' is " + std::string(format::name_of(field.kind));
-    return config_error("collate: no field of \"" + source.name() + "\" can have this form (" + kinds +
-                        "); remove collate, which such fields do not need");
+    return config_error("collate: no field of \"" + source.name() + "\" supports this form (" + kinds +
+                        "); omit collate, which such fields do not need");
   }
   return collation;
 }
@@ -354,7 +355,7 @@ Result<void> check_operations(const Source& source, const std::vector<Operation>
     is_chosen = is_chosen || !operations[i].fields.empty();
     if (holds_crop_by_boxes(operations[i]))
       return config_error(std::string(name_of(operations[i])) +
-                          ": random_iou_crop cannot stand in a chain; it has a place of its own in a dataset");
+                          ": random_iou_crop cannot be part of a chain; call it on the dataset");
   }
   if (views != nullptr) FEEDLINE_CHECK_OK(check_views(operations, *views));
   if (!is_chosen && views == nullptr) FEEDLINE_CHECK_OK(transform::Chain::check(operations));
@@ -363,12 +364,12 @@ Result<void> check_operations(const Source& source, const std::vector<Operation>
       FEEDLINE_CHECK_OK(transform::Chain::check(transform::operations_for(operations, field.name)));
   for (std::size_t i = cache ? cache->position : operations.size(); i < operations.size(); ++i)
     if (operations[i]->properties().decode != nullptr)
-      return config_error("decode: must be the first operation; the cache before it keeps decoded pixels");
+      return config_error("decode: must be the first operation; the cache before it stores decoded pixels");
   if (cache && cache->pixels->is_on_device()) FEEDLINE_CHECK_OK(check_kept(operations, *cache, map, views));
   if (decodes_there(operations)) FEEDLINE_CHECK_OK(check_decoded(operations, cache, map, views));
   for (std::size_t i = cache ? cache->position : operations.size(); i < operations.size(); ++i)
     if (operations[i]->properties().boxes != nullptr)
-      return config_error("boxes: the cache before it keeps boxes that are moved already; put it before cache");
+      return config_error("boxes: the cache before it stores transformed boxes; place it before cache");
   return {};
 }
 
@@ -436,7 +437,7 @@ std::optional<CacheStats> cache_stats(const Recipe& recipe) {
 
 namespace {
 
-// Every field by itself, where they are not one image and numbers.
+// Describes each field separately unless they are one image and numbers.
 std::vector<std::string> explain_fields(const Recipe& recipe) {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < recipe.paths.size(); ++i)
@@ -487,7 +488,7 @@ Schema schema_of_length(const Recipe& recipe, std::uint64_t length) {
 Result<std::vector<DrawnValue>> draw_values(const Recipe& recipe, Size image, const base::SampleKey& key) {
   if (recipe.views) return recipe.views->values(image, key);
   transform::Drawing drawing;
-  if (!recipe.image) return config_error("draw: the samples have no image, which something would be drawn for");
+  if (!recipe.image) return config_error("draw: the samples have no image to draw for");
   FEEDLINE_CHECK_OK(recipe.image->chain().draw(image, key, drawing));
   return recipe.image->chain().values(drawing);
 }

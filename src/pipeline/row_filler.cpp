@@ -21,7 +21,7 @@ PlanRow place_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch) {
 }  // namespace
 
 std::uint64_t RowFiller::grain(const Recipe& recipe, std::uint64_t most_rows, int threads) {
-  if (recipe.mapping && recipe.rows) return 1;  // a call for each
+  if (recipe.mapping && recipe.rows) return 1;  // one call per row
   const std::uint64_t of_format = std::max<std::uint64_t>(recipe.format->grain(), 1);
   const bool has_two_for_each = most_rows >= kImagesInTurn * static_cast<std::uint64_t>(threads);
   return SampleLoader::takes_turns(recipe) && of_format == 1 && has_two_for_each ? kImagesInTurn : of_format;
@@ -45,14 +45,14 @@ std::span<RowFiller::Noted> RowFiller::fill(const Ticket& ticket, std::uint64_t 
   return noted_;
 }
 
-// Rows of arrays, all at once. false: one of them is bad.
+// Fills rows of arrays, all at once. Returns false if one of them is bad.
 bool RowFiller::fill_all(const Ticket& ticket) {
   const Slot& slot = *ticket.slot;
   slot.layout->row_views(slot.lease->data(), ticket.row, views_);
   return loader_.fill(std::span(slot.samples).subspan(ticket.row, ticket.rows), views_).has_value();
 }
 
-// Row by row, so that every bad sample is known by itself, or two rows in turn, which are known by themselves too.
+// Fills row by row, or two rows in turn, so that bad samples are identified individually.
 void RowFiller::fill_each(const Ticket& ticket, std::uint64_t epoch, std::atomic<std::uint64_t>& at_row) {
   const std::uint64_t end = ticket.row + ticket.rows;
   std::uint64_t row = ticket.row;
@@ -80,7 +80,7 @@ SampleLoader::Job RowFiller::job_of(const Ticket& ticket, std::uint64_t row, std
   return {slot.samples[row], {seed_, epoch, slot.draws[row]}, rows, place_of(ticket, row, epoch)};
 }
 
-// A row that is there may still not be fit for what follows.
+// Checks that a loaded row can be mixed.
 Result<void> RowFiller::checked(const SampleLoader::Job& job, Result<void> loaded) const {
   if (mix_ == nullptr || !loaded) return loaded;
   auto fit = mix_->check(job.rows);
@@ -88,7 +88,7 @@ Result<void> RowFiller::checked(const SampleLoader::Job& job, Result<void> loade
   return fit;
 }
 
-// What becomes of a row whose sample was tried: another one is put in its place where the policy says so.
+// Records a row's result, and fills the row with another sample if the policy requires it.
 void RowFiller::settle(SampleLoader::Job job, std::uint64_t row, Result<void> loaded) {
   if (loaded) return;
   Noted& noted = noted_.emplace_back(Noted{row, {}});
@@ -99,7 +99,7 @@ void RowFiller::settle(SampleLoader::Job job, std::uint64_t row, Result<void> lo
     return BadEntry{row, {std::move(error), asked.epoch, 0, outcome.sample, policy_.on_error()}};
   };
   for (std::uint32_t attempt = 0; !loaded; ++attempt) {
-    const bool ends = !loaded && loaded.error().code == ErrorCode::kCancelled;  // no sample is to blame
+    const bool ends = !loaded && loaded.error().code == ErrorCode::kCancelled;  // not a sample's error
     const auto next = policy_.on_error() == OnError::kReplace && !ends
                           ? policy_.substitute(asked, recipe_->format->size(), attempt)
                           : std::nullopt;
@@ -107,7 +107,7 @@ void RowFiller::settle(SampleLoader::Job job, std::uint64_t row, Result<void> lo
       outcome.failed.push_back(entry(std::move(loaded).error()));
       return;
     }
-    // a substitute that is bad too is logged where the plan has it, not here a second time
+    // a bad substitute is logged at its own position in the plan, not here
     if (attempt == 0) outcome.replaced.push_back(entry(std::move(loaded).error()));
     outcome.sample = job.index = job.key.sample = *next;
     job.place = {};

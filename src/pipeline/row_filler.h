@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Fills rows of a batch with their samples, and with another one where a sample is bad and the policy says so.
+// Fills rows of a batch with their samples, or with substitutes for bad samples if the policy says so.
 //
-// One per thread, which owns it with its scratch memory; it takes no lock. It writes the rows of the ticket that it is
-// given and nothing else of the slot: what the epoch must know of a row is handed back, for the caller to note.
+// One per thread, which owns it with its scratch memory; it takes no lock. It writes only the rows of the given ticket:
+// state for the epoch is returned, and the caller records it.
 
 #include <atomic>
 #include <cstdint>
@@ -22,25 +22,25 @@ class BatchMix;
 
 class RowFiller {
  public:
-  // policy, counters and ahead outlive it. counters: of this thread. ahead: nullptr, or what reads for it.
-  // most_bytes: of a stored sample. watch: of the thread's calls of the recipe's function, or nullptr. mix: nullptr, or
-  // what the batch's rows must be fit for; outlives it.
+  // policy, counters, ahead and mix must outlive it. counters: this thread's. ahead: read-ahead, or nullptr.
+  // most_bytes: maximum size of a stored sample. watch: of the thread's calls of the recipe's function, or nullptr.
+  // mix: checks rows for mixing, or nullptr.
   RowFiller(std::shared_ptr<const Recipe> recipe, const BadSamplePolicy& policy, std::uint64_t seed,
             telemetry::ThreadCounters* counters, ReadAhead* ahead,
             std::uint64_t most_bytes = memory::usual_sample_limit(),
             const std::shared_ptr<FunctionWatch>& watch = nullptr, const BatchMix* mix = nullptr);
 
-  // A row that has not its own sample.
+  // A row that was not filled with its own sample.
   struct Noted {
     std::uint64_t row = 0;
     Outcome outcome;
   };
-  // Places and fills the rows of a ticket of this epoch. at_row: the row that it is at, for whoever watches.
-  // Gives what to tell Epoch::note() before the rows are finished, in row order; valid until the next call.
+  // Places and fills the rows of a ticket of this epoch. at_row: the current row, for observers. Returns the arguments
+  // for Epoch::note(), in row order, to be passed before the rows are finished; valid until the next call.
   std::span<Noted> fill(const Ticket& ticket, std::uint64_t epoch, std::atomic<std::uint64_t>& at_row);
 
-  // Most rows of a ticket: the format's grain, or two images where a batch has enough of them that no thread is left
-  // without, because JPEGs are decoded two by two.
+  // Returns the maximum rows of a ticket: the format's grain, or two images if every thread still gets some, because
+  // JPEGs are decoded in pairs.
   static std::uint64_t grain(const Recipe& recipe, std::uint64_t most_rows, int threads);
 
  private:
@@ -55,7 +55,7 @@ class RowFiller {
   const BadSamplePolicy& policy_;
   const std::uint64_t seed_;
   const BatchMix* const mix_;
-  SampleLoader loader_, second_;  // the second for another sample in turn with it
+  SampleLoader loader_, second_;  // the second is for another sample in turn
   std::vector<memory::Row> rows_, second_rows_;
   std::vector<ArrayView> views_;  // of the first of many rows
   std::vector<Noted> noted_;

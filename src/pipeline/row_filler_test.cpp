@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kRows = 6, kPixels = 3 * 4 * 4, kSeed = 5, kEpoch = 2;
 
-// A batch of six rows, from sample 10 on, and what fills it.
+// A batch of six rows, starting at sample 10, and its filler.
 class RowFillerTest : public testing::Test {
  protected:
   void fill(OnError on_error, std::set<std::uint64_t> damaged, std::uint64_t first = 0, std::uint64_t rows = kRows) {
@@ -99,7 +99,7 @@ TEST_F(RowFillerTest, WhereEverySubstituteIsBadTheRowFailsInTheEnd) {
   fill(OnError::kReplace, std::move(all), 3, 1);
   ASSERT_EQ(noted_.size(), 1u);
   EXPECT_EQ(noted_[0].outcome.failed.size(), 1u);
-  EXPECT_EQ(noted_[0].outcome.replaced.size(), 1u) << "substitutes are logged where the plan has them";
+  EXPECT_EQ(noted_[0].outcome.replaced.size(), 1u) << "substitutes are logged at their position in the plan";
   EXPECT_EQ(read_.size(), 33u);
 }
 

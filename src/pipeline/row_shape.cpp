@@ -6,7 +6,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// Has the row the extents that all rows have?
+// Returns true if the row's extents match those of all rows.
 bool fits(const Shape& row, const FieldSpec& field) {
   const Shape& shape = field.array.shape;
   if (field.form == BatchForm::kList) return true;
@@ -16,8 +16,9 @@ bool fits(const Shape& row, const FieldSpec& field) {
 }
 
 std::string what_helps(const FieldSpec& field) {
-  return field.form == BatchForm::kDense ? "collate(\"pad\") takes a first extent that differs, collate(\"list\") any"
-                                         : "collate(\"list\") takes any";
+  return field.form == BatchForm::kDense
+             ? "collate(\"pad\") allows the first extent to differ, collate(\"list\") any extent"
+             : "collate(\"list\") allows any";
 }
 
 std::string text_of(const ArraySpec& spec) { return std::string(name_of(spec.dtype)) + spec.shape.to_string(); }
@@ -27,12 +28,12 @@ std::string text_of(const ArraySpec& spec) { return std::string(name_of(spec.dty
 Result<void> check_row(const ArraySpec& row, const FieldSpec& field, const std::string& what, const char* stage) {
   const ArraySpec& all = field.array;
   if (row.dtype != all.dtype)
-    return data_error(what + " an array of " + text_of(row) + ", and that of the first sample is " +
-                          std::string(name_of(all.dtype)) + "; make all of one dtype",
+    return data_error(what + " an array of " + text_of(row) + ", but that of the first sample is " +
+                          std::string(name_of(all.dtype)) + "; use one dtype for all",
                       stage);
   if (!fits(row.shape, field))
     return data_error(
-        what + " an array of " + text_of(row) + ", where all are " + text_of(all) + "; " + what_helps(field), stage);
+        what + " an array of " + text_of(row) + ", but all must be " + text_of(all) + "; " + what_helps(field), stage);
   return {};
 }
 

@@ -8,7 +8,8 @@
 
 namespace feedline::pipeline {
 
-// May an array stand as a row of the field, whose dtype and shape are the first sample's? kData begins with `what`.
+// Checks that an array fits the field, whose dtype and shape are those of the first sample. kData: the message begins
+// with `what`.
 Result<void> check_row(const ArraySpec& row, const FieldSpec& field, const std::string& what, const char* stage);
 
 }  // namespace feedline::pipeline

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How threads share the rows of a batch without a lock.
+// Distributes the rows of a batch to threads without a lock.
 //
-// 1. Under the pipeline's lock a thread finds a batch with rows that nobody has, and takes the first of them.
-// 2. From then on it takes the next ones by itself: take() is one compare-and-swap.
-// 3. A thread that has something to do to the rows that nobody has takes all of them away with pause(), and gives them
-//    back with resume(), without the lock: threads that find none meanwhile go to the lock and wait there.
-// 4. When nothing is left, or the pipeline calls its threads back, it says how many rows it has filled, once. The
-//    thread whose finish() says true was the last one, and settles the batch under the lock.
+// 1. Under the pipeline's lock a thread finds a batch with untaken rows and takes the first of them.
+// 2. From then on it takes further ones on its own: take() is one compare-and-swap.
+// 3. A thread that must work on untaken rows reserves all of them with pause() and releases them with resume(), without
+//    the lock: threads that find none in between take the lock and wait.
+// 4. When no rows are left, or the pipeline recalls its threads, each reports once how many rows it filled. The thread
+//    whose finish() returns true was the last one, and settles the batch under the lock.
 //
-// So a batch costs each thread a visit to the lock, however many rows it has. Rows go out one by one, or in runs of the
-// format's grain, as they would under the lock: a slow sample delays no other row.
+// So a batch costs each thread one critical section, however many rows it has. Rows are handed out one by one, or in
+// runs of the format's grain, as they would be under the lock: a slow sample delays no other row.
 
 #include <algorithm>
 #include <atomic>
@@ -22,16 +22,16 @@
 
 namespace feedline::pipeline {
 
-// Rows that follow each other.
+// Consecutive rows.
 struct RowRun {
   std::uint64_t first = 0;
-  std::uint64_t rows = 0;  // 0: there are none
-  bool is_paused = false;  // but there will be, once somebody calls resume()
+  std::uint64_t rows = 0;  // 0 if there are none
+  bool is_paused = false;  // none until resume() is called
 };
 
 class RowTickets {
  public:
-  // Before other threads know the batch. Nobody gets a row until resume(0).
+  // Call before other threads see the batch. Rows are unavailable until resume(0).
   void announce(std::uint64_t rows) {
     rows_ = rows;
     missing_.store(rows, std::memory_order_relaxed);
@@ -42,9 +42,9 @@ class RowTickets {
     resume(0);
   }
 
-  // Any thread: rows that now are its own to fill, at most so many.
+  // Any thread: takes up to `most` rows to fill.
   RowRun take(std::uint64_t most) {
-    // acquire: what was done to the memory of these rows between pause() and resume() comes first
+    // acquire: see writes to the memory of these rows between pause() and resume()
     std::uint64_t first = next_.load(std::memory_order_acquire);
     while (first < rows_) {
       const std::uint64_t end = std::min(first + most, rows_);
@@ -52,8 +52,8 @@ class RowTickets {
     }
     return {0, 0, first == kPaused};
   }
-  // Any thread: it has filled so many of its rows. true: all rows of the batch are filled, and what their threads wrote
-  // can be seen. Whoever had none left then must not touch the batch's memory any more.
+  // Any thread: reports how many of its rows it has filled. Returns true if all rows of the batch are filled, and their
+  // writes are visible. Threads without rows must not access the batch's memory any more.
   bool finish(std::uint64_t rows) {
     if (rows == 0) return false;
     const std::uint64_t missing = missing_.fetch_sub(rows, std::memory_order_acq_rel);
@@ -61,12 +61,12 @@ class RowTickets {
     return missing == rows;
   }
 
-  // Rows not finished, for messages.
+  // Unfinished rows, for messages.
   std::uint64_t missing() const { return missing_.load(std::memory_order_relaxed); }
 
   bool is_paused() const { return next_.load(std::memory_order_relaxed) == kPaused; }
-  // Any thread that has rows of the batch: nobody takes one until resume(). Gives the first one that nobody has;
-  // nullopt: there is none, or another thread has paused it.
+  // Any thread that has rows of the batch: blocks take() until resume(). Returns the first untaken row; nullopt if
+  // there is none, or another thread has paused it.
   std::optional<std::uint64_t> pause() {
     std::uint64_t first = next_.load(std::memory_order_relaxed);
     while (first < rows_)
@@ -74,19 +74,19 @@ class RowTickets {
     return std::nullopt;
   }
   void resume(std::uint64_t first) {
-    std::uint64_t paused = kPaused;  // or it was closed meanwhile, and stays so
+    std::uint64_t paused = kPaused;  // unless it was closed in the meantime
     next_.compare_exchange_strong(paused, first, std::memory_order_release, std::memory_order_relaxed);
   }
-  // Nobody takes a row any more.
+  // Permanently blocks take().
   void close() { next_.store(kClosed, std::memory_order_relaxed); }
-  // The lock holder's: one more row is to be filled, whose ticket the caller has.
+  // Under the lock: adds one row to fill, for which the caller has the ticket.
   void reopen_one() { missing_.store(1, std::memory_order_relaxed); }
 
  private:
   // beyond the rows of any batch
   static constexpr std::uint64_t kPaused = ~std::uint64_t{1}, kClosed = ~std::uint64_t{0};
 
-  std::atomic<std::uint64_t> next_{0};     // the first row that nobody has
+  std::atomic<std::uint64_t> next_{0};     // the first untaken row
   std::atomic<std::uint64_t> missing_{0};  // rows not filled
   std::uint64_t rows_ = 0;
 };

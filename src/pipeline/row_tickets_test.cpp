@@ -24,7 +24,7 @@ TEST(RowTickets, GoOutInRunsUpToTheEnd) {
   EXPECT_EQ(tickets.missing(), 1u);
   EXPECT_TRUE(tickets.finish(1));
   tickets.reopen_one();
-  EXPECT_EQ(tickets.take(1).rows, 0u) << "a refill's ticket is its thread's already";
+  EXPECT_EQ(tickets.take(1).rows, 0u) << "a refill's thread already has its ticket";
   EXPECT_TRUE(tickets.finish(1));
 }
 
@@ -44,7 +44,7 @@ TEST(RowTickets, PausedOrClosedNobodyGetsOne) {
   EXPECT_EQ(tickets.pause(), 2u);
   tickets.close();
   tickets.resume(2);
-  EXPECT_EQ(tickets.take(1).rows, 0u) << "closed it stays closed";
+  EXPECT_EQ(tickets.take(1).rows, 0u) << "a closed one stays closed";
   EXPECT_FALSE(tickets.take(1).is_paused);
   EXPECT_EQ(tickets.pause(), std::nullopt);
   EXPECT_EQ(tickets.missing(), 3u) << "an abandoned batch is never complete";
@@ -61,20 +61,20 @@ TEST(RowTickets, AnnouncedNobodyGetsOneUntilTheyAreResumed) {
   EXPECT_EQ(tickets.pause(), std::nullopt) << "there is none to keep";
 }
 
-// Every row goes to one thread, one thread is the last, and no row is taken during a pause.
+// Each row goes to one thread, one thread is the last, and no row is taken during a pause.
 TEST(RowTickets, ThreadsShareTheRows) {
   constexpr std::uint64_t kRows = 400'000;
   for (const std::uint64_t grain : {1, 7}) {
     RowTickets tickets;
     tickets.open(kRows);
     std::vector<int> taken(kRows);
-    std::mutex mutex;  // that of the pipeline
+    std::mutex mutex;  // stands in for the pipeline's lock
     std::atomic<int> last = 0, working = 4;
     const auto work = [&] {
       std::uint64_t filled = 0;
       while (true) {
         RowRun run = tickets.take(grain);
-        if (run.rows == 0) {  // perhaps only paused
+        if (run.rows == 0) {  // may only be paused
           const std::lock_guard lock(mutex);
           run = tickets.take(grain);
         }
@@ -92,8 +92,8 @@ TEST(RowTickets, ThreadsShareTheRows) {
       const auto first = tickets.pause();
       std::this_thread::yield();
       if (!first) continue;
-      EXPECT_EQ(taken[*first], 0) << "taken while nobody may";
-      taken[*first] = 0;  // pages that move: a write that the next holder has to see
+      EXPECT_EQ(taken[*first], 0) << "taken during a pause";
+      taken[*first] = 0;  // simulates moving pages: a write that the next owner must see
       tickets.resume(*first);
     }
     for (std::thread& thread : threads) thread.join();

@@ -18,8 +18,8 @@ using telemetry::Stage;
 
 namespace {
 
-// Of the last sample's memory. More goes back to the system before the next one: that takes nothing beside reading so
-// much, and one huge sample must not stand in every thread's memory until the end.
+// Memory retained from the last sample. More is freed before the next one: that is cheap compared with reading so much,
+// and one huge sample must not occupy memory in every thread.
 constexpr std::size_t kKeptBytes = std::size_t{32} << 20;
 
 }  // namespace
@@ -37,7 +37,7 @@ std::unexpected<Error> SampleLoader::placed(Error error, std::uint64_t index) co
   return std::unexpected(with_place(std::move(error), *recipe_, index));
 }
 
-// ---- samples that are rows ----
+// ---- samples stored as rows ----
 
 Result<void> SampleLoader::fill(std::span<const std::uint64_t> samples, std::span<const ArrayView> first_rows) {
   const std::uint64_t started = base::now_ns();
@@ -47,7 +47,7 @@ Result<void> SampleLoader::fill(std::span<const std::uint64_t> samples, std::spa
   return {};
 }
 
-// ---- samples that are records ----
+// ---- samples stored as records ----
 
 Result<void> SampleLoader::read(std::uint64_t index, const PlanRow& place) {
   if (record_.storage.capacity() > kKeptBytes) record_.storage = {};
@@ -64,21 +64,21 @@ Result<bool> SampleLoader::fetch(const Job& job) {
   if (cache != nullptr) {
     FEEDLINE_TRY(const bool kept, cache->read(job.index, record_));
     if (kept) {
-      meter_.count(Stage::kStorage, started, 0);  // the pages are there, or the kernel brings them
+      meter_.count(Stage::kStorage, started, 0);  // the pages are mapped, or the kernel reads them
       return true;
     }
   }
   if (cache != nullptr && cache->is_on_device() && !cache->is_open_for_more())
-    return std::unexpected(*cache->failure());  // nothing can be made of it on the host
+    return std::unexpected(*cache->failure());  // the host cannot do anything with it
   FEEDLINE_CHECK_OK(read(job.index, job.place));
   meter_.count(Stage::kStorage, started, record_.bytes_read);
-  // with a full cache the whole chain is quicker, which decodes only what it needs
+  // with a full cache the whole chain is faster, because it decodes only what it needs
   if (cache == nullptr || (!cache->is_on_device() && !cache->is_open_for_more())) return false;
   FEEDLINE_CHECK_OK(prepare(job));
   return true;
 }
 
-// What stands before the cache, for all fields of record_, which then looks at the result.
+// Applies the operations before the cache to all fields of record_, which then refers to the results.
 Result<void> SampleLoader::prepare(const Job& job) {
   FieldWork work = work_of(job);
   scratch_.begin_sample();
@@ -103,7 +103,7 @@ Result<void> SampleLoader::keep_field(std::size_t field, const Job& job, FieldWo
   return kept;
 }
 
-// With the field's name and place.
+// Adds the field's name and location.
 Error SampleLoader::named(Error error, std::size_t field, std::uint64_t index) const {
   error.what = "field '" + recipe_->format->fields()[field].name + "': " + error.what;
   Where place = recipe_->format->where_field(index, field);
@@ -153,7 +153,7 @@ Result<void> SampleLoader::fill_field(std::size_t field, const Job& job, std::sp
   const auto rows = places.subspan(first, path.specs().size());
   if (const auto own = own_rows_of(job); !own.empty() && own[first].memory) return {};
   if (stored.absent) {
-    for (memory::Row& row : rows) row.item->clear(true);  // the recipe gave it a list
+    for (memory::Row& row : rows) row.item->clear(true);  // the recipe made it a list
     return {};
   }
   auto filled = path.fill_rows(stored, work, rows);
@@ -166,7 +166,7 @@ Result<void> SampleLoader::fill_all_but_image(const Job& job, std::span<memory::
   return {};
 }
 
-// Before an image that is drawn by the sample's boxes.
+// Called before an image whose geometry depends on the sample's boxes.
 Result<void> SampleLoader::draw_boxes(FieldWork& work, std::uint64_t index) {
   if (!recipe_->boxes || image().absent) return {};
   const memory::Record::Field& stored = record_.fields[recipe_->boxes_field];
@@ -179,7 +179,7 @@ Result<void> SampleLoader::draw_boxes(FieldWork& work, std::uint64_t index) {
   return {};
 }
 
-// The first image comes first: the others and the masks are compared with its size.
+// The first image comes first: the other images and the masks are compared with its size.
 Result<void> SampleLoader::fill_fields(const Job& job, bool is_prepared) {
   FieldWork work = work_of(job, is_prepared);
   scratch_.begin_sample();
@@ -219,14 +219,14 @@ Result<void> SampleLoader::load_image(const base::SampleKey& key, const memory::
   return recipe_->image->fill(stored, work, row);
 }
 
-// The field with views, else the first image.
+// Returns the field with views, else the first image.
 std::size_t SampleLoader::drawn_field() const {
   if (!recipe_->views) return recipe_->image_field;
   const auto is_it = [&](const auto& path) { return path.get() == recipe_->views.get(); };
   return static_cast<std::size_t>(std::ranges::find_if(recipe_->paths, is_it) - recipe_->paths.begin());
 }
 
-// Reads it; what is drawn comes next.
+// Reads the image; drawing comes next.
 Result<const memory::Record::Field*> SampleLoader::drawn_image(const base::SampleKey& key) {
   if (recipe_->images == 0) return config_error("the dataset has no image field");
   if (auto read = recipe_->records->read(key.sample, record_); !read)
@@ -250,7 +250,7 @@ Result<SampleLoader::Drawn> SampleLoader::draw(const base::SampleKey& key) {
   return Drawn{field->bytes, regions_};
 }
 
-// Of an image without views.
+// Draws for an image without views.
 Result<const transform::Drawing*> SampleLoader::draw_image(const memory::Record::Field& field,
                                                            const base::SampleKey& key) {
   FieldWork work{key, scratch_, meter_, false, record_.most_bytes};
@@ -275,7 +275,7 @@ Result<std::vector<DrawnValue>> SampleLoader::draw_values(const base::SampleKey&
 
 // ---- two samples in turn ----
 
-// Where a sample's work is its only image's, which is decoded for every epoch.
+// True if a sample's only work is one image that is decoded in every epoch.
 bool SampleLoader::takes_turns(const Recipe& recipe) { return recipe.images == 1 && recipe.image && !recipe.cache; }
 
 Result<void> SampleLoader::begin(const Job& job) {
@@ -301,7 +301,7 @@ void SampleLoader::finish_in_turn(SampleLoader& first, const Job& first_job, Sam
     return;
   }
   auto decoded = path.decode_in_turn(first.scratch_, second.scratch_);
-  // nobody can tell whose time it was: half for each
+  // the times cannot be separated: half for each
   const std::uint64_t ended = base::now_ns(), middle = started + (ended - started) / 2;
   const std::array<std::uint64_t, 3> borders{started, middle, ended};
   for (std::size_t i = 0; i < 2; ++i) {
@@ -318,7 +318,7 @@ void SampleLoader::finish_in_turn(SampleLoader& first, const Job& first_job, Sam
   }
 }
 
-// What follows the decode of the only image.
+// Finishes the only image after decoding.
 Result<void> SampleLoader::finish_image(const Job& job, transform::Workspace& workspace) {
   FieldWork work = work_of(job);
   FEEDLINE_TRY(const auto places, places_of(job));

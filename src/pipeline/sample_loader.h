@@ -23,13 +23,13 @@
 
 namespace feedline::pipeline {
 
-// The path of one sample: its record is fetched, then each field's path fills its row. Samples that are rows are
-// filled by their format. Holds the scratch memory of one thread; not for several at once.
+// Loads samples: fetches the record, then each field's path fills its row. Formats fill samples that are stored as
+// rows. Holds the scratch memory of one thread and must not be shared.
 class SampleLoader {
  public:
-  // counters: of this thread; nullptr: count nothing. Outlives the loader.
-  // ahead: nullptr, or what reads for it; outlives the loader.
-  // most_bytes: of a stored sample, see memory/sample_limit.h.
+  // counters: this thread's, or nullptr to count nothing. Must outlive the loader.
+  // ahead: read-ahead, or nullptr; must outlive the loader.
+  // most_bytes: maximum size of a stored sample, see memory/sample_limit.h.
   // watch: of the thread's calls of the recipe's function, or nullptr.
   SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters, ReadAhead* ahead = nullptr,
                std::uint64_t most_bytes = memory::usual_sample_limit(), std::shared_ptr<FunctionWatch> watch = nullptr);
@@ -38,45 +38,45 @@ class SampleLoader {
     std::uint64_t index = 0;
     base::SampleKey key;
     std::span<memory::Row> rows;  // one per field of the schema
-    PlanRow place{};              // where the plan has the sample, if it does
-    // Empty, or one per field of the stored schema: rows that need not be filled have memory.
+    PlanRow place{};              // the sample's position in the plan, if any
+    // Empty, or one per field of the stored schema: rows with memory need not be filled.
     std::span<const memory::OwnRow> own = {};
   };
-  // Adds the stored rows of sample `index` that need no copy, one per field of the stored schema; the others have no
-  // memory. Of a recipe with a function: kKept, those that it does not take; else those that it takes.
+  // Finds the stored rows of sample `index` that need no copy, one per field of the stored schema; the others have no
+  // memory. If the recipe has a function: kKept finds those that it does not take, other values those that it takes.
   Result<void> find_own_rows(std::uint64_t index, memory::RowUse use, std::vector<memory::OwnRow>& rows) const;
-  // Fills the rows. What it writes depends on `key` and the stored bytes of sample `index` alone. On an error, which
-  // says where, the rows' contents are unspecified.
+  // Fills the rows. The result depends only on `key` and the stored bytes of sample `index`. After an error, which
+  // includes its location, the rows' contents are unspecified.
   Result<void> load(const Job& job);
 
-  // The same for two samples of a recipe that takes turns, which takes less time: their JPEGs are decoded in turn.
-  // First begin() with each, which reads it, then finish_in_turn() with what that gave, which becomes each sample's
-  // result. They are two loaders of one recipe, and of one thread.
+  // The same for two samples of a recipe that takes turns, but faster: their JPEGs are decoded in turn. First call
+  // begin() for each, which reads it, then finish_in_turn() with the results, which replaces them with the final ones.
+  // Both loaders must have the same recipe and thread.
   static bool takes_turns(const Recipe& recipe);
   Result<void> begin(const Job& job);
   static void finish_in_turn(SampleLoader& first, const Job& first_job, SampleLoader& second, const Job& second_job,
                              std::array<Result<void>, 2>& results);
 
-  // The same of an image that is in memory, encoded or decoded, into the row of an image field.
+  // The same for an image in memory, encoded or decoded, into the row of an image field.
   Result<void> load_image(const base::SampleKey& key, const memory::Record::Field& stored, memory::Row& row);
 
-  // Samples that are rows, into rows that follow each other: `first_rows` are the views of the first one.
+  // Fills consecutive rows with samples stored as rows: `first_rows` are the views of the first one.
   Result<void> fill(std::span<const std::uint64_t> samples, std::span<const ArrayView> first_rows);
 
-  // Reads and draws, but decodes nothing: the encoded image and what of it would be decoded, of the field that has
-  // views, else of the first image field.
+  // Reads and draws, but does not decode: returns the encoded image and the regions that would be decoded, for the
+  // field with views, else for the first image field.
   struct Drawn {
-    std::span<const std::byte> encoded;          // valid until the next call; empty: it is stored as pixels
-    std::span<const ViewsPath::Region> regions;  // likewise
+    std::span<const std::byte> encoded;          // valid until the next call; empty if stored as pixels
+    std::span<const ViewsPath::Region> regions;  // valid until the next call
   };
   Result<Drawn> draw(const base::SampleKey& key);
-  // The same in words.
+  // The same as text.
   Result<std::vector<DrawnValue>> draw_values(const base::SampleKey& key);
 
  private:
   Result<void> read(std::uint64_t index, const PlanRow& place);
   std::unexpected<Error> placed(Error error, std::uint64_t index) const;
-  // Fills record_ with a sample: from the cache, prepared for it, or as it is stored. true: prepared.
+  // Fills record_ with a sample: from the cache, prepared for it, or as stored. Returns true if prepared.
   Result<bool> fetch(const Job& job);
   Result<void> prepare(const Job& job);
   Result<void> keep_field(std::size_t field, const Job& job, FieldWork& work);
@@ -91,7 +91,7 @@ class SampleLoader {
   Result<void> fill_field(std::size_t field, const Job& job, std::span<memory::Row> places, FieldWork& work);
   Result<void> draw_boxes(FieldWork& work, std::uint64_t index);
   Result<void> fill_all_but_image(const Job& job, std::span<memory::Row> places, FieldWork& work);
-  // The rows that a job's stored fields are written to, those that need no copy, and the steps after all are filled.
+  // The destination of a job's stored fields, those that need no copy, and the steps after all are filled.
   Result<std::span<memory::Row>> places_of(const Job& job);
   std::span<const memory::OwnRow> own_rows_of(const Job& job) const;
   Result<void> finish_fields(const Job& job);

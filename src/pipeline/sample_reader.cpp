@@ -13,7 +13,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// A sample of this schema with nothing in it yet but the rows that are there, and where the others are to be written.
+// A new sample of this schema: it refers to existing rows, and has memory for the others.
 class SampleRoom {
  public:
   // own: empty, or one for each field of the schema.
@@ -53,7 +53,7 @@ class SampleRoom {
   std::vector<memory::Row> rows_;
 };
 
-// Rows of the stored schema by the places of the schema.
+// Reorders rows of the stored schema to the schema.
 std::vector<memory::OwnRow> in_schema(const Recipe& recipe, const std::vector<memory::OwnRow>& stored) {
   if (!recipe.mapping) return stored;
   std::vector<memory::OwnRow> rows(recipe.schema.size());
@@ -64,12 +64,12 @@ std::vector<memory::OwnRow> in_schema(const Recipe& recipe, const std::vector<me
 
 Result<void> check_one_image(const Recipe& recipe) {
   if (is_one_image(recipe)) return {};
-  return config_error("read: the samples of this dataset are more than one image, or go through a function");
+  return config_error("read: the samples of this dataset have more than one image, or a map function");
 }
 
 Result<void> copy(const GivenPixels& pixels, memory::PixelBuffer& into) {
   if (pixels.width <= 0 || pixels.height <= 0 || (pixels.channels != 1 && pixels.channels != 3))
-    return config_error("read: an image has pixels, and 1 or 3 channels");
+    return config_error("read: an image needs pixels, and 1 or 3 channels");
   FEEDLINE_CHECK_OK(into.resize(pixels.width, pixels.height, pixels.channels));
   const std::size_t row_bytes = static_cast<std::size_t>(pixels.width) * static_cast<std::size_t>(pixels.channels);
   for (int y = 0; y < pixels.height; ++y)
@@ -96,7 +96,7 @@ Result<Sample> SampleReader::read(const GivenSample& given, std::uint64_t seed, 
   FEEDLINE_CHECK_OK(loader_->find_own_rows(given.index, use, own_));
   SampleRoom room(schema_of(*recipe_, {&given.index, 1}), in_schema(*recipe_, own_));
   FEEDLINE_CHECK_OK(loader_->load({given.index, {seed, epoch, given.draw}, room.rows(), {}, own_}));
-  own_.clear();  // the sample alone has them
+  own_.clear();  // only the sample has references
   return room.take();
 }
 

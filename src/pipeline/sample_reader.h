@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Single samples, for the consumer, which knows neither decoders nor transforms.
+// Reads single samples for the consumer, which does not depend on decoders or transforms.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace feedline::pipeline {
 
 class SampleLoader;
 
-// See feedline::SampleReader. Keeps the scratch memory of one thread; not for several at once.
+// See feedline::SampleReader. Holds the scratch memory of one thread and must not be shared.
 class SampleReader {
  public:
   explicit SampleReader(std::shared_ptr<const Recipe> recipe);
@@ -32,11 +32,11 @@ class SampleReader {
   // kConfig: index out of range.
   Result<Sample> read(const GivenSample& sample, std::uint64_t seed, std::uint64_t epoch,
                       memory::RowUse use = memory::RowUse::kKept);
-  // Of an image file that is in memory. kConfig: a sample is more than one image.
+  // Reads an image file in memory. kConfig: samples have more than one image.
   Result<Sample> read(std::span<const std::byte> encoded, const base::SampleKey& key);
-  // Of decoded pixels. kConfig: likewise, no pixels, neither 1 nor 3 channels.
+  // Reads decoded pixels. kConfig: likewise, or no pixels, or neither 1 nor 3 channels.
   Result<Sample> read(const GivenPixels& pixels, const base::SampleKey& key);
-  // What is drawn for a stored sample; reads its image's header. kConfig: index out of range, or no image.
+  // Returns the values drawn for a stored sample; reads its image's header. kConfig: index out of range, or no image.
   Result<std::vector<DrawnValue>> draw(const base::SampleKey& key);
 
  private:
@@ -44,7 +44,7 @@ class SampleReader {
   Source source_;
   std::unique_ptr<SampleLoader> loader_;
   std::vector<memory::OwnRow> own_;
-  memory::PixelBuffer given_;  // pixels of the caller's, with the room behind each row that kernels ask for
+  memory::PixelBuffer given_;  // the caller's pixels, with the slack after each row that kernels need
 };
 
 }  // namespace feedline::pipeline

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How many threads work, of those there are, and how many slots may be open: fixed, or what Adaptation makes of it.
+// The number of working threads and of slots that may be open: fixed, or controlled by Adaptation.
 //
-// The first threads work. Those above are parked: they wait, with no row in their hands, and their time is nobody's.
+// The first threads work. The others are parked: they wait without rows, and their time is not counted.
 
 #include <atomic>
 #include <cstdint>
@@ -15,35 +15,35 @@
 
 namespace feedline::pipeline {
 
-// Not thread-safe: under the pipeline's lock, but for what says that it is called without.
+// Not thread-safe: guarded by the pipeline's lock unless noted.
 class SettingsInUse {
  public:
   explicit SettingsInUse(const PipelinePlan& plan, AdaptationMode mode = adaptation_mode());
 
-  // Any thread, without the lock. What it says orders nothing, the lock does: a thread that is told otherwise a little
-  // later parks a little later.
+  // Any thread, without the lock. The value does not order other memory accesses, which the lock does: a thread that
+  // sees a change late parks late.
   bool is_wanted(std::size_t worker) const { return worker < wanted_.load(std::memory_order_relaxed); }
-  // Of the settings, so far. Any thread, without the lock. Whoever watches it looks again.
+  // The number of changes so far. Any thread, without the lock. Observers compare it to detect changes.
   std::uint64_t changes() const { return changes_; }
 
   std::uint64_t slots() const { return slots_; }
-  // Threads that found no room go on when no more slots than these are open. Waking one takes as long as filling a
-  // batch of short rows: they sleep until there is room for many.
+  // Threads waiting for room continue when no more slots than these are open. Waking one takes as long as filling a
+  // batch of short rows, so they sleep until there is room for many.
   std::uint64_t slots_to_wake() const { return short_rows_ ? slots_ / 2 : slots_ - 1; }
 
-  // Of threads that are wanted.
+  // Of wanted threads.
   IdleTime& idle() { return idle_; }
-  // The calling thread is that worker, whose CPU time is to be measured. Without the lock.
+  // Registers the calling thread as that worker, to measure its CPU time. Without the lock.
   void add_worker(std::size_t worker);
 
-  // After Next::kMeasure: what measured() is to be told. The consumer's, without the lock.
+  // Returns the argument for measured() after Next::kMeasure. Called by the consumer, without the lock.
   Usage usage(std::span<const telemetry::ThreadCounters> threads) { return usage_->read(threads); }
 
-  // These tell, with kChanged or true, that the settings have changed: every thread has to look whether it is wanted.
+  // These report changed settings by kChanged or true: every thread must then check whether it is wanted.
   Adaptation::Next delivered(std::uint64_t now_ns, std::uint64_t waited_ns);
   bool measured(const Usage& now);
   bool waits(std::uint64_t now_ns, std::uint64_t waited_ns);
-  bool begin_epoch(bool feeds_gpu = false);  // its border; feeds_gpu: from now on, see EpochOptions
+  bool begin_epoch(bool feeds_gpu = false);  // at the start of an epoch; feeds_gpu: see EpochOptions
 
   // nullopt: the numbers are fixed.
   std::optional<Adaptation::Decided> decided() const;
@@ -52,7 +52,7 @@ class SettingsInUse {
   void use();
 
   const std::unique_ptr<Adaptation> adaptation_;  // nullptr: all threads are wanted
-  const std::unique_ptr<ThreadUsage> usage_;      // nullptr likewise
+  const std::unique_ptr<ThreadUsage> usage_;      // nullptr: all threads are wanted
   const int beside_gpu_;                          // threads
   const bool short_rows_;
   std::atomic<std::size_t> wanted_;

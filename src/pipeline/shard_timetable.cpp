@@ -36,7 +36,7 @@ void ShardTimetable::go_to(std::uint64_t epoch, const plan::Plan& plan, std::uin
   position_ = plan.begin_of(batch);
 }
 
-// Nobody was at a place before the one that the plan begins with.
+// No reader was before the position where the plan begins.
 bool ShardTimetable::may_be_read_behind(std::size_t shard) const {
   const ShardUse use = now_.shards[shard];
   if (position_ >= use.end && use.end > std::max(use.first, batches_begin_) && position_ - use.end < slack_)
@@ -58,7 +58,7 @@ bool ShardTimetable::is_past(std::size_t shard) const {
   return !may_be_read_behind(shard) && (position_ >= now.end || position_ < now.first);
 }
 
-// A rank has `batch_size` positions of each global batch in a row, unless the ranks take turns.
+// A rank has `batch_size` consecutive positions of each global batch, unless the ranks take turns.
 bool ShardTimetable::has_rows_in(const ShardUse& use, std::uint64_t batches_begin) const {
   const std::uint64_t whole = plan_.batch_size * plan_.world_size;
   const std::uint64_t full = batches_begin + (size_ - std::min(size_, batches_begin)) / whole * whole;

@@ -25,8 +25,8 @@ std::size_t shard_of(const std::vector<std::uint64_t>& ends, std::uint64_t sampl
   return static_cast<std::size_t>(std::distance(ends.begin(), std::ranges::upper_bound(ends, sample)));
 }
 
-// Against the samples of two epochs, one after the other: never later than the next sample of the shard, and where an
-// order walks through single shards, exactly then; wherever an epoch was resumed.
+// Compares with the samples of two consecutive epochs: never later than the shard's next sample, and exactly then if an
+// order reads shard by shard; wherever an epoch was resumed.
 TEST(ShardTimetable, SaysWhenEachShardIsNeededNext) {
   std::mt19937 random(2);
   for (int trial = 0; trial < 60; ++trial) {
@@ -72,7 +72,7 @@ TEST(ShardTimetable, WantsWhatIsReadAndThenWhatComesNextOverTheBorderOfEpochs) {
   EXPECT_EQ(timetable.next_change(), 16u);
   timetable.go_to(0, whole, 5);  // position 20
   EXPECT_EQ(timetable.wanted(1, true), (Shards{1, 2}));
-  EXPECT_FALSE(timetable.is_past(0)) << "some may still read of it";
+  EXPECT_FALSE(timetable.is_past(0)) << "lagging ranks may still read from it";
   EXPECT_EQ(timetable.until(0), 0u);
   EXPECT_EQ(timetable.next_change(), 24u);
   timetable.go_to(0, whole, 6);
@@ -86,11 +86,11 @@ TEST(ShardTimetable, WantsWhatIsReadAndThenWhatComesNextOverTheBorderOfEpochs) {
   EXPECT_EQ(timetable.until(0), 4u);
   timetable.go_to(1, whole, 0);
   EXPECT_EQ(timetable.until(0), 0u);
-  EXPECT_EQ(timetable.until(3), 0u) << "who is behind is in the epoch before";
+  EXPECT_EQ(timetable.until(3), 0u) << "lagging ranks are in the previous epoch";
   EXPECT_EQ(timetable.next_change(), 8u);
   timetable.go_to(1, whole, 2);
   EXPECT_EQ(timetable.until(3), 40u);
-  EXPECT_TRUE(timetable.is_past(3)) << "and it is read from its first sample on again";
+  EXPECT_TRUE(timetable.is_past(3)) << "and it is read from its first sample again";
 }
 
 TEST(ShardTimetable, BehindThePlaceThatAnEpochIsResumedAtNobodyReads) {
@@ -105,8 +105,7 @@ TEST(ShardTimetable, BehindThePlaceThatAnEpochIsResumedAtNobodyReads) {
   EXPECT_EQ(timetable.until(1), 0u);
 }
 
-// A rank fetches the shards that it has samples of, and no others: all of these for each rank, and each of them for
-// one.
+// A rank fetches only the shards that have its samples; together, the ranks fetch all shards.
 TEST(ShardTimetable, ARankWantsTheShardsOfItsOwnSamples) {
   const std::vector<std::uint64_t> ends{4, 8, 12, 16, 20, 24, 28, 32, 33, 36};
   std::set<std::size_t> all;
@@ -114,7 +113,7 @@ TEST(ShardTimetable, ARankWantsTheShardsOfItsOwnSamples) {
     for (const std::uint64_t begin : {0u, 3u}) {
       PipelinePlan plan = plan_of(ends, false, 0);
       plan.world_size = 4;
-      plan.uneven = Uneven::kExact;  // what pads the last batch comes from shards that were read
+      plan.uneven = Uneven::kExact;  // padding of the last batch comes from shards that were read
       plan.rank = rank;
       ShardTimetable timetable(plan, ends, 0);
       const EpochStart start{.epoch = 0, .position = begin, .delivered = {}, .left_out = 0};

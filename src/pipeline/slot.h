@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A batch that is being filled, the rows of it that a thread has in hand, and what came of a row.
+// A batch being filled, the rows that a thread has taken, and the outcome of a row.
 //
-// A slot goes through these states, all but the first two under the pipeline's lock, where Epoch keeps them:
+// A slot goes through these states. All but the first two change under the pipeline's lock, where Epoch tracks them:
 //
-//   claimed    it has its place in the epoch, and its thread prepares it without the lock; no row can be taken
-//   open       some rows are nobody's yet, or in somebody's hands: RowTickets tells which, without the lock
-//   complete   every row was tried: the thread that finished the last one says so (Epoch::settle)
-//   judged     every earlier slot is resolved: it is known which of its failed rows still count. Once only
-//   resolved   every row has its sample or its error. With OnError::kSkip a judged slot may go back to open first, for
+//   claimed    it has its position in the epoch, and its thread prepares it without the lock; no row can be taken
+//   open       some rows are untaken or in progress: RowTickets tracks them without the lock
+//   complete   every row was tried: the thread that finished the last one reports it (Epoch::settle)
+//   judged     every earlier slot is resolved: it is known which of its failed rows still count. Happens once
+//   resolved   every row has its sample or its error. With OnError::kSkip a judged slot may first return to open, for
 //              one row at a time that is refilled from the end of the order
 //
-// Beside these goes what its memory needs before it is delivered:
+// Two more states prepare its memory for delivery:
 //
-//   final      nobody will write a row any more: resolved, or complete where no refill can reach it
-//   ready      rows are mixed, late fields are composed, and the device has begun. The thread whose settle() made it
-//   final does so,
-//              without the lock (BatchMemory::make_ready). Only where there is something to do
+//   final      rows will not change any more: resolved, or complete and out of reach of refills
+//   ready      rows are mixed, variable-size fields are composed, and device work has started. The thread that made it
+//              final does this without the lock (BatchMemory::make_ready), if there is any work
 //
-// A resolved slot that is ready is taken out of its epoch and delivered; out of order a complete one may be, where no
-// refill can reach it. A slot of an epoch that was abandoned is closed, in whatever state it is: it gives no further
-// rows, and lives as long as somebody fills one of them.
+// A resolved slot that is ready is removed from its epoch and delivered; with out-of-order delivery, so is a complete
+// one that no refill can reach. A slot of an abandoned epoch is closed, in whatever state it is: it hands out no
+// further rows, and lives until the last thread has finished its rows.
 
 #include <array>
 #include <atomic>
@@ -43,37 +42,37 @@
 
 namespace feedline::pipeline {
 
-// A sample that its row could not be filled with. In a list of one from the start, which is made without the lock:
-// under it, entries only go from list to list.
+// The error of a row's sample. Created as a list with one element, outside the lock: under it, entries are only
+// spliced.
 struct BadEntry {
   std::uint64_t row = 0;
-  BadSample sample;  // its batch and action are the epoch's to say
+  BadSample sample;  // the epoch sets its batch and action
 };
 using BadEntries = std::list<BadEntry>;
 
 // A thread may write the memory, samples and draws of rows that it has a ticket for; everything else belongs to the
 // Epoch.
 struct Slot {
-  // What a slot has beside its rows that is made ready once it is final.
+  // The parts of a slot, besides its rows, that are prepared when it is final.
   struct Prepared {
-    std::weak_ptr<Slot> slot;                              // that has it
-    std::uint64_t used_up = 0;                             // rows, by mixing: the last ones, which are not delivered
-    std::vector<transform::RowMix> mixed;                  // of the rows that are left, where the device mixes them
-    std::unique_ptr<LateItems> items;                      // of the late fields, until they are composed; nullptr: none
-    batch::Composed composed;                              // what became of them
-    std::array<std::shared_ptr<const Ready>, 2> arrivals;  // of the lease and of what is composed, on the device
-    std::optional<Error> error;                            // it could not be made ready
+    std::weak_ptr<Slot> slot;                              // its owner
+    std::uint64_t used_up = 0;                             // last rows, consumed by mixing and not delivered
+    std::vector<transform::RowMix> mixed;                  // for the remaining rows, if the device mixes them
+    std::unique_ptr<LateItems> items;                      // of variable-size fields, until composed; or nullptr
+    batch::Composed composed;                              // result of composing them
+    std::array<std::shared_ptr<const Ready>, 2> arrivals;  // of the lease and of composed fields, on the device
+    std::optional<Error> error;                            // error of make_ready()
     std::shared_ptr<Slot> next_final;                      // see Epoch::take_final()
   };
 
-  // A slot whose place in an epoch is made already, for at most so many rows. Without the lock. prepares: as in
+  // Creates a slot, with its list node for an epoch, for up to `rows` rows. Without the lock. prepares: as in
   // Epoch::Config.
   static std::shared_ptr<Slot> make(std::uint64_t rows, bool prepares = false);
-  // Without the lock, by the thread that claimed it: its samples, where they are to be known before its rows are.
+  // Without the lock, by the thread that claimed it: sets its samples, if they must be known before its rows are.
   void place();
-  // From the plan, of these rows.
+  // Sets the samples of these rows from the plan.
   void place(std::uint64_t row, std::uint64_t count);
-  // By a thread that has the row: where every field of it goes; `places` is reused.
+  // Called by a thread that has the row: sets the destination of each field; `places` is reused.
   void rows_at(std::uint64_t row, std::vector<memory::Row>& places) {
     const bool has_late = prepared && prepared->items;
     layout->rows_at(lease ? lease->data() : nullptr,
@@ -84,49 +83,49 @@ struct Slot {
   std::uint64_t first = 0;  // first position
   std::uint64_t bucket = 0;
   std::uint64_t rows = 0;
-  std::uint64_t grain = 1;                              // most rows of a ticket
+  std::uint64_t grain = 1;                              // maximum rows of a ticket
   RowTickets tickets;                                   // any thread
-  bool complete = false;                                // no ticket is out: settle() was told
-  bool judged = false;                                  // complete once, and every earlier slot resolved
+  bool complete = false;                                // no tickets are out: settle() was called
+  bool judged = false;                                  // complete at least once, and every earlier slot resolved
   bool resolved = false;                                // every row has its sample or its error
-  bool is_final = false;                                // nobody will write a row
+  bool is_final = false;                                // rows will not change any more
   bool ready = false;                                   // it can be delivered
   std::uint64_t refilled = 0;                           // positions taken from the end of the order, once resolved
-  std::shared_ptr<memory::Lease> lease;                 // of the dense fields; nullptr: there are none
-  std::unique_ptr<Prepared> prepared;                   // nullptr: nothing is to be made ready
-  std::atomic<std::uint64_t> seen_spare{0};             // Allocator::spare_pages() when it was asked for pages last
-  std::shared_ptr<const batch::BatchLayout> layout;     // of what is filled
-  std::shared_ptr<const batch::BatchLayout> delivered;  // of what a device makes of it; nullptr: nothing
+  std::shared_ptr<memory::Lease> lease;                 // memory of dense fields; nullptr if there are none
+  std::unique_ptr<Prepared> prepared;                   // nullptr: nothing needs to be prepared
+  std::atomic<std::uint64_t> seen_spare{0};             // Allocator::spare_pages() when pages were last requested
+  std::shared_ptr<const batch::BatchLayout> layout;     // of the filled memory
+  std::shared_ptr<const batch::BatchLayout> delivered;  // after device work; nullptr if there is none
   std::shared_ptr<const plan::Plan> plan;               // nullptr: the order is given
-  bool is_placed = false;                               // all samples are known since it was opened
-  std::list<std::vector<GivenSample>> given;            // what was given for it, until it is placed
+  bool is_placed = false;                               // all samples were set when it opened
+  std::list<std::vector<GivenSample>> given;            // the caller's samples, until it is placed
   std::vector<std::uint64_t> samples;                   // per row, once placed
-  std::unique_ptr<std::uint64_t[]> draws;               // per row, once placed: what its randomness is keyed by
+  std::unique_ptr<std::uint64_t[]> draws;               // per row, once placed: keys of its random draws
   BadEntries failures;  // rows that still need a refill, or all of them with kRaise and kReport
-  BadEntries bad;       // what to log when the batch is delivered
-  BadEntries cut_off;   // failures that count no more: freed with the slot
-  std::list<std::shared_ptr<Slot>> place_in_epoch;  // an element for the epoch's list, which allocates nothing
+  BadEntries bad;       // to log when the batch is delivered
+  BadEntries cut_off;   // failures that no longer count: freed with the slot
+  std::list<std::shared_ptr<Slot>> place_in_epoch;  // node for the epoch's list, which therefore does not allocate
 };
 
-// Rows to fill: one, or some that follow each other, whose samples are slot->samples[row] and on once placed.
+// One or more consecutive rows to fill, whose samples start at slot->samples[row] once placed.
 struct Ticket {
   std::shared_ptr<Slot> slot;
   std::uint64_t row = 0;
   std::uint64_t rows = 1;
-  bool is_refill = false;  // its sample is known, and not the plan's
+  bool is_refill = false;  // its sample is set, and differs from the plan's
 
-  // Says which samples the rows are of, for which nothing but the ticket must be held: it is what takes time.
+  // Computes the samples of the rows. This takes time and needs only the ticket, no lock.
   void place() const;
-  // Goes on to the next rows of the batch. false: there is none to take.
+  // Moves to the next rows of the batch. Returns false if there are none.
   bool advance();
   std::uint64_t sample() const { return slot->samples[row]; }  // of the first, once placed
 };
 
-// What came of a row.
+// The outcome of a row.
 struct Outcome {
-  std::uint64_t sample = 0;  // that fills the row: the ticket's, or its substitute
-  BadEntries failed;         // one: the row is not filled
-  BadEntries replaced;       // one: by that sample
+  std::uint64_t sample = 0;  // fills the row: the ticket's, or its substitute
+  BadEntries failed;         // one entry if the row is not filled
+  BadEntries replaced;       // one entry: the replaced sample
 };
 
 }  // namespace feedline::pipeline

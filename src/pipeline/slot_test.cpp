@@ -35,7 +35,7 @@ TEST(Ticket, PlacesTheRowsThatItHasAndNoOthers) {
   open_batch(epoch);
   Slot& slot = open_batch(epoch);
   slot.samples.assign(slot.rows, 99);
-  const Ticket ticket{std::shared_ptr<Slot>(std::shared_ptr<void>(), &slot), 4, 3};  // the epoch keeps it
+  const Ticket ticket{std::shared_ptr<Slot>(std::shared_ptr<void>(), &slot), 4, 3};  // the epoch owns it
   ticket.place();
   EXPECT_EQ(slot.samples, (Samples{99, 99, 99, 99, 14, 15, 16, 99, 99, 99}));
 }
@@ -49,7 +49,7 @@ TEST(Ticket, LeavesSamplesThatAreKnown) {
   open_batch(given);
   const auto ticket = given.take_ticket();
   ASSERT_TRUE(ticket);
-  ticket->place();  // has no plan that it could ask
+  ticket->place();  // has no plan to query
   EXPECT_EQ(ticket->slot->samples, (Samples{7, 3}));
   EXPECT_EQ(Samples(&ticket->slot->draws[0], &ticket->slot->draws[2]), (Samples{70, 30}));
 
@@ -72,10 +72,10 @@ TEST(Ticket, AdvancesInRunsAndNoFurtherOnceItsEpochIsGone) {
   EXPECT_TRUE(ticket->advance());
   EXPECT_EQ(ticket->row, 8u);
   EXPECT_EQ(ticket->rows, 8u);
-  EXPECT_FALSE(ticket->is_refill) << "the rows behind a refill are the plan's";
+  EXPECT_FALSE(ticket->is_refill) << "the rows after a refill are the plan's";
   epoch.reset();
-  EXPECT_FALSE(ticket->advance()) << "four rows are left, and nobody wants them";
-  EXPECT_EQ(ticket->slot->rows, 20u) << "what is in hand stays alive";
+  EXPECT_FALSE(ticket->advance()) << "four rows are left, and none is taken";
+  EXPECT_EQ(ticket->slot->rows, 20u) << "rows in progress stay valid";
 }
 
 // open -> complete -> judged -> open for a refill -> complete -> resolved
@@ -92,10 +92,10 @@ TEST(Slot, GoesThroughItsStates) {
     if (row == 0) fail(epoch, *ticket);
     EXPECT_EQ(slot->tickets.finish(1), row == 1);
   }
-  EXPECT_EQ(epoch.take_ready(), nullptr) << "nobody has settled it";
+  EXPECT_EQ(epoch.take_ready(), nullptr) << "it has not been settled";
   epoch.settle(*slot);
   EXPECT_TRUE(slot->judged);
-  EXPECT_FALSE(slot->complete) << "one row is to be filled again";
+  EXPECT_FALSE(slot->complete) << "one row must be filled again";
   EXPECT_FALSE(slot->resolved);
   EXPECT_EQ(epoch.take_ready(), nullptr);
 
@@ -112,7 +112,7 @@ TEST(Slot, GoesThroughItsStates) {
   EXPECT_EQ(slot->bad.size(), 1u);
 }
 
-// What a slot's failed rows mean is not known before the slots ahead of it have had their refills.
+// A slot's failed rows are judged only after the slots before it have had their refills.
 TEST(Slot, IsJudgedAfterThoseAheadOfIt) {
   const BadSamplePolicy policy(OnError::kSkip, 0);
   Epoch epoch(config_of(4, 2), policy);
@@ -131,7 +131,7 @@ TEST(Slot, IsJudgedAfterThoseAheadOfIt) {
   EXPECT_TRUE(second.complete);
   EXPECT_FALSE(second.judged);
 
-  fail(epoch, tickets[0]);  // takes position 3 over, so that the second slot's failure there is nobody's
+  fail(epoch, tickets[0]);  // takes position 3, so the second slot's failure there no longer counts
   EXPECT_TRUE(first->tickets.finish(2));
   epoch.settle(*first);
   const auto refill = epoch.take_ticket();
@@ -145,7 +145,7 @@ TEST(Slot, IsJudgedAfterThoseAheadOfIt) {
   EXPECT_FALSE(epoch.has_refill());
 }
 
-// The next batch, complete, and what of it failed.
+// Returns the next batch, complete, with or without a failure.
 Slot& completed(Epoch& epoch, bool fails = false) {
   Slot& slot = open_batch(epoch);
   while (const auto ticket = epoch.take_ticket()) {
@@ -156,7 +156,7 @@ Slot& completed(Epoch& epoch, bool fails = false) {
   return slot;
 }
 
-// What has late fields, or goes to a device, is made ready once nobody writes it.
+// Batches with variable-size fields, or for a device, are made ready once they are final.
 TEST(Slot, IsFinalWhenItIsCompleteAndDeliveredOnceItIsReady) {
   const BadSamplePolicy policy(OnError::kRaise, 0);
   Epoch::Config config = config_of(6, 2);
@@ -164,7 +164,7 @@ TEST(Slot, IsFinalWhenItIsCompleteAndDeliveredOnceItIsReady) {
   Epoch epoch(config, policy);
   Slot &first = completed(epoch), &second = completed(epoch), &third = completed(epoch, true);
   epoch.settle(second);
-  EXPECT_EQ(epoch.take_final().get(), &second) << "ahead of the first: nothing will change it";
+  EXPECT_EQ(epoch.take_final().get(), &second) << "before the first: nothing will change it";
   EXPECT_EQ(epoch.take_final(), nullptr) << "once";
   epoch.settle(first);
   EXPECT_EQ(epoch.take_final().get(), &first);
@@ -176,7 +176,7 @@ TEST(Slot, IsFinalWhenItIsCompleteAndDeliveredOnceItIsReady) {
   EXPECT_EQ(epoch.take_ready().get(), &first);
   EXPECT_EQ(epoch.take_ready().get(), &second);
   epoch.settle(third);
-  EXPECT_EQ(epoch.take_final(), nullptr) << "it is an error, and nobody gets the batch";
+  EXPECT_EQ(epoch.take_final(), nullptr) << "it is an error, and the batch is not delivered";
   EXPECT_EQ(epoch.take_ready().get(), &third);
   EXPECT_EQ(epoch.ready_slots(), 0u);
 }
@@ -190,7 +190,7 @@ TEST(Slot, WhatRefillsMayStillReachIsNotFinal) {
   epoch.settle(second);
   EXPECT_EQ(epoch.take_final(), nullptr);
   epoch.settle(first);
-  EXPECT_EQ(epoch.take_final(), nullptr) << "a row of it is filled again";
+  EXPECT_EQ(epoch.take_final(), nullptr) << "one of its rows is filled again";
   const auto refill = epoch.take_ticket();
   ASSERT_TRUE(refill && refill->is_refill);
   EXPECT_TRUE(first.tickets.finish(1));
@@ -198,7 +198,7 @@ TEST(Slot, WhatRefillsMayStillReachIsNotFinal) {
   const auto finals = epoch.take_final();
   EXPECT_EQ(finals.get(), &first);
   ASSERT_TRUE(finals);
-  EXPECT_EQ(finals->prepared->next_final.get(), &second) << "it is settled by the same thread";
+  EXPECT_EQ(finals->prepared->next_final.get(), &second) << "the same thread settles it";
 }
 
 TEST(Slot, OutOfOrderIsFinalWhereNoRefillCanReachIt) {

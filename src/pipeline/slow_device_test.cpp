@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A device with memory of its own, which takes its time: batches are begun when they are final and arrive beside the
-// threads that fill the next ones, in order or not, and whatever becomes of their epoch.
+// A device with its own memory and slow transfers: batches start when they are final and arrive while the next ones are
+// filled, in order or not, whatever happens to their epoch.
 
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ class SlowDeviceTest : public testing::Test {
     device_ = std::make_shared<SlowDevice>(std::move(course));
     pipeline_ = std::make_unique<Pipeline>(*recipe, *plan, device_);
   }
-  // The next batch, which has arrived; or an error of any kind.
+  // Returns the next batch after its arrival, or an error of any kind.
   Result<std::optional<Batch>> next() {
     Batch batch;
     FEEDLINE_TRY(const auto polled, pipeline_->poll(200s, batch));
@@ -68,7 +68,7 @@ class SlowDeviceTest : public testing::Test {
     FEEDLINE_CHECK_OK(batch.wait());
     return batch;
   }
-  // Of the epoch that was begun: the samples of each batch, whose pixels and labels are looked at; errors as {}.
+  // Reads the rest of the epoch: the samples of each batch, after checking pixels and labels; {} for errors.
   std::vector<Samples> rest() {
     std::vector<Samples> batches;
     while (true) {
@@ -117,30 +117,30 @@ TEST_F(SlowDeviceTest, ABatchSaysWhereItIsAndWhenItIsThere) {
   make({.takes = [&](std::uint64_t) { return may_end ? 0ms : 10min; }}, {.num_workers = 1});
   ASSERT_TRUE(pipeline_->begin({}, false));
   Batch batch;
-  ASSERT_EQ(pipeline_->poll(200s, batch), Loader::Polled::kBatch) << "it is handed over before it has arrived";
+  ASSERT_EQ(pipeline_->poll(200s, batch), Loader::Polled::kBatch) << "it is delivered before it has arrived";
   EXPECT_EQ(batch.device(), (DevicePlace{DeviceKind::kCuda, 3}));
   EXPECT_FALSE(batch.is_ready());
   pipeline_.reset();
-  device_.reset();  // what is on its way is hurried up, in this device
+  device_.reset();  // transfers in flight finish early on this device
   EXPECT_TRUE(batch.wait());
   EXPECT_TRUE(batch.is_ready());
   EXPECT_EQ(looked_at(batch, 3), 3u);
 }
 
-// While the first batches are on their way for as long as a test may take, others are filled and begun.
+// While the first batches are in transfer, for longer than the test, others are filled and started.
 TEST_F(SlowDeviceTest, ThreadsFillWhileBatchesAreOnTheirWay) {
   make({.takes = [](std::uint64_t) { return 10min; }}, {.memory_budget = 2 << 10});
   EXPECT_GT(pipeline_->plan().slots, 4u);
   ASSERT_TRUE(pipeline_->begin({}, false));
   const auto deadline = std::chrono::steady_clock::now() + 100s;
-  // the last one has begun before its thread says that it can be handed over
+  // the last one has started before its thread reports it as ready
   while (pipeline_->stats().ready_batches < pipeline_->plan().slots && std::chrono::steady_clock::now() < deadline)
     std::this_thread::yield();
   EXPECT_EQ(device_->on_their_way(), pipeline_->plan().slots);
-  EXPECT_EQ(pipeline_->stats().ready_batches, pipeline_->plan().slots) << "each can be handed over";
+  EXPECT_EQ(pipeline_->stats().ready_batches, pipeline_->plan().slots) << "each can be delivered";
 }
 
-// A begin() that takes long holds up the thread that called it and nobody else.
+// A slow begin() blocks only the thread that called it.
 TEST_F(SlowDeviceTest, TheLockIsFreeWhileTheDeviceBegins) {
   std::atomic<int> inside = 0;
   std::atomic<bool> goes_on = false;
@@ -226,14 +226,14 @@ TEST_F(SlowDeviceTest, MemoryIsPreparedBeforeTheFirstBatch) {
   EXPECT_EQ(device_->memory->prepared, (std::pair<std::size_t, std::size_t>(plan.batch_bytes, plan.slots)));
 }
 
-// Arrays of late fields go to the device, words do not.
+// Arrays of variable-size fields go to the device, text does not.
 TEST_F(SlowDeviceTest, LateFieldsArriveTheSame) {
   const LoaderOptions options{.batch_size = 8, .num_workers = 4, .memory_budget = 1 << 20};
   LateRun host(LateSamples::recipe(203), options, {});
   const auto device = std::make_shared<SlowDevice>(Course{.takes = last_comes_first});
   LateRun slow(LateSamples::recipe(203), options, {}, device);
   EXPECT_EQ(slow.epoch(), host.epoch());
-  EXPECT_EQ(device->begun(), 2u * 26) << "what is dense, and what is composed, of each batch";
+  EXPECT_EQ(device->begun(), 2u * 26) << "the dense and the composed part of each batch";
 }
 
 }  // namespace

@@ -38,13 +38,14 @@ std::string text(const Numbers& box) {
   return all + ")";
 }
 
-// What is wrong with it; empty: nothing.
+// Describes the box's fault; empty if there is none.
 std::string fault_of(const Numbers& box, BoxFormat format, const std::optional<Size>& image) {
-  if (!std::ranges::all_of(box, [](double number) { return std::isfinite(number); })) return "has what is no number";
+  if (!std::ranges::all_of(box, [](double number) { return std::isfinite(number); }))
+    return "has a value that is not a finite number";
   const auto [left, top, right, bottom] = edges_of(box, format);
   if (right < left || bottom < top) return "is inverted: it ends before it begins";
   if (image && (right < 0 || bottom < 0 || left > image->width || top > image->height))
-    return "is wholly outside of the image, which is " + std::to_string(image->height) + " x " +
+    return "is entirely outside the image, which is " + std::to_string(image->height) + " x " +
            std::to_string(image->width);
   return {};
 }
@@ -57,8 +58,8 @@ Result<void> check_all(std::span<const Number> numbers, BoxFormat format, const 
     const std::string fault = fault_of(box, format, image);
     if (fault.empty()) continue;
     return data_error("box " + std::to_string(i / 4) + ", " + text(box) + " (" + std::string(name_of(format)) + "), " +
-                          fault + "; sanitize_bounding_boxes() leaves such boxes out, and boxes(unsound=\"keep\") " +
-                          "takes them as they are",
+                          fault + "; sanitize_bounding_boxes() drops such boxes, and boxes(unsound=\"keep\") " +
+                          "leaves them unchanged",
                       "transform");
   }
   return {};

@@ -9,9 +9,9 @@
 
 namespace feedline::pipeline {
 
-// Are stored boxes of a sample such that an image can have them? kData names the first that is inverted, wholly outside
-// of the image, or no numbers. Boxes without an area, and those that reach over the edges, are sound.
-// image: its size; nullopt: the sample has none. Requires: four numbers a row, or no row.
+// Checks that the stored boxes of a sample are valid. kData names the first that is inverted, entirely outside the
+// image, or not finite. Boxes without an area, and those that extend beyond the edges, are valid. image: its size;
+// nullopt if the sample has none. Requires: four numbers per row, or no rows.
 Result<void> check_sound(transform::TargetRows& rows, BoxFormat format, std::optional<Size> image);
 
 }  // namespace feedline::pipeline

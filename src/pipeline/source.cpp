@@ -28,7 +28,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// With FEEDLINE_SLOW_STORAGE=MICROSECONDS, for tests and benchmarks, as if each read took so long.
+// FEEDLINE_SLOW_STORAGE=MICROSECONDS adds this delay to each read, for tests and benchmarks.
 std::shared_ptr<const storage::Storage> as_asked_for(std::shared_ptr<const storage::Storage> storage) {
   const char* slow = std::getenv("FEEDLINE_SLOW_STORAGE");
   const long latency_us = slow ? std::atol(slow) : 0;
@@ -39,7 +39,7 @@ std::shared_ptr<const storage::Storage> as_asked_for(std::shared_ptr<const stora
 
 format::OpenOptions format_options(const std::string& source, const OpenOptions& options,
                                    std::shared_ptr<const storage::Storage> storage) {
-  const bool is_command = source.starts_with(storage::kPipe);  // a tar: it is not run to see what it writes
+  const bool is_command = source.starts_with(storage::kPipe);  // do not run the command: assume that it writes a tar
   return {is_command && options.format.empty() ? "tar" : options.format,
           options.fields,
           options.index_directory,
@@ -53,7 +53,7 @@ Result<format::LocatedSource> locate(const std::string& source, const OpenOption
   return options.allow_commands ? format::locate_allowing_commands(source) : format::locate(source);
 }
 
-// With the checksums and second requests that the user wants.
+// Adds the checksums and hedged requests that the user enabled.
 Result<std::shared_ptr<const storage::Storage>> read_so(std::shared_ptr<const storage::Storage> storage,
                                                         const OpenOptions& options) {
   const storage::Reading how{.compares_sums = options.verify == Verify::kHeaders, .hedges = options.hedge};
@@ -63,7 +63,7 @@ Result<std::shared_ptr<const storage::Storage>> read_so(std::shared_ptr<const st
   std::vector<storage::ListedObject> objects;
   for (const ListedShard& shard : options.listed_shards) {
     const auto sum = storage::sum_of_hex(storage::SumKind::kSha256, shard.sha256);
-    if (!sum) return config_error("open: the manifest's checksum of '" + shard.name + "' is no SHA-256");
+    if (!sum) return config_error("open: the manifest's checksum of '" + shard.name + "' is not a SHA-256");
     objects.push_back({shard.name, shard.bytes, *sum});
   }
   return std::make_shared<storage::ManifestStorage>(std::move(storage), objects);
@@ -91,7 +91,7 @@ Result<Source> Source::open(const std::string& source, const OpenOptions& option
                cache::through_cache(as_asked_for(std::move(storage)), options.cache_directory, options.cache_limit));
   const format::OpenOptions asked = format_options(source, options, std::move(storage));
   FEEDLINE_TRY(auto opened, format::open(located.source, asked));
-  // a URL may have a password in it, or a signature
+  // a URL may contain a password or a signature
   const bool is_local = located.storage == storage::local_storage();
   Source made(is_local ? source : located.source, std::move(opened));
   made.notes_ = asked.notes->lines();
@@ -113,8 +113,8 @@ Result<Source> Source::tokens(const std::vector<TokenFile>& files, const TokenOp
   for (TokenFile& file : objects) {
     FEEDLINE_TRY(auto located, storage::open(file.path));
     if (located.storage->is_remote())
-      return config_error("tokens: '" + located.object + "' is not on this machine, and token files are read from " +
-                          "local files alone: copy it here");
+      return config_error("tokens: '" + located.object + "' is not on this machine, but token files must be local: " +
+                          "copy it to this machine first");
     file.path = std::move(located.object);
   }
   FEEDLINE_TRY(auto opened, format::open_tokens(objects, options, storage::local_storage()));
@@ -167,14 +167,14 @@ std::uint64_t Source::fingerprint() const {
 
 Result<void> Source::check_index(std::uint64_t sample) const {
   if (sample < size()) return {};
-  return config_error("sample " + std::to_string(sample) + " is out of range: the dataset holds " +
+  return config_error("sample " + std::to_string(sample) + " is out of range: the dataset has " +
                       std::to_string(size()));
 }
 
 Result<SampleFiles> Source::files(std::uint64_t sample) const {
   FEEDLINE_CHECK_OK(check_index(sample));
   const auto records = format::records_of(format_);
-  auto files = records ? records->files(sample) : config_error("the samples are arrays, which are not kept in files");
+  auto files = records ? records->files(sample) : config_error("the samples are arrays, which are not stored in files");
   if (!files) return std::unexpected(with_place(std::move(files).error(), *format_, name_, sample));
   return files;
 }
@@ -183,7 +183,7 @@ Result<SampleFileSizes> Source::file_sizes(std::uint64_t sample) const {
   FEEDLINE_CHECK_OK(check_index(sample));
   const auto records = format::records_of(format_);
   auto sizes =
-      records ? records->file_sizes(sample) : config_error("the samples are arrays, which are not kept in files");
+      records ? records->file_sizes(sample) : config_error("the samples are arrays, which are not stored in files");
   if (!sizes) return std::unexpected(with_place(std::move(sizes).error(), *format_, name_, sample));
   return sizes;
 }

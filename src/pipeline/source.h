@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a Dataset reads: an opened source, or several that are mixed. For the consumer, which knows no formats.
+// The source of a Dataset: an opened source, or several mixed ones. Used by the consumer, which does not depend on
+// formats.
 
 #include <atomic>
 #include <cstdint>
@@ -27,10 +28,10 @@ struct Mixture;
 
 namespace feedline::pipeline {
 
-// The deepest image of any sample of a source so far, and whether the user was warned. Thread-safe.
+// The maximum image depth seen in a source so far, and whether the user was warned. Thread-safe.
 class SeenDepth {
  public:
-  void note(std::uint8_t depth);  // of decode::Depth
+  void note(std::uint8_t depth);  // depth: of decode::Depth
   // Returns the depth's name once after an image deeper than 8 bits was noted; else an empty string.
   std::string take();
 
@@ -39,18 +40,18 @@ class SeenDepth {
   std::atomic<bool> is_taken_ = false;
 };
 
-// Immutable and thread-safe; copies share what was opened. Errors name the dataset and the sample.
+// Immutable and thread-safe; copies share the opened source. Errors name the dataset and the sample.
 class Source {
  public:
-  // Errors: as feedline::open, arrays, tokens and mix have them.
+  // Errors: as feedline::open, arrays, tokens and mix.
   static Result<Source> open(const std::string& source, const OpenOptions& options);
   static Result<Source> arrays(std::vector<NamedArray> arrays);
   static Result<Source> tokens(const std::vector<TokenFile>& files, const TokenOptions& options);
   static Result<Source> mix(const std::vector<Source>& parts, const MixOptions& options);
 
-  // Of some samples. kConfig: as Dataset::subset.
+  // Selects some samples. kConfig: as Dataset::subset.
   Result<Source> subset(std::vector<std::uint64_t> indices) const;
-  // Of all, in parts. kConfig: as Dataset::split.
+  // Divides all samples into parts. kConfig: as Dataset::split.
   Result<std::vector<Source>> split(const std::vector<std::uint64_t>& counts, std::uint64_t seed,
                                     const std::vector<std::int64_t>& classes) const;
 
@@ -58,7 +59,7 @@ class Source {
          std::shared_ptr<const plan::Mixture> mixture = nullptr)
       : name_(std::move(name)), format_(std::move(format)), mixture_(std::move(mixture)) {}
 
-  const std::string& name() const { return name_; }  // what the user passed to open(), for messages
+  const std::string& name() const { return name_; }  // as passed to open(), for messages
   std::uint64_t size() const;                        // samples
   std::string_view format_name() const;
   const std::vector<std::string>& classes() const;
@@ -70,7 +71,7 @@ class Source {
   // Of the samples and, in a mixture, of their weights.
   std::uint64_t fingerprint() const;
   bool is_mixture() const { return mixture_ != nullptr; }
-  std::uint64_t positions() const;  // of an epoch: samples, or those of a mixture's epoch
+  std::uint64_t positions() const;  // samples of an epoch, which a mixture may set
 
   // kConfig: `sample` is out of range.
   Result<void> check_index(std::uint64_t sample) const;
@@ -89,8 +90,8 @@ class Source {
  private:
   std::string name_;
   std::shared_ptr<const format::Format> format_;
-  std::shared_ptr<const plan::Mixture> mixture_;  // nullptr: every sample once an epoch
-  std::vector<std::string> notes_;                // what became of kept files
+  std::shared_ptr<const plan::Mixture> mixture_;  // nullptr: every sample once per epoch
+  std::vector<std::string> notes_;                // what happened to cached indexes
   std::shared_ptr<SeenDepth> seen_depth_ = std::make_shared<SeenDepth>();
 };
 
@@ -113,7 +114,7 @@ class GivenSource {
 Result<Inspection> inspect_source(const std::string& source, const OpenOptions& options);
 std::span<const std::string_view> label_names();
 
-// `error` with every part of `where` that it does not name itself yet, and the dataset.
+// Returns `error` with the missing parts of `where` and the dataset filled in.
 Error with_place(Error error, const format::Format& format, const std::string& dataset, std::uint64_t sample);
 
 }  // namespace feedline::pipeline

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a source: some of its samples, all of them cut in several, and the numbers that they are cut by.
+// Parts of a source: subsets, splits, and the values of a field to split by.
 
 #include <algorithm>
 #include <numeric>
@@ -21,7 +21,7 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-// Requires: dtype is that of an integer.
+// Requires: an integer dtype.
 std::int64_t integer_at(const std::byte* data, DType dtype) {
   return memory::with_number(dtype, {data, size_of(dtype)}, [](auto number) -> std::int64_t {
     constexpr bool is_integer = std::is_integral_v<decltype(number)>;
@@ -39,10 +39,11 @@ bool is_integer(const ArraySpec& array) {
 }
 
 std::unexpected<Error> no_integers(const std::string& field) {
-  return config_error("numbers: field '" + field + "' does not hold one integer for every sample");
+  return config_error("numbers: field '" + field + "' does not have one integer for every sample");
 }
 
-// The key of a class folder's sample begins with its class: known without a read. Empty: other formats do not know it.
+// The key of a class folder's sample begins with its class, so nothing needs to be read. Returns nothing for other
+// formats.
 Numbers classes_by_keys(const format::RecordFormat& records) {
   if (records.name() != "folder" || records.classes().empty()) return {};
   std::unordered_map<std::string_view, std::int64_t> labels;
@@ -113,14 +114,15 @@ Result<Source> Source::subset(std::vector<std::uint64_t> indices) const {
 Result<std::vector<Source>> Source::split(const std::vector<std::uint64_t>& counts, std::uint64_t seed,
                                           const std::vector<std::int64_t>& classes) const {
   if (is_mixture()) return config_error("split: the dataset is a mixture; split its datasets and mix the parts");
-  if (counts.empty() || counts.size() > 65535) return config_error("split: 1 to 65535 parts can be made");
+  if (counts.empty() || counts.size() > 65535)
+    return config_error("split: the number of parts must be between 1 and 65535");
   for (std::uint64_t count : counts)
     if (count == 0 || count > size())
-      return config_error("split: a part of " + std::to_string(count) + " samples cannot be cut from a dataset of " +
+      return config_error("split: a part of " + std::to_string(count) + " samples is not possible in a dataset of " +
                           std::to_string(size()));
   const auto sum = std::accumulate(counts.begin(), counts.end(), std::uint64_t{});
   if (sum != size())
-    return config_error("split: the parts have " + std::to_string(sum) + " samples in all, the dataset " +
+    return config_error("split: the parts have " + std::to_string(sum) + " samples in total, but the dataset has " +
                         std::to_string(size()));
   if (!classes.empty() && classes.size() != size())
     return config_error("split: " + std::to_string(classes.size()) + " classes were given for " +

@@ -9,15 +9,15 @@
 
 namespace feedline::pipeline {
 
-// Counts what one thread does for its samples, stage by stage, and records it as spans.
+// Counts the work of one thread on its samples, per stage, and records it as spans.
 class StageMeter {
  public:
-  // counters: of the thread, which outlive the meter; nullptr: nothing is counted.
+  // counters: the thread's, which must outlive the meter; nullptr counts nothing.
   explicit StageMeter(telemetry::ThreadCounters* counters) : counters_(counters) {}
 
-  // The sample that is worked at from now on, for spans.
+  // Sets the current sample, for spans.
   void begin(std::uint64_t sample) { sample_ = sample; }
-  // Work at it since `started_ns` that put out bytes.
+  // Counts work since `started_ns` that produced this many bytes.
   void count(telemetry::Stage stage, std::uint64_t started_ns, std::uint64_t bytes) {
     if (counters_ != nullptr) count(stage, started_ns, base::now_ns(), bytes);
   }
@@ -26,13 +26,13 @@ class StageMeter {
     of(stage).add_item(ended_ns - started_ns, bytes);
     telemetry::record_span(stage, started_ns, ended_ns, sample_);
   }
-  // Work at it that is counted with an item of its own, or another call's.
+  // Records work whose item is counted elsewhere.
   void work(telemetry::Stage stage, std::uint64_t started_ns, std::uint64_t ended_ns) {
     if (counters_ == nullptr) return;
     of(stage).add_busy(ended_ns - started_ns);
     telemetry::record_span(stage, started_ns, ended_ns, sample_);
   }
-  // The same of several samples at once, this one the first.
+  // Like count() for several samples at once, starting with the current one.
   void count_many(telemetry::Stage stage, std::uint64_t samples, std::uint64_t started_ns, std::uint64_t bytes) {
     if (counters_ == nullptr) return;
     const std::uint64_t ended_ns = base::now_ns();

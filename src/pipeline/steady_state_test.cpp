@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a batch costs in locks and allocations once everything is warm must not depend on how many samples it has. Both
-// are counted where they happen: this program's malloc and pthread locks, of all threads and every library. Sanitizers
-// bring their own, so there is nothing to count under them.
+// After warm-up, a batch's locks and allocations must not depend on its number of samples. Both are counted by
+// interposing malloc and pthread locks, in all threads and every library. Sanitizers replace these functions, so
+// nothing can be counted under them.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ __attribute__((visibility("default"))) void* aligned_alloc(std::size_t alignment
 }
 }  // extern "C"
 
-// no local static with a guard: that may lock by itself
+// no guarded local static: the guard may take a lock
 template <typename Lock>
 Lock real_of(std::atomic<Lock>& known, const char* name) {
   Lock lock = known.load(std::memory_order_acquire);
@@ -100,12 +100,12 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t kWarm = 12, kCounted = 96, kAhead = 3;  // batches
 constexpr int kThreads = 2;
-constexpr std::uint64_t kSmall = 16, kLarge = 256;  // samples of a batch
+constexpr std::uint64_t kSmall = 16, kLarge = 256;  // samples per batch
 constexpr int kImages = 2 * kLarge;
-constexpr std::uint64_t kWarmSamples = 2048;  // or more: enough for every buffer to have met what it must hold
+constexpr std::uint64_t kWarmSamples = 2048;  // minimum: enough for every buffer to reach its final size
 
-// Of a batch: one for each thread, and what the consumer, the allocator and waking up take. Under ten, and 30 where
-// other programs take the CPUs; one for each of 256 rows would be 260.
+// Per batch: one for each thread, and those of the consumer, the allocator and wake-ups. Under ten when idle, and 30 if
+// other programs use the CPUs; one for each of 256 rows would be 260.
 constexpr double kMostLocks = 64;
 
 struct Cost {
@@ -123,8 +123,8 @@ void give(Pipeline& pipeline, const Recipe& recipe, std::uint64_t batch_size, st
 
 Cost cost_of_a_batch(const std::shared_ptr<const Recipe>& recipe, std::uint64_t batch_size, bool given,
                      bool adapts = false, const LoaderOptions& asked = {}) {
-  ::setenv("FEEDLINE_READ_AHEAD", "never", 1);  // on a busy machine reads take long, and then more happens for each
-  // every epoch has as many batches whatever their size, so that what an epoch costs falls out of the comparison
+  ::setenv("FEEDLINE_READ_AHEAD", "never", 1);  // on a busy machine reads are slow, which adds work per read
+  // every epoch has the same number of batches whatever their size, so per-epoch costs cancel out
   const auto planned = [&](std::uint64_t memory_budget) {
     if (given)
       return plan_given(*recipe, {.batch_size = batch_size, .num_workers = kThreads, .memory_budget = memory_budget});
@@ -136,7 +136,7 @@ Cost cost_of_a_batch(const std::shared_ptr<const Recipe>& recipe, std::uint64_t 
     options.world_size = kLarge / batch_size;
     return plan_pipeline(*recipe, options);
   };
-  // of small batches too no more than three ahead, or what was filled before the counting began would not count
+  // small batches too are at most three ahead; otherwise those filled before counting began would be missing
   auto plan = planned(kAhead * planned(0)->batch_bytes);
   plan->adapts = adapts;
   Pipeline pipeline(recipe, *plan);
@@ -161,21 +161,21 @@ Cost cost_of_a_batch(const std::shared_ptr<const Recipe>& recipe, std::uint64_t 
           static_cast<double>(allocations - allocations_then) / kCounted};
 }
 
-// For --gtest_output=json:FILE, so that two builds can be compared.
+// For --gtest_output=json:FILE, to compare two builds.
 void record(const std::string& batch, const Cost& cost) {
   testing::Test::RecordProperty("locks_of_a_" + batch + "_batch", std::to_string(cost.locks));
   testing::Test::RecordProperty("allocations_of_a_" + batch + "_batch", std::to_string(cost.allocations));
 }
 
-// excused: of every sample, where there is a reason.
+// excused: per sample, for known reasons.
 void expect_nothing_per_sample(const std::shared_ptr<const Recipe>& recipe, bool given = false,
                                const Cost& excused = {}, const LoaderOptions& asked = {}) {
-  if (!FEEDLINE_WATCH_COSTS) GTEST_SKIP() << "under a sanitizer, which has a malloc and mutexes of its own";
+  if (!FEEDLINE_WATCH_COSTS) GTEST_SKIP() << "under a sanitizer, which replaces malloc and mutexes";
   const Cost small = cost_of_a_batch(recipe, kSmall, given, false, asked);
   const Cost large = cost_of_a_batch(recipe, kLarge, given, false, asked);
   record("small", small);
   record("large", large);
-  // what is filled ahead at the end counts, what was at the beginning may not
+  // batches filled ahead at the end count, those at the beginning may not
   constexpr double kMostFilled = static_cast<double>(kCounted + kAhead) / kCounted;
   EXPECT_GT(small.locks, 1) << "nothing was counted";
   EXPECT_LT(small.locks, kMostLocks + excused.locks * kSmall * kMostFilled);
@@ -213,7 +213,7 @@ std::shared_ptr<const format::Format> folder_of(const storage::TemporaryFolder& 
 
 std::vector<std::byte> jpeg(int width, int height) { return decode::encode({.width = width, .height = height}); }
 
-// Between the fields lies what nobody asked for: `gap` bytes of it.
+// There are `gap` bytes of other data between the fields.
 std::shared_ptr<const format::Format> shards_in(const storage::TemporaryFolder& folder, std::size_t gap = 0) {
   const auto image = jpeg(48, 40);
   for (int shard = 0; shard < 2; ++shard) {
@@ -268,7 +268,7 @@ std::vector<std::byte> webp(int width, int height) {
 
 TEST(SteadyState, WebpsCostNoLockAndWhatLibwebpAllocates) {
   const storage::TemporaryFolder folder;
-  // it cannot be given memory, and asks under a lock which SIMD instructions there are
+  // it cannot use our memory, and checks for SIMD instructions under a lock
   constexpr Cost kOfLibwebp{.locks = 4, .allocations = 3};
   expect_nothing_per_sample(recipe_of(folder_of(folder, webp), {op::CenterCrop{{24, 24}}}), false, kOfLibwebp);
 }
@@ -280,7 +280,7 @@ TEST(SteadyState, ShardsCostNoLockOrAllocation) {
 
 TEST(SteadyState, ShardsWhoseFieldsLieApartCostNoLockOrAllocation) {
   const storage::TemporaryFolder folder;
-  constexpr std::size_t kTooFar = 100 << 10;  // for one read
+  constexpr std::size_t kTooFar = 100 << 10;  // too far apart for one read
   expect_nothing_per_sample(recipe_of(shards_in(folder, kTooFar), {op::CenterCrop{{24, 24}}}));
 }
 
@@ -297,7 +297,7 @@ TEST(SteadyState, MixedBatchesCostNoLockOrAllocation) {
   for (const MixMode mode : {MixMode::kBatch, MixMode::kElem, MixMode::kHalf}) {
     const LoaderOptions mixed{.repeat = 2, .mixup = 0.2, .cutmix = 1, .mix_mode = mode};
     expect_nothing_per_sample(recipe, false, {}, mixed);
-    constexpr double kMore = 3;  // Slot::Prepared, and of each short epoch the order that is repeated
+    constexpr double kMore = 3;  // Slot::Prepared, and the repeated order of each short epoch
     EXPECT_LT(cost_of_a_batch(recipe, kSmall, false, false, mixed).allocations,
               cost_of_a_batch(recipe, kSmall, false).allocations + kMore);
   }
@@ -311,7 +311,7 @@ TEST(SteadyState, GivenOrdersCostNoLockOrAllocation) {
 TEST(SteadyState, GivenFilesCostAReadersLockAndNoAllocation) {
   const storage::TemporaryFolder folder;
   std::vector<GivenImage> given;
-  for (int i = 0; i < kImages; ++i)  // longer than a string holds by itself
+  for (int i = 0; i < kImages; ++i)  // longer than a string's inline buffer
     given.push_back({folder.write("images-of-one-folder/" + std::to_string(i) + ".jpg", text_of(jpeg(48, 40)))});
   const GivenSource files("given");
   files.add(std::move(given));
@@ -334,7 +334,7 @@ TEST(SteadyState, KeptPixelsCostNoLockOrAllocation) {
   }
 }
 
-// Decoded at once, each by itself, as planes, and with steps that they share.
+// Decoded together, separately, as planes, and with shared steps.
 TEST(SteadyState, ViewsCostNoLockOrAllocation) {
   const storage::TemporaryFolder folder;
   const auto format = folder_of(folder, jpeg);
@@ -357,7 +357,7 @@ TEST(SteadyState, ViewsCostNoLockOrAllocation) {
   }
 }
 
-// Rows so long that a thread is given one at a time, and short ones, of which it is given many.
+// Long rows, which threads get one at a time, and short ones, which they get in runs.
 TEST(SteadyState, ArraysCostNoLockOrAllocation) {
   for (const std::int64_t row : {20'000, 4}) {
     constexpr std::uint64_t kRows = kImages;
@@ -374,9 +374,9 @@ TEST(SteadyState, ArraysCostNoLockOrAllocation) {
   }
 }
 
-// A number of threads that changes costs a few at each change, and between them nothing.
+// Changing the number of threads costs a few locks per change, and none in between.
 TEST(SteadyState, AControllerCostsNoLock) {
-  if (!FEEDLINE_WATCH_COSTS) GTEST_SKIP() << "under a sanitizer, which has mutexes of its own";
+  if (!FEEDLINE_WATCH_COSTS) GTEST_SKIP() << "under a sanitizer, which replaces mutexes";
   const storage::TemporaryFolder folder;
   const auto recipe = recipe_of(
       folder_of(folder, [](int width, int height) { return decode::encode({.width = width, .height = height}); }),
@@ -396,7 +396,7 @@ Cost cost_of_a_late_batch(std::uint64_t batch_size) {
   const auto plan = plan_pipeline(*recipe, options);
   options.memory_budget = kAhead * (plan->batch_bytes + plan->late_bytes);
   LateRun run(recipe, options, {});
-  const std::uint64_t warm = 8 * std::max(kWarm, kWarmSamples / batch_size);  // an item meets few samples
+  const std::uint64_t warm = 8 * std::max(kWarm, kWarmSamples / batch_size);  // each item gets few samples
   std::uint64_t locks_then = 0, allocations_then = 0, epoch = 0;
   run.begin(epoch, true);
   for (std::uint64_t i = 0; i < warm + kCounted;) {
@@ -412,9 +412,9 @@ Cost cost_of_a_late_batch(std::uint64_t batch_size) {
           static_cast<double>(allocations - allocations_then) / kCounted};
 }
 
-// Rows that are lists, or as long as they turn out to be. Epochs cost what they cost: small batches have fewer.
+// Lists and padded rows. Per-epoch costs remain; epochs with small batches have fewer samples.
 TEST(SteadyState, LateFieldsCostNoAllocationOfASample) {
-  if (!FEEDLINE_WATCH_COSTS) GTEST_SKIP() << "under a sanitizer, which has a malloc of its own";
+  if (!FEEDLINE_WATCH_COSTS) GTEST_SKIP() << "under a sanitizer, which replaces malloc";
   const Cost small = cost_of_a_late_batch(kSmall), large = cost_of_a_late_batch(kLarge);
   record("small_late", small);
   record("large_late", large);

@@ -7,7 +7,7 @@
 
 namespace feedline::pipeline {
 
-// Bytes, text or JSON: delivered as they are stored, after a look whether they are what they are said to be.
+// Bytes, text or JSON: validated and delivered as stored.
 class StoredPath final : public FieldPath {
  public:
   using Check = Result<void> (*)(std::span<const std::byte> stored);

@@ -39,7 +39,7 @@ std::optional<DType> taken_as(DType stored) {
 
 std::string_view word_of(TargetKind kind) { return kind == TargetKind::kBoxes ? "boxes" : "keypoints"; }
 
-// kData: no shape of boxes, or of points.
+// kData: not a shape of boxes or points.
 Result<void> check_shape(TargetKind kind, const Shape& shape) {
   if (shape.dims() == 1 && shape[0] == 0) return {};
   const bool is_sound = kind == TargetKind::kBoxes
@@ -49,13 +49,13 @@ Result<void> check_shape(TargetKind kind, const Shape& shape) {
   const bool is_rotated = kind == TargetKind::kBoxes && shape.dims() == 2 && (shape[1] == 5 || shape[1] == 8);
   return data_error(std::string(word_of(kind)) + " of shape " + shape.to_string() + "; they must be " +
                         (kind == TargetKind::kBoxes ? "(N, 4)" : "(N, 2) or (N, K, 2)") +
-                        (is_rotated ? ": rotated boxes are not moved; as an array, without \":boxes\", they are given "
-                                      "as they are"
+                        (is_rotated ? ": rotated boxes cannot be transformed; without \":boxes\", they are delivered "
+                                      "unchanged as an array"
                                     : ""),
                     "decode");
 }
 
-// What is stored, as numbers of one dtype. `json`: memory for those of lists.
+// Stored targets as numbers of one dtype. `json`: memory for those from lists.
 struct Stored {
   ArraySpec spec;
   std::span<const std::byte> data;
@@ -95,7 +95,7 @@ void convert_halves(std::span<const std::byte> from, std::span<float> to) {
   }
 }
 
-// Requires: taken_as(dtype), and no floats to integers.
+// Requires: taken_as(dtype), and does not convert floats to integers.
 template <typename To>
 void convert(DType dtype, std::span<const std::byte> from, std::span<To> to) {
   switch (dtype) {
@@ -149,11 +149,11 @@ Result<void> TargetPath::read(const memory::Record::Field& field, FieldScratch& 
   const Shape& all = spec().array.shape;
   if (shape.dims() != all.dims() && !is_empty)
     return data_error(std::string(word_of(kind)) + " of shape " + shape.to_string() +
-                          ", and those of the first sample have " + std::to_string(all.dims()) + " extents",
+                          ", but those of the first sample have " + std::to_string(all.dims()) + " dimensions",
                       "decode");
   if (!is_empty && spec().array.dtype == DType::kInt64 && taken_as(stored.spec.dtype) == DType::kFloat32)
     return data_error(std::string(word_of(kind)) + " of " + std::string(name_of(stored.spec.dtype)) +
-                          ", and those of the first sample are integers; make all of one dtype",
+                          ", but those of the first sample are integers; use one dtype for all",
                       "decode");
   transform::TargetRows& rows = drawing_of(scratch).rows;
   std::size_t numbers_per_row = shape.dims() > 1 ? 1 : 0;
@@ -184,7 +184,7 @@ Result<void> TargetPath::move(const memory::Record::Field& stored, const transfo
                                   drawn_for.field == nullptr ? std::nullopt : std::optional(drawn_for.size)));
   if (chain.is_idle()) return {};
   if (drawn_for.field == nullptr)
-    return data_error("the sample has no image or mask, by whose size they are moved", "transform");
+    return data_error("the sample has no image or mask to define the size for transforms", "transform");
   return chain.apply(drawn_for.size, work.key, work.scratch.targets->iou_crops, drawing);
 }
 
@@ -194,7 +194,7 @@ Result<void> TargetPath::draw(const memory::Record::Field& stored, FieldWork& wo
   return {};
 }
 
-// With the extents that are the same in all samples; those of no row at all are the first sample's.
+// Uses the extents common to all samples; without rows, those of the first sample.
 Shape TargetPath::shape_of(const transform::TargetRows& rows) const {
   const auto count = static_cast<std::int64_t>(rows.rows());
   if (chain_->kind() == TargetKind::kBoxes) return {count, 4};
@@ -237,11 +237,11 @@ Result<void> TargetPath::keep(const memory::Record::Field& stored, FieldWork& wo
 
 std::vector<std::string> TargetPath::explain() const {
   const op::Boxes& boxes = chain_->boxes();
-  if (chain_->kind() == TargetKind::kPoints) return {"keypoints, moved as the images are"};
-  std::string line = "boxes (" + std::string(name_of(boxes.format)) + "), moved as the images are" +
-                     (boxes.clamps ? ", and cut off at their edges" : "");
+  if (chain_->kind() == TargetKind::kPoints) return {"keypoints, transformed like the images"};
+  std::string line = "boxes (" + std::string(name_of(boxes.format)) + "), transformed like the images" +
+                     (boxes.clamps ? ", and clamped to their edges" : "");
   for (const Operation& operation : chain_->operations())
-    if (operation->properties().sanitize != nullptr) line += "; left out by " + describe(operation);
+    if (operation->properties().sanitize != nullptr) line += "; dropped by " + describe(operation);
   return {line};
 }
 

@@ -12,26 +12,26 @@
 
 namespace feedline::pipeline {
 
-// The dtype and shape of boxes or points as they are stored, in memory, in a .npy file or as lists in JSON: float32 of
-// all floats and of JSON, int64 of all integers; (N, 4) or (N, 2) or (N, K, 2). kData: it is neither. The shape (0,) of
-// an empty list is taken as it is.
+// Returns the dtype and shape of stored boxes or points, in memory, in a .npy file or as lists in JSON: float32 for
+// floats and JSON, int64 for integers; (N, 4) or (N, 2) or (N, K, 2). kData: neither boxes nor points. The shape (0,)
+// of an empty list is returned unchanged.
 Result<ArraySpec> read_target_spec(transform::TargetKind kind, const memory::Record::Field& stored);
 
-// Boxes or keypoints: read as numbers, moved as the sample's images are.
+// Boxes or keypoints: read as numbers, transformed like the sample's images.
 class TargetPath final : public FieldPath {
  public:
-  // What Dataset::cache keeps, and what follows it, as PixelsPath::Kept.
+  // The operations before and after Dataset::cache, as in PixelsPath::Kept.
   struct Kept {
     std::shared_ptr<const transform::TargetChain> preparation;
     std::shared_ptr<const transform::TargetChain> rest;
   };
-  // How the field stands to others of its sample.
+  // The field's relation to the others of its sample.
   enum class Part : std::uint8_t {
     kAlone,
-    kLeads,           // the sample's only boxes: others go by what is drawn for them, and by which of them are left
-    kBelongsToBoxes,  // its rows go with those
+    kLeads,           // the sample's only boxes: others depend on their geometry and on which of them remain
+    kBelongsToBoxes,  // its rows are dropped with those
   };
-  // refuses_unsound: boxes that no image can have are an error of their sample, as nothing leaves them out.
+  // refuses_unsound: impossible boxes are an error, because no operation drops them.
   // turns_image: the sample's image is decoded with its EXIF orientation applied.
   TargetPath(FieldSpec spec, std::shared_ptr<const transform::TargetChain> chain, Kept kept, Part part,
              bool refuses_unsound, bool turns_image)
@@ -50,8 +50,8 @@ class TargetPath final : public FieldPath {
                     format::PixelRecordBuilder& record) const override;
   std::vector<std::string> explain() const override;
 
-  // Moves them before the sample's images are drawn, whose size is noted. fill() has nothing left to do then but to
-  // write them. Requires: it leads.
+  // Transforms them before the sample's images, once the size is recorded; fill() then only writes them. Requires:
+  // kLeads.
   Result<void> draw(const memory::Record::Field& stored, FieldWork& work) const;
 
  private:

@@ -43,8 +43,8 @@ TEST(ThreadPlacement, RanksShareTheCpusThatNobodyHasSharedOut) {
   EXPECT_EQ(share_of_cpus(64, 64, 64, {}), 64);
   EXPECT_EQ(share_of_cpus(64, 64, 64, {2, 8}), 8);
   EXPECT_EQ(share_of_cpus(8, 8, 64, {2, 8}), 8) << "the launcher has bound each rank";
-  EXPECT_EQ(share_of_cpus(4, 8, 64, {2, 8}), 4) << "and a quota is tighter";
-  EXPECT_EQ(share_of_cpus(16, 64, 64, {2, 8}), 2) << "a quota of all ranks together";
+  EXPECT_EQ(share_of_cpus(4, 8, 64, {2, 8}), 4) << "and a quota is lower";
+  EXPECT_EQ(share_of_cpus(16, 64, 64, {2, 8}), 2) << "a quota for all ranks together";
   EXPECT_EQ(share_of_cpus(3, 64, 64, {2, 8}), 1);
   EXPECT_EQ(share_of_cpus(2, 2, 2, {1, 2}), 1);
 }

@@ -21,7 +21,7 @@ ThreadUsage::ThreadUsage(std::size_t workers)
 
 void ThreadUsage::add_worker(std::size_t worker) {
   clockid_t clock{};
-  // relaxed: the number says everything
+  // relaxed: no other data depends on it
   if (::pthread_getcpuclockid(::pthread_self(), &clock) == 0)
     workers_[worker].clock.store(clock, std::memory_order_relaxed);
 }

@@ -9,7 +9,7 @@
 
 namespace feedline::pipeline {
 
-// An integer, which the format has parsed.
+// An integer, already parsed by the format.
 class ValuePath final : public FieldPath {
  public:
   ValuePath(std::string name, BatchForm form)

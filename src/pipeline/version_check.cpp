@@ -14,7 +14,7 @@ std::unique_ptr<VersionCheck> VersionCheck::make(const format::RecordFormat& for
   return std::unique_ptr<VersionCheck>(new VersionCheck(std::move(objects)));
 }
 
-// By threads that wait: what is asked is no read of a sample, and counts as none.
+// Uses waiting threads: these requests are not reads of samples and are not counted as such.
 VersionCheck::VersionCheck(Objects objects)
     : objects_(std::move(objects)),
       queue_(storage::make_fetch_queue(storage::local_storage(), storage::QueueKind::kThreads)),
@@ -31,7 +31,7 @@ Result<void> VersionCheck::begin() {
     is_running_ = true;
     error_.reset();
   }
-  thread_.reset();  // joins that of an earlier epoch, which has ended
+  thread_.reset();  // joins the thread of an earlier epoch, which has finished
   auto thread = base::Thread::start(
       "feedline-check", [this] { end(ask_all(), false); }, [this](Error error) { end(std::move(error), true); });
   if (!thread) {
@@ -67,14 +67,13 @@ void VersionCheck::stop() {
 
 std::string VersionCheck::explain() const {
   const std::lock_guard lock(mutex_);
-  return std::to_string(objects_.size()) +
-         " shards were opened by the indexes that are kept of them, without a request; " +
-         std::to_string(known_count_) + " were asked about since, whether they are still those";
+  return std::to_string(objects_.size()) + " shards were opened from cached indexes, without a request; " +
+         std::to_string(known_count_) + " have been checked for changes since";
 }
 
 // ---- the thread
 
-// The first error ends it, and so does stop().
+// Ends at the first error or at stop().
 std::optional<Error> VersionCheck::ask_all() {
   std::vector<Question*> free;
   for (Question& question : questions_) free.push_back(&question);
@@ -94,7 +93,7 @@ std::optional<Error> VersionCheck::ask_all() {
     }
     if (free.size() == questions_.size()) return error;
     auto* const done = static_cast<Question*>(queue_->finished(storage::FetchQueue::Clock::time_point::max()));
-    if (done == nullptr || error) {  // it is to stop, or the others are not wanted any more
+    if (done == nullptr || error) {  // stopping, or the other results are no longer needed
       for (Question& question : questions_) queue_->cancel(question);
       if (done == nullptr) continue;
     }

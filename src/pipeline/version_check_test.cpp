@@ -18,17 +18,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kHang = 200s;  // only a hang lasts so long
+constexpr auto kHang = 200s;  // exceeded only by a hang
 constexpr std::size_t kObjects = 20;
 
-// What a test and its objects know of each other.
+// State shared by a test and its objects.
 struct Asked {
   std::shared_ptr<storage::Gate> gate = std::make_shared<storage::Gate>();
   std::mutex mutex;
   // guarded by mutex
-  std::map<std::size_t, Error> faults;  // of objects
+  std::map<std::size_t, Error> faults;  // by object
   std::multiset<std::size_t> noted;
-  std::size_t now = 0, most = 0;  // under way together
+  std::size_t now = 0, most = 0;  // requests in flight
 };
 
 class AskedReader final : public storage::Reader {
@@ -54,7 +54,7 @@ class AskedReader final : public storage::Reader {
   const std::string& name() const override { return name_; }
 
  private:
-  const std::shared_ptr<Asked> asked_;  // also that of a read which nobody waits for any more
+  const std::shared_ptr<Asked> asked_;  // also of an abandoned read
   const std::size_t object_;
   const std::string name_ = "object";
 };
@@ -72,7 +72,7 @@ class AskedObject final : public format::UncheckedObject {
   }
 
  private:
-  const std::shared_ptr<Asked> asked_;  // also that of a read which nobody waits for any more
+  const std::shared_ptr<Asked> asked_;  // also of an abandoned read
   const std::size_t object_;
 };
 
@@ -100,11 +100,11 @@ class UncheckedFormat final : public format::RecordFormat {
   const FakeFormat fake_{8};
 };
 
-Error changed() { return {ErrorCode::kStorage, "it is another one", {}, 0}; }
+Error changed() { return {ErrorCode::kStorage, "it was replaced", {}, 0}; }
 
 class VersionCheckTest : public testing::Test {
  protected:
-  // Until it is known, or an error.
+  // Waits until it is known, or returns an error.
   Result<bool> asked_all() {
     const auto until = std::chrono::steady_clock::now() + kHang;
     while (std::chrono::steady_clock::now() < until)
@@ -123,19 +123,19 @@ class VersionCheckTest : public testing::Test {
 
 TEST_F(VersionCheckTest, AsksForEachObjectOnceAndForFewAtATime) {
   ASSERT_TRUE(check->begin());
-  ASSERT_TRUE(check->begin()) << "it runs already";
+  ASSERT_TRUE(check->begin()) << "it is already running";
   while (asked->gate->reads < 8) std::this_thread::yield();
-  EXPECT_EQ(check->wait(0ms), false) << "none is answered";
+  EXPECT_EQ(check->wait(0ms), false) << "no request is answered";
   EXPECT_TRUE(check->trouble());
   asked->gate->open();
   EXPECT_EQ(asked_all(), true);
-  EXPECT_EQ(asked->most, 8u) << "samples want the connections";
+  EXPECT_EQ(asked->most, 8u) << "samples need the connections";
   EXPECT_EQ(std::set<std::size_t>(asked->noted.begin(), asked->noted.end()).size(), kObjects);
   EXPECT_EQ(asked->noted.size(), kObjects);
   ASSERT_TRUE(check->begin()) << "another epoch";
   EXPECT_EQ(check->wait(0ms), true);
-  EXPECT_EQ(noted(), kObjects) << "is not asked about again";
-  EXPECT_NE(check->explain().find("20 were asked about"), std::string::npos) << check->explain();
+  EXPECT_EQ(noted(), kObjects) << "is not checked again";
+  EXPECT_NE(check->explain().find("20 have been checked"), std::string::npos) << check->explain();
 }
 
 TEST_F(VersionCheckTest, AnErrorStaysUntilTheNextEpochWhichAsksForWhatIsNotKnown) {
@@ -148,7 +148,7 @@ TEST_F(VersionCheckTest, AnErrorStaysUntilTheNextEpochWhichAsksForWhatIsNotKnown
   EXPECT_FALSE(check->trouble());
   EXPECT_FALSE(check->trouble()) << "whoever asks";
   const std::size_t before = noted();
-  EXPECT_GE(before, 6u) << "eight are asked at once, so that as many had come before the 13th was asked";
+  EXPECT_GE(before, 6u) << "eight are in flight at once, so as many had finished before the 13th started";
   {
     const std::lock_guard lock(asked->mutex);
     EXPECT_EQ(asked->noted.count(13), 1u);
@@ -164,7 +164,7 @@ TEST_F(VersionCheckTest, StopsWithoutWaitingForAnswers) {
   ASSERT_TRUE(check->begin());
   while (asked->gate->reads < 8) std::this_thread::yield();
   check->stop();  // would hang if it waited for the gate
-  EXPECT_TRUE(check->trouble()) << "what was left is no trouble";
+  EXPECT_TRUE(check->trouble()) << "abandoned requests are not errors";
   EXPECT_EQ(noted(), 0u);
   asked->gate->open();
 }
@@ -178,7 +178,7 @@ TEST(VersionCheck, IsNoneWhereNothingIsToBeAsked) {
 
 class CheckedEpochTest : public VersionCheckTest {
  protected:
-  // What becomes of an epoch of two batches, which need nothing that is asked for.
+  // Returns the result of an epoch of two batches, which need none of the checked objects.
   Result<Loader::Polled> polled(std::chrono::milliseconds wait = 1000ms) {
     Batch batch;
     return pipeline_->poll(wait, batch);

@@ -21,7 +21,7 @@ static_assert(Dataset::kMostViews == transform::Chain::kMostViews);
 
 std::string quoted(const std::string& text) { return "'" + text + "'"; }
 
-// The image that views are made of: the one that is named, or the only one.
+// Returns the image that views are made of: the named one, or the only one.
 Result<std::string> image_of(const std::string& caller, const std::string& name, const Source& source,
                              const MapPoint* map) {
   std::vector<std::string> images;
@@ -31,12 +31,12 @@ Result<std::string> image_of(const std::string& caller, const std::string& name,
   std::string names;
   for (const std::string& image : images) names += (names.empty() ? "" : ", ") + image;
   if (name.empty() && images.size() > 1)
-    return config_error(caller + ": the samples have several images, " + names + "; say by field= which it is for");
+    return config_error(caller + ": the samples have several images, " + names + "; select one with field=");
   const std::string image = name.empty() ? images.front() : name;
   if (std::ranges::find(images, image) == images.end())
     return config_error(caller + ": field: there is no image " + quoted(image) + "; there are " + names);
   if (map != nullptr && map->takes(image))
-    return config_error(caller + ": " + quoted(image) + " went through a function of map() before it; put " + caller +
+    return config_error(caller + ": " + quoted(image) + " is an argument of an earlier map(); place " + caller +
                         " before map");
   return image;
 }
@@ -47,28 +47,27 @@ Result<void> check_view(const View& view, const std::string& name) {
   for (const Operation& operation : view.operations) {
     const std::string start = "views: " + quoted(name) + ": " + std::string(name_of(operation));
     if (operation->properties().decode != nullptr)
-      return config_error(start + ": all views are of the same pixels; put decode before views");
-    if (!operation.fields.empty())
-      return config_error(start + ": a view has no fields to choose from; leave out fields=");
+      return config_error(start + ": all views share the same pixels; place decode before views");
+    if (!operation.fields.empty()) return config_error(start + ": a view has no fields to select; omit fields=");
   }
   return {};
 }
 
-// Are the views that it draws as before it, and their operations there the same?
-// before: the views with the operations that others can be drawn as.
+// Checks that the views whose draws it shares come before it and have the same operations.
+// before: earlier views with operations that later ones can share.
 Result<void> check_drawn_as(const View& view, const std::string& name,
                             const std::vector<const std::vector<Operation>*>& before) {
   const std::string start = "views: " + quoted(name) + ": ";
   if (!view.drawn_as.empty() && view.count) return config_error(start + "only a single view can be drawn as another");
   if (view.drawn_as.size() > view.operations.size())
-    return config_error(start + "it has fewer operations than are to be drawn as those of others");
+    return config_error(start + "it has fewer operations than drawn_as");
   for (std::size_t i = 0; i < view.drawn_as.size(); ++i) {
     const int other = view.drawn_as[i];
     const bool is_before = other >= 0 && static_cast<std::size_t>(other) < before.size();
     const auto* const theirs = is_before ? before[static_cast<std::size_t>(other)] : nullptr;
     if (theirs == nullptr || i >= theirs->size() || describe((*theirs)[i]) != describe(view.operations[i]))
-      return config_error(start + "view " + std::to_string(other) + " has not the same " +
-                          std::string(name_of(view.operations[i])) + ", as whose it could be drawn");
+      return config_error(start + "view " + std::to_string(other) + " does not have the same " +
+                          std::string(name_of(view.operations[i])) + " to be drawn as");
   }
   return {};
 }
@@ -77,7 +76,7 @@ Result<void> check_names(const ViewPoint& point, const Source& source) {
   for (auto field = point.fields.begin(); field != point.fields.end(); ++field) {
     const auto is_it = [&](const auto& other) { return other.name == field->name; };
     if (std::any_of(point.fields.begin(), field, is_it))
-      return config_error("views: two of them are called " + quoted(field->name));
+      return config_error("views: several have the name " + quoted(field->name));
     for (const FieldDescription& other : source.format()->fields())
       if (is_it(other) && other.name != point.image)
         return config_error("views: " + quoted(field->name) + " is the name of another field of the samples");
@@ -121,7 +120,7 @@ std::vector<Operation> ViewPoint::operations_of(const std::vector<Operation>& op
 
 Result<ViewPoint> make_view_point(std::vector<View> views, const std::string& image, const Source& source,
                                   std::size_t operations, const MapPoint* map) {
-  if (views.empty()) return config_error("views: there is no view");
+  if (views.empty()) return config_error("views: at least one view is needed");
   ViewPoint point{.image = {}, .fields = {}, .position = operations, .text = described(views, image)};
   FEEDLINE_TRY(point.image, image_of("views", image, source, map));
   std::size_t total = 0;
@@ -134,7 +133,7 @@ Result<ViewPoint> make_view_point(std::vector<View> views, const std::string& im
     const auto count = static_cast<std::size_t>(view.count.value_or(1));
     total += count;
     if (count > Dataset::kMostViews || total > Dataset::kMostViews)
-      return config_error("views: a sample has at most " + std::to_string(Dataset::kMostViews) + " views");
+      return config_error("views: a sample can have at most " + std::to_string(Dataset::kMostViews) + " views");
     point.fields.push_back(
         {name, {count, view.operations}, view.count.has_value(), {view.drawn_as.begin(), view.drawn_as.end()}});
     before.resize(total, view.count ? nullptr : &view.operations);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where in a chain views of an image are made (Dataset::views), and what they are.
+// The position of views of an image in a chain (Dataset::views), and their definition.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,33 +24,32 @@ class Source;
 struct ViewPoint {
   struct Field {
     std::string name;
-    std::vector<std::vector<Operation>> views;  // what is done to each
-    bool is_stacked = false;                    // they stand as one array, even a single one
+    std::vector<std::vector<Operation>> views;  // the operations of each
+    bool is_stacked = false;                    // they form one array, even a single one
     std::vector<std::uint32_t> drawn_as = {};   // View::drawn_as, of a single one
   };
-  std::string image;  // the field that they are made of
+  std::string image;  // the source field
   std::vector<Field> fields;
-  std::size_t position = 0;  // operations before
+  std::size_t position = 0;  // number of operations before
   std::string text;          // as a call
 
-  // The operations of a view: those of the dataset before it, its own, those behind, as field number `field` has them.
+  // Returns the operations of a view: the dataset's before it, its own, and the later ones for field number `field`.
   std::vector<Operation> operations_of(const std::vector<Operation>& operations, std::size_t field,
                                        std::size_t view) const;
-  // Of the dataset, before the views, as the image has them.
+  // Returns the dataset's operations on the image before the views.
   std::vector<Operation> shared(const std::vector<Operation>& operations) const;
 };
 
-// kConfig: see Dataset::views. image: empty where the source has one. What the operations give is checked by
-// check_operations().
+// kConfig: see Dataset::views. image: empty if the source has only one. check_operations() checks the operations'
+// results.
 Result<ViewPoint> make_view_point(std::vector<View> views, const std::string& image, const Source& source,
                                   std::size_t operations, const MapPoint* map);
-// See Dataset::five_crop and ten_crop. flips: what the second five are of; nullopt: there are none.
+// See Dataset::five_crop and ten_crop. mirrored: how the second five are flipped; kNot for five_crop.
 enum class Mirrored : std::uint8_t { kNot, kHorizontally, kVertically };
 Result<ViewPoint> make_corner_crops(Size size, Mirrored mirrored, const std::string& image, const Source& source,
                                     std::size_t operations, const MapPoint* map);
 
-// The fields that the operations behind views have: each view in the place of the image. views: nullptr: there are
-// none.
+// Returns the fields seen by operations after the views: views replace their image. views: nullptr if there are none.
 std::vector<format::FieldDescription> fields_behind(const std::vector<format::FieldDescription>& fields,
                                                     const ViewPoint* views);
 

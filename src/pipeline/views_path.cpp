@@ -20,13 +20,13 @@ using transform::SharedSteps;
 
 Box moved(const Box& box, int right, int down) { return {box.left + right, box.top + down, box.width, box.height}; }
 
-// The regions of the views, in pixels of what they are made of, or, moved, of the image.
+// Lists the regions of the views, in pixels of their source, or, shifted, of the image.
 void list_regions(ViewScratch& views, int right = 0, int down = 0) {
   views.regions.clear();
   for (const Drawing& drawing : views.drawings) views.regions.push_back(moved(drawing.region, right, down));
 }
 
-// What lies at `box` of an image of which `view` has the pixels from (left, top) on.
+// Returns the part at `box` of an image whose pixels from (left, top) on are in `view`.
 memory::PixelView part_of(memory::PixelView view, const Box& box, int left, int top) {
   view.data = view.row(box.top - top) + (box.left - left) * view.channels;
   view.width = box.width;
@@ -34,7 +34,7 @@ memory::PixelView part_of(memory::PixelView view, const Box& box, int left, int 
   return view;
 }
 
-// As coarse as all views can take them; nullopt: one needs pixels.
+// Returns the coarsest planes that all views support; nullopt if one needs pixels.
 std::optional<memory::Coarseness> common_planes(const std::vector<Drawing>& drawings) {
   memory::Coarseness common{1 << 20, 1 << 20};
   for (const Drawing& drawing : drawings) {
@@ -79,12 +79,12 @@ Result<void> ViewsPath::draw(Size image, const base::SampleKey& key, bool is_pre
 bool ViewsPath::is_made_apart(const memory::Record::Field& stored, bool is_prepared, FieldScratch& scratch) const {
   const Drawing& whole = scratch.image->drawing;
   if (!is_encoded(stored) || views_.size() < 2 || !SharedSteps::is_nothing(whole)) return false;
-  if (shared(is_prepared).fidelity() == Fidelity::kFast) return false;  // which planes it has must not go by the cost
+  if (shared(is_prepared).fidelity() == Fidelity::kFast) return false;  // its planes must not depend on the cost
   list_regions(*scratch.views, whole.region.left, whole.region.top);
   return decode::is_cheaper_apart(scratch.image->decoder.header(), stored.bytes.size(), scratch.views->regions);
 }
 
-// Where the fields go: into the batch, or into room for what was drawn.
+// Sets the destination of the fields: the batch, or memory of the drawn size.
 Result<void> ViewsPath::place_fields(FieldWork& work, std::span<memory::Row> rows) const {
   ViewScratch& scratch = *work.scratch.views;
   scratch.places.resize(rows.size());
@@ -162,7 +162,7 @@ Result<void> ViewsPath::make_at_once(const memory::Record::Field& stored, Size i
   return {};
 }
 
-// false: this image has no planes, or a view needs pixels. Requires: nothing is done before the views.
+// Returns false if the image has no planes, or a view needs pixels. Requires: no shared steps.
 Result<bool> ViewsPath::make_of_planes(const Box& all, FieldWork& work, std::uint64_t started) const {
   ImageScratch& scratch = *work.scratch.image;
   ViewScratch& views = *work.scratch.views;
@@ -183,7 +183,7 @@ Result<bool> ViewsPath::make_of_planes(const Box& all, FieldWork& work, std::uin
   return true;
 }
 
-// Requires: nothing is done before the views, and the image's header was read.
+// Requires: no shared steps, and the image's header was read.
 Result<void> ViewsPath::make_apart(const memory::Record::Field& stored, FieldWork& work, std::uint64_t started) const {
   ImageScratch& scratch = *work.scratch.image;
   const ViewScratch& views = *work.scratch.views;
@@ -245,17 +245,17 @@ Result<std::vector<DrawnValue>> ViewsPath::values(Size image, const base::Sample
   return all;
 }
 
-// ---- in words ----
+// ---- as text ----
 
-// How often the views of a usual photo are decoded so and so. Reads nothing: what is drawn follows from the numbers of
-// the samples.
+// Describes how often the views of a typical photo are decoded together or separately. Reads nothing: draws depend only
+// on sample numbers.
 std::string ViewsPath::explain_decoding() const {
   constexpr Size kPhoto{375, 500};
   constexpr std::uint64_t kSamples = 256;
-  constexpr std::size_t kStoredBytes = 110'000;  // ImageNet's on average
+  constexpr std::size_t kStoredBytes = 110'000;  // average of ImageNet
   const std::string start = std::to_string(views_.size()) + " views of an image from one read: ";
   const std::string of_photo = " of " + std::to_string(kSamples) + " samples drawn for a JPEG of 375 x 500";
-  if (views_.size() == 1) return start + "it is decoded for itself";
+  if (views_.size() == 1) return start + "it is decoded separately";
   FieldScratch scratch;
   add_scratch(scratch);
   std::uint64_t apart = 0, whole = 0;
@@ -263,8 +263,9 @@ std::string ViewsPath::explain_decoding() const {
     scratch.drawn_for = {};
     if (!draw(kPhoto, {0, 0, sample}, false, scratch)) return start + "one decode";
     const Drawing& drawing = scratch.image->drawing;
-    if (!SharedSteps::is_nothing(drawing)) return start + "one decode; what stands above is done once for all of them";
-    if (fidelity() == Fidelity::kFast) return start + "one decode of what all of them need, as planes where all can";
+    if (!SharedSteps::is_nothing(drawing)) return start + "one decode; the steps above are done once for all of them";
+    if (fidelity() == Fidelity::kFast)
+      return start + "one decode of the region that they need, as planes if all support them";
     list_regions(*scratch.views, drawing.region.left, drawing.region.top);
     const Box all = decode::bounding_box(scratch.views->regions);
     const decode::ImageHeader photo{decode::ImageFormat::kJpeg, kPhoto.width, kPhoto.height};
@@ -273,16 +274,16 @@ std::string ViewsPath::explain_decoding() const {
     else if (all == Box{0, 0, kPhoto.width, kPhoto.height})
       ++whole;
   }
-  return start + "the box around what they need is decoded once for " + std::to_string(kSamples - apart) + of_photo +
-         " (the whole image for " + std::to_string(whole) + "), and each view by itself, which costs less there, for " +
-         std::to_string(apart);
+  return start + "the bounding box of their regions is decoded once for " + std::to_string(kSamples - apart) +
+         of_photo + " (the whole image for " + std::to_string(whole) +
+         "), and each view separately, which is cheaper there, for " + std::to_string(apart);
 }
 
 std::vector<std::string> ViewsPath::explain() const {
   const bool is_kept = kept_.shared != nullptr;
   std::vector<std::string> lines = shared(is_kept).explain();
   if (is_kept)
-    lines.push_back(std::to_string(views_.size()) + " views of the pixels that are kept");
+    lines.push_back(std::to_string(views_.size()) + " views of the cached pixels");
   else
     lines.push_back(explain_decoding());
   for (std::size_t i = 0; i < views_.size(); ++i) {

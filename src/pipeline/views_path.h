@@ -19,23 +19,23 @@ namespace feedline::pipeline {
 
 struct ViewScratch;
 
-// The views of an image: its header is read, all of them are drawn, what they need of it is decoded at once, or for
-// each by itself where that costs less, and each view's steps are carried out into its place.
+// The views of an image: reads its header, draws all of them, decodes their regions together, or separately if that is
+// cheaper, and writes the result of each view's steps.
 class ViewsPath final : public FieldPath {
  public:
   struct View {
     std::shared_ptr<const transform::Chain> chain;
     std::string name;       // "global_a", "local[3]"
-    std::size_t field = 0;  // in specs()
-    std::size_t place = 0;  // in the field's array
+    std::size_t field = 0;  // index in specs()
+    std::size_t place = 0;  // index in the field's array
     bool is_stacked = false;
   };
-  // What Dataset::cache keeps, and what is shared behind it.
+  // The operations before Dataset::cache, and the shared ones after it.
   struct Kept {
     std::shared_ptr<const transform::Preparation> preparation;
     std::shared_ptr<const transform::SharedSteps> shared;
   };
-  // image: the field that they are of. needs_size: as PixelsPath.
+  // image: their source field. needs_size: as in PixelsPath.
   ViewsPath(std::string image, std::vector<FieldSpec> specs, std::vector<View> views,
             std::shared_ptr<const transform::SharedSteps> shared, Kept kept, bool needs_size);
 
@@ -54,21 +54,21 @@ class ViewsPath final : public FieldPath {
                     format::PixelRecordBuilder& kept) const override;
   std::vector<std::string> explain() const override;
 
-  // The regions that are decoded for a sample, and maybe as planes; valid until the scratch is used again.
+  // A region to decode for a sample, optionally as planes; valid until the scratch is used again.
   struct Region {
     Box box;
     std::optional<memory::Coarseness> planes;
   };
   Result<void> find_regions(const memory::Record::Field& stored, const base::SampleKey& key, FieldScratch& scratch,
                             std::vector<Region>& regions) const;
-  // What is drawn for an image of this size, in words.
+  // Returns the values drawn for an image of this size as text.
   Result<std::vector<DrawnValue>> values(Size image, const base::SampleKey& key) const;
 
  private:
   const transform::SharedSteps& shared(bool is_prepared) const { return is_prepared ? *kept_.shared : *shared_; }
-  // Of all views, and of what they share, whole: into the scratch.
+  // Draws all views and their shared steps into the scratch.
   Result<void> draw(Size image, const base::SampleKey& key, bool is_prepared, FieldScratch& scratch) const;
-  // Is each view decoded by itself, by what was drawn?
+  // Returns true if each view is decoded separately.
   bool is_made_apart(const memory::Record::Field& stored, bool is_prepared, FieldScratch& scratch) const;
   Result<void> place_fields(FieldWork& work, std::span<memory::Row> rows) const;
   ArrayView place_of(std::size_t view, const ViewScratch& scratch) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same bytes whether what views need is decoded at once, for each by itself, or from the whole image.
+// The result does not depend on whether the regions of views are decoded together, separately, or from the whole image.
 
 #include "pipeline/views_path.h"
 
@@ -44,7 +44,7 @@ View crops(const std::string& name, int size, double low, double high, int count
   return {name, {op::RandomResizedCrop{{size, size}, {low, high}}, op::RandomHorizontalFlip{}}, count};
 }
 
-// What the views are when each is made of the whole image, by its chain alone.
+// Returns the views when each is made from the whole image by its own chain.
 std::vector<std::byte> made_of_whole(const ViewPoint& point, const std::vector<Operation>& operations,
                                      const std::vector<std::byte>& encoded, const base::SampleKey& key) {
   ImageScratch scratch;
@@ -105,7 +105,8 @@ TEST(ViewsPath, TheBytesAreThoseOfEachViewByItselfHoweverManyAreDecoded) {
         decodes.insert(regions.size());
       }
       EXPECT_TRUE(decodes.contains(1));
-      if (largest < 1 && encoded == jpeg) EXPECT_TRUE(decodes.contains(3)) << "small views are decoded apart, at times";
+      if (largest < 1 && encoded == jpeg)
+        EXPECT_TRUE(decodes.contains(3)) << "small views are sometimes decoded separately";
     }
   }
 }
@@ -117,7 +118,7 @@ TEST(ViewsPath, WhatIsBeforeTheViewsIsDrawnOnceAndTheBytesAreTheSame) {
   const Source source = source_of(folder);
   const std::vector<Operation> operations{op::RandomResizedCrop{{60, 70}}, op::RandomHorizontalFlip{},
                                           op::RandomVerticalFlip{}};
-  const ViewPoint point = views_of({crops("a", 16, 0.3, 1, 3)}, source, 2);  // the last flip is behind
+  const ViewPoint point = views_of({crops("a", 16, 0.3, 1, 3)}, source, 2);  // the last flip comes after the views
   const auto recipe = make_recipe(source, operations, std::nullopt, Layout::kNhwc, {}, {}, nullptr, &point);
   ASSERT_TRUE(recipe) << recipe.error().message();
   SampleReader reader(*recipe);
@@ -160,7 +161,7 @@ TEST(ViewsPath, PlanesOfTheBoxAreTheBytesOfPlanesOfEachView) {
   folder.write("a/0.jpg", text_of(encoded));
   const Source source = source_of(folder);
   const std::vector<Operation> operations{op::Decode{ColorMode::kRgb, Fidelity::kFast}};
-  // so much smaller that all of them take the coarsest planes
+  // so small that all of them use the coarsest planes
   const ViewPoint point = views_of({crops("a", 8, 0.5, 1, 3)}, source, 1);
   const auto recipe = make_recipe(source, operations, std::nullopt, Layout::kNchw, {}, {}, nullptr, &point);
   ASSERT_TRUE(recipe) << recipe.error().message();

@@ -6,7 +6,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// What a function has raised that is not about its sample, such as the wish to end the program.
+// Returns an exception of a function that is not about its sample, such as a request to end the program.
 const Error* end_of(const Outcome& outcome) {
   if (outcome.failed.empty()) return nullptr;
   const Error& error = outcome.failed.front().sample.error;
@@ -26,7 +26,7 @@ void Worker::run() {
   while (exchange_.next(number_, task, finished)) finished = fill(task);
 }
 
-// Fills the rows of the task, and whatever else is left of its batch. true: the batch has no row left to finish.
+// Fills the rows of the task and the remaining rows of its batch. Returns true if no rows are left to finish.
 bool Worker::fill(Task& task) {
   Ticket& ticket = task.ticket;
   Slot& slot = *ticket.slot;
@@ -46,8 +46,8 @@ bool Worker::fill(Task& task) {
   const std::uint64_t ended = base::now_ns();
   progress_.slot.store(nullptr, std::memory_order_release);
   const bool finished = slot.tickets.finish(filled);
-  // the batch is put out once, by whoever finishes it: others who filled rows of it only worked on it, and so does a
-  // refill, which finishes it once more
+  // count each batch once, for the thread that finishes it: others only worked on it, and so does a refill, which
+  // finishes it again
   if (finished && !was_refill)
     stage_.add_item(base::now_ns() - ended, slot.rows * slot.layout->sample_bytes());
   else

@@ -9,11 +9,11 @@
 
 namespace feedline::pipeline {
 
-// What one thread of a pipeline does: takes rows from the exchange and fills them, until the pipeline stops. Made and
-// used by that thread, as are filler, counters and progress; all of it outlives the worker.
+// A worker thread of a pipeline: takes rows from the exchange and fills them until the pipeline stops. Created and used
+// by that thread, like filler, counters and progress, all of which outlive the worker.
 class Worker {
  public:
-  // number: among the workers. stage: its counters of batches.
+  // number: the worker's index. stage: its counters of batches.
   Worker(std::size_t number, Exchange& exchange, RowFiller& filler, telemetry::StageCounters& stage,
          Progress& progress);
 

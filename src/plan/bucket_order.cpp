@@ -47,7 +47,7 @@ BucketOrder::Run BucketOrder::run_at(std::uint64_t position) const {
   const auto next = std::ranges::upper_bound(begins_, position);
   const auto batch = static_cast<std::uint64_t>(next - begins_.begin()) - 1;
   const std::uint64_t b = bucket(batch);
-  const std::uint64_t before =  // batches of the bucket: all of them, before the rest
+  const std::uint64_t before =  // all batches of the bucket are before the rest
       batch < batches_ ? unpermuted(batch) - pools_[b].first_batch : pools_[b].batches;
   const std::uint64_t end = next == begins_.end() ? size() : *next;
   return {b, before * (*buckets_)[b].rows + (position - begins_[batch]), end - position};
@@ -59,7 +59,7 @@ std::uint64_t BucketOrder::sample_at(std::uint64_t bucket, std::uint64_t place) 
     const Pool& pool = pools_[bucket];
     if (pool.permutation) place = (*pool.permutation)(place);
     if (place < members.size()) return members[place];
-    FEEDLINE_CHECK(bucket > 0);  // it came up from the rest of the bucket before
+    FEEDLINE_CHECK(bucket > 0);  // it moved up from the previous bucket's rest
     place -= members.size();
     --bucket;
     place += pools_[bucket].batches * (*buckets_)[bucket].rows;

@@ -13,19 +13,19 @@
 
 namespace feedline::plan {
 
-// Global batches of samples of one bucket each. Every sample comes once:
+// Global batches with samples of one bucket each. Every sample appears once:
 //
 //   bucket 0   members permuted     | batch | batch | batch | rest
 //   bucket 1   members + rest of 0, permuted    | batch | batch | rest
 //   bucket 2   members + rest of 1, permuted         | batch | batch | rest of the epoch
 //
-// What does not fill a global batch goes up into the next longer bucket; which samples do is the epoch's permutation's
-// choice. How many do is not, so every epoch has the same number of batches. Shuffled, all whole batches are permuted;
-// the rest of the epoch comes last.
+// Samples that do not fill a global batch move to the next longer bucket; the epoch's permutation selects them. Their
+// number is fixed, so every epoch has the same number of batches. With shuffling, all whole batches are permuted; the
+// rest of the epoch comes last.
 //
 //   order      | batch of 2 | batch of 0 | batch of 2 | batch of 1 | ... | rest |
 //
-// A position counts samples: a batch's place in the order is the sum of those before it, 8 bytes for each batch.
+// A position counts samples: a batch's position is the total size of those before it, stored in 8 bytes per batch.
 class BucketOrder final : public Order {
  public:
   BucketOrder(std::shared_ptr<const Buckets> buckets, bool shuffle, std::uint64_t key);
@@ -36,24 +36,24 @@ class BucketOrder final : public Order {
   const BucketOrder* as_buckets() const override { return this; }
 
   const Buckets& buckets() const { return *buckets_; }
-  std::uint64_t batches() const { return batches_; }  // whole ones
-  // Position of the batch's first sample; of batches(): of the rest.
+  std::uint64_t batches() const { return batches_; }  // whole batches
+  // Returns the position of the batch's first sample; for batches(), that of the rest.
   std::uint64_t begin(std::uint64_t batch) const { return begins_[batch]; }
-  std::uint64_t bucket(std::uint64_t batch) const;  // of the rest: the last one
-  // The first batch that begins at `position` or behind it; batches(): the rest, or the end.
+  std::uint64_t bucket(std::uint64_t batch) const;  // for the rest: the last bucket
+  // Returns the first batch that begins at `position` or later; batches() for the rest or the end.
   std::uint64_t batch_from(std::uint64_t position) const;
-  // Is this where a batch, the rest or nothing begins?
+  // Returns true if a batch or the rest begins here, or the order ends.
   bool is_border(std::uint64_t position) const;
 
  private:
-  struct Pool {                              // what the batches of one bucket are cut from
-    std::uint64_t batches = 0;               // whole ones
-    std::uint64_t first_batch = 0;           // batches of the buckets before
-    std::optional<Permutation> permutation;  // of its members and the rest of the bucket before
+  struct Pool {                              // the samples divided into the batches of one bucket
+    std::uint64_t batches = 0;               // whole batches
+    std::uint64_t first_batch = 0;           // number of batches in earlier buckets
+    std::optional<Permutation> permutation;  // of its members and the previous bucket's rest
   };
-  struct Run {  // positions that follow each other in one batch
+  struct Run {  // consecutive positions in one batch
     std::uint64_t bucket = 0;
-    std::uint64_t place = 0;  // in the bucket's pool, before it is permuted
+    std::uint64_t place = 0;  // position in the bucket's pool, before permutation
     std::uint64_t count = 0;
   };
   Run run_at(std::uint64_t position) const;
@@ -64,7 +64,7 @@ class BucketOrder final : public Order {
   std::vector<Pool> pools_;
   std::optional<Permutation> permutation_;  // of the batches
   std::uint64_t batches_ = 0;
-  std::vector<std::uint64_t> begins_;  // and where the rest does
+  std::vector<std::uint64_t> begins_;  // the last entry is the start of the rest
 };
 
 }  // namespace feedline::plan

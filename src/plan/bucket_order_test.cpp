@@ -22,7 +22,7 @@ Numbers lengths_of(std::size_t count, std::uint64_t seed) {
   return lengths;
 }
 
-// rows: of a rank's batch, per bucket up to 10, 40 and 100.
+// rows: batch size of a rank, for the buckets up to 10, 40 and 100.
 std::shared_ptr<const Buckets> buckets(const Numbers& lengths, Numbers rows, std::uint64_t ranks = 1) {
   return std::make_shared<const Buckets>(
       std::vector<Bucket>{{10, rows[0] * ranks}, {40, rows[1] * ranks}, {100, rows[2] * ranks}}, lengths);
@@ -82,7 +82,7 @@ TEST(BucketOrder, GivesEverySampleOnceAndAnotherOrderEveryEpoch) {
 }
 
 TEST(BucketOrder, WhatFillsNoBatchGoesUpAndIsOthersEveryEpoch) {
-  // 13 short samples in batches of 5, 8 middle ones in batches of 4, 3 long ones in batches of 3
+  // 13 short samples in batches of 5, 8 medium ones in batches of 4, 3 long ones in batches of 3
   Numbers lengths(24, 100);
   std::fill_n(lengths.begin(), 13, 5);
   std::fill_n(lengths.begin() + 13, 8, 40);
@@ -90,7 +90,7 @@ TEST(BucketOrder, WhatFillsNoBatchGoesUpAndIsOthersEveryEpoch) {
   std::set<Numbers> carried;
   for (std::uint64_t epoch = 0; epoch < 20; ++epoch) {
     const BucketOrder order(sorted, true, epoch);
-    // 2 of 5 (3 go up), 11 / 4 = 2 (3 go up), 6 / 3 = 2 and no rest
+    // 2 of 5 (3 move up), 11 / 4 = 2 (3 move up), 6 / 3 = 2 and no rest
     ASSERT_EQ(order.batches(), 6u);
     EXPECT_EQ(order.begin(6), 24u);
     Numbers count(3), up;

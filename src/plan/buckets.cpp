@@ -18,7 +18,7 @@ Buckets::Buckets(std::vector<Bucket> buckets, std::span<const std::uint64_t> len
   };
   ends_.resize(buckets_.size());
   for (const std::uint64_t length : lengths) ++ends_[bucket_of(length)];
-  std::vector<std::uint64_t> next;  // place of each bucket's next member
+  std::vector<std::uint64_t> next;  // index of each bucket's next member
   std::uint64_t members = 0;
   for (std::uint64_t& end : ends_) {
     next.push_back(members);
@@ -41,7 +41,7 @@ std::vector<std::uint64_t> quantile_bounds(std::vector<std::uint64_t> lengths, s
   auto begin = lengths.begin();
   count = std::min<std::uint64_t>(count, lengths.size());
   for (std::uint64_t bucket = 1; bucket <= count; ++bucket) {
-    // the last of so many shares; everything before `begin` is shorter already
+    // the last sample of this share; all before `begin` are shorter
     const std::uint64_t share = lengths.size() / count * bucket + lengths.size() % count * bucket / count;
     const auto last = lengths.begin() + static_cast<std::ptrdiff_t>(share - 1);
     std::nth_element(begin, last, lengths.end());

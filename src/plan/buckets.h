@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Samples sorted into buckets by their length. The same in every epoch.
+// Sorts samples into buckets by length. The buckets are the same in every epoch.
 
 #include <cstdint>
 #include <span>
@@ -14,8 +14,8 @@ namespace feedline::plan {
 // Immutable and thread-safe. 4 bytes of memory per sample.
 class Buckets {
  public:
-  // lengths: of every sample. Requires: bounds that ascend, none of the lengths above the last one, rows > 0, fewer
-  // than 2^32 samples.
+  // lengths: of every sample. Requires: ascending bounds, no length above the last bound, rows > 0, fewer than 2^32
+  // samples.
   Buckets(std::vector<Bucket> buckets, std::span<const std::uint64_t> lengths);
 
   const std::vector<Bucket>& all() const { return buckets_; }
@@ -27,12 +27,12 @@ class Buckets {
 
  private:
   std::vector<Bucket> buckets_;
-  std::vector<std::uint64_t> ends_;     // members of the buckets up to and with this one
+  std::vector<std::uint64_t> ends_;     // cumulative number of members up to and including this bucket
   std::vector<std::uint32_t> samples_;  // by bucket
 };
 
-// Bounds of at most `count` buckets with about as many samples each, multiples of 8 (what matrix units like). Requires:
-// count > 0; a length.
+// Returns bounds of at most `count` buckets with similar numbers of samples, in multiples of 8 (for matrix units).
+// Requires: count > 0; at least one length.
 std::vector<std::uint64_t> quantile_bounds(std::vector<std::uint64_t> lengths, std::uint64_t count);
 
 }  // namespace feedline::plan

@@ -12,22 +12,22 @@
 namespace feedline::plan {
 namespace {
 
-// Many batches long, so that a batch's parts vary as if they were drawn; short against an epoch, so that they do not
-// vary more than that.
+// Many batches long, so that a batch's parts vary as if drawn at random; short compared with an epoch, so that they do
+// not vary more than that.
 constexpr std::uint64_t kBlock = 4096;
 
-// Keys of the parts' passes lie apart from those of the blocks.
+// Separate keys for the parts' passes and for the blocks.
 constexpr std::uint64_t kPassStream = 0x6D69787475726573u;
 constexpr std::uint64_t kBlockStream = 0x626C6F636B735F31u;
 
 std::vector<std::uint64_t> shares_of(const std::vector<Part>& parts) {
   std::vector<std::uint64_t> shares;
   for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
-    double rest = 0;  // summed from the end, so that it is the last weight exactly when only that is left
+    double rest = 0;  // summed from the end, so that it equals the last weight exactly when only that is left
     for (std::size_t j = parts.size(); j-- > i + 1;) rest += parts[j].weight;
     const double all = parts[i].weight + rest;
     const double share = all > 0 ? parts[i].weight / all : 0;
-    // a share that rounds to 1 would leave nothing for the parts behind it
+    // a share rounded to 1 would leave nothing for later parts
     shares.push_back(static_cast<std::uint64_t>(std::ldexp(std::min(share, std::nextafter(1.0, 0.0)), 64)));
   }
   return shares;
@@ -44,7 +44,7 @@ std::uint64_t count_with(const std::vector<std::uint64_t>& shares, std::size_t p
   return part < shares.size() ? counted(positions, shares[part]) : positions;
 }
 
-// The first `positions` for which `enough` holds; it holds from there on.
+// Returns the smallest `positions` for which `enough` holds; it must be monotonic.
 template <typename Enough>
 std::uint64_t first_that(const Enough& enough) {
   std::uint64_t low = 0, high = kMostPositions + 1;
@@ -126,7 +126,7 @@ Placed MixedOrder::at(std::uint64_t position) const {
   std::uint64_t sample = place % samples;
   if (shuffle_) sample = Permutation(samples, base::mix64(base::mix64(seed_key_ + part) + pass))(sample);
   sample += offsets_[part];
-  // a sample that comes again in the same epoch comes with other random numbers
+  // a sample repeated in an epoch gets different random numbers
   return {sample, sample + total_ * (pass - begins_[part] / samples)};
 }
 

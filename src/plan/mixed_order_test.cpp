@@ -50,7 +50,7 @@ TEST(MixedOrder, BySizeIsEverySampleOnceAnEpoch) {
   }
 }
 
-// Unshuffled, at every prefix; shuffled, at every block's end.
+// Without shuffling, at every prefix; with shuffling, at every block's end.
 TEST(MixedOrder, KeepsToTheWeightsAllTheWay) {
   const std::vector<std::vector<double>> weightings{{0.7, 0.3}, {1, 1, 1}, {0.01, 5, 0.5, 2}, {1e-6, 1}};
   for (const auto& weights : weightings) {
@@ -84,13 +84,13 @@ TEST(MixedOrder, UnshuffledPartsComeInTheirOwnOrder) {
   for (std::size_t i = 0; i < seen[1].size(); ++i) EXPECT_EQ(seen[1][i], 7 + i);
 }
 
-// The passes of a part go on from epoch to epoch: between two comings of a sample all others of its part come.
+// The passes of a part continue across epochs: between two uses of a sample, all others of its part are used.
 TEST(MixedOrder, NoSampleComesAgainBeforeItsPartIsThrough) {
   const auto mixture = mixture_of({{10, 3}, {1000, 1}}, 57);
   std::vector<int> count(1010);
   for (std::uint64_t epoch = 0; epoch < 30; ++epoch) {
     for (const Placed placed : placed_by(MixedOrder(mixture, true, 1, epoch))) ++count[placed.sample];
-    // between epochs; within one, passes interleave with the blocks' permutation
+    // between epochs; within one, the blocks' permutation interleaves passes
     const auto [least, most] = std::minmax_element(count.begin(), count.begin() + 10);
     EXPECT_LE(*most - *least, 1) << "after epoch " << epoch;
     const auto [large_least, large_most] = std::minmax_element(count.begin() + 10, count.end());
@@ -142,7 +142,7 @@ TEST(MixedOrder, WeightsOfZeroAndOneExtremeAnother) {
   EXPECT_GT(positions_until_last({{1, 1e-300}, {1, 1}}), kMostPositions);
 }
 
-// Shuffled, which part stands at a row says nothing of the next: the counts of pairs are those of independent draws.
+// With shuffling, a row's part does not predict the next row's: the counts of pairs are those of independent draws.
 TEST(MixedOrder, PartsAreMixedLikeDraws) {
   const auto mixture = mixture_of({{100000, 1}, {100000, 1}}, 100000);
   const MixedOrder order(mixture, true, 9, 0);
@@ -160,7 +160,7 @@ TEST(MixedOrder, KeepsItsValuesOnEveryMachine) {
   const MixedOrder order(mixture_of({{10, 0.3}, {20, 0.7}}, 30), true, 42, 3);
   std::vector<std::uint64_t> first;
   for (std::uint64_t i = 0; i < 8; ++i) first.push_back(order.at(i).sample);
-  // goldens: a change here breaks every saved state
+  // golden values: changing them breaks every saved state
   EXPECT_EQ(first, (std::vector<std::uint64_t>{1, 8, 13, 11, 2, 26, 8, 18}));
 }
 

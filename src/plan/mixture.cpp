@@ -12,11 +12,11 @@ Result<std::shared_ptr<const Mixture>> make_mixture(const std::vector<std::uint6
                                                     const MixOptions& options) {
   auto mixture = std::make_shared<Mixture>();
   if (!options.weights.empty() && options.weights.size() != sizes.size())
-    return config_error("mix: " + std::to_string(sizes.size()) + " datasets need as many weights, not " +
+    return config_error("mix: " + std::to_string(sizes.size()) + " datasets need the same number of weights, got " +
                         std::to_string(options.weights.size()));
   bool positive = false;
   for (const double weight : options.weights) {
-    if (!std::isfinite(weight) || weight < 0) return config_error("mix: a weight must be a number from 0 on");
+    if (!std::isfinite(weight) || weight < 0) return config_error("mix: weights must be finite and not negative");
     positive = positive || weight > 0;
   }
   if (!options.weights.empty() && !positive) return config_error("mix: all weights are 0");
@@ -39,7 +39,7 @@ Result<std::shared_ptr<const Mixture>> make_mixture(const std::vector<std::uint6
   if (mixture->samples > kMostPositions)
     return config_error("mix: an epoch would have more than 2^48 samples: the weights and sizes are too far apart");
   if (mixture->samples == 0)
-    return config_error("mix: an epoch would have no sample: the dataset that ends first has too few for its weight");
+    return config_error("mix: an epoch would have no samples: the dataset that ends first is too small for its weight");
   return mixture;
 }
 

@@ -11,8 +11,8 @@
 
 namespace feedline::plan {
 
-// Datasets of these sizes by weight, as mix() has them. kConfig: weights that are no weights, or an epoch that is empty
-// or too long.
+// Mixes datasets of these sizes by weight, as mix() does. kConfig: invalid weights, or an epoch that is empty or too
+// long.
 Result<std::shared_ptr<const Mixture>> make_mixture(const std::vector<std::uint64_t>& sizes, const MixOptions& options);
 
 }  // namespace feedline::plan

@@ -47,7 +47,7 @@ class WholeOrder final : public Order {
   std::optional<Permutation> permutation_;
 };
 
-// The first positions of another order, each of them several times: with other draws, as a sample's own is below 2^56.
+// The first positions of another order, each repeated with different draws: a sample's first draw is below 2^56.
 class RepeatedOrder final : public Order {
  public:
   RepeatedOrder(std::shared_ptr<const Order> order, std::uint64_t times) : order_(std::move(order)), times_(times) {}
@@ -60,7 +60,7 @@ class RepeatedOrder final : public Order {
   }
   std::vector<ShardUse> shard_uses(std::span<const std::uint64_t> shard_ends) const override {
     auto uses = order_->shard_uses(shard_ends);
-    const std::uint64_t once = size() / times_ + (size() % times_ == 0 ? 0 : 1);  // positions of it that come here
+    const std::uint64_t once = size() / times_ + (size() % times_ == 0 ? 0 : 1);  // number of its positions used here
     for (ShardUse& use : uses) {
       const std::uint64_t first = std::min(use.first, once), end = std::min(use.end, once);
       use = {std::min(first * times_, size()), std::min(end * times_, size())};
@@ -94,7 +94,7 @@ std::shared_ptr<const Order> make_order(const OrderConfig& config, std::uint64_t
     return std::make_shared<RepeatedOrder>(make_order(once, epoch), config.repeat);
   }
   if (config.mixture) return std::make_shared<MixedOrder>(config.mixture, config.shuffle, config.seed, epoch);
-  // its own key stream: random operations mix seed and epoch in another way (base::Random)
+  // separate keys: random operations combine seed and epoch differently (base::Random)
   const std::uint64_t key = base::mix64(base::mix64(config.seed) + epoch);
   if (config.buckets) return std::make_shared<BucketOrder>(config.buckets, config.shuffle, key);
   if (!config.shuffle) return std::make_shared<WholeOrder>(config.size);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which sample stands at which position of an epoch. Pure: the same config gives the same order on every machine, in
-// constant time for any position, so that nothing has to be replayed to go on from there.
+// Maps the positions of an epoch to samples. Pure: the same config gives the same order on every machine, in constant
+// time for any position, so resuming needs no replay.
 
 #include <cstdint>
 #include <memory>
@@ -15,11 +15,11 @@ namespace feedline::plan {
 
 struct Placed {
   std::uint64_t sample = 0;  // index in the dataset
-  std::uint64_t draw = 0;    // what its randomness is keyed by: the sample, but for one that comes again in an epoch
+  std::uint64_t draw = 0;    // key of its random draws: the sample, unless it is repeated in an epoch
   friend bool operator==(const Placed&, const Placed&) = default;
 };
 
-// One part of a mixture: samples that follow those of the parts before it.
+// One part of a mixture: its samples follow those of earlier parts.
 struct Part {
   std::uint64_t size = 0;
   double weight = 0;
@@ -34,18 +34,18 @@ struct OrderConfig {
   std::uint64_t size = 0;  // samples in the dataset
   bool shuffle = false;
   std::uint64_t seed = 0;
-  // Not 0: shards are permuted, and the samples of so many of them at a time.
+  // If not 0: shards are permuted, and samples within groups of this many shards.
   std::uint64_t shard_window = 0;
   std::shared_ptr<const std::vector<std::uint64_t>> shard_ends;  // nullptr: one shard
   std::shared_ptr<const Mixture> mixture;                        // nullptr: every sample once
-  std::shared_ptr<const Buckets> buckets;                        // nullptr: samples of any length stand together
-  std::uint64_t repeat = 1;  // above 1: every sample so many times, one after the other, in as many positions
+  std::shared_ptr<const Buckets> buckets;                        // nullptr: samples are not grouped by length
+  std::uint64_t repeat = 1;  // above 1: every sample appears this many times in consecutive positions
 };
 
 class BucketOrder;
 
-// The positions of an epoch, [first, end), in which a shard's samples stand; others may stand among them. Empty: none
-// do.
+// The positions of an epoch, [first, end), that contain a shard's samples, possibly among others. Empty if there are
+// none.
 struct ShardUse {
   std::uint64_t first = 0, end = 0;
   friend bool operator==(const ShardUse&, const ShardUse&) = default;
@@ -58,22 +58,24 @@ class Order {
   virtual std::uint64_t size() const = 0;  // positions of an epoch
   // Requires: position < size().
   virtual Placed at(std::uint64_t position) const = 0;
-  // The same of as many positions from `first` on. Requires: first + samples.size() <= size(), two of a size.
+  // The same for a range of positions starting at `first`. Requires: first + samples.size() <= size(), both spans
+  // equally long.
   virtual void place(std::uint64_t first, std::span<std::uint64_t> samples, std::span<std::uint64_t> draws) const;
-  // Where each shard is read from, given the samples up to and with each: the whole epoch, where an order does not walk
-  // through them. Requires: ascending, the last the samples of the dataset.
+  // Returns when each shard is read: for orders that do not read shard by shard, the whole epoch. shard_ends:
+  // cumulative number of samples up to the end of each shard. Requires: ascending, the last being the size of the
+  // dataset.
   virtual std::vector<ShardUse> shard_uses(std::span<const std::uint64_t> shard_ends) const {
     return std::vector<ShardUse>(shard_ends.size(), {0, size()});
   }
-  // An order that is made of batches, which a plan then keeps; nullptr: it may be cut anywhere.
+  // Returns the order if it consists of batches that a plan must not change; nullptr if it may be divided anywhere.
   virtual const BucketOrder* as_buckets() const { return nullptr; }
 };
 
-// What may repeat at most: a repetition's number stands in the highest bits of its draw.
+// Maximum number of repeats, because the highest bits of the draw hold the repetition.
 inline constexpr std::uint64_t kMostRepeats = 255;
 
-// Requires: config.size > 0; its mixture's parts are as large together, and a positive weight among them. With repeat,
-// from 1 to kMostRepeats, neither a mixture nor buckets, and fewer than 2^56 samples.
+// Requires: config.size > 0; it equals the total size of a mixture's parts, one of which has a positive weight. With
+// repeat, from 1 to kMostRepeats: no mixture or buckets, and fewer than 2^56 samples.
 std::shared_ptr<const Order> make_order(const OrderConfig& config, std::uint64_t epoch);
 
 }  // namespace feedline::plan

@@ -49,10 +49,10 @@ void Permutation::fill(std::uint64_t first, std::span<std::uint64_t> values) con
     fill_some(first + done, values.subspan(done, std::min(kSome, values.size() - done)));
 }
 
-// Walks all of them in step, and those that are outside again together.
+// Walks all of them together, and repeats those that are outside.
 void Permutation::fill_some(std::uint64_t first, std::span<std::uint64_t> values) const {
   constexpr std::size_t kLanes = 8;
-  std::array<std::uint64_t, kSome + kLanes> walking;  // behind the last: lanes that only fill up
+  std::array<std::uint64_t, kSome + kLanes> walking;  // after the last: lanes used as padding
   std::array<std::uint8_t, kSome> places;
   std::size_t count = values.size();
   for (std::size_t i = 0; i < count; ++i) {

@@ -7,24 +7,24 @@
 
 namespace feedline::plan {
 
-// A keyed permutation of [0, size): position -> sample without a list, in constant memory, for any size.
+// A keyed permutation of [0, size): computes position -> sample in constant memory, for any size.
 //
-// A Feistel network permutes the numbers of an even count of bits, 2 * half_bits_, the fewest that hold `size`; what
-// lands outside [0, size) is fed back in until it lands inside (cycle walking, Black and Rogaway, "Ciphers with
-// arbitrary finite domains", CT-RSA 2002). A permutation restricted that way is a permutation again, and since the
-// domain is less than four times the size, under four rounds are needed on average.
+// A Feistel network permutes the numbers of an even count of bits, 2 * half_bits_, the fewest that hold `size`; results
+// outside [0, size) are fed back until they are inside (cycle walking, Black and Rogaway, "Ciphers with arbitrary
+// finite domains", CT-RSA 2002). A permutation restricted this way is a permutation, and since the domain is less than
+// four times the size, fewer than four rounds are needed on average.
 class Permutation {
  public:
   // Requires: size > 0.
   Permutation(std::uint64_t size, std::uint64_t key);
   // Requires: position < size.
   std::uint64_t operator()(std::uint64_t position) const;
-  // The same of positions from `first` on, several at a time: a single one waits for each of its multiplications.
-  // Requires: first + values.size() <= size.
+  // The same for consecutive positions starting at `first`. Faster, because multiplications of several positions
+  // overlap. Requires: first + values.size() <= size.
   void fill(std::uint64_t first, std::span<std::uint64_t> values) const;
 
  private:
-  // Four rounds make a pseudo-random permutation (Luby and Rackoff); eight leave a margin for tiny domains, where a
+  // Four rounds make a pseudo-random permutation (Luby and Rackoff); eight leave a margin for tiny domains, in which a
   // round mixes few bits.
   static constexpr int kRounds = 8;
 

@@ -47,7 +47,7 @@ TEST(Permutation, KeepsItsValuesOnEveryMachine) {
   const Permutation permutation(1000, 42);
   std::vector<std::uint64_t> first;
   for (std::uint64_t i = 0; i < 5; ++i) first.push_back(permutation(i));
-  // goldens: a change here breaks every saved state
+  // golden values: changing them breaks every saved state
   EXPECT_EQ(first, (std::vector<std::uint64_t>{998, 721, 62, 193, 563}));
 }
 
@@ -71,10 +71,10 @@ TEST(Permutation, PutsEveryValueEverywhereEquallyOften) {
   for (const auto& row : count)
     for (const double n : row) chi_square += (n - expected) * (n - expected) / expected;
   EXPECT_LT(chi_square, 137);
-  EXPECT_GT(chi_square, 35);  // 0.001 % quantile is 38: flatter than chance would be as wrong
+  EXPECT_GT(chi_square, 35);  // the 0.001 % quantile is 38: being flatter than chance would be wrong too
 }
 
-// Neighbours must not stay neighbours: the count of i with |p(i + 1) - p(i)| == 1 has mean 2 (n - 1) / n * ... ~ 2.
+// Neighbours must be separated: the count of i with |p(i + 1) - p(i)| == 1 has mean 2 (n - 1) / n * ... ~ 2.
 TEST(Permutation, TearsNeighboursApart) {
   constexpr std::uint64_t kSize = 1000;
   int pairs = 0;

@@ -55,7 +55,7 @@ Plan::Share Plan::share_of(std::uint64_t rank) const {
 }
 
 std::uint64_t Plan::batches(std::uint64_t rank) const {
-  // not "whether this rank's share fills a batch": padded up it may, with one number of ranks and not with another
+  // not "whether this rank's share fills a batch": with padding, that would depend on the number of ranks
   return full_batches_ + (!config_.drop_last && share_of(rank).rows > 0 ? 1 : 0);
 }
 
@@ -125,12 +125,12 @@ Positions Plan::run_at(std::uint64_t place) const {
     if (place < span.end - span.begin) return {span.begin + place, span.end};
     place -= span.end - span.begin;
   }
-  FEEDLINE_CHECK(!"a place that is left lies in a span");
+  FEEDLINE_CHECK(!"each remaining place is in a span");
 }
 
 std::uint64_t Plan::begin_of(std::uint64_t batch) const {
   if (buckets_ && batch < full_batches_) return buckets_->begin(batches_[batch]);
-  // the even cut, and with buckets what follows the last whole batch
+  // the even division, and with buckets the positions after the last whole batch
   const std::uint64_t place = !buckets_                ? batch * global_batch_
                               : batch == full_batches_ ? places_ - remainder_
                                                        : places_;

@@ -67,7 +67,8 @@ TEST(Plan, CountsBatches) {
   EXPECT_EQ(plan_of({.size = 3, .plan = {.batch_size = 4, .drop_last = true}}).batches(), 0u);
 }
 
-// 23 samples in global batches of 12 leave 11: padded over four ranks they would be full batches of 3, over two not.
+// 23 samples in global batches of 12 leave 11: padded, they would be full batches of 3 over four ranks, but not over
+// two.
 TEST(Plan, DropLastDoesNotDependOnTheWorldSize) {
   for (const Uneven uneven : {Uneven::kPad, Uneven::kDrop, Uneven::kExact}) {
     for (const std::uint64_t ranks : {1u, 2u, 3u, 4u}) {
@@ -78,7 +79,7 @@ TEST(Plan, DropLastDoesNotDependOnTheWorldSize) {
   }
 }
 
-// The global batch is the same set of samples whatever the number of ranks it is cut into.
+// The global batch is the same set of samples, whatever the number of ranks.
 TEST(Plan, GlobalBatchesDoNotDependOnTheWorldSize) {
   const auto global_batch = [](std::uint64_t ranks, std::uint64_t batch_size, std::uint64_t index) {
     std::vector<std::uint64_t> samples;
@@ -108,7 +109,7 @@ std::vector<std::uint64_t> samples_of_all_ranks(Case c, std::uint64_t batch) {
   return samples;
 }
 
-// Begun at any global batch, with any number of ranks that makes the same global batch, a plan is the rest of the
+// A plan begun at any global batch, with any number of ranks that makes the same global batch, is the rest of the
 // whole.
 TEST(Plan, BegunAnywhereItIsTheRest) {
   for (const Uneven uneven : {Uneven::kPad, Uneven::kDrop, Uneven::kExact}) {
@@ -133,7 +134,7 @@ TEST(Plan, BegunAnywhereItIsTheRest) {
   }
 }
 
-// Whatever was delivered, and whatever the batch size is from there on, the rest comes once.
+// Whatever was delivered and whatever the new batch size, each remaining sample is delivered once.
 TEST(Plan, CutsWhatIsLeft) {
   const Case whole{.size = 40, .seed = 3, .shuffle = true, .plan = {.batch_size = 4}};
   const Plan plan = plan_of(whole);
@@ -154,7 +155,7 @@ TEST(Plan, CutsWhatIsLeft) {
   }
 }
 
-// What add_positions() says of a plan with holes is in positions of the order.
+// add_positions() of a plan with gaps returns positions of the order.
 TEST(Plan, ResumesOfResumesSpeakOfTheSameOrder) {
   const Case whole{.size = 30, .plan = {.batch_size = 5}};
   Case rest = whole;
@@ -192,7 +193,7 @@ TEST(Plan, ManyAtATimeAreTheSameAsOneByOne) {
   }
 }
 
-// Position p of an order that repeats is position p / repeat of one that does not, with a draw of its own.
+// Position p of an order that repeats is position p / repeat of one that does not, with a different draw.
 TEST(Plan, RepeatsEverySampleWithOtherDraws) {
   const Case once{.size = 100, .seed = 4, .epoch = 2, .shuffle = true, .plan = {.batch_size = 8}};
   Case thrice = once;
@@ -203,13 +204,13 @@ TEST(Plan, RepeatsEverySampleWithOtherDraws) {
   for (std::uint64_t position = 0; position < 100; ++position) {
     const Placed placed = plan.at(position), first = plain.at(position / 3);
     EXPECT_EQ(placed.sample, first.sample);
-    EXPECT_EQ(placed.draw == first.draw, position % 3 == 0) << "the first time it is drawn as it would be alone";
+    EXPECT_EQ(placed.draw == first.draw, position % 3 == 0) << "the first time it is drawn like without repeats";
     draws.insert({placed.sample, placed.draw});
   }
   EXPECT_EQ(draws.size(), 100u);
 }
 
-// Side by side in the order, and so on different ranks, as torchvision's RASampler has it: rank r has r, r + ranks, ...
+// Neighbours in the order go to different ranks, as in torchvision's RASampler: rank r has r, r + ranks, ...
 TEST(Plan, InterleavedRanksTakeTurnsAtPositions) {
   for (const Uneven uneven : {Uneven::kPad, Uneven::kDrop, Uneven::kExact}) {
     for (const std::uint64_t ranks : {1u, 2u, 3u}) {

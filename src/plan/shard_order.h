@@ -11,16 +11,16 @@
 
 namespace feedline::plan {
 
-// For storage that is slow at reading here and there: the shards are permuted, and so are the samples of each group of
-// `window` shards that follow each other in that order. At any time only the shards of a group are read from.
+// For storage with slow random access: permutes the shards, and the samples of each group of `window` consecutive
+// shards in that order. At any time only the shards of one group are read.
 //
 //   shards      | 4 1 7 | 0 6 2 | 5 3 |       window 3
 //   samples     |permuted|permuted|permuted|
 //
-// Of an epoch's randomness it gives up this much: a sample's neighbours come from `window` shards, not from all.
+// This is less random than a full shuffle: a sample's neighbours come from `window` shards instead of all.
 class ShardOrder final : public Order {
  public:
-  // shard_ends: samples of the shards up to and with this one. Requires: ascending, the last above 0; window > 0.
+  // shard_ends: cumulative samples up to and including each shard. Requires: ascending, the last above 0; window > 0.
   ShardOrder(std::shared_ptr<const std::vector<std::uint64_t>> shard_ends, std::uint64_t window, std::uint64_t key);
 
   std::uint64_t size() const override { return shard_ends_->back(); }
@@ -34,7 +34,7 @@ class ShardOrder final : public Order {
   std::uint64_t window_;
   std::uint64_t key_;
   std::vector<std::uint32_t> shards_;      // permuted
-  std::vector<std::uint64_t> group_ends_;  // positions of the groups up to and with this one
+  std::vector<std::uint64_t> group_ends_;  // cumulative positions up to and including each group
 };
 
 }  // namespace feedline::plan

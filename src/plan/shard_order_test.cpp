@@ -40,7 +40,7 @@ TEST(ShardOrder, GivesEverySampleOnce) {
   }
 }
 
-// What makes it worth having: between two samples of a shard lie only samples of the shards of its group.
+// Between two samples of a shard there are only samples of the shards in its group.
 TEST(ShardOrder, ReadsFromAWindowOfShardsAtATime) {
   constexpr std::uint64_t kShards = 23, kEach = 50, kWindow = 4;
   const ShardOrder order(ends_of(std::vector<std::uint64_t>(kShards, kEach)), kWindow, 7);
@@ -55,7 +55,8 @@ TEST(ShardOrder, ReadsFromAWindowOfShardsAtATime) {
   }
 }
 
-// Within a group samples lie anywhere: chi-square of (place in the group, shard of the group) over many keys.
+// Samples are uniformly distributed within a group: chi-square of (position in the group, shard of the group) over many
+// keys.
 TEST(ShardOrder, MixesTheShardsOfAWindowEvenly) {
   constexpr std::uint64_t kWindow = 3, kEach = 4, kKeys = 20000;
   const auto ends = ends_of({kEach, kEach, kEach});
@@ -86,7 +87,7 @@ TEST(ShardOrder, OneShardOrNoWindowIsTheWholePermutation) {
   EXPECT_NE(samples_of(*make_order(config, 2)), whole);
 }
 
-// Where each shard's samples stand, found by looking at all positions.
+// Finds the positions of each shard's samples by scanning all positions.
 std::vector<ShardUse> looked_up(const Order& order, const std::vector<std::uint64_t>& ends) {
   std::vector<ShardUse> uses(ends.size());
   for (std::uint64_t position = 0; position < order.size(); ++position) {
@@ -98,8 +99,8 @@ std::vector<ShardUse> looked_up(const Order& order, const std::vector<std::uint6
   return uses;
 }
 
-// In every kind of order no sample of a shard stands outside of what the shard is said to be read from; where an order
-// walks through them one by one, that is exact, and where it walks through windows, it is the window.
+// In every kind of order, all samples of a shard are within its reported range. The range is exact if an order reads
+// shard by shard, and the window if it reads in windows.
 TEST(ShardUses, HoldEverySampleOfTheShard) {
   std::mt19937 random(3);
   for (int trial = 0; trial < 300; ++trial) {
@@ -148,7 +149,7 @@ TEST(ShardUses, HoldEverySampleOfTheShard) {
 TEST(ShardOrder, KeepsItsValuesOnEveryMachine) {
   const ShardOrder order(ends_of({5, 9, 3, 8, 1}), 2, 42);
   const auto samples = samples_of(order);
-  // goldens: a change here breaks every saved state
+  // golden values: changing them breaks every saved state
   EXPECT_EQ((std::vector<std::uint64_t>(samples.begin(), samples.begin() + 8)),
             (std::vector<std::uint64_t>{1, 21, 17, 0, 20, 4, 18, 2}));
 }

@@ -12,10 +12,10 @@
 namespace feedline::plan {
 namespace {
 
-constexpr std::uint64_t kSplitKey = 0x73706C69745F7631;  // other numbers than an epoch's order has of the same seed
+constexpr std::uint64_t kSplitKey = 0x73706C69745F7631;  // other numbers than an epoch's order with this seed
 
-// Hands samples to parts one by one, so that after each every part has its share of them: the part that lacks most gets
-// the next. A part never has more than one sample too many, so in the end all have what they should.
+// Assigns samples to parts one by one, always to the part that lacks most, so that each has its share at any time. A
+// part never exceeds its share by more than one sample, so all sizes are exact at the end.
 class Sharer {
  public:
   explicit Sharer(std::span<const std::uint64_t> counts)
@@ -32,11 +32,11 @@ class Sharer {
 
  private:
   std::span<const std::uint64_t> counts_;
-  std::vector<std::int64_t> lacking_;  // what each part is due beyond what it has, times the number of samples
+  std::vector<std::int64_t> lacking_;  // deficit of each part, times the number of samples
   std::int64_t total_;
 };
 
-// All samples in a random order, those of a class one behind the other.
+// Returns all samples in random order, grouped by class.
 std::vector<std::uint64_t> shuffled(std::uint64_t size, std::uint64_t seed, std::span<const std::int64_t> classes) {
   std::vector<std::uint64_t> order(size);
   Permutation(size, base::mix64(seed ^ kSplitKey)).fill(0, order);

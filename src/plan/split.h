@@ -7,10 +7,10 @@
 
 namespace feedline::plan {
 
-// Cuts samples [0, n) at random into parts of counts[0], counts[1], ... of them, n being their sum: every sample is in
+// Divides samples [0, n) at random into parts of counts[0], counts[1], ... samples, whose sum is n: every sample is in
 // exactly one part, and the indexes of a part ascend. The same on every machine.
-// classes: what each sample is of; empty: all are alike. Where there are several, each class is shared out by the same
-// ratio, to one sample with two parts, and to less than the number of parts with more.
+// classes: the class of each sample; empty if there are none. Each class is divided by the same ratio, to within one
+// sample for two parts, and fewer than the number of parts for more.
 // Requires: 1 to 65,535 parts; as many classes as samples, or none.
 std::vector<std::vector<std::uint64_t>> split(std::span<const std::uint64_t> counts, std::uint64_t seed,
                                               std::span<const std::int64_t> classes = {});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a loader holds ahead, by everyone who holds a part of it: the sum, and the most that it ever was. Both change
-// together, so that no look finds more than the most.
+// The bytes that a loader holds ahead, summed over all holders, and their maximum. They are read consistently, so a
+// reader never sees a sum above the maximum.
 
 #include <algorithm>
 #include <atomic>
@@ -10,22 +10,22 @@
 
 namespace feedline::telemetry {
 
-// Any thread. Outlives its parts.
+// Any thread. Must outlive its parts.
 class HeldBytes {
  public:
   struct Look {
     std::uint64_t now = 0;
-    std::uint64_t peak = 0;  // never below `now`, nor below that of an earlier look
+    std::uint64_t peak = 0;  // never below `now` or an earlier peak
   };
   Look look() const {
     const std::uint64_t now = now_.load();
-    return {now, raised(now)};  // whoever has just added may not have told the peak yet
+    return {now, raised(now)};  // a thread that just added may not have updated the peak yet
   }
 
  private:
   friend class HeldPart;
   void add(std::uint64_t bytes) { raised(now_.fetch_add(bytes) + bytes); }
-  // The peak, which is at least `now` from here on.
+  // Raises the peak to at least `now` and returns it.
   std::uint64_t raised(std::uint64_t now) const {
     std::uint64_t peak = peak_.load();
     while (peak < now && !peak_.compare_exchange_weak(peak, now)) {
@@ -35,10 +35,10 @@ class HeldBytes {
   void subtract(std::uint64_t bytes) { now_.fetch_sub(bytes); }
 
   std::atomic<std::uint64_t> now_{0};
-  mutable std::atomic<std::uint64_t> peak_{0};  // a look may be the first to know of it
+  mutable std::atomic<std::uint64_t> peak_{0};  // readers may update it
 };
 
-// One holder's part, a number that is counted into the sum too. One thread at a time: its holder's lock.
+// One holder's part, included in the sum. One thread at a time: guarded by its holder's lock.
 class HeldPart {
  public:
   explicit HeldPart(HeldBytes& whole) : whole_(whole) {}
@@ -52,7 +52,7 @@ class HeldPart {
     whole_.add(bytes);
     return *this;
   }
-  HeldPart& operator-=(std::uint64_t bytes) {  // Requires: no more than there is
+  HeldPart& operator-=(std::uint64_t bytes) {  // Requires: bytes <= the current value
     bytes_ -= bytes;
     whole_.subtract(bytes);
     return *this;

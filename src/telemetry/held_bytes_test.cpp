@@ -28,7 +28,7 @@ TEST(HeldBytes, SumsItsPartsAndKeepsTheMost) {
   EXPECT_EQ(whole.look().peak, 150u);
 }
 
-// A sum and its most are two numbers: whatever a look falls between, the sum is not above the most, which never falls.
+// The sum and the maximum are two variables: a concurrent read never sees a sum above the maximum, which never falls.
 TEST(HeldBytes, NoLookFindsMoreThanTheMost) {
   HeldBytes whole;
   std::atomic<int> running = 2;

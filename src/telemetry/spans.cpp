@@ -12,32 +12,32 @@
 namespace feedline {
 namespace {
 
-// The latest spans of one thread. Its mutex is taken by that thread, and by a reader now and then.
+// The latest spans of one thread. Its mutex is taken by that thread, and occasionally by a reader.
 struct Ring {
   std::mutex mutex;
-  std::vector<Span> spans;  // grows to its capacity, then goes round
+  std::vector<Span> spans;  // grows to its capacity, then wraps
   std::size_t capacity = 0;
-  std::size_t oldest = 0;  // where the next span goes once it is full
+  std::size_t oldest = 0;  // position of the next span once it is full
   std::uint64_t dropped = 0;
-  std::uint64_t recording = 0;  // number of the recording that it belongs to
+  std::uint64_t recording = 0;  // the recording that it belongs to
 };
 
 struct Registry {
   std::mutex mutex;
-  std::vector<std::shared_ptr<Ring>> rings;  // of threads that ended, too
+  std::vector<std::shared_ptr<Ring>> rings;  // including those of finished threads
   std::size_t capacity = 1;
-  std::atomic<std::uint64_t> recording = 0;  // read without the mutex, so that taking spans stops no thread
+  std::atomic<std::uint64_t> recording = 0;  // read without the mutex, so that take_spans() blocks no thread
 };
 
 // Never destroyed: threads may record while the program exits.
 Registry* registry = new Registry;
 
-// Another thread of the parent may have held a mutex at the fork, and no one would give it back in the child.
+// Another thread of the parent may have held a mutex at the fork, and would never release it in the child.
 [[maybe_unused]] const int at_fork = pthread_atfork(nullptr, nullptr, [] {
   const std::uint64_t last = registry->recording;
   telemetry::internal::recording.store(false, std::memory_order_relaxed);
   registry = new Registry;
-  registry->recording = last + 1;  // so that this thread's ring is known as the parent's
+  registry->recording = last + 1;  // marks this thread's ring as the parent's
 });
 
 std::shared_ptr<Ring> join_recording() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where the engine records the spans of feedline/spans.h. Off, it costs one relaxed load per unit of work.
+// Records the spans of feedline/spans.h in the engine. When off, it costs one relaxed load per unit of work.
 
 #include <atomic>
 #include <cstdint>
@@ -18,7 +18,7 @@ void record(Span span);
 
 // Any thread. Requires: begin_ns <= end_ns, of base::now_ns().
 inline void record_span(Stage stage, std::uint64_t begin_ns, std::uint64_t end_ns, std::uint64_t item) {
-  // relaxed: a span more or less at the border of a recording does not matter
+  // relaxed: a missing or extra span at the start or end of a recording does not matter
   if (!internal::recording.load(std::memory_order_relaxed)) return;
   internal::record({begin_ns, end_ns, item, 0, static_cast<std::uint32_t>(stage)});
 }

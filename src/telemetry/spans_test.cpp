@@ -68,7 +68,7 @@ TEST_F(Spans, OfThreadsThatEndedAreKept) {
   EXPECT_EQ(numbers.size(), 4u);
 }
 
-// Every span is taken once, or counted as dropped, while threads record and recordings begin anew.
+// Every span is returned once, or counted as dropped, while threads record and recordings restart.
 TEST_F(Spans, MayBeTakenWhileTheyAreRecorded) {
   constexpr std::uint64_t kEach = 20000;
   start_spans(64);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What each stage of each thread did. A thread owns one StageCounters per stage and is its only writer, so an
-// update is a plain load and store; readers sum over threads at any time and see values at most one update old.
+// Counters of each stage in each thread. A thread owns one StageCounters per stage and is its only writer, so an update
+// is a plain load and store; readers sum over threads at any time and see values at most one update old.
 
 #include <array>
 #include <atomic>
@@ -23,22 +23,22 @@ inline constexpr int kLatencyBuckets = 25;
 
 // A plain copy of counters, summed over threads.
 struct StageTotals {
-  std::uint64_t items = 0;       // samples; of kBatch and kConsumer batches
-  std::uint64_t bytes = 0;       // bytes the stage put out
+  std::uint64_t items = 0;       // samples; for kBatch and kConsumer batches
+  std::uint64_t bytes = 0;       // output of the stage
   std::uint64_t busy_ns = 0;     // working
   std::uint64_t blocked_ns = 0;  // waiting for room downstream
   std::uint64_t starved_ns = 0;  // waiting for input
   std::array<std::uint64_t, kLatencyBuckets> latency{};
 };
 
-class alignas(64) StageCounters {  // own cache line: neighbours belong to other threads
+class alignas(64) StageCounters {  // separate cache lines: neighbours belong to other threads
  public:
-  // One unit of work that took busy_ns and put out bytes.
+  // Adds one unit of work.
   void add_item(std::uint64_t busy_ns, std::uint64_t bytes) { add_items(1, busy_ns, bytes); }
-  // Several that were done at once: each took its part of busy_ns. Requires: count > 0.
+  // Adds several units done together: each gets its share of busy_ns. Requires: count > 0.
   void add_items(std::uint64_t count, std::uint64_t busy_ns, std::uint64_t bytes);
-  void add_busy(std::uint64_t ns) { bump(busy_ns_, ns); }  // work on an item that another call, or thread, puts out
-  void add_bytes(std::uint64_t bytes) { bump(bytes_, bytes); }  // of an item that another call puts out
+  void add_busy(std::uint64_t ns) { bump(busy_ns_, ns); }       // work on an item counted by another call or thread
+  void add_bytes(std::uint64_t bytes) { bump(bytes_, bytes); }  // of an item counted by another call
   void add_blocked(std::uint64_t ns) { bump(blocked_ns_, ns); }
   void add_starved(std::uint64_t ns) { bump(starved_ns_, ns); }
   void add_to(StageTotals& totals) const;

@@ -18,7 +18,7 @@ TEST(StageCounters, SumsWhatWasAdded) {
   counters.add_starved(7);
   StageTotals totals;
   counters.add_to(totals);
-  counters.add_to(totals);  // adds, does not set
+  counters.add_to(totals);  // adds to the totals
   EXPECT_EQ(totals.items, 8u);
   EXPECT_EQ(totals.bytes, 120u);
   EXPECT_EQ(totals.blocked_ns, 10u);
@@ -32,7 +32,7 @@ TEST(StageCounters, SumsWhatWasAdded) {
 TEST(StageCounters, ItemsDoneAtOnceCountEachWithItsPartOfTheTime) {
   StageCounters counters;
   counters.add_items(50, 150'000, 1000);  // 3 us each: bucket 1
-  counters.add_busy(7);                   // of nothing that was put out here
+  counters.add_busy(7);                   // for an item not counted here
   StageTotals totals;
   counters.add_to(totals);
   EXPECT_EQ(totals.items, 50u);
@@ -41,7 +41,7 @@ TEST(StageCounters, ItemsDoneAtOnceCountEachWithItsPartOfTheTime) {
   EXPECT_EQ(totals.latency[1], 50u);
 }
 
-// One writer, one reader: the reader never sees a count go back.
+// One writer, one reader: the reader never sees a count decrease.
 TEST(StageCounters, MayBeReadWhileItsThreadWrites) {
   StageCounters counters;
   std::thread writer([&] {

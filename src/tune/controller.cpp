@@ -9,36 +9,35 @@
 namespace feedline::tune {
 namespace {
 
-// Intervals of 0.2 s, as a rule.
-constexpr double kFew = 5;    // before anything is tried, or kept
-constexpr double kMost = 12;  // for one trial; and then older ones count half
-constexpr double kLeast = 3;  // before a trial is judged, but for one that is a disaster
+// Intervals, usually of 0.2 s.
+constexpr double kFew = 5;    // before a trial is started or accepted
+constexpr double kMost = 12;  // for one trial; after that older ones count half
+constexpr double kLeast = 3;  // before a trial is judged, unless it is a disaster
 
-// Shares of the loop's time. Between the two nothing is tried: the gap is the hysteresis.
+// Shares of the loop's time. Between the two there are no trials: the gap provides hysteresis.
 constexpr double kWaits = 0.03;
 constexpr double kNeverWaits = 0.005;
-constexpr double kMayWait = 0.015;  // with fewer threads than before, which nobody waited for
+constexpr double kMayWait = 0.015;  // acceptable with fewer threads, if the loop did not wait before
 
-// Of the rate. A step that gains less than a quarter of what it would if threads were all that counts is not worth
-// them.
+// Of the rate. More threads must gain at least a quarter of their relative increase.
 constexpr double kLeastGain = 0.02, kMostGain = 0.05, kGainOfStep = 0.25;
-constexpr double kMayLose = 0.01;       // by fewer threads, each time,
-constexpr double kMayLoseInAll = 0.03;  // and together
+constexpr double kMayLose = 0.01;       // with fewer threads, per step,
+constexpr double kMayLoseInAll = 0.03;  // and in total
 constexpr double kDisaster = 0.15;      // ends a trial after one interval
 constexpr double kLeastError = 0.01;    // of a comparison: a few intervals may agree by chance
 constexpr double kSurprise = 0.25;
-constexpr double kRare = 4;  // standard deviations that an interval is off
+constexpr double kRare = 4;  // standard deviations by which an interval is an outlier
 
-constexpr double kIdle = 0.2;        // of the threads' time: then they are not what is missing
-constexpr double kReads = 0.4;       // of the time of threads at work: then the storage may be the limit
-constexpr double kOthers = 0.25;     // CPUs that the training loop takes, to be worth a thread
+constexpr double kIdle = 0.2;        // of the threads' time: more threads would not help
+constexpr double kReads = 0.4;       // of the time of working threads: storage may be the limit
+constexpr double kOthers = 0.25;     // CPUs used by the training loop that are worth a thread
 constexpr double kSaturated = 0.85;  // of the CPUs
 constexpr double kThrottled = 0.02;
-constexpr double kReserve = 1.25;  // threads kept for each that is busy
+constexpr double kReserve = 1.25;  // threads retained per busy thread
 
-// Pauses after a trial that failed, in intervals: 2 s first, 80 s at last.
+// Pauses after a failed trial, in intervals: from 2 s up to 80 s.
 constexpr double kFirstPause = 10, kLongestPause = 400;
-// Fewer threads while the loop waits are a bet on what the threads wait for: not in the first seconds.
+// Threads are not reduced in the first seconds while the loop waits, because the cause of the wait is uncertain.
 constexpr double kPatience = 25;
 
 constexpr int kAllSteps = 1 << 20;
@@ -51,7 +50,7 @@ Controller::Controller(const Bounds& bounds, const Settings& first) : bounds_(bo
   forget();
 }
 
-// Something has changed: what failed before may work now.
+// Conditions have changed: settings that failed before may work now.
 void Controller::forget() {
   measured_ = {};
   best_rate_ = 0;
@@ -75,7 +74,7 @@ std::optional<Change> Controller::step(const Interval& interval) {
   return change;
 }
 
-// Twice in a row another rate, or another answer to whether the loop waits, than all the time before.
+// Returns true if two consecutive intervals differ from the mean in rate, or in whether the loop waits.
 bool Controller::has_changed(const Interval& interval) {
   if (measured_.intervals() < kFew) return false;
   const double waited = interval.waited_s / interval.seconds;
@@ -90,9 +89,9 @@ bool Controller::has_changed(const Interval& interval) {
   return surprises_ >= 2;
 }
 
-// Would the loop do as well with fewer threads, although it waits? Where these decode all the time, and nobody else of
-// this process wants the CPUs, surely not. That threads get less CPU time than they are at work says nothing: other
-// programs may have it, and fewer threads would only leave them more.
+// Returns true if the loop might do as well with fewer threads, although it waits. Not if threads decode all the time
+// and the rest of the process does not need the CPUs. CPU time below working time proves nothing: other programs may be
+// using the CPUs, and fewer threads would only leave them more.
 bool Controller::fewer_may_do() const {
   const double at_work = settings_.threads - measured_.idle_threads();
   const double others = measured_.process_cpus() - measured_.worker_cpus();
@@ -110,7 +109,7 @@ std::optional<Change> Controller::choose() {
   if (measured_.wait_share() - measured_.wait_error() > kWaits) {
     best_rate_ = std::max(best_rate_, measured_.rate());
     if (idle && now.depth < bounds_.most.depth && due(Kind::kDeeper))
-      return attempt(Kind::kDeeper, {now.threads, 2 * now.depth}, "the loop waits now and then: further ahead?");
+      return attempt(Kind::kDeeper, {now.threads, 2 * now.depth}, "the loop waits now and then: deeper?");
     if (!idle && now.threads < bounds_.most.threads && due(Kind::kMore))
       return attempt(Kind::kMore, {now.threads + prospect(Kind::kMore).step, now.depth}, "the loop waits: more?");
     if (now.threads > bounds_.least.threads && due(Kind::kFewer) && fewer_may_do())
@@ -153,7 +152,7 @@ Controller::Verdict Controller::compare(double gain, double error, double needed
 
 Controller::Verdict Controller::verdict(const Trial& trial) const {
   const double gain = measured_.rate() / trial.before.rate() - 1;
-  // twice the standard error of a difference: nineteen times in twenty it is less
+  // twice the standard error of a difference: exceeded one time in twenty
   const double error = std::max(2 * std::hypot(measured_.rate_error(), trial.before.rate_error()), kLeastError);
   const double waits = measured_.wait_share();
   switch (trial.kind) {
@@ -169,7 +168,8 @@ Controller::Verdict Controller::verdict(const Trial& trial) const {
       return waits < trial.before.wait_share() / 2 && measured_.intervals() >= kFew ? Verdict::kKeep
                                                                                     : compare(gain, error, kLeastGain);
     case Kind::kIdle:
-      // without waits the rate is the loop's own; a loop that now waits may be faster all the same, with CPUs to itself
+      // without waits the rate is the loop's own; a loop that now waits may still be faster, because it has more CPU
+      // time
       if (waits > kDisaster && gain < 0) return Verdict::kRefuse;
       if (measured_.intervals() < kFew) return Verdict::kUnknown;
       if (waits + measured_.wait_error() < kMayWait) return Verdict::kKeep;
@@ -193,7 +193,7 @@ std::optional<Change> Controller::judge() {
   Prospect& tried = prospect(trial.kind);
   if (found == Verdict::kKeep) {
     if (trial.kind == Kind::kMore) tried.step = std::min(2 * tried.step, bounds_.most.threads);
-    // what was just given up for nothing is not tried for a while
+    // do not retry soon what was just given up without loss
     if (trial.kind == Kind::kFewer) prospect(Kind::kMore).left = prospect(Kind::kMore).pause;
     if (trial.kind == Kind::kMore) {
       postpone(Kind::kIdle);
@@ -205,14 +205,14 @@ std::optional<Change> Controller::judge() {
   const int step = std::abs(trial.from.threads - settings_.threads);
   tried.step = std::max(step / 2, 1);
   measured_ = trial.before;
-  return change(trial.from, trial.kind == Kind::kIdle ? "no: the loop waited" : "no: nothing was gained by it");
+  return change(trial.from, trial.kind == Kind::kIdle ? "no: the loop waited" : "no: it gained nothing");
 }
 
 std::optional<Change> Controller::starved() {
   if (settings_.threads == bounds_.most.threads) return std::nullopt;
   trial_.reset();
   forget();
-  return change({bounds_.most.threads, settings_.depth}, "no batch came for long: all threads");
+  return change({bounds_.most.threads, settings_.depth}, "no batch for a long time: all threads");
 }
 
 std::optional<Change> Controller::limit_threads(int most) {

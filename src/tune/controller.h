@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How many threads fill batches, and how many batches they fill ahead, while the training runs: hill climbing on what
-// the loop was given, without a clock, a thread or a look at the machine of its own.
+// Controls how many threads fill batches, and how many batches ahead, during training: hill climbing on measured
+// intervals, without a clock or threads of its own, and without inspecting the machine.
 //
-//   hold     measures; when there is something to gain, tries other settings:
-//              more      the loop waits, and threads are free to start
-//              fewer     the loop waits, and the threads wait for storage or take CPUs that the loop needs
-//              idle      the loop does not wait: fewer may do, and the loop gets the cores
+//   hold     measures; if there is something to gain, tries other settings:
+//              more      the loop waits, and threads are available
+//              fewer     the loop waits, and the threads wait for storage or use CPUs that the loop needs
+//              idle      the loop does not wait: fewer threads may suffice, and the loop gets the cores
 //              deeper    the loop waits now and then although threads have no room for another batch
-//   trial    measures with them, and keeps them or goes back
+//   trial    measures with them, then keeps or reverts them
 //
-// Fewer threads win a draw. A trial that failed is not repeated for a while, which doubles each time, until the loop or
-// the loader changes by itself: in a steady state there are a few changes a minute, and soon a few in several minutes.
+// In a tie, fewer threads win. A failed trial is not repeated for a while, which doubles each time, until the loop or
+// the loader changes: in a steady state there are a few changes per minute, and later a few in several minutes.
 
 #include <cstdint>
 #include <optional>
@@ -30,7 +30,7 @@ struct Settings {
 
 struct Bounds {
   Settings least;
-  Settings most;    // what the CPU and memory budgets allow
+  Settings most;    // limits of the CPU and memory budgets
   double cpus = 1;  // that the process may use
 };
 
@@ -43,15 +43,15 @@ struct Change {
 // Not thread-safe.
 class Controller {
  public:
-  // Requires: first lies within the bounds.
+  // Requires: first is within the bounds.
   Controller(const Bounds& bounds, const Settings& first);
 
   const Settings& settings() const { return settings_; }
-  // What was measured since the last call, all of it after the last change took place.
+  // Takes the measurements since the last call, all of them after the last change took effect.
   std::optional<Change> step(const Interval& interval);
-  // The loop has waited far longer than ever for one batch: all hands.
+  // Called if the loop has waited far longer than ever for one batch: uses all threads.
   std::optional<Change> starved();
-  // From now on no more threads than that.
+  // Limits the number of threads from now on.
   std::optional<Change> limit_threads(int most);
 
  private:
@@ -62,7 +62,7 @@ class Controller {
     Settings from;
     Sample before;
   };
-  // When a kind of trial is due, and how far it goes.
+  // The time and size of the next trial of a kind.
   struct Prospect {
     double left = 0;   // intervals until it may be tried
     double pause = 0;  // after the next failure
@@ -86,7 +86,7 @@ class Controller {
   std::optional<Trial> trial_;
   Sample measured_;        // with settings_
   double best_rate_ = 0;   // since the last surprise, while the loop waited
-  int surprises_ = 0;      // intervals in a row that do not fit what was measured
+  int surprises_ = 0;      // consecutive intervals that do not fit the measurements
   double settling_ = 0;    // batches that were filled before the last change
   bool is_fresh_ = false;  // the last change is less than an interval ago
   Prospect prospects_[4];

@@ -38,7 +38,7 @@ TEST(Controller, KeepsAllThreadsWhereAllCount) {
   expect_near_best(computing());
   const Plant plant = computing();
   Controller controller(plant.bounds, plant.first);
-  EXPECT_TRUE(run(plant, 240, &controller).changes.empty()) << "nothing was to be gained by a trial";
+  EXPECT_TRUE(run(plant, 240, &controller).changes.empty()) << "a trial could not gain anything";
 }
 
 TEST(Controller, FindsItsWayUp) {
@@ -68,7 +68,7 @@ TEST(Controller, LeavesThreadsOutThatOnlyWaitForStorage) {
   expect_near_best(plant, 90, 300);
 }
 
-// Latency that is not hidden: each thread helps, although none computes.
+// Unhidden latency: each thread helps, although none computes.
 TEST(Controller, KeepsThreadsThatHideLatency) {
   Plant plant = computing(16);
   plant.thread_cpus = 0.1;
@@ -96,7 +96,7 @@ TEST(Controller, IsNotMisledByNoise) {
   }
 }
 
-// A machine that others use too: for seconds everything is slower, and then not.
+// On a shared machine, everything is slower for seconds, then normal again.
 TEST(Controller, EnduresAnUnsteadyMachine) {
   for (unsigned seed = 1; seed <= 8; ++seed) {
     SCOPED_TRACE(seed);
@@ -131,7 +131,7 @@ TEST(Controller, FollowsALoaderThatGetsSlowerAndALoopThatDoes) {
   EXPECT_LT(course.mean_threads(420), 1.6);
 }
 
-// Some steps of the loop are over at once: reading further ahead helps, more threads would not.
+// Some steps of the loop are instantaneous: prefetching deeper helps, more threads would not.
 TEST(Controller, ReadsFurtherAheadForALoopThatComesInBursts) {
   Plant plant = computing(2);
   plant.bounds.most.depth = 16;
@@ -154,7 +154,7 @@ TEST(Controller, TakesAllThreadsWhereNothingComes) {
   const auto change = controller.starved();
   ASSERT_TRUE(change);
   EXPECT_EQ(change->to.threads, 8);
-  EXPECT_FALSE(controller.starved()) << "they are all there";
+  EXPECT_FALSE(controller.starved()) << "all of them are used";
 }
 
 TEST(Controller, ALimitHoldsAtOnceAndForGood) {

@@ -7,10 +7,10 @@ namespace {
 constexpr double kLeastSeconds = 0.2;
 constexpr double kLeastBatches = 4;
 constexpr double kSmoothing = 1.0 / 8;
-// A loop that does something else for ten steps, and for longer than a hiccup of the system, is not training.
+// A loop that does something else for longer than ten steps, and longer than a scheduling hiccup, is not training.
 constexpr double kPauseInSteps = 10;
 constexpr double kLeastPause = 0.05;
-// A loop that pauses more often than that has pauses in its nature.
+// More frequent pauses are a normal part of the loop.
 constexpr int kMostPauses = 3;
 
 void smooth(double& mean, double value) { mean = mean == 0 ? value : mean + (value - mean) * kSmoothing; }

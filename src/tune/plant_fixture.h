@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For tests: a loader and a training loop that are computed, not run. Batches are made one after the other by all
-// threads together, at most `depth` ahead of the loop, as src/pipeline does. Hours pass in milliseconds.
+// For tests: simulates a loader and a training loop. All threads together make batches one after the other, at most
+// `depth` ahead of the loop, as src/pipeline does. Hours are simulated in milliseconds.
 
 #include <algorithm>
 #include <cmath>
@@ -17,14 +17,13 @@
 namespace feedline::tune {
 
 struct Plant {
-  // What so many threads make, batches a second, and what the loop takes for a step besides waiting, seconds; at time
-  // t.
+  // At time t: the batches per second made by this many threads, and the loop's seconds per step without waiting.
   std::function<double(int threads, double t)> rate;
   std::function<double(int threads, double t)> own_s = [](int, double) { return 1e-5; };
-  double thread_cpus = 1;   // CPUs that a thread at work uses
+  double thread_cpus = 1;   // CPUs used by a working thread
   double reading = 0.1;     // share of a thread's work
-  double loop_cpus = 0.05;  // that the loop uses while it does not wait
-  double noise = 0;         // of both, relative, each batch
+  double loop_cpus = 0.05;  // used by the loop while it does not wait
+  double noise = 0;         // of both, relative, per batch
   double unsteady = 0;      // of both, relative, for 3 s at a time
   Bounds bounds{{1, 2}, {8, 2}, 8};
   Settings first{8, 2};
@@ -39,7 +38,7 @@ struct Course {
   std::vector<Taken> batches;
   std::vector<std::pair<double, Change>> changes;
 
-  // Batches a second from `begin` on, until the last one.
+  // Batches per second from `begin` to the last one.
   double rate(double begin) const {
     const auto first = from(begin);
     return static_cast<double>(batches.end() - first - 1) / (batches.back().t - first->t);
@@ -60,7 +59,7 @@ struct Course {
   }
 };
 
-// controller: nullptr leaves the settings as they are at first.
+// controller: nullptr leaves the initial settings unchanged.
 inline Course run(const Plant& plant, double seconds, Controller* controller, unsigned seed = 1) {
   std::mt19937 random(seed);
   std::normal_distribution<double> normal;
@@ -69,7 +68,7 @@ inline Course run(const Plant& plant, double seconds, Controller* controller, un
   Settings settings = controller != nullptr ? controller->settings() : plant.first;
   Course course;
   IntervalMeter meter;
-  Interval counters, begun;  // summed since the beginning, and when the interval began
+  Interval counters, begun;  // cumulative, and at the start of the interval
   std::vector<double> taken;
   double t = 0, made = 0, slow_until = 0, loader_now = 1, loop_now = 1;
   while (t < seconds) {
@@ -111,7 +110,7 @@ inline Course run(const Plant& plant, double seconds, Controller* controller, un
   return course;
 }
 
-// What the best number of threads that stays makes, and the fewest that make 97 % of it.
+// The rate of the best fixed number of threads, and the fewest threads that reach 97 % of it.
 struct Best {
   double rate = 0;
   int threads = 1;

@@ -5,23 +5,23 @@
 
 namespace feedline::tune {
 
-// Means over intervals that were measured with the same settings, and how far they can be trusted. A plain value.
+// Means over intervals measured with the same settings, with their standard errors. A plain value.
 class Sample {
  public:
   void add(const Interval& interval);
-  // Older intervals count half from here on.
+  // Halves the weight of older intervals.
   void fade();
 
   double intervals() const { return intervals_; }
-  double rate() const { return sums_.seconds > 0 ? sums_.batches / sums_.seconds : 0; }  // batches a second
+  double rate() const { return sums_.seconds > 0 ? sums_.batches / sums_.seconds : 0; }  // batches per second
   double wait_share() const { return share(sums_.waited_s); }                            // of the loop's time
-  // Means over time of what is summed over threads.
+  // Time averages of sums over threads.
   double idle_threads() const { return share(sums_.idle_s); }
   double reading_threads() const { return share(sums_.reading_s); }
   double worker_cpus() const { return share(sums_.workers_cpu_s); }
   double process_cpus() const { return share(sums_.process_cpu_s); }
   double throttled_share() const { return share(sums_.throttled_s); }
-  // Standard errors, of the rate as a share of it; 0 for less than two intervals.
+  // Standard errors, that of the rate relative to it; 0 for fewer than two intervals.
   double rate_error() const;
   double wait_error() const;
 
@@ -36,7 +36,7 @@ class Sample {
     double error(double count) const;
   };
   Moments steps_s_;  // seconds per batch of each interval
-  Moments waits_;    // share of the loop's time, likewise
+  Moments waits_;    // share of the loop's time, per interval
 };
 
 }  // namespace feedline::tune

@@ -104,7 +104,7 @@ def mixing_holds(names: Names) -> None:
     """The first loader's last batch, and the second one's explanation."""
     assert names["images"].shape == (128, 3, 176, 176)
     assert names["targets"].shape == (128, 3) and torch.allclose(names["targets"].sum(1), torch.ones(128))
-    assert "row i with row n - 1 - i; label is shares of 3 classes, smoothed by 0.1" in names["loader"].explain()
+    assert "row i with row n - 1 - i; label holds the shares of 3 classes, smoothed by 0.1" in names["loader"].explain()
 
 
 def views_hold(names: Names) -> None:

@@ -171,7 +171,7 @@ def test_masks_move_as_the_image_does(tmp_path: Path) -> None:
     assert [mask.shape for mask in batch.masks] == [(n, 24, 32) for n in range(4)]
     padded = in_numpy(dataset.resize((24, 32)).collate("pad", fields="masks"))[0]
     assert padded.masks.shape == (4, 3, 24, 32) and padded.masks_length.tolist() == [0, 1, 2, 3]
-    with pytest.raises(feedline.ConfigError, match="cannot have this form"):
+    with pytest.raises(feedline.ConfigError, match="does not support this form"):
         dataset.collate("stack", fields="masks")
 
 

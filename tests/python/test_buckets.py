@@ -270,11 +270,11 @@ def test_the_plan_names_its_buckets():
         ({"batch_size": 2, "buckets": [8, 29]}, "longest sample has a length of 30, but the last bucket ends at 29"),
         ({"batch_size": 2, "buckets": [0, 64]}, "a bound of buckets must be from 1"),
         ({"batch_size": 2, "buckets": 1.5}, "buckets must be an integer"),
-        ({"buckets": [8, 64], "max_tokens": 63}, "max_tokens=63 holds no sample of the bucket up to 64"),
+        ({"buckets": [8, 64], "max_tokens": 63}, "max_tokens=63 is too small for any sample of the bucket up to 64"),
         ({"batch_size": 2**62, "buckets": 2}, r"more than 2\^48 samples"),
-        ({"batch_size": 2, "buckets": 2, "shuffle": "shards"}, "buckets do not go with a window of shards"),
-        ({"batch_size": 100, "buckets": [8, 64], "memory_budget": 1000}, "one batch takes"),
-        ({"batch_size": 2, "buckets": 2, "on_error": "skip"}, 'on_error="skip" does not go with'),
+        ({"batch_size": 2, "buckets": 2, "shuffle": "shards"}, 'buckets do not support shuffle="shards"'),
+        ({"batch_size": 100, "buckets": [8, 64], "memory_budget": 1000}, "one batch needs"),
+        ({"batch_size": 2, "buckets": 2, "on_error": "skip"}, 'on_error="skip" does not support'),
     ],
 )
 def test_wrong_buckets_are_refused_by_name(options, words):
@@ -283,7 +283,7 @@ def test_wrong_buckets_are_refused_by_name(options, words):
 
 
 def test_buckets_are_for_samples_of_different_lengths_of_one_dataset():
-    with pytest.raises(feedline.ConfigError, match=r'buckets are for samples of different lengths; those of "arrays"'):
+    with pytest.raises(feedline.ConfigError, match=r'buckets need samples of different lengths; those of "arrays"'):
         feedline.arrays(x=numpy.zeros((5, 2))).loader(2, buckets=2, output="numpy")
-    with pytest.raises(feedline.ConfigError, match="buckets do not go with a mixture"):
+    with pytest.raises(feedline.ConfigError, match="buckets do not support mixtures"):
         feedline.mix([data_of([1, 2]), data_of([3])]).loader(2, buckets=2, output="numpy")

@@ -144,7 +144,7 @@ def test_says_what_it_keeps(folder: Path, place: str) -> None:
     cached = training(feedline.open(folder).resize(40).cache(place, budget="8 MiB"))
     assert "cache(" in repr(cached)
     with cached.loader(4, output="numpy") as loader:
-        assert f"0 of {len(cached)} samples kept" in loader.explain()
+        assert f"0 of {len(cached)} samples cached" in loader.explain()
         list(loader)
         stats = loader.stats()["cache"]
         assert stats["present"] == stats["samples"] == len(cached)
@@ -175,11 +175,11 @@ MISTAKES = {
     "random_horizontal_flip after cache": lambda d: d.random_horizontal_flip().cache(),
     "normalize after cache": lambda d: d.normalize([0.5] * 3, [0.5] * 3).cache(),
     "to_dtype after cache": lambda d: d.to_dtype("float32").cache(),
-    "one in this chain already": lambda d: d.cache().resize(9).cache(),
+    "this chain already has a cache": lambda d: d.cache().resize(9).cache(),
     "decode: must be the first": lambda d: d.cache().decode("L"),
     'must be "memory", "device" or': lambda d: d.cache(3),
     "budget must be": lambda d: d.cache(budget=0),
-    "give one to the mixture": lambda d: feedline.mix([d.cache(), d.cache()]),
+    "a cache; add it to the mixture": lambda d: feedline.mix([d.cache(), d.cache()]),
 }
 
 
@@ -366,7 +366,7 @@ def test_a_full_disk_ends_the_run_whatever_is_done_about_bad_samples(
     """
     with start(environment, program, folder, tmp_path / "kept.pixels") as child:
         said, _ = child.communicate(timeout=HANG_S)
-    assert "the cache cannot keep more pixels" in said
+    assert "the cache cannot store more pixels" in said
     assert "kept.pixels.filling" in said
 
 

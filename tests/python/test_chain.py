@@ -58,7 +58,7 @@ def test_what_draws_is_known_by_its_words(operation):
 def test_a_crop_by_boxes_stands_in_no_chain(folder):
     """At the call, not with the first sample."""
     crop, dataset = feedline.chain().random_iou_crop(), feedline.open(folder)
-    with pytest.raises(feedline.ConfigError, match="random_apply: random_iou_crop cannot stand in a chain"):
+    with pytest.raises(feedline.ConfigError, match="random_apply: random_iou_crop cannot be part of a chain"):
         dataset.random_apply(crop)
     with pytest.raises(feedline.ConfigError, match="random_iou_crop: the boxes of a sample cannot follow"):
         dataset.views([crop.resize((8, 8))])

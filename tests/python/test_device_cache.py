@@ -154,7 +154,7 @@ def test_explain_tells_what_lies_where(gpu: made_cuda.Gpu, folder: Path) -> None
         on_gpu(gpu, loader, 1)
         lines = [line for line in loader.explain().splitlines() if line.startswith("image")]
     size = 40 * 40 * 3
-    assert any(f"cache on cuda:0: {len(dataset)} of {len(dataset)} samples kept" in line for line in lines)
+    assert any(f"cache on cuda:0: {len(dataset)} of {len(dataset)} samples cached" in line for line in lines)
     assert loader.stats()["cache"]["bytes"] == size * len(dataset)
     there = next(i for i, line in enumerate(lines) if "cache on" in line)
     assert all("on the GPU: " in line for line in lines[there + 1 :]) and len(lines) > there + 1
@@ -183,14 +183,14 @@ def test_a_broken_photo_leaves_the_others(gpu: made_cuda.Gpu, folder: Path, tmp_
 
 
 REFUSED = {
-    "random_solarize behind it is not done on a GPU": lambda d: d.random_solarize(128),
-    "random_crop behind it follows color_jitter": lambda d: d.color_jitter(0.2).random_crop(32),
-    "random_erasing behind it writes a separate number": lambda d: d.normalize(*STATISTICS).random_erasing(
+    "random_solarize after it is not supported on a GPU": lambda d: d.random_solarize(128),
+    "random_crop after it follows color_jitter": lambda d: d.color_jitter(0.2).random_crop(32),
+    "random_erasing after it draws a number for each value": lambda d: d.normalize(*STATISTICS).random_erasing(
         value="random"
     ),
-    "resize behind it follows random_horizontal_flip": lambda d: d.random_horizontal_flip().resize((32, 32)),
-    "with pad_if_needed is not done on a GPU": lambda d: d.random_crop(50, pad_if_needed=True),
-    "random_erasing behind it works on pixels": lambda d: d.random_crop(32).random_erasing(),
+    "resize after it follows random_horizontal_flip": lambda d: d.random_horizontal_flip().resize((32, 32)),
+    "with pad_if_needed is not supported on a GPU": lambda d: d.random_crop(50, pad_if_needed=True),
+    "random_erasing after it needs float input": lambda d: d.random_crop(32).random_erasing(),
 }
 
 
@@ -205,14 +205,14 @@ def test_without_a_gpu(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(feedline.ConfigError, match=r'device="cuda", or use cache\("memory"\)'):
         dataset.loader(4)
     monkeypatch.setenv("FEEDLINE_CUDA_DRIVER", "/nowhere/libcuda.so.1")
-    with pytest.raises(feedline.ConfigError, match="no NVIDIA driver is here"):
+    with pytest.raises(feedline.ConfigError, match="there is no NVIDIA driver"):
         dataset.loader(4, device="cuda", output="dlpack")
 
 
 def test_what_does_not_fit_is_refused_first(gpu: made_cuda.Gpu, folder: Path) -> None:
     dataset = feedline.open(folder).resize((6000, 6000)).cache("device").random_crop(32)
     need = len(dataset) * 6000 * 6000 * 3 / (1 << 30)
-    words = rf'need {need:.2f} GiB and Fake GPU 0 \(cuda:0\) has 1.00 GiB of 1.00 GiB free.*cache\("memory"\)'
+    words = rf'need {need:.2f} GiB, but Fake GPU 0 \(cuda:0\) has 1.00 GiB of 1.00 GiB free.*cache\("memory"\)'
     with pytest.raises(feedline.ConfigError, match=words):
         dataset.loader(4, output="dlpack", device="cuda")
     small = feedline.open(folder).resize((40, 40)).cache("device", budget=10_000).random_crop(32)

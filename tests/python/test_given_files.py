@@ -118,7 +118,7 @@ def test_a_reader_takes_pixels_as_it_takes_the_file_they_come_from(paths):
     ((_, of_copies),) = reader.read_pixels(numpy.repeat(gray, 3, axis=2), 7, 1, 2)
     numpy.testing.assert_array_equal(of_gray, of_copies)
     for wrong in (pixels[:0], pixels[..., :2].copy(), numpy.zeros((3, 3, 4), numpy.uint8)):
-        with pytest.raises(feedline.ConfigError, match="an image has pixels, and 1 or 3 channels"):
+        with pytest.raises(feedline.ConfigError, match="an image needs pixels, and 1 or 3 channels"):
             reader.read_pixels(wrong, 0, 0, 0)
 
 

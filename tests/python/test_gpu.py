@@ -179,7 +179,7 @@ def test_where_no_kernel_fits_the_cpu_makes_them(gpu: made_cuda.Gpu, folder: Pat
     with dataset.loader(4, output="dlpack", device="cuda") as loader:
         gpu.fail(None)
         told = loader.explain()
-        assert "floats of images are made by the CPU: cuDeviceGetAttribute" in told and "on the device" not in told
+        assert "the CPU makes the images' floats: cuDeviceGetAttribute" in told and "on the device" not in told
         found = batches(gpu, loader)
     with dataset.loader(4, output="numpy") as loader:
         for ours, theirs in zip(found, loader, strict=True):
@@ -189,7 +189,7 @@ def test_where_no_kernel_fits_the_cpu_makes_them(gpu: made_cuda.Gpu, folder: Pat
 def test_explain_says_what_is_done_where(gpu: made_cuda.Gpu, numbers: feedline.Dataset) -> None:
     with numbers.loader(8, device="cuda:1", output="dlpack") as loader:
         delivery = next(line for line in loader.explain().splitlines() if line.startswith("delivery"))
-    assert "cuda:1 (Fake GPU 1), copied from page-locked memory on a stream of its own" in delivery
+    assert "cuda:1 (Fake GPU 1), copied from page-locked memory on a separate stream" in delivery
     with numbers.loader(8, output="numpy") as loader:
         assert "delivery   host memory, in order" in loader.explain()
 
@@ -241,7 +241,7 @@ def test_a_torch_without_cuda(gpu: made_cuda.Gpu, numbers: feedline.Dataset) -> 
 
 def test_no_driver(numbers: feedline.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FEEDLINE_CUDA_DRIVER", "/nowhere/libcuda.so.1")
-    with pytest.raises(feedline.ConfigError, match=r"no NVIDIA driver is here.*leave device= out"):
+    with pytest.raises(feedline.ConfigError, match=r"there is no NVIDIA driver.*leave device= out"):
         numbers.loader(8, device="cuda", output="dlpack")
     with numbers.loader(8, device=None, output="numpy") as loader:
         assert len(list(loader)) == 5
@@ -267,7 +267,7 @@ def test_a_gpu_that_is_lost(gpu: made_cuda.Gpu, numbers: feedline.Dataset) -> No
     with numbers.loader(8, device="cuda", output="dlpack") as loader:
         batch = next(iter(loader))
         gpu.lose()
-        with pytest.raises(feedline.StorageError, match="start it again from its last checkpoint"):
+        with pytest.raises(feedline.StorageError, match="restart it from its last checkpoint"):
             gpu.take(batch.x)
         with pytest.raises(feedline.StorageError, match="CUDA_ERROR_LAUNCH_FAILED"):
             batches(gpu, loader)

@@ -31,7 +31,7 @@ def decoded_there(source: Path) -> feedline.Dataset:
 
 def told(loader: feedline.Loader) -> tuple[int, int]:
     """How many images nvJPEG has decoded, and how many rows the CPU made."""
-    found = re.search(r"by nvJPEG 12\.4\.0: (\d+) images so far; the CPU made the rows of (\d+)", loader.explain())
+    found = re.search(r"by nvJPEG 12\.4\.0: (\d+) images so far; the CPU decoded (\d+)", loader.explain())
     assert found, loader.explain()
     return int(found[1]), int(found[2])
 
@@ -169,15 +169,15 @@ def test_samples_without_a_loader_are_the_cpus(folder: Path) -> None:
 
 REFUSED: dict[str, Callable[[feedline.Dataset], Any]] = {
     'mode "L"': lambda d: d.decode("L", device="cuda"),
-    "not for fields=": lambda d: d.decode(device="cuda", fields="image"),
+    "does not support fields=": lambda d: d.decode(device="cuda", fields="image"),
     "device must be one of 'cuda', not 'cpu'": lambda d: d.decode(device="cpu"),
     'give it or device="cuda", not both': lambda d: d.decode(fidelity="fast", device="cuda"),
     "it keeps the pixels that the CPU decodes": lambda d: d.decode(device="cuda").cache("device"),
-    "random_solarize behind it is not done on a GPU": lambda d: d.decode(device="cuda").random_solarize(128),
-    "a function of map takes what is on the host": lambda d: (
+    "random_solarize after it is not supported on a GPU": lambda d: d.decode(device="cuda").random_solarize(128),
+    "functions of map need fields on the host": lambda d: (
         d.decode(device="cuda").random_crop(8).map(lambda image: image, fields="image").loader(4)
     ),
-    'give loader() device="cuda"': lambda d: d.decode(device="cuda").random_crop(32).loader(4),
+    'pass loader() device="cuda"': lambda d: d.decode(device="cuda").random_crop(32).loader(4),
 }
 
 

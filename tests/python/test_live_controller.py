@@ -77,7 +77,7 @@ def test_a_number_that_is_given_stays(train: feedline.Dataset, restless: None) -
         taken(loader)
         stats = loader.stats()
         assert (stats["controller"], stats["threads"]) == (None, 2)
-        assert "as the training loop needs" not in loader.explain()
+        assert "adapts to the training loop" not in loader.explain()
 
 
 def test_it_can_be_switched_off(train: feedline.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +88,7 @@ def test_it_can_be_switched_off(train: feedline.Dataset, monkeypatch: pytest.Mon
 
 def test_statistics_and_explain_tell(train: feedline.Dataset, restless: None) -> None:
     with train.loader(1, output="numpy", epochs=5) as loader:
-        assert "not changed so far" in loader.explain()
+        assert "no changes so far" in loader.explain()
         assert loader.stats()["controller"]["threads"] == loader.stats()["threads"] <= CPUS
         taken(loader)
         stats = loader.stats()

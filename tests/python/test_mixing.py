@@ -304,7 +304,7 @@ def test_a_map_may_make_image_and_class(train: feedline.Dataset) -> None:
 def test_classes_are_checked_sample_by_sample(tars: list[Path]) -> None:
     dataset = training(feedline.open(tars))
     with dataset.loader(7, mixup=0.2, num_classes=2, num_workers=2) as loader:
-        with pytest.raises(feedline.DataError, match=r"class 2 is none of num_classes=2") as error:
+        with pytest.raises(feedline.DataError, match=r"class 2 is out of range for num_classes=2") as error:
             list(loader)
         assert error.value.key and error.value.key.startswith("crow")
     with dataset.loader(7, mixup=0.2, num_classes=2, on_error="skip", output="numpy") as loader:
@@ -346,7 +346,7 @@ def test_skipped_samples_are_refilled_before_a_batch_is_mixed(tmp_path: Path) ->
         ({"mixup": 0.2, "mix_probability": 1.5}, "mix_probability must be between 0 and 1"),
         ({"mixup": 0.2, "switch_probability": -1}, "switch_probability must be between 0 and 1"),
         ({"mixup": 0.2, "label_smoothing": 2}, "label_smoothing must be between 0 and 1"),
-        ({"label_smoothing": 0.1}, "label_smoothing is of the targets that mixup and cutmix make"),
+        ({"label_smoothing": 0.1}, "label_smoothing needs mixup or cutmix"),
         ({"mixup": 0.2, "mix_mode": "row"}, "mix_mode must be one of 'batch', 'elem', 'half', 'pair'"),
         ({"mixup": 0.2, "partner": "next"}, "partner must be one of 'roll', 'flip'"),
         ({"mixup": 0.2, "mix_mode": "elem", "partner": "roll"}, "row i with n - 1 - i"),
@@ -354,7 +354,7 @@ def test_skipped_samples_are_refilled_before_a_batch_is_mixed(tmp_path: Path) ->
         ({"mixup": 0.2, "partner": "flip", "batch_size": 5}, "batch_size must be even, got 5"),
         ({"mixup": 0.2, "num_classes": 2}, "num_classes=2 is less than the 3 classes"),
         ({"mixup": 0.2, "num_classes": 0}, "num_classes must be"),
-        ({"mixup": 0.2, "dtype": "uint8"}, "'image' is uint8, whose values between two pixels would be rounded"),
+        ({"mixup": 0.2, "dtype": "uint8"}, "'image' is uint8, in which mixed values would be rounded"),
         ({"repeat": 0}, "repeat must be"),
         ({"repeat": 256}, "repeat must be between 1 and 255"),
     ],
@@ -372,25 +372,25 @@ def test_samples_that_cannot_be_mixed(folder: Path, tars: list[Path], fields: Pa
         with pytest.raises(feedline.ConfigError, match=words):
             dataset.loader(4, **{"mixup": 0.2, "num_classes": 4, **options})
 
-    refused(training(feedline.open(tars)), "give num_classes", num_classes=None)
-    refused(training(feedline.open(tars, fields=["jpg"])), "and the samples have none; their fields are jpg")
+    refused(training(feedline.open(tars)), "pass num_classes", num_classes=None)
+    refused(training(feedline.open(tars, fields=["jpg"])), "but the samples have none; their fields are jpg")
     refused(training(feedline.open(fields, fields=["jpg", "mask.png", "cls"])), "'mask.png' is of kind mask")
     refused(training(feedline.open(fields, fields=["jpg", "txt"])), "their fields are jpg, txt")
     refused(feedline.open(folder).to_dtype("float32").collate("list"), "rows of different sizes")
-    refused(feedline.arrays(x=np.zeros((8, 3)), y=np.zeros(8, np.int64)), "for images")
+    refused(feedline.arrays(x=np.zeros((8, 3)), y=np.zeros(8, np.int64)), "need images")
     two = (
         feedline.open(fields, fields=["jpg", "right.jpg", "cls"])
         .resize((16, 16), fields=["jpg"])
         .resize((8, 8), fields=["right.jpg"])
         .to_dtype("float32")
     )
-    refused(two, "has another size than 'jpg'", cutmix=1.0)
+    refused(two, "differs in size from 'jpg'", cutmix=1.0)
     assert two.loader(4, mixup=0.2, num_classes=4, output="numpy") is not None
     views = feedline.chain().random_resized_crop(16).to_dtype("float32")
-    refused(feedline.open(folder).views(one=views, two=views), "these have views")
+    refused(feedline.open(folder).views(one=views, two=views), "these samples have views")
     refused(
         feedline.mix([training(feedline.open(folder))] * 2, weights=[1, 1]),
-        "repeat does not go with a mixture",
+        "repeat does not support mixtures",
         repeat=2,
     )
 
@@ -399,7 +399,7 @@ def test_explain_and_statistics_say_what_is_mixed(train: feedline.Dataset) -> No
     with train.loader(6, mixup=0.2, cutmix=1.0, label_smoothing=0.1, repeat=3, shuffle=True) as loader:
         text = loader.explain()
         assert "mix        mixup with alpha 0.2 or, with probability 0.5, cutmix with alpha 1" in text
-        assert "with the row before it; label is shares of 3 classes, smoothed by 0.1" in text
+        assert "with the previous row; label holds the shares of 3 classes, smoothed by 0.1" in text
         assert "field      label: float32 (3,)" in text or "field      label: float32 (3)" in text
         assert "each sample 3 times, 7 samples an epoch" in text
         list(loader)
@@ -454,7 +454,7 @@ def test_a_resumed_epoch_repeats_as_the_whole_one_on_any_number_of_ranks(train: 
             rest.update(zip(resumed.last_samples, (row.tobytes() for row in batch[0]), strict=True))
     assert rest == Counter(pair for batch, rows in whole[1:] for pair in zip(batch, rows, strict=True))
     other = train.loader(6, **{**options, "repeat": 3})
-    with pytest.raises(feedline.ConfigError, match="taken with repeat=2, the loader has repeat=3"):
+    with pytest.raises(feedline.ConfigError, match="taken with repeat=2, but the loader has repeat=3"):
         other.load_state_dict(state)
     del state["plan"]["repeat"]  # as states were before
     train.loader(6, **{**options, "repeat": 1}).load_state_dict(state)

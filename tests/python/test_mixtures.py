@@ -141,8 +141,8 @@ def test_what_changes_the_state(train: feedline.Dataset) -> None:
         (lambda a, b: {"datasets": [a, "b"]}, "is a str, not a feedline.Dataset"),
         (lambda a, b: {"datasets": [a, b], "weights": [0, 0]}, "all weights are 0"),
         (lambda a, b: {"datasets": [a, b], "weights": []}, "weights is empty"),
-        (lambda a, b: {"datasets": [a, b], "weights": [1]}, "as many weights"),
-        (lambda a, b: {"datasets": [a, b], "weights": [1, -1]}, "from 0 on"),
+        (lambda a, b: {"datasets": [a, b], "weights": [1]}, "the same number of weights"),
+        (lambda a, b: {"datasets": [a, b], "weights": [1, -1]}, "not negative"),
         (lambda a, b: {"datasets": [a, b], "weights": [1, float("nan")]}, "finite"),
         (lambda a, b: {"datasets": [a, b], "weights": [1, float("inf")]}, "finite"),
         (lambda a, b: {"datasets": [a, b], "weights": [1, "1"]}, "number"),
@@ -156,7 +156,7 @@ def test_what_changes_the_state(train: feedline.Dataset) -> None:
             r"dataset 1 .*lacks the field 'x', which dataset 0 .*has",
         ),
         (lambda a, b: {"datasets": [a, feedline.arrays(x=np.zeros(3))]}, r"'x' is array .* in dataset 0"),
-        (lambda a, b: {"datasets": [feedline.mix([a, b]), a]}, "mixture itself"),
+        (lambda a, b: {"datasets": [feedline.mix([a, b]), a]}, "itself a mixture"),
     ],
 )
 def test_wrong_mixtures(arguments: Any, words: str) -> None:
@@ -180,5 +180,5 @@ def test_wrong_windows(train: feedline.Dataset) -> None:
 
 
 def test_more_ranks_than_samples(train: feedline.Dataset) -> None:
-    with pytest.raises(feedline.ConfigError, match="world_size=22 is more than the 21 samples"):
+    with pytest.raises(feedline.ConfigError, match="world_size=22 exceeds the 21 samples"):
         train.loader(1, rank=0, world_size=22)

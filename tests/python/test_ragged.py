@@ -141,13 +141,13 @@ def test_a_state_of_other_lengths_is_refused():
 def test_memory_is_planned_for_the_longest_sample():
     data = numbered([1] * 99 + [100_000])
     data.loader(10, memory_budget="5 MB", output="numpy")
-    with pytest.raises(feedline.ConfigError, match="one batch takes 4000"):
+    with pytest.raises(feedline.ConfigError, match="one batch needs 4000"):
         data.loader(10, memory_budget="3 MB", output="numpy")
 
 
 @pytest.mark.parametrize("on_error", ["skip", "replace"])
 def test_samples_of_different_lengths_stand_in_for_nothing(on_error):
-    with pytest.raises(feedline.ConfigError, match=f'on_error="{on_error}" does not go with'):
+    with pytest.raises(feedline.ConfigError, match=f'on_error="{on_error}" does not support'):
         numbered([1, 2]).loader(2, on_error=on_error, output="numpy")
 
 

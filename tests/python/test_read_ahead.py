@@ -76,4 +76,4 @@ def test_a_samplers_order_is_fetched_ahead_in_the_memory_of_its_loader(photos, m
     assert "now, at most" in explained, explained
     found, explained = run(memory_budget=2 * 8 * 3 * 8 * 8 * 4 + 8192)
     assert found == expected
-    assert "never, as the batches leave no memory" in explained, explained
+    assert "never, because batches leave no memory" in explained, explained

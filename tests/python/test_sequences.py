@@ -160,7 +160,7 @@ def test_what_is_no_set_of_arrays_is_refused_by_name(fields, words):
 def test_operations_are_for_images():
     with pytest.raises(feedline.ConfigError, match='center_crop: the samples of "arrays" are arrays'):
         numbered(4).center_crop(2).loader(2)
-    with pytest.raises(feedline.ConfigError, match="dtype is of images"):
+    with pytest.raises(feedline.ConfigError, match="dtype needs images"):
         numbered(4).loader(2, dtype="float16")
 
 

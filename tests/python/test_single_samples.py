@@ -52,7 +52,7 @@ def test_photos_of_any_size(tmp_path: Path) -> None:
     dataset = photos(tmp_path)
     assert [np.asarray(image).shape for image, _ in dataset] == [(3, *size) for size in SIZES]
     assert dataset.schema["image"].shape == (3, -1, -1)
-    assert "not complete for batches" in dataset.explain()
+    assert "incomplete for batches" in dataset.explain()
     assert [np.asarray(dataset.resize(8)[k][0]).shape for k in (0, 8)] == [(3, 8, 9), (3, 8, 12)]
     assert dataset.draw(0) == []
 

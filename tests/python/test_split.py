@@ -201,7 +201,7 @@ def test_a_record_counts_in_what_was_opened(tmp_path: Path) -> None:
     whole = feedline.open(root)
     part = training(whole.subset([2, 10, 5, 1]).subset([3, 1]), 8)
     with part.loader(2, output="numpy") as loader:
-        with pytest.raises(feedline.DataError, match=r'on_error="skip" leaves such samples out') as caught:
+        with pytest.raises(feedline.DataError, match=r'on_error="skip" skips such samples') as caught:
             next(iter(loader))
         assert caught.value.record == 10 and loader.errors[0].record == 10
     with pytest.raises(feedline.DataError) as caught:
@@ -243,7 +243,7 @@ def test_the_same_seed_gives_the_same_parts_for_ever() -> None:
         (lambda d: d.split(0.0), "between 0 and 1"),
         (lambda d: d.split(0.5, 0.4), "sum to 0.9"),
         (lambda d: d.split(5, 0.4), "not both"),
-        (lambda d: d.split(5, 5), "10 samples in all, the dataset 20"),
+        (lambda d: d.split(5, 5), "10 samples in total, but the dataset has 20"),
         (lambda d: d.split(20), "a part of 0 samples"),
         (lambda d: d.split(21), "from 1 to 20"),
         (lambda d: d.split(0.001), "of 20 samples is none"),

@@ -213,7 +213,7 @@ def test_a_changed_dataset_is_refused_by_what_has_changed(tmp_path: Path) -> Non
         state = through_json(loader.state_dict())
     image = root / "apple" / "001.jpg"
     image.rename(root / "apple" / "0015.jpg")
-    assert "as many samples" in refusal(training(feedline.open(root)))
+    assert "the same number of samples" in refusal(training(feedline.open(root)))
     (root / "apple" / "0015.jpg").unlink()
     assert "samples: 21 then, 20 now" in refusal(training(feedline.open(root)))
     tars = made_data.make_tars(root, tmp_path / "tars")

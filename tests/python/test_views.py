@@ -109,7 +109,7 @@ def test_views_that_are_decoded_by_themselves_are_the_same_pixels(tmp_path: Path
     with Image.open(tmp_path / "a" / "0.jpg") as file:
         image = file.convert("RGB")
     dataset = feedline.open(tmp_path).views([TINY, TINY])
-    assert "each view by itself, which costs less there, for 0" not in dataset.explain()
+    assert "each view separately, which is cheaper there, for 0" not in dataset.explain()
     for epoch in range(60):
         sample, drawn = dataset.sample(0, epoch=epoch), dataset.draw(0, epoch=epoch)
         for i in range(2):
@@ -276,7 +276,7 @@ def test_a_map_takes_views_as_fields(photos: Path):
         assert np.array_equal(after[0], plain[0][:, :, ::2, ::2])
         assert np.array_equal(after[1], plain[1].sum(axis=(1, 2, 3, 4)))
         assert np.array_equal(after[2], -plain[2])
-    with pytest.raises(feedline.ConfigError, match="went through a function of map"):
+    with pytest.raises(feedline.ConfigError, match="is an argument of an earlier map"):
         dataset.map(lambda image: image, "a").normalize((0.5,), (0.5,))
     with pytest.raises(feedline.ConfigError, match="put views before map"):
         feedline.open(photos).map(lambda image: image, "image").views([BIG])
@@ -363,8 +363,8 @@ def test_a_dataset_with_random_views_is_random(photos: Path):
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (lambda d: d.views(), "there is no view"),
-        (lambda d: d.views([]), "there is no view"),
+        (lambda d: d.views(), "at least one view is needed"),
+        (lambda d: d.views([]), "at least one view is needed"),
         (lambda d: d.views(a=BIG, b=8), "must be a chain"),
         (lambda d: d.views(a=(BIG, 0)), "how many of a"),
         (lambda d: d.views(a=(BIG, 300)), "at most 254"),
@@ -373,15 +373,15 @@ def test_a_dataset_with_random_views_is_random(photos: Path):
         (lambda d: d.views(BIG), "must be a list of chains"),
         (lambda d: d.views(label=BIG), "'label' is the name of another field"),
         (lambda d: d.views(image_1=BIG, field="label"), "there is no image 'label'"),
-        (lambda d: d.views(a=feedline.chain().decode("L")), "put decode before views"),
-        (lambda d: d.views(a=feedline.chain().random_invert(fields="image")), "leave out fields="),
-        (lambda d: d.views(a=BIG).views(b=BIG), "there are some in this chain already"),
-        (lambda d: d.views(a=BIG).five_crop(8), "there are views in this chain already"),
-        (lambda d: d.views(a=BIG).cache(), "put cache before views"),
+        (lambda d: d.views(a=feedline.chain().decode("L")), "place decode before views"),
+        (lambda d: d.views(a=feedline.chain().random_invert(fields="image")), "omit fields="),
+        (lambda d: d.views(a=BIG).views(b=BIG), "this chain already has views"),
+        (lambda d: d.views(a=BIG).five_crop(8), "this chain already has views"),
+        (lambda d: d.views(a=BIG).cache(), "place cache before views"),
         (lambda d: d.normalize((0.5,), (0.5,)).views(a=BIG), "put it after views"),
         (lambda d: d.views(a=BIG, b=BIG.normalize((0.5,), (0.5,))).random_invert(), "'b': random_invert"),
         (lambda d: d.resize((30, 30)).five_crop(40), "corner_crop: the crop of 40 x 40 is larger"),
-        (lambda d: feedline.mix([d.views(a=BIG), d.views(a=BIG)]), "give them to the mixture"),
+        (lambda d: feedline.mix([d.views(a=BIG), d.views(a=BIG)]), "views; add them to the mixture"),
         (lambda d: feedline.arrays(x=np.zeros((3, 2))).views(a=BIG), "have no image"),
     ],
 )
@@ -428,11 +428,11 @@ def test_views_are_drawn_alike_operation_by_operation(photos: Path) -> None:
 @pytest.mark.parametrize(
     ("drawn_as", "says"),
     [
-        ([(0,), ()], "'a': view 0 has not the same random_resized_crop, as whose it could be drawn"),
-        ([(), (1,)], "'b': view 1 has not the same random_resized_crop"),
-        ([(), (-1,)], "'b': view -1 has not the same random_resized_crop"),
-        ([(), (0, 0)], "'b': view 0 has not the same random_vertical_flip"),
-        ([(), (0, 0, 0)], "'b': it has fewer operations than are to be drawn as those of others"),
+        ([(0,), ()], "'a': view 0 does not have the same random_resized_crop to be drawn as"),
+        ([(), (1,)], "'b': view 1 does not have the same random_resized_crop"),
+        ([(), (-1,)], "'b': view -1 does not have the same random_resized_crop"),
+        ([(), (0, 0)], "'b': view 0 does not have the same random_vertical_flip"),
+        ([(), (0, 0, 0)], "'b': it has fewer operations than drawn_as"),
     ],
 )
 def test_what_cannot_be_drawn_alike_is_refused(photos: Path, drawn_as: list[tuple[int, ...]], says: str) -> None:

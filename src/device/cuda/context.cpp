@@ -8,22 +8,23 @@
 namespace feedline::device::cuda {
 namespace {
 
-// Which devices there are, for who asked for another.
+// Lists the available devices, for errors about another one.
 std::string those_there(const Driver& driver, std::string_view first_name) {
   const int count = driver.devices();
   std::string text =
-      count == 1 ? "the only one here is cuda:0" : "those here are cuda:0 to cuda:" + std::to_string(count - 1);
+      count == 1 ? "the only device is cuda:0" : "the devices are cuda:0 to cuda:" + std::to_string(count - 1);
   const char* now = std::getenv("CUDA_VISIBLE_DEVICES");
   const std::string visible = now == nullptr ? "" : now;
   if (visible != driver.visible())
     text += "; CUDA_VISIBLE_DEVICES is \"" + visible + "\" now and was \"" + driver.visible() +
-            "\" when CUDA began, which reads it once: set it before the process starts";
+            "\" when CUDA started, which reads it once: set it before the process starts";
   else if (first_name.find(" MIG ") != std::string_view::npos)
     text +=
-        "; it is a part of a GPU (MIG), of which a process sees one: choose it by CUDA_VISIBLE_DEVICES=MIG-UUID, as "
-        "nvidia-smi -L lists them";
+        "; it is a GPU partition (MIG), of which a process sees only one: select it by CUDA_VISIBLE_DEVICES=MIG-UUID, "
+        "as "
+        "listed by nvidia-smi -L";
   else if (!visible.empty())
-    text += "; CUDA_VISIBLE_DEVICES is \"" + visible + "\", and devices are counted within it";
+    text += "; CUDA_VISIBLE_DEVICES is \"" + visible + "\", and devices are numbered within it";
   return text;
 }
 
@@ -102,7 +103,7 @@ Result<std::shared_ptr<Event>> Event::make(std::shared_ptr<const Context> contex
   return std::shared_ptr<Event>(new Event(std::move(context), handle));
 }
 
-// Also of one that is not past: the driver forgets it once it is.
+// Also valid for a pending event: the driver frees it when it completes.
 Event::~Event() {
   if (!context_->driver().is_of_a_parent())
     std::ignore = context_->call("cuEventDestroy", context_->calls().event_destroy, handle_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A GPU's primary context, which is torch's as well, and the events that are recorded in it.
+// A GPU's primary context, which torch uses as well, and events recorded in it.
 
 #include <concepts>
 #include <memory>
@@ -13,15 +13,16 @@
 
 namespace feedline::device::cuda {
 
-// For tests: the root of a made machine's /proc and /sys. Empty: this one's.
+// For tests: the root of a simulated machine's /proc and /sys. Empty for the real one.
 std::string made_machine();
 
-// Thread-safe. Lives as long as anything that was made in it.
+// Thread-safe. Lives as long as all objects created in it.
 class Context {
  public:
-  // Of the device with that index, as torch counts them. kConfig: there is none; the message says which there are.
+  // Opens the context of the device with that index, as torch counts them. kConfig: there is none; the message lists
+  // the available ones.
   static Result<std::shared_ptr<const Context>> open(std::shared_ptr<const Driver> driver, int index);
-  // Has this process that context, whoever made it? Makes none.
+  // Returns true if this process has that context, whoever created it. Creates none.
   static Result<bool> is_active(const Driver& driver, int index);
   ~Context();
   Context(const Context&) = delete;
@@ -33,11 +34,11 @@ class Context {
   int index() const { return index_; }
   const std::string& name() const { return name_; }  // of the GPU
   DeviceNumber device() const { return device_; }
-  // That the GPU reaches without crossing to another CPU: page-locked memory belongs there.
+  // The NUMA node closest to the GPU, where page-locked memory should be allocated.
   const base::MemoryNode& memory_node() const { return memory_node_; }
 
-  // Runs `body`, which gives a Result, with this context as the thread's, and so that no CUDA graph that any thread
-  // captures is spoiled by what it calls.
+  // Runs `body`, which returns a Result, with this context current in the thread, and without invalidating a CUDA graph
+  // capture of any thread.
   template <std::invocable Body>
   auto in(Body body) const -> decltype(body()) {
     int capture_mode = kRelaxedCapture;
@@ -46,7 +47,7 @@ class Context {
     if (auto left = leave(capture_mode); !left && made) return std::unexpected(std::move(left).error());
     return made;
   }
-  // One call, by its name.
+  // Calls a driver function; errors contain its name.
   template <typename... Parameters, typename... Arguments>
   Result<void> call(const char* call_name, int (*function)(Parameters...), Arguments... arguments) const {
     return in([&]() -> Result<void> { return driver_->check(call_name, function(arguments...)); });
@@ -66,7 +67,7 @@ class Context {
   base::MemoryNode memory_node_;
 };
 
-// A moment in a GPU's work. Thread-safe once it is recorded.
+// A point in a GPU's work. Thread-safe once it is recorded.
 class Event {
  public:
   static Result<std::shared_ptr<Event>> make(std::shared_ptr<const Context> context);
@@ -76,16 +77,16 @@ class Event {
 
   EventHandle handle() const { return handle_; }
   const Context& context() const { return *context_; }
-  // After what the stream was given until now. Once.
+  // Records the event after all work queued on the stream so far. Only once.
   Result<void> record(StreamHandle stream);
-  // After what the whole context was given until now. Once. Requires: the driver has the call.
+  // Records the event after all work queued in the whole context so far. Only once. Requires: the driver has the call.
   Result<void> record_all();
-  // The same; false: some stream captures a CUDA graph, and nothing was recorded.
+  // The same; returns false, without recording, if a stream is capturing a CUDA graph.
   Result<bool> record_all_unless_capturing();
-  // Is the GPU past it? Waits for nothing. An error: the GPU has failed.
+  // Returns true if the GPU has passed the event. Does not block. An error means that the GPU has failed.
   Result<bool> is_past() const;
   Result<void> wait() const;
-  Result<void> let_wait(StreamHandle stream) const;  // what it is given from now on
+  Result<void> let_wait(StreamHandle stream) const;  // makes later work on the stream wait for the event
 
  private:
   Event(std::shared_ptr<const Context> context, EventHandle handle) : context_(std::move(context)), handle_(handle) {}

@@ -9,13 +9,13 @@
 
 namespace feedline::device::cuda {
 
-// The primary contexts that this process has, whoever made them: of GPUs that it has given work to, or may have. None
-// is made, as one takes hundreds of megabytes of a GPU that may be another process's. One thread at a time.
+// The primary contexts of all GPUs that this process may have given work to, whoever created them. Does not create any,
+// because a context takes hundreds of megabytes of a GPU that another process may be using. One thread at a time.
 class ContextsInUse {
  public:
   explicit ContextsInUse(std::shared_ptr<const Driver> driver) : driver_(std::move(driver)) {}
 
-  // Now, by their index.
+  // The current ones, by index.
   Result<std::vector<std::shared_ptr<const Context>>> list();
 
  private:

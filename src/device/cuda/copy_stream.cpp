@@ -6,14 +6,14 @@
 
 namespace feedline::device::cuda {
 
-// Copies of streams that have ended, for the next who sweeps.
+// Copies of destroyed streams, for the next sweep().
 struct CopyStream::LeftBehind {
   std::mutex mutex;
   Copies copies;
 };
 
 CopyStream::LeftBehind& CopyStream::of_process() {
-  static auto& left = *new LeftBehind;  // for the life of the process
+  static auto& left = *new LeftBehind;  // never destroyed
   return left;
 }
 
@@ -25,7 +25,7 @@ Result<std::unique_ptr<CopyStream>> CopyStream::make(std::shared_ptr<const Conte
 }
 
 CopyStream::~CopyStream() {
-  if (context_->driver().is_of_a_parent()) {  // nothing can be asked there, and no memory of the GPU's given back
+  if (context_->driver().is_of_a_parent()) {  // no calls are possible in a child, so GPU memory is not freed
     std::ignore = new Copies(std::move(copies_));
     return;
   }
@@ -34,7 +34,7 @@ CopyStream::~CopyStream() {
     const std::lock_guard lock(of_process().mutex);
     of_process().copies.splice(of_process().copies.end(), copies_);
   }
-  // what it was given is still done
+  // queued work still completes
   std::ignore = context_->call("cuStreamDestroy", context_->calls().stream_destroy, handle_);
 }
 
@@ -44,7 +44,7 @@ Result<void> CopyStream::give(const memory::Lease& from, std::byte* to, const Th
                                    static_cast<const void*>(from.data()), from.bytes(), handle_));
   Result<void> given = then.give ? context_->in([&] { return then.give(handle_); }) : Result<void>();
   if (given) given = end.record(handle_);
-  if (!given) std::ignore = context_->call("cuStreamSynchronize", calls.stream_finish, handle_);  // nothing else tells
+  if (!given) std::ignore = context_->call("cuStreamSynchronize", calls.stream_finish, handle_);  // instead of an event
   return given;
 }
 
@@ -57,14 +57,14 @@ Result<std::shared_ptr<const Event>> CopyStream::copy(std::shared_ptr<memory::Le
   return end;
 }
 
-// Where nobody can say, as with a GPU that is lost, memory is not used again.
+// If the state is unknown, as for a lost GPU, the memory is not reused.
 bool CopyStream::is_done(const Copy& copy) {
   const auto past = copy.end->is_past();
   return past && *past;
 }
 
 void CopyStream::sweep() {
-  Copies done, others_done;  // whose memory goes without a lock
+  Copies done, others_done;  // freed outside the lock
   {
     const std::lock_guard lock(mutex_);
     // they end in order

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The stream on which batches go to a GPU, beside those that the training loop computes on.
+// The stream that copies batches to a GPU, separate from those of the training loop.
 
 #include <cstddef>
 #include <functional>
@@ -14,8 +14,8 @@
 
 namespace feedline::device::cuda {
 
-// Thread-safe. It may end while copies are on their way: what they read from is kept until they are done, by the
-// process where nobody else is left.
+// Thread-safe. It may be destroyed while copies are in flight: their sources are held until they are done, by the
+// process if there is no other owner.
 class CopyStream {
  public:
   static Result<std::unique_ptr<CopyStream>> make(std::shared_ptr<const Context> context);
@@ -24,19 +24,19 @@ class CopyStream {
   CopyStream& operator=(const CopyStream&) = delete;
 
   StreamHandle handle() const { return handle_; }
-  // What else the GPU has to do, given to it behind the copy with its context the thread's, before anybody else's work;
-  // and what must be there until that is done.
+  // Further GPU work, queued after the copy with the context current, before other work; and objects to hold until it
+  // is done.
   struct Then {
-    std::function<Result<void>(StreamHandle)> give;  // empty: nothing
+    std::function<Result<void>(StreamHandle)> give;  // may be empty
     std::shared_ptr<const void> needs;
   };
-  // Begins to copy all of `from` to `to` on the GPU, and gives the event of the end of that and what follows. An error:
-  // nothing was begun, or the GPU has failed.
+  // Starts copying all of `from` to `to` on the GPU, and returns an event after the copy and the further work. An error
+  // means that nothing was started, or the GPU has failed.
   Result<std::shared_ptr<const Event>> copy(std::shared_ptr<memory::Lease> from, std::byte* to, Then then = {});
-  // Lets go of what no copy reads any more, here and of streams that have ended. Waits for nothing.
+  // Releases memory that no copy reads any more, also of destroyed streams. Does not block.
   void sweep();
 
-  static std::size_t left_behind();  // copies on their way whose stream has ended
+  static std::size_t left_behind();  // copies in flight whose stream was destroyed
 
  private:
   struct Copy {

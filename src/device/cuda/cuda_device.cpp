@@ -21,7 +21,7 @@ namespace {
 
 using namespace cuda;
 
-// Of the default stream also where another one is captured that is ordered with it.
+// Also true for the default stream while another stream ordered with it is capturing.
 Result<bool> is_capturing(const Context& context, StreamHandle stream) {
   return context.in([&]() -> Result<bool> {
     int capturing = 0;
@@ -32,7 +32,7 @@ Result<bool> is_capturing(const Context& context, StreamHandle stream) {
   });
 }
 
-// A batch's way to the GPU.
+// A batch in transfer to the GPU.
 class Arrival final : public Ready {
  public:
   Arrival(std::shared_ptr<const Event> end, std::shared_ptr<DeviceMemory> memory)
@@ -43,7 +43,7 @@ class Arrival final : public Ready {
     const auto past = end_->is_past();
     if (past && !*past) return false;
     if (past) is_ready_ = true;
-    return true;  // it has ended, and wait() tells how
+    return true;  // it has ended; wait() returns the error
   }
   Result<void> wait() const override {
     if (is_ready_) return {};
@@ -51,8 +51,8 @@ class Arrival final : public Ready {
     is_ready_ = true;
     return {};
   }
-  // A stream that is captured as a CUDA graph must not wait for what lies outside of it, and the graph is to find the
-  // data there each time that it runs: so the host waits.
+  // A stream that is capturing a CUDA graph must not wait for outside work, and the graph must find the data on each
+  // run: so the host waits.
   Result<void> let_wait(std::uintptr_t stream_number) const override {
     const auto stream = reinterpret_cast<StreamHandle>(stream_number);
     const Context& context = end_->context();
@@ -68,7 +68,7 @@ class Arrival final : public Ready {
   mutable std::atomic<bool> is_ready_ = false;
 };
 
-// What a stream has read goes back; blocks that outlive their device have none to ask.
+// Reclaims blocks that a stream has read; if the device is gone, there is nothing to call.
 std::function<void()> recall_of(const std::shared_ptr<CopyStream>& stream) {
   return [weak = std::weak_ptr<CopyStream>(stream)] {
     if (const auto alive = weak.lock()) alive->sweep();
@@ -89,11 +89,11 @@ Element element_of(DType dtype) {
   }
 }
 
-// Where the parts of a batch lie on the GPU, one behind the other.
+// The parts of a batch on the GPU, in this order.
 struct Parts {
   std::byte* made;
-  std::byte* filled;   // as it was copied
-  std::byte* scratch;  // rows that are made of kept images
+  std::byte* filled;   // as copied
+  std::byte* scratch;  // rows made from cached images
 };
 
 std::uint64_t row_bytes(const Finish::Images& images) {
@@ -138,7 +138,7 @@ Result<void> check_jobs(const Finish::Images& images, const Parts& parts) {
   return check_job(job_of(images, parts), element_of(images.dtype));
 }
 
-// As it was filled, on the host.
+// Looks at the filled memory on the host.
 bool has_colours(const Finish::Images::OfKept& rows, const std::byte* filled) {
   const std::byte* row = filled + rows.from;
   for (std::uint64_t i = 0; i < rows.rows; ++i, row += rows.stride)
@@ -146,14 +146,14 @@ bool has_colours(const Finish::Images::OfKept& rows, const std::byte* filled) {
   return false;
 }
 
-// What must be there until a batch is made.
+// Objects to hold until a batch is made.
 struct Needed {
   std::shared_ptr<const PixelKernels> kernels;
   std::shared_ptr<const KeptImages> kept;
   JpegDecoder::Images decoded;
 };
 
-// Those that wait for the rows of this batch.
+// Returns the decoded images for this batch's rows.
 Result<JpegDecoder::Images> decoded_for(const Finish& finish, const std::byte* filled, const Context& context) {
   JpegDecoder::Images images;
   if (!finish.decoded) return images;
@@ -201,8 +201,8 @@ class CudaDevice final : public Device {
   const std::shared_ptr<PinnedAllocator> late_pinned_;
   const std::shared_ptr<DeviceMemory> memory_;
   std::once_flag loaded_;
-  std::shared_ptr<const PixelKernels> kernels_;  // nullptr: not asked for, or there are none
-  std::string without_kernels_;                  // why there are none
+  std::shared_ptr<const PixelKernels> kernels_;  // nullptr: not requested, or unavailable
+  std::string without_kernels_;                  // why they are unavailable
 };
 
 bool CudaDevice::makes_elements() {
@@ -243,7 +243,7 @@ Result<Begun> CudaDevice::begin_making(std::shared_ptr<memory::Lease> filled, co
 
 Result<std::shared_ptr<ImageDecoder>> CudaDevice::decode_images() {
   if (!makes_elements())
-    return config_error("decode(device=\"cuda\"): no kernel runs on this GPU (" + without_kernels_ +
+    return config_error("decode(device=\"cuda\"): kernels do not run on this GPU (" + without_kernels_ +
                         "); leave device= out of decode: the CPU decodes");
   FEEDLINE_TRY(auto decoder, JpegDecoder::make(context_));
   return decoder;
@@ -251,15 +251,15 @@ Result<std::shared_ptr<ImageDecoder>> CudaDevice::decode_images() {
 
 std::string CudaDevice::explain() const {
   std::string text = name_ + " (" + context_->name() +
-                     "), copied from page-locked memory on a stream of its own as soon as a batch is filled; the "
-                     "stream that takes it waits, not the host; page-locked memory lies " +
+                     "), copied from page-locked memory on a separate stream as soon as a batch is filled; the "
+                     "stream that uses it waits, not the host; page-locked memory is " +
                      pinned_->explain_node();
-  if (kernels_) text += "; makes floats of images' bytes itself (" + kernels_->image() + ")";
-  if (!without_kernels_.empty()) text += "; floats of images are made by the CPU: " + without_kernels_;
+  if (kernels_) text += "; makes floats from the images' bytes itself (" + kernels_->image() + ")";
+  if (!without_kernels_.empty()) text += "; the CPU makes the images' floats: " + without_kernels_;
   if (context_->calls().context_record == nullptr)
     text +=
-        "; this driver cannot mark the work of all streams (CUDA 12.5 can), so a batch that is used on another "
-        "stream than the one that took it must be held until that is done";
+        "; this driver cannot record an event for all streams (CUDA 12.5 can), so hold a batch that is used on another "
+        "stream than the one that took it until that use is done";
   return text;
 }
 

@@ -34,13 +34,13 @@ class CudaDevice : public testing::Test {
     EXPECT_TRUE(begun) << begun.error().message();
     return begun ? std::move(*begun) : Begun{};
   }
-  // As a training loop does: its stream waits, and a kernel on it reads all of the batch.
+  // Acts as a training loop: its stream waits, and a kernel on it reads the whole batch.
   void use(const Begun& begun, int value) { use_on(consumer_, begun, value); }
   void use_on(void* stream, const Begun& begun, int value) {
     ASSERT_TRUE(begun.ready->let_wait(reinterpret_cast<std::uintptr_t>(stream)));
     fake_.expect_all(stream, begun, value);
   }
-  // Everything that can go on, the last stream first: the order that suits us least.
+  // Runs all pending work, the last stream first: the least convenient order.
   void run_all() const {
     while (fake_.step(~std::uint64_t{0}) != 0) {
     }
@@ -73,10 +73,10 @@ TEST_F(CudaDevice, FillsMemoryAgainOnlyOnceItsCopyIsDone) {
   const std::byte* const block = first->data();
   held_.push_back(*device_->begin(std::move(first)));
   auto second = filled(*device_, kLarge, 2);
-  EXPECT_NE(second->data(), block) << "its copy is on its way";
+  EXPECT_NE(second->data(), block) << "its copy is in flight";
   run_all();
   auto third = filled(*device_, kLarge, 3);
-  EXPECT_EQ(third->data(), block) << "nobody reads it any more, and pages are not locked again";
+  EXPECT_EQ(third->data(), block) << "no kernel reads it any more, and pages are not locked again";
   EXPECT_EQ(fake_.calls("cuMemHostAlloc"), 2);
 }
 
@@ -89,7 +89,7 @@ TEST_F(CudaDevice, StreamsWaitAndNotTheHost) {
   EXPECT_EQ(fake_.violations(), 0) << fake_.words();
 }
 
-// Shows that the fake sees what goes wrong.
+// Checks that the fake detects errors.
 TEST_F(CudaDevice, AKernelThatDoesNotWaitFindsNothing) {
   open();
   held_.push_back(begin(177));
@@ -102,7 +102,7 @@ TEST_F(CudaDevice, AKernelThatDoesNotWaitFindsNothing) {
   fake_.reset(2, kFakeBytes, 12'060);
 }
 
-// A loop that runs ahead of its GPU: what it has let go of is still read.
+// The loop runs ahead of its GPU: kernels still read memory that it has released.
 TEST_F(CudaDevice, MemoryIsWrittenAgainOnlyOnceNoKernelReadsIt) {
   open();
   std::set<const std::byte*> blocks;
@@ -114,7 +114,7 @@ TEST_F(CudaDevice, MemoryIsWrittenAgainOnlyOnceNoKernelReadsIt) {
     if (i % 5 == 4) run_all();
   }
   run_all();
-  EXPECT_LT(blocks.size(), 9u) << "blocks go round";
+  EXPECT_LT(blocks.size(), 9u) << "blocks are reused";
   EXPECT_EQ(fake_.count("waits"), 0);
   EXPECT_EQ(fake_.violations(), 0) << fake_.words();
 }
@@ -125,7 +125,7 @@ TEST_F(CudaDevice, KernelsOnOtherStreamsMayReadWhatIsLetGoOf) {
   for (int i = 0; i < 20; ++i) {
     Begun begun = begin(i);
     use(begun, i);
-    // a side stream, which the loop has wait for the batch as well, and whose kernels come late
+    // a side stream, which also waits for the batch, and whose kernels run late
     ASSERT_TRUE(begun.ready->let_wait(reinterpret_cast<std::uintptr_t>(side)));
     fake_.expect_all(side, begun, i);
     begun = {};
@@ -150,7 +150,7 @@ TEST_F(CudaDevice, BatchesAreKeptAndOutliveTheDevice) {
 
 TEST_F(CudaDevice, ABatchThatNobodyWantsIsCopiedAllTheSame) {
   open();
-  for (int i = 0; i < 3; ++i) begin(i);  // let go of at once: an epoch that is abandoned
+  for (int i = 0; i < 3; ++i) begin(i);  // released at once: an abandoned epoch
   held_.push_back(begin(9));
   use(held_.back(), 9);
   run_all();
@@ -164,7 +164,7 @@ TEST_F(CudaDevice, GrowsNoMoreAfterTheFirstBatches) {
     if (held_.size() < 3) continue;
     use(held_.front(), (i - 2) % 200);
     held_.pop_front();
-    if (i == 20) fake_.fail("cuMemAlloc_v2", 1, kOutOfMemory);  // whoever asks for more is refused
+    if (i == 20) fake_.fail("cuMemAlloc_v2", 1, kOutOfMemory);  // further allocations fail
     EXPECT_LE(fake_.count("memory"), 6);
   }
   EXPECT_EQ(fake_.count("waits"), 0);
@@ -172,7 +172,7 @@ TEST_F(CudaDevice, GrowsNoMoreAfterTheFirstBatches) {
   fake_.fail(nullptr, 0, 0);
 }
 
-// As a consumer does that says stream=-1, or waits by itself.
+// Acts as a consumer that passes stream=-1, or waits on its own.
 TEST_F(CudaDevice, GrowsNoMoreWhereNobodySaysThatABatchIsTaken) {
   fake_.hold(0);
   open();
@@ -185,12 +185,12 @@ TEST_F(CudaDevice, GrowsNoMoreWhereNobodySaysThatABatchIsTaken) {
 
 TEST_F(CudaDevice, AStreamThatIsCapturedFindsTheBatchThere) {
   open();
-  for (int i = 0; i < 3; ++i) use(begin(i), i);  // something to be marked
+  for (int i = 0; i < 3; ++i) use(begin(i), i);  // something to mark
   held_.push_back(begin(5));
   fake_.capture(consumer_, 1);
   ASSERT_TRUE(held_[0].ready->let_wait(reinterpret_cast<std::uintptr_t>(consumer_)));
   EXPECT_TRUE(held_[0].ready->is_ready()) << "the host has waited: a graph has no edge out of it";
-  held_.push_back(begin(6));  // by another thread meanwhile
+  held_.push_back(begin(6));  // by another thread in the meantime
   fake_.capture(consumer_, 0);
   EXPECT_EQ(fake_.violations(), 0) << fake_.words();
   use(held_[1], 6);
@@ -216,8 +216,8 @@ TEST_F(CudaDevice, SaysWhatItDoes) {
   EXPECT_NE(device_->explain().find("cuda:0 (Fake GPU 0), copied from page-locked memory"), std::string::npos);
 }
 
-// By the name that the driver has for the GPU, on a machine of two nodes. The kernel of the machine that tests has one
-// of them alone, mostly, and refuses the other.
+// Finds the NUMA node by the driver's name for the GPU, on a machine with two nodes. The test machine's kernel usually
+// has only one of them and refuses the other.
 class CudaDeviceOnNodes : public base::MadeMachine {};
 
 TEST_F(CudaDeviceOnNodes, AsksForPagesOnTheGpusNode) {
@@ -227,9 +227,9 @@ TEST_F(CudaDeviceOnNodes, AsksForPagesOnTheGpusNode) {
   const FakeDriver fake;
   const auto told = [](int index) {
     const auto device = *cuda_device(index);
-    EXPECT_NE(device->explain().find("once there is any"), std::string::npos) << device->explain();
+    EXPECT_NE(device->explain().find("once allocated"), std::string::npos) << device->explain();
     EXPECT_NE(filled(*device, kBytes, 1), nullptr);
-    EXPECT_EQ(device->explain().find("once there is any"), std::string::npos) << device->explain();
+    EXPECT_EQ(device->explain().find("once allocated"), std::string::npos) << device->explain();
     return device->explain();
   };
   setenv("FEEDLINE_SYSFS_ROOT", root_.c_str(), 1);
@@ -239,7 +239,7 @@ TEST_F(CudaDeviceOnNodes, AsksForPagesOnTheGpusNode) {
   fake.expect_nothing_left();
 }
 
-// Where the driver cannot mark the work of all streams, the one that takes the next batch is marked.
+// If the driver cannot record an event for all streams, it is recorded on the one that takes the next batch.
 TEST(EarlyCudaDevice, MemoryIsWrittenAgainOnlyOnceTheTakingStreamHasReadIt) {
   const FakeDriver fake(2, kFakeBytes, 12'020, FEEDLINE_FAKE_CUDA_EARLY);
   fake.hold(1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Every call of CUDA's driver fails once: the error comes where it belongs and names the call, nothing is left behind,
-// and the next try works.
+// Each call of CUDA's driver fails once: the error is returned where it belongs and names the call, nothing leaks, and
+// the next attempt succeeds.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -23,20 +23,20 @@ namespace {
 constexpr std::size_t kBytes = 8192;
 constexpr int kBatches = 8;
 
-// Bytes of bytes, so that all of what comes out has one value.
+// uint8 output, so that all of it has one value.
 const Finish kFinish{kBytes, {{.rows = 2, .size = {64, 64}, .channels = 1, .dtype = DType::kUint8, .tables = 0}}};
 
-// A batch that is made of an image which the GPU keeps.
+// A batch made from an image cached on the GPU.
 Result<Begun> make_of_kept(Device& device, const std::shared_ptr<KeptImages>& images, int value) {
   const std::vector<std::byte> pixels(64 * 64, static_cast<std::byte>(value));
   FEEDLINE_TRY(const std::uint64_t address, images->keep(pixels));
   FEEDLINE_TRY(auto lease, memory::Lease::take(device.allocator(), kBytes));
   std::memset(lease->data(), value, kBytes);
-  // grey is what one channel is already
+  // one channel is grey already
   const KeptRow row{
       .pixels = address, .stride = 64, .width = 64, .height = 64, .colours = 1, .colour = {{KeptColour::kGrey, 0}}};
   for (std::size_t i = 0; i < 2; ++i) std::memcpy(lease->data() + i * 128, &row, sizeof row);
-  // what is filled with `value` is all but the rows, which nobody looks at
+  // only the rows matter; the rest is filled with `value` and not checked
   const Finish finish{.made_bytes = kBytes,
                       .images = {{.of_kept = Finish::Images::OfKept{0, 128, 2},
                                   .rows = 2,
@@ -48,7 +48,7 @@ Result<Begun> make_of_kept(Device& device, const std::shared_ptr<KeptImages>& im
   return device.begin_making(std::move(lease), finish);
 }
 
-// What the drop-in does for memory of its own. Whatever fails, nothing stays locked but by the call that unlocks.
+// Locks memory like the drop-in does. After any failure except that of the unlocking call, nothing stays locked.
 Result<void> lock_others() {
   alignas(4096) static std::array<std::byte, 2 * 4096> memory;
   FEEDLINE_TRY(const auto locks, PageLocks::open());
@@ -61,10 +61,10 @@ Result<void> lock_others() {
   }();
   FEEDLINE_CHECK_OK(locks->unlock(memory.data()));
   FEEDLINE_TRY(const bool past, is_past);
-  return past ? Result<void>() : internal_error("an idle GPU has something to do");
+  return past ? Result<void>() : internal_error("an idle GPU has pending work");
 }
 
-// What a loader does with a device: all of it, or what went wrong.
+// Uses a device like a loader does: completely, or up to the first error.
 Result<void> run(const FakeDriver& fake) {
   FEEDLINE_TRY(auto device, cuda_device(0));
   if (!device->makes_elements()) return config_error(device->explain());
@@ -96,15 +96,15 @@ Result<void> run(const FakeDriver& fake) {
   return {};
 }
 
-// Calls whose failure changes nothing that anybody would see: names and numbers for messages, and what is given back.
+// Calls whose failure has no visible effect: names and numbers for messages, and freeing.
 const std::set<std::string> kSilent = {"cuDeviceGetName",     "cuDeviceGetPCIBusId",
                                        "cuGetErrorName",      "cuGetErrorString",
                                        "cuMemGetInfo_v2",     "cuMemFreeHost",
                                        "cuMemFree_v2",        "cuStreamDestroy_v2",
                                        "cuEventDestroy_v2",   "cuDevicePrimaryCtxRelease_v2",
                                        "cuStreamSynchronize", "cuModuleUnload",
-                                       "cuModuleLoadData"};  // of which there is a second way, PTX
-// Those after whose failure something is lost, as nothing else would free it.
+                                       "cuModuleLoadData"};  // has a fallback, PTX
+// Calls whose failure leaks, because nothing else would free the object.
 const std::set<std::string> kFrees = {"cuMemFreeHost",      "cuMemHostUnregister", "cuMemFree_v2",
                                       "cuStreamDestroy_v2", "cuEventDestroy_v2",   "cuDevicePrimaryCtxRelease_v2",
                                       "cuModuleUnload"};
@@ -117,7 +117,7 @@ TEST_P(EveryCallFails, OnceAndIsNamed) {
   const std::string call = GetParam();
   const bool loses = kFrees.contains(call) || call == "cuCtxPushCurrent_v2" || call == "cuCtxPopCurrent_v2" ||
                      call == "cuThreadExchangeStreamCaptureMode";
-  // "; ": and what to do
+  // "; ": followed by advice
   const FailingCall failing{.name = call,
                             .code = kLaunchFailed,
                             .most_uses = 40,
@@ -162,7 +162,7 @@ TEST(CudaDeviceRefuses, WhereTheDriverHasNoDevice) {
 TEST(CudaDeviceRefuses, ADriverThatIsTooEarly) {
   const FakeDriver fake(2, kFakeBytes, 10'020);
   const std::string said = refusal(0);
-  EXPECT_SAYS(said, "the driver is of CUDA 10.2, and CUDA 11.0 is needed; update it");
+  EXPECT_SAYS(said, "the driver supports CUDA 10.2, but CUDA 11.0 is needed; update it");
 }
 
 TEST(CudaDeviceRefuses, ALibraryThatIsNone) {
@@ -174,10 +174,10 @@ TEST(CudaDeviceRefuses, ALibraryThatIsNone) {
 
 TEST(CudaDeviceRefuses, AnIndexOutOfRange) {
   const FakeDriver fake;
-  EXPECT_SAYS(refusal(2), "there is no cuda:2: those here are cuda:0 to cuda:1");
+  EXPECT_SAYS(refusal(2), "there is no cuda:2: the devices are cuda:0 to cuda:1");
   EXPECT_SAYS(refusal(-1), "there is no cuda:-1");
   setenv("CUDA_VISIBLE_DEVICES", "1,0,3", 1);
-  EXPECT_SAYS(refusal(2), "is \"1,0,3\" now and was \"\" when CUDA began, which reads it once");
+  EXPECT_SAYS(refusal(2), "is \"1,0,3\" now and was \"\" when CUDA started, which reads it once");
   unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
@@ -186,12 +186,12 @@ TEST(CudaDeviceRefuses, TheSecondPartOfAGpu) {
   const FakeDriver fake(1);
   const std::string said = refusal(1);
   unsetenv("FAKE_CUDA_MIG");
-  EXPECT_SAYS(said, "the only one here is cuda:0");
+  EXPECT_SAYS(said, "the only device is cuda:0");
   EXPECT_SAYS(said, "MIG");
   EXPECT_SAYS(said, "CUDA_VISIBLE_DEVICES=MIG-");
 }
 
-// In the child nothing is called, whatever it does with what it has from its parent.
+// The child makes no calls, whatever it does with objects of its parent.
 TEST(CudaDeviceRefuses, AProcessThatWasForked) {
   const FakeDriver fake;
   auto device = *cuda_device(0);
@@ -222,12 +222,12 @@ TEST(CudaDeviceFails, WithItsNumbersWhereTheGpuIsFull) {
     EXPECT_EQ(refused.error().system_errno, ENOMEM);
     const std::string said = refused.error().message();
     EXPECT_SAYS(said, "Fake GPU 0 (cuda:0): 8192 bytes for a batch: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY");
-    EXPECT_SAYS(said, "0 of its 40960 bytes are free, and 40960 are batches of this loader");
+    EXPECT_SAYS(said, "0 of its 40960 bytes are free; this loader's batches use 40960");
     EXPECT_SAYS(said, "lower batch_size");
-    held.pop_back();  // nobody has taken another since, and all the same it can be used
+    held.pop_back();  // no batch was taken since, but its memory can be reused
     EXPECT_TRUE(device->begin(filled(*device, kBytes, 9)));
     held.clear();
-    EXPECT_TRUE(device->begin(filled(*device, 3 * kBytes, 9))) << "blocks of other sizes go back for it";
+    EXPECT_TRUE(device->begin(filled(*device, 3 * kBytes, 9))) << "blocks of other sizes are freed for it";
   }
   fake.expect_nothing_left();
 }
@@ -238,16 +238,16 @@ TEST(CudaDeviceFails, WithTheGpuThatIsLost) {
   auto device = *cuda_device(0);
   auto begun = *device->begin(filled(*device, kBytes, 1));
   fake.lose(0, kLaunchFailed);
-  EXPECT_TRUE(begun.ready->is_ready()) << "its way has ended";
+  EXPECT_TRUE(begun.ready->is_ready()) << "its transfer has ended";
   const auto told = begun.ready->wait();
   ASSERT_FALSE(told);
-  EXPECT_SAYS(told.error().message(), "start it again from its last checkpoint");
+  EXPECT_SAYS(told.error().message(), "restart it from its last checkpoint");
   EXPECT_FALSE(begun.ready->let_wait(1));
   EXPECT_FALSE(device->begin(filled(*device, kBytes, 2)));
   begun = {};
   device.reset();
-  EXPECT_TRUE(cuda_device(1)) << "the other one goes on";
-  EXPECT_EQ(CopyStream::left_behind(), 1u) << "nobody knows what it still reads";
+  EXPECT_TRUE(cuda_device(1)) << "the other one continues";
+  EXPECT_EQ(CopyStream::left_behind(), 1u) << "it is unknown what it still reads";
   fake.lose(0, 0);
   fake.finish();
 }
@@ -299,17 +299,16 @@ TEST_F(PinnedMemory, IsRefusedWithTheNumbers) {
   const auto refused = pinned->prepare(kLarge, 3);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().system_errno, ENOMEM);
-  EXPECT_SAYS(refused.error().message(),
-              "page-locked memory for 3 batches of 2097152 bytes is more than the 4194304 bytes");
+  EXPECT_SAYS(refused.error().message(), "page-locked memory for 3 batches of 2097152 bytes exceeds the 4194304 bytes");
   EXPECT_EQ(fake_.count("pinned"), 0);
   fake_.fail("cuMemHostAlloc", 2, kOutOfMemory);
   const auto driver_refused = pinned->prepare(kLarge, 2);
   ASSERT_FALSE(driver_refused);
   EXPECT_SAYS(driver_refused.error().message(), "cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY");
-  EXPECT_EQ(fake_.count("pinned"), 0) << "what was locked before is given back";
+  EXPECT_EQ(fake_.count("pinned"), 0) << "the memory locked before is freed";
 }
 
-// Batches of many sizes: those that come no more are not kept for ever.
+// With many block sizes, blocks of sizes that are no longer used are freed.
 TEST_F(PinnedMemory, OfManySizesIsBounded) {
   constexpr std::size_t kStep = PinnedAllocator::kSlab / 8;
   const auto pinned = make([] { return std::uint64_t{1} << 30; });

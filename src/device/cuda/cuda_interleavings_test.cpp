@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A training loop that takes batches, keeps some, computes on several streams and lets go; threads that fill; a GPU
-// that does what it was given in any order that its streams allow: ten thousand courses of it, each from its seed.
+// A training loop takes batches, keeps some, computes on several streams and releases them; threads fill; a GPU does
+// its work in any order that its streams allow: ten thousand random interleavings, each from its seed.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ struct Batch {
   std::vector<void*> streams = {};  // that have it
 };
 
-// One course. What the streams compute on is checked by the fake.
+// One interleaving. The fake checks the input of the streams' kernels.
 class Course {
  public:
   Course(const FakeDriver& fake, std::uint64_t seed) : fake_(fake), random_(seed), device_(*cuda_device(0)) {
@@ -35,7 +35,7 @@ class Course {
 
   void run() {
     for (int turn = 0; turn < 24; ++turn) act(random_() % 8);
-    if (random_() % 2 == 0) device_.reset();  // the loop breaks out, or goes on to its end
+    if (random_() % 2 == 0) device_.reset();  // the loop breaks out, or runs to its end
     while (!held_.empty()) let_go();
   }
 
@@ -52,7 +52,7 @@ class Course {
         return let_go();
       case 5:
         EXPECT_TRUE(held_.empty() || random_() % 4 != 0 || held_.front().begun.ready->wait());
-        if (!ahead_.empty() && random_() % 8 == 0) ahead_.pop_back();  // of an epoch that is abandoned
+        if (!ahead_.empty() && random_() % 8 == 0) ahead_.pop_back();  // of an abandoned epoch
         return;
       default:
         fake_.step(random_());
@@ -77,7 +77,7 @@ class Course {
     }
     held_.push_back(std::move(batch));
   }
-  // Often with a kernel that was launched right before.
+  // Releases a batch, often just after launching a kernel.
   void let_go() {
     if (held_.empty()) return;
     const auto batch = held_.begin() + static_cast<std::ptrdiff_t>(random_() % held_.size());

@@ -12,13 +12,14 @@
 namespace feedline::device::cuda {
 namespace {
 
-constexpr std::size_t kUnit = 512;  // sizes that CUDA gives are no finer
+constexpr std::size_t kUnit = 512;  // CUDA's own granularity is no finer
 
-// Blocks that were asked for since the training loop was seen to take a batch: more of them, and it takes none in a way
-// that is seen. Then what is released is given back to CUDA, which waits for the GPU before it takes it.
+// After this many new blocks without the training loop taking a batch, assume that it does so unseen. Then released
+// blocks are freed through CUDA, which waits for the GPU first.
 constexpr int kMostUnseen = 16;
 
-// Blocks that wait for the GPU before another is asked for: with fewer the next copy would wait for what runs now.
+// Number of blocks that may wait for the GPU before another is allocated: with fewer, the next copy would wait for the
+// current work.
 constexpr std::size_t kLeastMarked = 2;
 
 std::size_t block_bytes(std::size_t bytes) {
@@ -34,7 +35,7 @@ DeviceAddress address_of(const std::byte* data) { return reinterpret_cast<Device
 DeviceMemory::DeviceMemory(std::shared_ptr<const Context> context, StreamHandle stream)
     : context_(std::move(context)), stream_(stream) {}
 
-// CUDA takes memory back when nothing that was begun uses it.
+// CUDA frees memory when no started work uses it.
 DeviceMemory::~DeviceMemory() { give_back(true); }
 
 Result<std::byte*> DeviceMemory::allocate(std::size_t bytes) {
@@ -56,7 +57,7 @@ Result<std::byte*> DeviceMemory::take_there(std::size_t size) {
   return data;
 }
 
-// Marks that are past free their blocks. One whose event tells of a failure stays, as does the GPU's failure.
+// Frees the blocks of completed events. A block whose event reports a failure stays, like the GPU's failure.
 void DeviceMemory::sweep() {
   while (!marked_.empty()) {
     const auto past = marked_.front().event->is_past();
@@ -66,7 +67,8 @@ void DeviceMemory::sweep() {
   }
 }
 
-// The oldest marked block of that size, for which the stream waits. at_once: however few wait. nullptr: there is none.
+// Returns the oldest marked block of that size, after making the stream wait for it; nullptr if there is none. at_once:
+// even if few are waiting.
 Result<std::byte*> DeviceMemory::take_marked(std::size_t size, bool at_once) {
   std::size_t fitting = 0;
   for (const Marked& mark : marked_)
@@ -109,13 +111,13 @@ Result<std::byte*> DeviceMemory::take_fresh(std::size_t size) {
   error.what = context_->name() + " (cuda:" + std::to_string(context_->index()) + "): " + std::to_string(size) +
                " bytes for a batch: " + error.what;
   if (told)
-    error.what += "; " + std::to_string(left) + " of its " + std::to_string(all) + " bytes are free, and " +
-                  std::to_string(held_bytes()) + " are batches of this loader";
+    error.what += "; " + std::to_string(left) + " of its " + std::to_string(all) +
+                  " bytes are free; this loader's batches use " + std::to_string(held_bytes()) + " bytes";
   return std::unexpected(std::move(error));
 }
 
-// To CUDA: what is free, what is released, and with `all` what is marked. Returns how much that was. CUDA may wait for
-// the GPU meanwhile, so nothing is locked.
+// Frees blocks through CUDA: the free and released ones, and with `all` the marked ones. Returns their total size. No
+// lock is held, because CUDA may wait for the GPU.
 std::size_t DeviceMemory::give_back(bool all) {
   std::vector<Block> blocks;
   {
@@ -137,7 +139,7 @@ std::size_t DeviceMemory::give_back(bool all) {
 }
 
 void DeviceMemory::release(std::byte* data, std::size_t bytes) {
-  if (context_->driver().is_of_a_parent()) return;  // where the mutex may be locked for ever
+  if (context_->driver().is_of_a_parent()) return;  // the mutex may be locked forever in a child
   const std::lock_guard lock(mutex_);
   released_.push_back({data, block_bytes(bytes)});
 }

@@ -25,36 +25,36 @@ std::string of_version(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-// What to do about it.
+// Returns advice for the user.
 std::string advice(int status) {
   switch (status) {
     case kOutOfMemory:
-      return "; lower batch_size or memory_budget, or let go of batches that are kept";
+      return "; lower batch_size or memory_budget, or release batches that you hold";
     case kNotInitialized:
-      return "; CUDA was begun before this process was forked: start processes with \"spawn\", or begin CUDA in the "
+      return "; CUDA was started before this process was forked: start processes with \"spawn\", or start CUDA in the "
              "child only";
     case kDeinitialized:
       return "; the process is ending";
     case kStubLibrary:
-      return "; the library is the stub that programs are linked with: take its folder out of LD_LIBRARY_PATH";
+      return "; the library is the stub that programs are linked with: remove its folder from LD_LIBRARY_PATH";
     case kDeviceUnavailable:
-      return "; another process has the GPU for itself (nvidia-smi -q -d COMPUTE)";
+      return "; another process has exclusive use of the GPU (nvidia-smi -q -d COMPUTE)";
     case kNoDevice:
-      return "; give the container its GPUs (docker run --gpus all), or mend CUDA_VISIBLE_DEVICES";
+      return "; pass the container its GPUs (docker run --gpus all), or correct CUDA_VISIBLE_DEVICES";
     case kUncorrectableEcc:
     case kIllegalAddress:
     case kLaunchFailed:
     case kUnknown:
-      return "; the GPU does nothing more for this process: start it again from its last checkpoint, and look at dmesg "
+      return "; the GPU does no more work for this process: restart it from its last checkpoint, and search dmesg "
              "for \"Xid\"";
     case kSystemNotReady:
-      return "; start the fabric manager (nvidia-fabricmanager), and see nvidia-smi";
+      return "; start the fabric manager (nvidia-fabricmanager), and check nvidia-smi";
     case kSystemDriverMismatch:
-      return "; the driver was updated while its kernel module is the earlier one: reboot, or reload the module";
+      return "; the driver was updated but the old kernel module is loaded: reboot, or reload the module";
     case kDriverTooEarlyForDevice:
       return "; update the GPU's driver";
     default:
-      return "; nvidia-smi should say what is wrong";
+      return "; check nvidia-smi for the cause";
   }
 }
 
@@ -78,7 +78,7 @@ bool find(void* library, Call& call, const char* name) {
 }  // namespace
 
 Result<std::shared_ptr<const Driver>> Driver::open() {
-  // for the life of the process: what is freed while it ends must still find its driver
+  // never destroyed: memory freed at exit needs its driver
   static auto& opened = *new std::map<std::string, std::shared_ptr<const Driver>>;
   static auto& mutex = *new std::mutex;
   const std::string file = file_of_driver();
@@ -115,8 +115,9 @@ Result<void> Driver::look() {
 Result<void> Driver::look_up(const std::string& file) {
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
-    return config_error("there is no " + file +
-                        ": no NVIDIA driver is here, or the container was not given its GPUs (docker run --gpus all)");
+    return config_error(
+        "there is no " + file +
+        ": there is no NVIDIA driver, or the container was started without GPUs (docker run --gpus all)");
   const char* missing = nullptr;
 #define FEEDLINE_CUDA_FIND(member, name, arguments) \
   if (!find(library, calls_.member, name)) missing = name;
@@ -125,8 +126,8 @@ Result<void> Driver::look_up(const std::string& file) {
   FEEDLINE_CUDA_CALLS(FEEDLINE_CUDA_FIND)
 #undef FEEDLINE_CUDA_FIND
   if (missing != nullptr)
-    return config_error(file + " has no " + missing + ", which came with CUDA " + of_version(kEarliestDriver) +
-                        " at the latest; update the GPU's driver");
+    return config_error(file + " has no " + missing + ", which has existed since CUDA " + of_version(kEarliestDriver) +
+                        " or earlier; update the GPU's driver");
   return {};
 }
 
@@ -137,8 +138,8 @@ Result<void> Driver::start() {
   if (started != kNoDevice) FEEDLINE_CHECK_OK(check("cuInit", started));
   FEEDLINE_CHECK_OK(check("cuDriverGetVersion", calls_.driver_version(&version_)));
   if (version_ < kEarliestDriver)
-    return config_error("the driver is of CUDA " + of_version(version_) + ", and CUDA " + of_version(kEarliestDriver) +
-                        " is needed; update it");
+    return config_error("the driver supports CUDA " + of_version(version_) + ", but CUDA " +
+                        of_version(kEarliestDriver) + " is needed; update it");
   if (started == kNoDevice) return {};
   return check("cuDeviceGetCount", calls_.device_count(&devices_));
 }
@@ -164,7 +165,7 @@ bool Driver::has_ended() const {
 Result<void> Driver::check_process() const {
   if (!is_of_a_parent()) return {};
   return config_error(
-      "device: CUDA was begun before this process was forked, and does not go on in a child: start processes with "
+      "device: CUDA was started before this process was forked, and does not work in a child: start processes with "
       "\"spawn\", or make loaders with a device in the child only");
 }
 

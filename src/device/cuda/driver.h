@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// CUDA's driver library, opened at run time: the engine works the same, and is the same file, where there is none.
+// CUDA's driver library, opened at run time: the engine is the same file, and works the same, without it.
 
 #include <sys/types.h>
 
@@ -14,30 +14,29 @@
 
 namespace feedline::device::cuda {
 
-// Thread-safe. Opened once in a process and never closed: the driver leaves threads and exit handlers behind.
+// Thread-safe. Opened once per process and never closed: the driver leaves threads and exit handlers.
 class Driver {
  public:
-  // The library that FEEDLINE_CUDA_DRIVER names, or else libcuda.so.1. kConfig: there is none, it is too early, it does
-  // not start, or it has no device; the message says what to do. A failure is tried again at the next call.
+  // Opens the library named by FEEDLINE_CUDA_DRIVER, or libcuda.so.1. kConfig: it is missing, too old, does not start,
+  // or has no device; the message suggests a fix. A failure is retried at the next call.
   static Result<std::shared_ptr<const Driver>> open();
 
-  // Would open() find a library with every call, those of later drivers too? Begins nothing. kConfig: no; the message
-  // does not speak of loaders.
+  // Checks that open() would find a library with every call, including those of later drivers. Starts nothing. kConfig:
+  // it would not; the message does not mention loaders.
   static Result<void> look();
 
   const DriverCalls& calls() const { return calls_; }
-  int version() const { return version_; }  // of CUDA that it has: 1000 * major + 10 * minor
+  int version() const { return version_; }  // supported version of CUDA: 1000 * major + 10 * minor
   int devices() const { return devices_; }
-  // What CUDA was started with: it reads CUDA_VISIBLE_DEVICES once. Empty: not set.
+  // The value of CUDA_VISIBLE_DEVICES when CUDA started, which reads it once. Empty if not set.
   const std::string& visible() const { return visible_; }
 
-  // What a call that gave `status` means: nothing, or an error that names the call. kStorage, with ENOMEM where there
-  // is no memory.
+  // Converts a call's status: returns nothing, or an error that names the call. kStorage, with ENOMEM if out of memory.
   Result<void> check(std::string_view call, int status) const;
-  // kConfig in a process that was forked since: CUDA does not go on there, and must not be called.
+  // Returns kConfig in a forked child: CUDA does not work there, and must not be called.
   Result<void> check_process() const;
   bool is_of_a_parent() const;
-  bool has_ended() const;  // it has shut down, as it does when the process ends
+  bool has_ended() const;  // it has shut down, as at process exit
 
  private:
   Driver() = default;

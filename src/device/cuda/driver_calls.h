@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The calls of CUDA's driver that are made here, with the shapes that its manual gives them. Nothing is linked: the
-// names are looked up in the library that the machine has, the last version of each that CUDA 11 had.
+// The CUDA driver calls used here, declared according to its manual. Nothing is linked: names are looked up in the
+// installed library, in the last version of each that CUDA 11 had.
 
 #include <cstddef>
 #include <cstdint>
@@ -39,15 +39,15 @@ inline constexpr int kUnknown = 999;
 
 inline constexpr int kComputeCapabilityMajor = 75;  // CU_DEVICE_ATTRIBUTE_...
 inline constexpr int kComputeCapabilityMinor = 76;
-inline constexpr int kMostUrgent = -100;                // of streams; the driver takes the nearest that it has
+inline constexpr int kMostUrgent = -100;                // stream priority; the driver clamps it to its range
 inline constexpr unsigned kPortable = 0x1;              // CU_MEMHOSTALLOC_PORTABLE: for every context
-inline constexpr unsigned kPortableRegistration = 0x1;  // CU_MEMHOSTREGISTER_PORTABLE: the same of what others own
+inline constexpr unsigned kPortableRegistration = 0x1;  // CU_MEMHOSTREGISTER_PORTABLE: the same for others' memory
 inline constexpr unsigned kNonBlocking = 0x1;           // CU_STREAM_NON_BLOCKING: not ordered with the default stream
 inline constexpr unsigned kDisableTiming = 0x2;         // CU_EVENT_DISABLE_TIMING
 inline constexpr int kRelaxedCapture = 2;               // CU_STREAM_CAPTURE_MODE_RELAXED
-inline constexpr int kEarliestDriver = 11'000;          // as cuDriverGetVersion tells it: 1000 * major + 10 * minor
+inline constexpr int kEarliestDriver = 11'000;          // as returned by cuDriverGetVersion: 1000 * major + 10 * minor
 
-// member, name in the library, arguments. All give a status.
+// member, name in the library, arguments. All return a status.
 #define FEEDLINE_CUDA_CALLS(X)                                                                                   \
   X(init, "cuInit", (unsigned))                                                                                  \
   X(driver_version, "cuDriverGetVersion", (int*))                                                                \
@@ -89,7 +89,7 @@ inline constexpr int kEarliestDriver = 11'000;          // as cuDriverGetVersion
     (FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, StreamHandle, void**, \
      void**))
 
-// The same, of drivers that came later: nullptr where this one has none.
+// The same for later drivers: nullptr if this one lacks them.
 #define FEEDLINE_CUDA_LATER_CALLS(X) X(context_record, "cuCtxRecordEvent", (ContextHandle, EventHandle))
 
 struct DriverCalls {

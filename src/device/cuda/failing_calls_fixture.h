@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For tests: a call of the fake that fails once, at each of its first uses, and what must hold behind every failure.
+// For tests: makes a call of the fake fail once, at each of its first uses, and checks what must hold after every
+// failure.
 
 #include <gtest/gtest.h>
 
@@ -14,15 +15,15 @@ namespace feedline::device::cuda {
 
 struct FailingCall {
   std::string name;
-  int code;                       // that it fails with
-  int most_uses;                  // that are tried
-  bool holds;                     // the GPU does nothing before it is told to
-  bool loses;                     // what it was to give back is lost, as nothing else would free it
+  int code;                       // status to fail with
+  int most_uses;                  // number of uses to try
+  bool holds;                     // the GPU does nothing until told to
+  bool loses;                     // the object it should free leaks, because nothing else would free it
   std::vector<std::string> says;  // parts of the message
 };
 
-// run(fake): a course of the engine's, whole or an error. How many of the courses failed: each named the call, left
-// nothing behind and broke no rule, and the next one was whole.
+// run(fake): performs a sequence of engine calls, completely or up to an error. Returns how many runs failed. Checks
+// that each error named the call, leaked nothing and broke no rule, and that the next run succeeded.
 template <typename Run>
 int courses_that_fail(const FailingCall& call, Run run) {
   int failed = 0;
@@ -45,7 +46,7 @@ int courses_that_fail(const FailingCall& call, Run run) {
       EXPECT_TRUE(call.loses || fake.count(what) == 0)
           << call.name << " " << nth << ": " << what << " " << fake.count(what);
     if (call.loses) fake.reset(2, kFakeBytes, 12'060);
-    EXPECT_TRUE(run(fake)) << "the next try, after " << call.name << " " << nth;
+    EXPECT_TRUE(run(fake)) << "the next attempt, after " << call.name << " " << nth;
     fake.finish();
     if (!hit) break;
   }

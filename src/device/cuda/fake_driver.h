@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For tests: the fake of CUDA's driver in the driver's place (tests/fake_cuda), and what a test does as the GPU.
+// For tests: a fake CUDA driver (tests/fake_cuda), and control of the simulated GPU.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -20,21 +20,21 @@
 #include "tests/fake_cuda/fake_cuda.h"
 
 #ifndef FEEDLINE_FAKE_CUDA
-#define FEEDLINE_FAKE_CUDA ""  // CMakeLists.txt says where it has been built
+#define FEEDLINE_FAKE_CUDA ""  // CMakeLists.txt sets its path
 #endif
 
 namespace feedline::device::cuda {
 
 inline constexpr std::size_t kFakeBytes = std::size_t{1} << 30;
 
-// A driver that nobody has opened, of so many devices, until it goes. One at a time.
+// A new driver with this many devices for its lifetime. One at a time.
 class FakeDriver {
  public:
   explicit FakeDriver(int devices = 2, std::size_t bytes_each = kFakeBytes, int version = 12'060,
                       const char* file = FEEDLINE_FAKE_CUDA)
       : library_(dlopen(file, RTLD_NOW | RTLD_LOCAL)) {
     static int number = 0;
-    // by a name of its own each time, as the engine opens a driver of one name once
+    // with a unique name, because the engine opens each name once
     link_ = std::filesystem::temp_directory_path() /
             ("fake_cuda_" + std::to_string(getpid()) + "_" + std::to_string(number++) + ".so");
     std::filesystem::create_symlink(file, link_);
@@ -89,7 +89,7 @@ class FakeDriver {
   decltype(&fake_cuda_count) count = nullptr;
   decltype(&fake_nvjpeg_encode) encode = nullptr;
 
-  // A JPEG in one colour of three equal bytes.
+  // Returns a JPEG of one colour with three equal bytes.
   std::vector<std::byte> jpeg(Size size, int value, int components = 3) const {
     std::vector<std::byte> file(20'000);
     file.resize(encode(size.width, size.height, components, value, file.data(), file.size()));
@@ -100,17 +100,17 @@ class FakeDriver {
     EXPECT_EQ(read(reinterpret_cast<std::uint64_t>(begun.memory->data()), bytes.data(), bytes.size()), 1);
     return bytes;
   }
-  // A kernel on that stream that finds `value` in all of the batch.
+  // Launches a kernel on that stream that expects `value` in the whole batch.
   void expect_all(void* on, const Begun& begun, int value) const {
     expect(on, reinterpret_cast<std::uint64_t>(begun.memory->data()), begun.memory->bytes(), value);
   }
-  // The GPU does all that it was given, and what it reads no more is let go of.
+  // Completes all of the GPU's work, and releases what it no longer reads.
   void finish() const {
     while (step(0) != 0) {
     }
-    std::ignore = cuda_device(0);  // whose end looks at what others have left behind
+    std::ignore = cuda_device(0);  // its destruction sweeps what others have left
   }
-  // Nothing of the engine's is left, and no rule was broken.
+  // Checks that the engine leaked nothing and broke no rule.
   void expect_nothing_left() const {
     finish();
     EXPECT_EQ(violations(), 0) << words();
@@ -129,7 +129,7 @@ class FakeDriver {
   std::filesystem::path link_;
 };
 
-// A batch of `bytes` bytes of that value, filled.
+// A batch of `bytes` bytes filled with that value.
 inline std::shared_ptr<memory::Lease> filled(Device& device, std::size_t bytes, int value) {
   auto lease = memory::Lease::take(device.allocator(), bytes);
   if (!lease) return nullptr;

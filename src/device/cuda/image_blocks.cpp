@@ -9,7 +9,7 @@ namespace feedline::device::cuda {
 namespace {
 
 constexpr std::size_t kRounding = std::size_t{64} << 10;
-constexpr std::size_t kMostSlack = 2;  // a block may be so many times as large as what it holds
+constexpr std::size_t kMostSlack = 2;  // maximum ratio of a block's size to its content
 
 }  // namespace
 
@@ -25,7 +25,7 @@ Result<std::shared_ptr<ImageBlock>> ImageBlocks::take(std::size_t bytes, StreamH
   auto block = std::make_shared<ImageBlock>();
   block->blocks = shared_from_this();
   if (!take_free(bytes, *block)) FEEDLINE_CHECK_OK(take_fresh(bytes, *block));
-  // of one that nobody made a batch of, the last image may still be written
+  // the last image of an unused block may still be written
   if (block->end) FEEDLINE_CHECK_OK(block->end->let_wait(stream));
   return block;
 }
@@ -50,8 +50,8 @@ Result<void> ImageBlocks::take_fresh(std::size_t bytes, ImageBlock& block) {
     block.address = 0;
     Error error = std::move(got).error();
     error.what = context_->name() + " (cuda:" + std::to_string(context_->index()) + ") has no room for an image of " +
-                 std::to_string(bytes) + " bytes beside the " + std::to_string(held_bytes()) +
-                 " of other images that are decoded for this loader: " + error.what;
+                 std::to_string(bytes) + " bytes in addition to the " + std::to_string(held_bytes()) +
+                 " of other images decoded for this loader: " + error.what;
     return std::unexpected(std::move(error));
   }
   block.size = size;
@@ -61,12 +61,12 @@ Result<void> ImageBlocks::take_fresh(std::size_t bytes, ImageBlock& block) {
 }
 
 void ImageBlocks::give_back(ImageBlock& block) {
-  if (context_->driver().is_of_a_parent()) return;  // where the mutex may be locked for ever
+  if (context_->driver().is_of_a_parent()) return;  // the mutex may be locked forever in a child
   const std::lock_guard lock(mutex_);
   free_.emplace(block.size, Free{block.address, std::move(block.end)});
 }
 
-// CUDA takes memory back when nothing that was begun uses it. false: there was none.
+// Frees all blocks; CUDA waits for started work that uses them. Returns false if there were none.
 bool ImageBlocks::free_all() {
   std::multimap<std::size_t, Free> free;
   {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Memory of a GPU for images that are decoded there, of many sizes.
+// GPU memory for decoded images of many sizes.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace feedline::device::cuda {
 
 class ImageBlocks;
 
-// An image on its way. Whoever holds it keeps it from being written again.
+// An image in flight. It is not overwritten while it has a holder.
 struct ImageBlock {
-  std::shared_ptr<ImageBlocks> blocks;  // that it goes back to
+  std::shared_ptr<ImageBlocks> blocks;  // its owner
   DeviceAddress address = 0;
   std::size_t size = 0;
-  std::shared_ptr<const Event> end;  // of what writes it; nullptr: nothing does
+  std::shared_ptr<const Event> end;  // end of the write; nullptr if nothing writes it
 
   ImageBlock() = default;
   ~ImageBlock();
@@ -28,8 +28,8 @@ struct ImageBlock {
   ImageBlock& operator=(const ImageBlock&) = delete;
 };
 
-// Blocks go round: none goes back to CUDA, which would wait for the GPU, before there is no room or the last one of the
-// loader's. Thread-safe.
+// Blocks are reused: none is freed through CUDA, which would wait for the GPU, until memory runs out or the loader is
+// destroyed. Thread-safe.
 class ImageBlocks : public std::enable_shared_from_this<ImageBlocks> {
  public:
   explicit ImageBlocks(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
@@ -37,9 +37,10 @@ class ImageBlocks : public std::enable_shared_from_this<ImageBlocks> {
   ImageBlocks(const ImageBlocks&) = delete;
   ImageBlocks& operator=(const ImageBlocks&) = delete;
 
-  // Room that this stream may write. kStorage with ENOMEM: the GPU has none; the message has its numbers.
+  // Returns memory that this stream may write. kStorage with ENOMEM: the GPU is out of memory; the message has the
+  // numbers.
   Result<std::shared_ptr<ImageBlock>> take(std::size_t bytes, StreamHandle stream);
-  std::uint64_t held_bytes() const;  // of the GPU, with those that are free
+  std::uint64_t held_bytes() const;  // GPU memory, including free blocks
 
  private:
   friend struct ImageBlock;

@@ -14,7 +14,7 @@ namespace feedline::device::cuda {
 namespace {
 
 constexpr std::uint64_t kAlignment = 256;                  // of an image
-constexpr std::uint64_t kGrowth = std::uint64_t{8} << 20;  // where more is kept than was foreseen
+constexpr std::uint64_t kGrowth = std::uint64_t{8} << 20;  // if more is stored than was reserved
 
 std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -39,7 +39,7 @@ Result<std::shared_ptr<ImageStore>> ImageStore::make(std::shared_ptr<const Conte
   std::size_t left = 0, all = 0;
   const bool told = context->call("cuMemGetInfo", context->calls().memory_info, &left, &all).has_value();
   if (told && bytes > left)
-    return config_error("the images need " + shown(bytes) + " and " + context->name() + " (cuda:" +
+    return config_error("the images need " + shown(bytes) + ", but " + context->name() + " (cuda:" +
                         std::to_string(context->index()) + ") has " + shown(left) + " of " + shown(all) + " free");
   FEEDLINE_TRY(auto stream, CopyStream::make(context));
   std::shared_ptr<ImageStore> store(new ImageStore(std::move(context), std::move(stream)));
@@ -47,7 +47,7 @@ Result<std::shared_ptr<ImageStore>> ImageStore::make(std::shared_ptr<const Conte
   return store;
 }
 
-// CUDA takes memory back when nothing that was begun uses it.
+// CUDA frees memory when no started work uses it.
 ImageStore::~ImageStore() {
   if (context_->driver().is_of_a_parent()) return;
   for (const DeviceAddress block : blocks_) std::ignore = context_->call("cuMemFree", context_->calls().free, block);
@@ -58,8 +58,8 @@ Result<void> ImageStore::grow(std::uint64_t bytes) {
   if (auto got = context_->call("cuMemAlloc", context_->calls().alloc, &block, static_cast<std::size_t>(bytes)); !got) {
     Error error = std::move(got).error();
     error.what = context_->name() + " (cuda:" + std::to_string(context_->index()) + ") has no room for " +
-                 shown(bytes) + " of images beside the " + shown(this->bytes()) +
-                 " that these have already: " + error.what;
+                 shown(bytes) + " of images in addition to the " + shown(this->bytes()) +
+                 " already in use: " + error.what;
     return std::unexpected(std::move(error));
   }
   blocks_.push_back(block);
@@ -73,7 +73,7 @@ Result<std::uint64_t> ImageStore::keep(std::span<const std::byte> pixels) {
   FEEDLINE_TRY(auto staged, memory::Lease::take(pinned_, pixels.size()));
   std::memcpy(staged->data(), pixels.data(), pixels.size());
   const std::uint64_t size = aligned(pixels.size());
-  const std::lock_guard lock(mutex_);  // over the copy too: `last_` is that of the last one
+  const std::lock_guard lock(mutex_);  // also held for the copy, so that `last_` is the last one
   if (size > left_) FEEDLINE_CHECK_OK(grow(std::max(size, kGrowth)));
   FEEDLINE_TRY(last_, stream_->copy(std::move(staged), reinterpret_cast<std::byte*>(next_)));
   left_ -= size;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Images that stay on a GPU.
+// Images cached on a GPU.
 
 #include <atomic>
 #include <memory>
@@ -15,16 +15,16 @@
 
 namespace feedline::device::cuda {
 
-// Copies go on a stream of the store's own, for all loaders of the GPU.
+// Copies use the store's own stream, for all loaders of the GPU.
 class ImageStore final : public KeptImages {
  public:
-  // Takes the memory at once. kConfig: there is not so much; the message has the numbers and says what to do.
+  // Allocates the memory at once. kConfig: out of memory; the message has the numbers and suggests a fix.
   static Result<std::shared_ptr<ImageStore>> make(std::shared_ptr<const Context> context, std::uint64_t bytes);
   ~ImageStore() override;
 
   Result<std::uint64_t> keep(std::span<const std::byte> pixels) override;
   std::uint64_t bytes() const override { return bytes_.load(std::memory_order_relaxed); }
-  // What the stream is given from now on finds all images that were kept until now.
+  // Makes later work on the stream wait for all images stored so far.
   Result<void> let_wait(StreamHandle stream) const;
   bool is_of(const Context& context) const { return context.index() == context_->index(); }
 
@@ -38,9 +38,9 @@ class ImageStore final : public KeptImages {
   std::atomic<std::uint64_t> bytes_ = 0;  // of all blocks
   mutable std::mutex mutex_;
   std::vector<DeviceAddress> blocks_;
-  DeviceAddress next_ = 0;             // of the last block: where the next image goes
-  std::uint64_t left_ = 0;             // behind that
-  std::shared_ptr<const Event> last_;  // of the last copy; nullptr: there was none
+  DeviceAddress next_ = 0;             // position of the next image in the last block
+  std::uint64_t left_ = 0;             // bytes left after it
+  std::shared_ptr<const Event> last_;  // of the last copy; nullptr if there was none
 };
 
 }  // namespace feedline::device::cuda

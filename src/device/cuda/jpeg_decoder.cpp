@@ -25,7 +25,7 @@ JpegDecoder::JpegDecoder(std::shared_ptr<const JpegSession> session, std::shared
                                                 })),
       blocks_(std::make_shared<ImageBlocks>(session_->shared_context())) {}
 
-// What goes wrong here is the GPU's, and no sample is to blame.
+// Records an error of the GPU, which is not the sample's fault.
 std::unexpected<Error> JpegDecoder::failed(Error error) {
   const std::lock_guard lock(mutex_);
   if (!failure_) failure_ = error;
@@ -44,7 +44,7 @@ Result<std::unique_ptr<JpegLane>> JpegDecoder::take_lane() {
   return JpegLane::make(session_);
 }
 
-// nullptr: it is not for nvJPEG.
+// Returns nullptr if nvJPEG does not support the file.
 Result<std::shared_ptr<ImageBlock>> JpegDecoder::begin(JpegLane& lane, std::span<const std::byte> file, Size size) {
   FEEDLINE_TRY(const bool is_read, lane.read(file, size));
   if (!is_read) return nullptr;
@@ -59,7 +59,7 @@ Result<std::optional<std::uint64_t>> JpegDecoder::decode(std::span<const std::by
   auto lane = take_lane();
   if (!lane) return failed(std::move(lane).error());
   auto image = begin(**lane, file, size);
-  if (!image) return failed(std::move(image).error());  // and the lane goes
+  if (!image) return failed(std::move(image).error());  // and the lane is dropped
   {
     const std::lock_guard lock(mutex_);
     lanes_.push_back(std::move(*lane));
@@ -88,7 +88,7 @@ std::uint64_t JpegDecoder::put(const std::byte* row, std::shared_ptr<const Image
   const std::uint64_t address = image->address;
   const std::lock_guard lock(mutex_);
   std::swap(images_[row], image);
-  return address;  // and what was there before goes, behind the lock
+  return address;  // the previous image is freed outside the lock
 }
 
 void JpegDecoder::take(const std::byte* first, std::size_t stride, std::uint64_t rows, Images& images) {

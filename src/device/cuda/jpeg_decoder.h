@@ -18,10 +18,10 @@
 
 namespace feedline::device::cuda {
 
-// Each thread that decodes has a lane of its own as long as it does.
+// Each decoding thread uses its own lane.
 class JpegDecoder final : public ImageDecoder {
  public:
-  // kConfig: there is no nvJPEG, or it does not start; the message says what to do.
+  // kConfig: nvJPEG is missing or does not start; the message suggests a fix.
   static Result<std::shared_ptr<JpegDecoder>> make(std::shared_ptr<const Context> context);
 
   Result<std::optional<std::uint64_t>> decode(std::span<const std::byte> file, Size size,
@@ -32,7 +32,7 @@ class JpegDecoder final : public ImageDecoder {
   std::optional<Error> failure() const override;
 
   using Images = std::vector<std::shared_ptr<const ImageBlock>>;
-  // What lies ready for rows at these places goes to who makes them, who waits for the end of each.
+  // Moves the images for rows at these addresses to the caller, which must wait for the end of each.
   void take(const std::byte* first, std::size_t stride, std::uint64_t rows, Images& images);
   bool is_of(const Context& context) const { return context.index() == session_->context().index(); }
 
@@ -45,13 +45,13 @@ class JpegDecoder final : public ImageDecoder {
   std::unexpected<Error> failed(Error error);
 
   const std::shared_ptr<const JpegSession> session_;
-  const std::shared_ptr<CopyStream> stream_;  // for what is brought
+  const std::shared_ptr<CopyStream> stream_;  // for images from the host
   const std::shared_ptr<PinnedAllocator> pinned_;
   const std::shared_ptr<ImageBlocks> blocks_;
   std::atomic<std::uint64_t> decoded_ = 0, brought_ = 0;
-  mutable std::mutex mutex_;                      // no call of the driver or of nvJPEG is made under it
-  std::vector<std::unique_ptr<JpegLane>> lanes_;  // that nobody uses
-  std::unordered_map<const std::byte*, std::shared_ptr<const ImageBlock>> images_;  // by the place of the row
+  mutable std::mutex mutex_;                      // never held during calls of the driver or of nvJPEG
+  std::vector<std::unique_ptr<JpegLane>> lanes_;  // unused ones
+  std::unordered_map<const std::byte*, std::shared_ptr<const ImageBlock>> images_;  // by the row's address
   std::optional<Error> failure_;
 };
 

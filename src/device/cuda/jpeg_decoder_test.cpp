@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Images that nvJPEG decodes for the rows of batches, on the stand-in: the right pixels in any order that streams
-// allow, every call failing once, and what there is to say where there is no nvJPEG.
+// Tests nvJPEG decoding for batch rows with the fake: correct pixels in any order that streams allow, each call failing
+// once, and the messages without nvJPEG.
 
 #include "device/cuda/jpeg_decoder.h"
 
@@ -43,7 +43,7 @@ Finish finish_of(std::shared_ptr<ImageDecoder> decoder) {
           .decoded = std::move(decoder)};
 }
 
-// A batch whose rows are of JPEGs of these values.
+// A batch whose rows are JPEGs of these values.
 Result<Begun> make_batch(const FakeDriver& fake, Device& device, const std::shared_ptr<ImageDecoder>& decoder,
                          const std::array<int, kRows>& values) {
   FEEDLINE_TRY(auto lease, memory::Lease::take(device.allocator(), kRows * kStride));
@@ -51,7 +51,7 @@ Result<Begun> make_batch(const FakeDriver& fake, Device& device, const std::shar
     std::byte* const row = lease->data() + i * kStride;
     auto file = fake.jpeg(kImage, values[i]);
     FEEDLINE_TRY(const auto address, decoder->decode(file, kImage, row));
-    std::ranges::fill(file, std::byte{0});  // it may go at once
+    std::ranges::fill(file, std::byte{0});  // the file may be freed at once
     if (!address) return data_error("not taken", "test");
     write_row(row, *address);
   }
@@ -96,7 +96,7 @@ TEST_F(JpegDecoders, RowsAreMadeOfWhatTheyDecode) {
   EXPECT_FALSE(decoder_->failure());
 }
 
-// In any order that streams allow, some batches abandoned before they are made.
+// In any order that streams allow, with some batches abandoned before they are made.
 TEST_F(JpegDecoders, EveryOrderOfStreamsGivesThePixels) {
   fake_.hold(1);
   open();
@@ -120,7 +120,7 @@ TEST_F(JpegDecoders, EveryOrderOfStreamsGivesThePixels) {
     for (const auto& [begun, values] : batches) expect_rows(fake_, begun, values);
     ASSERT_EQ(fake_.violations(), 0) << "seed " << seed << ": " << fake_.words();
   }
-  EXPECT_LT(fake_.count("memory"), 60) << "memory goes round";
+  EXPECT_LT(fake_.count("memory"), 60) << "memory is reused";
 }
 
 TEST_F(JpegDecoders, ThreadsDecodeBesideEachOther) {
@@ -141,7 +141,7 @@ TEST_F(JpegDecoders, ThreadsDecodeBesideEachOther) {
 TEST_F(JpegDecoders, WhatTheHostMadeIsBrought) {
   open();
   auto lease = *memory::Lease::take(device_->allocator(), kRows * kStride);
-  std::memset(lease->data(), 0, kRows * kStride);  // the other rows are of no image
+  std::memset(lease->data(), 0, kRows * kStride);  // the other rows have no image
   std::vector<std::byte> pixels(24 * 40 * 3, std::byte{77});
   const auto address = decoder_->bring(pixels, lease->data());
   ASSERT_TRUE(address) << address.error().message();
@@ -166,7 +166,7 @@ TEST_F(JpegDecoders, LeaveToTheHostWhatTheyDoNotDecode) {
   EXPECT_FALSE(is_taken(std::span(sound).first(sound.size() / 2), kImage)) << "cut off";
   EXPECT_FALSE(is_taken(fake_.jpeg(kImage, 50, 1), kImage)) << "grey";
   EXPECT_FALSE(is_taken(std::vector<std::byte>(100), kImage)) << "nothing";
-  EXPECT_FALSE(is_taken(sound, {24, 41})) << "of another size than the header that the host has read";
+  EXPECT_FALSE(is_taken(sound, {24, 41})) << "of a size other than in the header that the host read";
   EXPECT_TRUE(is_taken(sound, kImage)) << "after those";
   EXPECT_EQ(decoder_->counts().decoded, 2u);
   EXPECT_FALSE(decoder_->failure());
@@ -176,10 +176,10 @@ TEST_F(JpegDecoders, AnotherImageForAPlaceTakesTheOnesMemory) {
   open();
   const std::byte row{};
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(decoder_->decode(fake_.jpeg(kImage, i), kImage, &row));
-  EXPECT_EQ(fake_.count("memory"), 2) << "one is there while the next is decoded";
+  EXPECT_EQ(fake_.count("memory"), 2) << "one exists while the next is decoded";
 }
 
-// Its memory goes round, and another stream writes it.
+// Its memory is reused, and another stream writes it.
 TEST_F(JpegDecoders, AnImageThatNobodyUsedDoesNotComeLate) {
   fake_.hold(1);
   open();
@@ -190,7 +190,7 @@ TEST_F(JpegDecoders, AnImageThatNobodyUsedDoesNotComeLate) {
     std::memset(lease->data(), 0, kRows * kStride);
     ASSERT_TRUE(decoder_->decode(fake_.jpeg(kImage, 9), kImage, lease->data()));
     ASSERT_TRUE(decoder_->bring(pixels, lease->data()));
-    const auto address = decoder_->bring(pixels, lease->data());  // where the decoded one was
+    const auto address = decoder_->bring(pixels, lease->data());  // at the decoded image's address
     ASSERT_TRUE(address);
     write_row(lease->data(), *address);
     const auto begun = device_->begin_making(std::move(lease), finish_of(decoder_));
@@ -263,13 +263,14 @@ TEST_F(JpegDecoders, SayWithNumbersThatTheGpuIsFull) {
   const auto refused = decoder_->decode(fake_.jpeg(kImage, 2), kImage, &second);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().system_errno, ENOMEM);
-  EXPECT_NE(refused.error().message().find("no room for an image of 2880 bytes beside the 65536 of other images"),
-            std::string::npos)
+  EXPECT_NE(
+      refused.error().message().find("no room for an image of 2880 bytes in addition to the 65536 of other images"),
+      std::string::npos)
       << refused.error().message();
-  EXPECT_TRUE(decoder_->failure()) << "the training loop hears of it, whatever it does about bad samples";
+  EXPECT_TRUE(decoder_->failure()) << "the training loop is informed, whatever its policy for bad samples";
 }
 
-// ---- where there is none ----
+// ---- without nvJPEG ----
 
 std::string refusal(const FakeDriver&) {
   const auto device = *cuda_device(0);
@@ -306,7 +307,7 @@ TEST(NvjpegRefuses, OneThatIsTooLateForTheDriver) {
   const FakeDriver fake(1, kFakeBytes, 11'080);
   const std::string said = refusal(fake);
   EXPECT_SAYS(said,
-              "is for CUDA 12, and the driver is of CUDA 11: update the driver, or pip install nvidia-nvjpeg-cu11");
+              "is for CUDA 12, but the driver supports CUDA 11: update the driver, or pip install nvidia-nvjpeg-cu11");
 }
 
 TEST(NvjpegRefuses, AHostDevice) {

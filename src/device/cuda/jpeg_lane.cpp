@@ -6,7 +6,7 @@
 namespace feedline::device::cuda {
 namespace {
 
-// Of reading a file: nothing is wrong with the GPU.
+// Returns true for errors in the file, not in the GPU.
 bool is_of_the_file(int status) {
   return status == kJpegBad || status == kJpegNotSupported || status == kJpegNotImplemented ||
          status == kJpegIncomplete || status == kJpegInternalError;
@@ -55,7 +55,7 @@ Result<void> JpegLane::start() {
   const JpegSession& session = *session_;
   const JpegCalls& calls = session.calls();
   const JpegHandle handle = session.handle();
-  void* const usual = nullptr;  // nvJPEG's own way to get memory, which is CUDA's
+  void* const usual = nullptr;  // nvJPEG's default allocator, which is CUDA's
   FEEDLINE_CHECK_OK(session.context().call("cuStreamCreateWithPriority", session.context().calls().stream_create,
                                            &stream_, kNonBlocking, kMostUrgent));
   FEEDLINE_CHECK_OK(session.call("nvjpegDecodeParamsCreate", calls.options_create, handle, &options_));
@@ -111,7 +111,7 @@ Result<bool> JpegLane::read_here(std::span<const std::byte> file, Size size) {
   FEEDLINE_CHECK_OK(
       session.library().check("nvjpegJpegStreamGetFrameDimensions", calls.dimensions(read.file, &width, &height)));
   if (width != static_cast<unsigned>(size.width) || height != static_cast<unsigned>(size.height)) return false;
-  int refused = 0;  // as its manual has it: 0 is yes
+  int refused = 0;  // according to the manual: 0 means yes
   FEEDLINE_CHECK_OK(session.library().check("nvjpegDecoderJpegSupported",
                                             calls.supported(session.engine(), read.file, options_, &refused)));
   if (refused != 0) return false;
@@ -135,7 +135,7 @@ Result<void> JpegLane::give(DeviceAddress to, Size size, Event& end) {
 }
 
 Result<std::shared_ptr<const Event>> JpegLane::write(DeviceAddress to, Size size) {
-  // the state and its memory on the GPU are those of the image before
+  // the state and its GPU memory are still used by the previous image
   if (last_) FEEDLINE_CHECK_OK(last_->wait());
   FEEDLINE_TRY(std::shared_ptr<Event> end, Event::make(session_->shared_context()));
   if (auto given = give(to, size, *end); !given) {

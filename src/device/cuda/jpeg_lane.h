@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One JPEG after the other, by nvJPEG: the thread that has a file decodes what Huffman has coded and learns whether the
-// file is sound; the inverse DCT and the colours follow on the GPU, while the thread goes on.
+// Decodes one JPEG after the other with nvJPEG: the calling thread does the Huffman decoding, which shows whether the
+// file is valid; the GPU does the inverse DCT and colour conversion asynchronously.
 
 #include <array>
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace feedline::device::cuda {
 
-// nvJPEG on a GPU, for all lanes. Thread-safe.
+// nvJPEG on a GPU, shared by all lanes. Thread-safe.
 class JpegSession {
  public:
   static Result<std::shared_ptr<const JpegSession>> make(std::shared_ptr<const Context> context,
@@ -32,7 +32,7 @@ class JpegSession {
   const JpegCalls& calls() const { return library_->calls(); }
   JpegHandle handle() const { return handle_; }
   JpegEngine engine() const { return engine_; }
-  // One call, by its name, with the GPU's context as the thread's.
+  // Calls a function with the GPU's context current; errors contain its name.
   template <typename... Parameters, typename... Arguments>
   Result<void> call(const char* name, int (*function)(Parameters...), Arguments... arguments) const {
     return context_->in([&]() -> Result<void> { return library_->check(name, function(arguments...)); });
@@ -49,7 +49,7 @@ class JpegSession {
   JpegEngine engine_ = nullptr;
 };
 
-// Of one thread at a time. Its end waits for the last image that it began, which waits for nobody's kernels.
+// For one thread at a time. The destructor waits for the last image that it started, which depends on no other kernels.
 class JpegLane {
  public:
   static Result<std::unique_ptr<JpegLane>> make(std::shared_ptr<const JpegSession> session);
@@ -58,10 +58,10 @@ class JpegLane {
   JpegLane& operator=(const JpegLane&) = delete;
 
   StreamHandle stream() const { return stream_; }
-  // What is done on the host. false: nvJPEG does not decode the file, or not to that size.
+  // Does the work on the host. Returns false if nvJPEG cannot decode the file, or not to that size.
   Result<bool> read(std::span<const std::byte> file, Size size);
-  // Gives the rest to the GPU, on the lane's stream: rows of RGB at `to` without gaps. An error: the GPU has failed,
-  // and nothing of this is on its way. Requires: read() was true for that size, and nothing came between.
+  // Queues the remaining work on the lane's stream: contiguous rows of RGB at `to`. An error means that the GPU has
+  // failed, and nothing is in flight. Requires: read() returned true for that size, with no other call in between.
   Result<std::shared_ptr<const Event>> write(DeviceAddress to, Size size);
 
  private:
@@ -70,7 +70,7 @@ class JpegLane {
   Result<bool> read_here(std::span<const std::byte> file, Size size);
   Result<void> give(DeviceAddress to, Size size, Event& end);
 
-  // A file that was read, and memory for what is to cross of it. Two of them: one is read while the other crosses.
+  // A parsed file, and its memory for the transfer. There are two: one is read while the other is transferred.
   struct Read {
     JpegStream file = nullptr;
     JpegBuffer pinned = nullptr;
@@ -83,7 +83,7 @@ class JpegLane {
   JpegBuffer memory_ = nullptr;
   std::array<Read, 2> reads_;
   std::size_t at_ = 0;
-  std::shared_ptr<const Event> last_;  // of the last image; nullptr: there was none
+  std::shared_ptr<const Event> last_;  // of the last image; nullptr if there was none
 };
 
 }  // namespace feedline::device::cuda

@@ -12,7 +12,7 @@
 namespace feedline::device::cuda {
 namespace {
 
-// Versions of CUDA that the library has been built for, each in a package of its own.
+// CUDA versions that the library is built for, each in a separate package.
 struct Built {
   int major;
   const char* package;
@@ -23,7 +23,7 @@ constexpr const char* kCpuInstead = "; or leave device= out of decode: the CPU d
 
 std::string name_of(const Built& built) { return "libnvjpeg.so." + std::to_string(built.major); }
 
-// The latest one that a driver of this version runs.
+// Returns the latest one supported by a driver of this version.
 const Built& fit_for(int cuda_version) {
   const auto found =
       std::ranges::find_if(kBuilt, [&](const Built& built) { return built.major <= cuda_version / 1000; });
@@ -33,9 +33,9 @@ const Built& fit_for(int cuda_version) {
 std::string words_of(int status) {
   switch (status) {
     case kJpegNoMemory:
-      return "; lower batch_size, or let go of batches that are kept";
+      return "; lower batch_size, or release batches that you hold";
     case kJpegExecutionFailed:
-      return "; the GPU or its driver has failed, or is too early for this nvJPEG: see nvidia-smi, and dmesg for "
+      return "; the GPU or its driver has failed, or is too old for this nvJPEG: check nvidia-smi, and dmesg for "
              "\"Xid\"";
     default:
       return "; leave device= out of decode: the CPU decodes";
@@ -71,7 +71,7 @@ Result<std::shared_ptr<const JpegLibrary>> JpegLibrary::load(void* library, cons
   FEEDLINE_CHECK_OK(opened->check("nvjpegGetCudartProperty", opened->calls_.cuda_property(kMajorVersion, &major)));
   if (major > driver.version() / 1000)
     return config_error("decode(device=\"cuda\"): " + file + " is for CUDA " + std::to_string(major) +
-                        ", and the driver is of CUDA " + std::to_string(driver.version() / 1000) +
+                        ", but the driver supports CUDA " + std::to_string(driver.version() / 1000) +
                         ": update the driver, or pip install " + fit_for(driver.version()).package + kCpuInstead);
   return std::shared_ptr<const JpegLibrary>(std::move(opened));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// nvJPEG, which decodes JPEGs on a GPU, opened at run time: a package of a few megabytes that nothing needs but
-// decode(device="cuda").
+// nvJPEG, which decodes JPEGs on a GPU, opened at run time: a package of a few megabytes that only
+// decode(device="cuda") needs.
 
 #include <memory>
 #include <string>
@@ -15,21 +15,21 @@
 
 namespace feedline::device::cuda {
 
-// What the library may be called, the latest first, of the versions of CUDA that a driver of this one runs: 1000 *
-// major + 10 * minor. Whoever knows of it in a folder of its own has loaded it by then: the name is enough.
+// Returns possible file names of the library, latest first, for the CUDA versions that this driver supports: 1000 *
+// major + 10 * minor. Callers that know of one in another folder must have loaded it before: the name is then
+// sufficient.
 std::vector<std::string> nvjpeg_files(int cuda_version);
 
 // Thread-safe. Never closed.
 class JpegLibrary {
  public:
-  // The library that FEEDLINE_NVJPEG names, or else the first of nvjpeg_files(). kConfig: there is none, or it lacks a
+  // Opens the library named by FEEDLINE_NVJPEG, or the first of nvjpeg_files(). kConfig: it is missing, or lacks a
   // call; the message names the package to install.
   static Result<std::shared_ptr<const JpegLibrary>> open(const Driver& driver);
 
   const JpegCalls& calls() const { return calls_; }
   const std::string& version() const { return version_; }  // "12.4.0"
-  // What a call that gave `status` means: nothing, or an error that names the call. kStorage, with ENOMEM where there
-  // is no memory.
+  // Converts a call's status: returns nothing, or an error that names the call. kStorage, with ENOMEM if out of memory.
   Result<void> check(std::string_view call, int status) const;
 
  private:

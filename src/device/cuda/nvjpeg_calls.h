@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The calls of nvJPEG that are made here, with the shapes that its manual gives them. Nothing is linked: the names are
-// looked up in the library that the machine has.
+// The nvJPEG calls used here, declared according to its manual. Nothing is linked: names are looked up in the installed
+// library.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,10 +12,10 @@
 namespace feedline::device::cuda {
 
 using JpegHandle = void*;   // nvjpegHandle_t: the library, on a GPU
-using JpegEngine = void*;   // nvjpegJpegDecoder_t: a way to decode
-using JpegState = void*;    // nvjpegJpegState_t: an image that is decoded
-using JpegBuffer = void*;   // nvjpegBufferPinned_t, nvjpegBufferDevice_t: memory of a state's
-using JpegStream = void*;   // nvjpegJpegStream_t: a file that was read
+using JpegEngine = void*;   // nvjpegJpegDecoder_t: a decoding method
+using JpegState = void*;    // nvjpegJpegState_t: an image being decoded
+using JpegBuffer = void*;   // nvjpegBufferPinned_t, nvjpegBufferDevice_t: a state's memory
+using JpegStream = void*;   // nvjpegJpegStream_t: a parsed file
 using JpegOptions = void*;  // nvjpegDecodeParams_t
 
 // nvjpegStatus_t
@@ -29,21 +29,21 @@ inline constexpr int kJpegInternalError = 8;
 inline constexpr int kJpegNotImplemented = 9;
 inline constexpr int kJpegIncomplete = 10;
 
-inline constexpr int kJpegHybrid = 1;          // NVJPEG_BACKEND_HYBRID: the CPU decodes what Huffman has coded
+inline constexpr int kJpegHybrid = 1;          // NVJPEG_BACKEND_HYBRID: the CPU does the Huffman decoding
 inline constexpr int kJpegRgbInterleaved = 5;  // NVJPEG_OUTPUT_RGBI
-// NVJPEG_FLAGS_..., each of which a version that does not know it refuses
-inline constexpr unsigned kJpegStrict = 1u << 2;        // files that break the format are refused, not guessed at
-inline constexpr unsigned kJpegInterpolated = 1u << 5;  // colour between its samples, as libjpeg makes it
+// NVJPEG_FLAGS_...; versions that do not know a flag reject it
+inline constexpr unsigned kJpegStrict = 1u << 2;        // reject files that violate the format instead of guessing
+inline constexpr unsigned kJpegInterpolated = 1u << 5;  // interpolated chroma, like libjpeg
 inline constexpr int kMajorVersion = 0;                 // MAJOR_VERSION of libraryPropertyType
 inline constexpr int kMinorVersion = 1;
 inline constexpr int kPatchLevel = 2;
 
-struct JpegImage {  // nvjpegImage_t; a call takes it as void*
+struct JpegImage {  // nvjpegImage_t; passed as void*
   std::uint8_t* channel[4];
   std::size_t pitch[4];
 };
 
-// member, name in the library, arguments. All give a status.
+// member, name in the library, arguments. All return a status.
 #define FEEDLINE_NVJPEG_CALLS(X)                                                                                 \
   X(property, "nvjpegGetProperty", (int, int*))                                                                  \
   X(cuda_property, "nvjpegGetCudartProperty", (int, int*))                                                       \

@@ -12,7 +12,7 @@
 namespace feedline::device::cuda {
 namespace {
 
-// CUDA's own blocks are not counted against it on most systems, so it is told and not checked.
+// CUDA's own blocks do not count against it on most systems, so it is reported but not checked.
 std::string lockable() {
   rlimit limit{};
   if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";
@@ -26,8 +26,8 @@ std::uint64_t memory_left() { return base::memory_limits(made_machine()).left_by
 
 Result<void> check_room(std::string_view what, std::uint64_t bytes, std::uint64_t room) {
   if (bytes <= room) return {};
-  return storage_error(std::string(what) + " is more than the " + std::to_string(room) +
-                           " bytes that the machine and this process's control group have left; lower memory_budget "
+  return storage_error(std::string(what) + " exceeds the " + std::to_string(room) +
+                           " bytes left on the machine and in this process's control group; lower memory_budget "
                            "or batch_size",
                        ENOMEM);
 }
@@ -54,7 +54,7 @@ Result<std::byte*> PageLocking::allocate(std::string_view what, std::size_t byte
   return std::unexpected(std::move(error));
 }
 
-// Nothing to be done where the driver does not: it has ended, or the GPU is lost.
+// Nothing can be done if the driver fails: it has ended, or the GPU is lost.
 void PageLocking::free(std::byte* data) {
   if (!context_->driver().is_of_a_parent())
     std::ignore = context_->call("cuMemFreeHost", context_->calls().host_free, static_cast<void*>(data));
@@ -82,13 +82,13 @@ std::string PageLocking::explain_node() const {
     case kPreferred:
       return "on " + wanted;
     case kGiven:
-      return "by the memory policy that this process was given, not on " + wanted;
+      return "according to the process's memory policy, not on " + wanted;
     case kRefused:
-      return "where the kernel puts it: it does not let this process ask for " + wanted;
+      return "where the kernel puts it: this process may not request " + wanted;
     case kNotAsked:
       break;
   }
-  return "on " + wanted + " once there is any";
+  return "on " + wanted + " once allocated";
 }
 
 }  // namespace feedline::device::cuda

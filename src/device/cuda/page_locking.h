@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How host memory is page-locked, so that a GPU reads it by itself: blocks that the driver makes, and memory that
-// somebody else owns. To lock pages stops the driver and takes as long as filling some batches.
+// Page-locks host memory so that a GPU can read it directly: blocks allocated by the driver, and memory owned by
+// others. Locking stops the driver and takes as long as filling several batches.
 
 #include <atomic>
 #include <cstddef>
@@ -17,28 +17,28 @@
 
 namespace feedline::device::cuda {
 
-// Bytes that machine and control group have left.
+// Returns the bytes left on the machine and in the control group.
 std::uint64_t memory_left();
-// kStorage with ENOMEM: `bytes` are more than `room`; the message has both. what: such as "page-locked memory".
+// kStorage with ENOMEM: `bytes` exceeds `room`; the message has both. what: for example "page-locked memory".
 Result<void> check_room(std::string_view what, std::uint64_t bytes, std::uint64_t room);
 
-// In one context, and for all of them. Thread-safe.
+// Locks in one context, for all of them. Thread-safe.
 class PageLocking {
  public:
-  // room: bytes that may still be locked, asked before each block.
+  // room: returns the bytes that may still be locked; called before each block.
   explicit PageLocking(std::shared_ptr<const Context> context, std::function<std::uint64_t()> room = &memory_left);
 
   const Context& context() const { return *context_; }
-  // kStorage with ENOMEM: there is not so much.
+  // kStorage with ENOMEM: out of memory.
   Result<void> check_room(std::string_view what, std::uint64_t bytes) const;
 
-  // A block of the driver's, on the GPU's NUMA node where that can be had. Errors name `what`, and the numbers.
+  // Allocates a block with the driver, on the GPU's NUMA node if possible. Errors contain `what` and the numbers.
   Result<std::byte*> allocate(std::string_view what, std::size_t bytes);
   void free(std::byte* data);
-  // Where blocks lie among the machine's NUMA nodes, and why, in words.
+  // Describes on which NUMA node blocks are, and why.
   std::string explain_node() const;
 
-  // Whole pages of somebody else's, which stay where they are until they are unlocked.
+  // Locks whole pages owned by others, which must not move until they are unlocked.
   Result<void> lock(std::byte* data, std::size_t bytes) const;
   Result<void> unlock(std::byte* data) const;
 
@@ -47,7 +47,7 @@ class PageLocking {
 
   const std::shared_ptr<const Context> context_;
   const std::function<std::uint64_t()> room_;
-  std::atomic<base::OnMemoryNode::Outcome> placed_ = base::OnMemoryNode::Outcome::kNotAsked;  // the last time
+  std::atomic<base::OnMemoryNode::Outcome> placed_ = base::OnMemoryNode::Outcome::kNotAsked;  // of the last block
 };
 
 }  // namespace feedline::device::cuda

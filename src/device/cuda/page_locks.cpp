@@ -32,7 +32,7 @@ class Mark final : public GpuMark {
   }
 
  private:
-  std::vector<std::shared_ptr<Event>> events_;  // of the GPUs that are not known to be past it
+  std::vector<std::shared_ptr<Event>> events_;  // of the GPUs that may not have passed it
 };
 
 class Locks final : public PageLocks {
@@ -75,7 +75,7 @@ class Locks final : public PageLocks {
  private:
   const std::shared_ptr<const Driver> driver_;
   ContextsInUse contexts_;
-  std::unique_ptr<PageLocking> locking_;  // of the GPU that was chosen
+  std::unique_ptr<PageLocking> locking_;  // of the selected GPU
 };
 
 }  // namespace

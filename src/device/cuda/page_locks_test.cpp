@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Memory that somebody else owns, locked for GPUs, on the stand-in of CUDA's driver.
+// Tests page-locking of memory owned by others, with the fake CUDA driver.
 
 #include "feedline/page_locks.h"
 
@@ -24,7 +24,7 @@ constexpr std::size_t kPage = 4096;
 
 #define EXPECT_SAYS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
-// As another's: nothing of it is the engine's.
+// Memory that the engine does not own.
 class Pages {
  public:
   explicit Pages(std::size_t count)
@@ -52,7 +52,7 @@ class LocksOfOthers : public testing::Test {
   void TearDown() override {
     fake_.capture(reinterpret_cast<void*>(1), 0);
     locks_.reset();
-    EXPECT_EQ(fake_.count("made"), 0) << "a context that nobody else had";
+    EXPECT_EQ(fake_.count("made"), 0) << "a context without other users";
     fake_.finish();
     EXPECT_EQ(fake_.violations(), 0) << fake_.words();
     for (const char* what : {"pinned", "events", "contexts"}) EXPECT_EQ(fake_.count(what), 0) << what;
@@ -86,7 +86,7 @@ TEST_F(LocksOfOthers, WithoutAGpuInUseMakeNoContext) {
   EXPECT_TRUE(*(*mark)->is_past());
   EXPECT_EQ(fake_.calls("cuDevicePrimaryCtxRetain"), 0);
   fake_.use(1);
-  EXPECT_TRUE(has_gpu(0)) << "another than the preferred one will do";
+  EXPECT_TRUE(has_gpu(0)) << "a node other than the preferred one is acceptable";
   EXPECT_TRUE(locks_->lock(pages_.page(0), kPage));
   EXPECT_TRUE(locks_->unlock(pages_.page(0)));
 }
@@ -117,7 +117,7 @@ TEST_F(LocksOfOthers, AreNotMarkedWhileAGraphIsCaptured) {
   const auto mark = locks_->mark();
   ASSERT_TRUE(mark) << mark.error().message();
   EXPECT_EQ(*mark, nullptr);
-  EXPECT_EQ(fake_.violations(), 1) << "which CUDA does not let anybody ask without";
+  EXPECT_EQ(fake_.violations(), 1) << "which CUDA only answers for existing contexts";
   locks_.reset();
   fake_.reset(2, kFakeBytes, 12'060);
 }
@@ -133,7 +133,7 @@ TEST_F(LocksOfOthers, SayWhatIsInTheWay) {
   ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &usual), 0);
   ASSERT_FALSE(twice);
   EXPECT_EQ(twice.error().code, ErrorCode::kStorage);
-  EXPECT_SAYS(twice.error().message(), "cuMemHostRegister: error 712; nvidia-smi should say what is wrong");
+  EXPECT_SAYS(twice.error().message(), "cuMemHostRegister: error 712; check nvidia-smi for the cause");
   EXPECT_SAYS(twice.error().message(), "; the machine has ");
   EXPECT_SAYS(twice.error().message(), "; RLIMIT_MEMLOCK is " + std::to_string(low.rlim_cur) + " bytes (ulimit -l");
   ASSERT_TRUE(locks_->unlock(pages_.page(0)));
@@ -181,8 +181,8 @@ TEST_F(RoomForLocks, IsTheMachinesAndTheNumbersAreSaid) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().system_errno, ENOMEM);
   EXPECT_SAYS(refused.error().message(),
-              "page-locked memory of 102401 bytes is more than the 102400 bytes that the machine and this process's "
-              "control group have left");
+              "page-locked memory of 102401 bytes exceeds the 102400 bytes left on the machine and in this process's "
+              "control group");
 }
 
 TEST(LooksForADriver, AndBeginsNothing) {
@@ -205,7 +205,7 @@ TEST(LooksForADriver, AndSaysWhereThereIsNoneWithoutSpeakingOfLoaders) {
   const auto refused = PageLocks::check();
   unsetenv("FEEDLINE_CUDA_DRIVER");
   ASSERT_FALSE(refused);
-  EXPECT_SAYS(refused.error().message(), "there is no /nowhere/libcuda.so.1: no NVIDIA driver is here");
+  EXPECT_SAYS(refused.error().message(), "there is no /nowhere/libcuda.so.1: there is no NVIDIA driver");
   EXPECT_EQ(refused.error().message().find("device="), std::string::npos);
 }
 

@@ -55,7 +55,7 @@ void PinnedAllocator::lend(std::size_t size) {
   most_lent_bytes_ = std::max(most_lent_bytes_, lent_bytes_);
 }
 
-// One range of so many blocks, the first of `of_them` that are wanted.
+// Locks one range of `blocks` blocks, the first of `of_them` needed.
 Result<std::byte*> PinnedAllocator::lock_pages(std::size_t size, std::size_t blocks, std::size_t of_them) {
   std::uint64_t all = 0;
   if (__builtin_mul_overflow(size, of_them, &all)) all = std::numeric_limits<std::uint64_t>::max();
@@ -103,7 +103,7 @@ Result<std::byte*> PinnedAllocator::allocate(std::size_t bytes) {
   const std::size_t size = block_bytes(bytes);
   if (std::byte* const data = take_kept(size)) return data;
   recall_();
-  // again where other threads take what was made, as from a slab
+  // repeat if other threads take the new block, for example from a slab
   while (true) {
     if (std::byte* const data = take_kept(size)) return data;
     if (size >= kSlab) break;
@@ -116,7 +116,7 @@ Result<std::byte*> PinnedAllocator::allocate(std::size_t bytes) {
 }
 
 void PinnedAllocator::release(std::byte* data, std::size_t bytes) {
-  if (locking_.context().driver().is_of_a_parent()) return;  // where the mutex may be locked for ever
+  if (locking_.context().driver().is_of_a_parent()) return;  // the mutex may be locked forever in a child
   const std::size_t size = block_bytes(bytes);
   std::vector<std::byte*> surplus;
   {
@@ -130,7 +130,7 @@ void PinnedAllocator::release(std::byte* data, std::size_t bytes) {
   for (std::byte* block : surplus) locking_.free(block);
 }
 
-// Blocks of other sizes than the one that comes now, where more are kept than were ever lent at a time.
+// Returns blocks of sizes other than the current one, if more are cached than were ever lent at a time.
 std::vector<std::byte*> PinnedAllocator::take_surplus(std::size_t size) {
   std::vector<std::byte*> surplus;
   for (auto other = kept_.lower_bound(kSlab); other != kept_.end();) {

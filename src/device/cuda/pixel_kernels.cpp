@@ -38,7 +38,7 @@ Result<void> PixelKernels::load_image() {
   FEEDLINE_TRY(const Image image, image_for(major, minor));
   auto loaded = load(image);
   if (loaded) return {};
-  // a driver refuses code of a compiler that is later than itself, and translates PTX
+  // a driver rejects code of a newer compiler, but translates PTX
   const auto ptx = ptx_for(major, minor);
   return ptx ? load(*ptx) : std::move(loaded);
 }

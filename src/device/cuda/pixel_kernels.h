@@ -12,17 +12,17 @@
 
 namespace feedline::device::cuda {
 
-// Thread-safe. Outlives what was launched.
+// Thread-safe. Must outlive the launched kernels.
 class PixelKernels {
  public:
-  // The code that fits the GPU, or PTX, which the driver translates. An error: neither does, and the message says why.
+  // Loads the code for the GPU, or PTX, which the driver translates. Returns an error if neither works.
   static Result<std::shared_ptr<const PixelKernels>> load(std::shared_ptr<const Context> context);
   ~PixelKernels();
   PixelKernels(const PixelKernels&) = delete;
   PixelKernels& operator=(const PixelKernels&) = delete;
 
   const std::string& image() const { return image_; }  // "sm_90"
-  // Behind what the stream was given, where the context is the thread's. Requires: check_job().
+  // Launches after the work queued on the stream, with the context current. Requires: check_job().
   Result<void> launch(const PixelJob& job, Element element, StreamHandle stream) const;
   Result<void> launch(const KeptJob& job, StreamHandle stream) const;
   Result<void> launch_colours(const KeptJob& job, StreamHandle stream) const;

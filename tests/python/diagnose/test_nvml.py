@@ -49,7 +49,7 @@ def test_gpu_util_stands_beside_the_waits_and_is_explained(folder, tmp_path):
     assert "GPU 0: GPU-Util 30% (30% to 30%), memory 12.0 of 80 GiB at most, 1.2 GB/s to it, 60 W" in text
     assert "not the loader's doing" in text and "held the GPU's clocks down" in text
     assert found["verdicts"][0]["cause"] == "compute_bound"
-    assert "GPU 0: its temperature is not told: Not Supported" in found["notes"]
+    assert "GPU 0: its temperature is unavailable: Not Supported" in found["notes"]
 
 
 def test_a_driver_of_another_version_is_named(folder, tmp_path):

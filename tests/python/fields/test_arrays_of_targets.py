@@ -232,9 +232,9 @@ def wrong(samples: Samples, number: int, box: list[float]) -> Any:
 UNSOUND = {
     "is inverted: it ends before it begins": [40, 5, 12, 30],
     "is inverted: it ends before": [5, 30, 12, 5],
-    "is wholly outside of the image, which is 46 x 58": [70, 5, 90, 30],
-    "is wholly outside of the image": [5, -30, 12, -20],
-    "has what is no number": [5, float("nan"), 12, 30],
+    "is entirely outside the image, which is 46 x 58": [70, 5, 90, 30],
+    "is entirely outside the image": [5, -30, 12, -20],
+    "has a value that is not a finite number": [5, float("nan"), 12, 30],
 }
 
 

@@ -44,7 +44,7 @@ CASES = {
     "JSON that is not UTF-8": Case("json", b'"\xff"', "not (JSON|UTF-8)", "decode"),
     "text that is not UTF-8": Case("txt", b"caf\xe9", "not UTF-8 text: at byte 3", "decode"),
     "no array": Case("boxes.npy", b"\x93NUMPY", "npy: ", "decode"),
-    "array of another dtype": Case("boxes.npy", npy(np.zeros((2, 4))), "float64.*make all of one dtype", "decode"),
+    "array of another dtype": Case("boxes.npy", npy(np.zeros((2, 4))), "float64.*use one dtype for all", "decode"),
     "no number": Case("cls", b"seven", "not an integer", "format"),
 }
 

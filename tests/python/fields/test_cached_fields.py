@@ -94,7 +94,7 @@ def test_every_field_is_kept_and_nothing_decoded_twice(opened: Any) -> None:
     data, names, _ = opened
     cached = training(data.resize(40).cache(), names)
     said = cached.explain()
-    assert "decode to RGB" in said and f"0 of {COUNT} samples kept" in said
+    assert "decode to RGB" in said and f"0 of {COUNT} samples cached" in said
     with cached.loader(4, output="numpy") as loader:
         for _ in range(3):
             rows(loader)
@@ -258,7 +258,7 @@ def test_a_full_disk_ends_the_run(tmp_path: Path) -> None:
     path = make_tar(tmp_path / "x.tar", samples() * 3)
     command = [sys.executable, "-c", textwrap.dedent(program), path, tmp_path / "kept.pixels"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "the cache cannot keep more pixels" in said and "kept.pixels.filling" in said
+    assert "the cache cannot store more pixels" in said and "kept.pixels.filling" in said
 
 
 def test_pixels_are_those_of_the_stored_images(tmp_path: Path) -> None:

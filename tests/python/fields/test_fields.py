@@ -172,7 +172,7 @@ def test_operations_for_some_fields(tmp_path: Path) -> None:
     assert "fields=('right.jpg',)" in both.operations[-1]
     for call, words in (
         (lambda: data.resize(8, fields="top.jpg"), "no field 'top.jpg'"),
-        (lambda: data.resize(8, fields=["cls"]), "neither an image nor a mask"),
+        (lambda: data.resize(8, fields=["cls"]), "is not an image, mask, boxes or keypoints"),
         (lambda: data.grayscale(fields=["mask.png"]), "no colours"),
         (lambda: data.resize(8, fields=3), "names of fields"),
         (lambda: data.collate("heap"), "form"),
@@ -239,7 +239,9 @@ def test_arrays_of_another_shape_say_what_helps(tmp_path: Path) -> None:
     data = feedline.open(make_tar(tmp_path / "x.tar", [sample(1), sample(2)]), fields=["boxes.npy"])
     assert data.schema["boxes.npy"] == ((1, 4), "float32")
     assert data[1][0].shape == (2, 4)  # a single sample needs no common shape
-    with pytest.raises(feedline.DataError, match=r"float32\(2, 4\), where all are float32\(1, 4\); collate\(\"pad\"\)"):
+    with pytest.raises(
+        feedline.DataError, match=r"float32\(2, 4\), but all must be float32\(1, 4\); collate\(\"pad\"\)"
+    ):
         list(data.loader(2, output="numpy"))
 
 

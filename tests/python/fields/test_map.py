@@ -191,7 +191,7 @@ def test_collate_is_for_what_the_function_gives(pairs: feedline.Dataset) -> None
         assert [row.tolist() for row in next(iter(loader)).cls] == [[], [0], [0, 1], [0, 1, 2], [0, 1, 2, 3]]
     with pytest.raises(feedline.ConfigError, match="no field 'nothing'"):
         batches(data.collate("list", fields="nothing"))
-    with pytest.raises(feedline.ConfigError, match="cannot have this form"):
+    with pytest.raises(feedline.ConfigError, match="do not support this form"):
         batches(pairs.map(str, "cls").collate("stack", fields="cls"))
 
 
@@ -324,8 +324,8 @@ def test_errors_keep_nothing_that_the_function_had(labels: feedline.Dataset) -> 
     ("function", "words"),
     [
         (lambda label: label if label < 3 else float(label), "float64.* of the first sample is int64"),
-        (lambda label: np.zeros(2 + (label > 2)), r"float64\(3,\), where all are float64\(2,\); collate"),
-        (lambda label: label if label < 3 else "three", "another kind"),
+        (lambda label: np.zeros(2 + (label > 2)), r"float64\(3,\), but all must be float64\(2,\); collate"),
+        (lambda label: label if label < 3 else "three", "a different type"),
         (lambda label: label if label < 3 else object(), "an object is no array"),
         (lambda label: label if label < 3 else {1: object()}, "taken as JSON"),
         (lambda label: label if label < 3 else 2**63, "64 bits"),
@@ -387,11 +387,14 @@ def test_the_first_sound_sample_says_what_all_are(labels: feedline.Dataset) -> N
         (lambda d: d.map(str, "cls", processes=-1), "processes must be from 0"),
         (lambda d: d.map(str, "cls", seeded=1), "seeded must be True or False"),
         (lambda d: d.map(lambda label: label, "cls", processes=2), "does not.*def at the top of a module"),
-        (lambda d: d.map(mapped.flipped, "left.jpg").random_horizontal_flip(), "'left.jpg' went through"),
+        (
+            lambda d: d.map(mapped.flipped, "left.jpg").random_horizontal_flip(),
+            "'left.jpg' is an argument of an earlier map",
+        ),
         (lambda d: d.map(mapped.flipped, "left.jpg").normalize((0.5,), (0.5,), fields="left.jpg"), "before map"),
-        (lambda d: d.map(dict).center_crop(3), "'left.jpg' went through"),
-        (lambda d: d.map(str, "cls").cache(), "put cache before map"),
-        (lambda d: feedline.mix([d.map(str, "cls"), d]), "map the mixture"),
+        (lambda d: d.map(dict).center_crop(3), "'left.jpg' is an argument of an earlier map"),
+        (lambda d: d.map(str, "cls").cache(), "place cache before map"),
+        (lambda d: feedline.mix([d.map(str, "cls"), d]), "a map; add it to the mixture"),
     ],
 )
 def test_what_cannot_be_is_refused_at_the_call(pairs: feedline.Dataset, make: Any, words: str) -> None:

@@ -95,7 +95,7 @@ def test_a_cache_changes_nothing(tar: Path, tmp_path: Path, place: str) -> None:
         again = detection(feedline.open(where).boxes("floats.npy", "XYWH"))
         assert [role[1] for role in again._engine.roles()] == ["image", "mask", "boxes", "keypoints", "array"]
         assert [len(row.floats_npy) for row in again] == [len(row.labels_npy) for row in again]
-    with pytest.raises(feedline.ConfigError, match=r"boxes: .*put it before cache"):
+    with pytest.raises(feedline.ConfigError, match=r"boxes: .*place it before cache"):
         feedline.open(tar, fields=FLOATS).resize((9, 9)).cache().boxes("floats.npy", "XYWH")
     with pytest.raises(feedline.ConfigError, match="cache: random_iou_crop"):
         feedline.open(tar, fields=FLOATS).random_iou_crop().cache()
@@ -121,7 +121,7 @@ def test_what_is_drawn_and_said_of_them(tar: Path) -> None:
     assert data.schema["floats.npy"] == ((-1, 4), "float32")
     assert data.schema["points.npy"] == ((-1, -1, 2), "float32")
     assert data.schema["labels.npy"].form == "list"
-    assert "boxes (CXCYWH), moved as the images are" in data.explain()
+    assert "boxes (CXCYWH), transformed like the images" in data.explain()
     assert data.operations[0] == "boxes(CXCYWH, clamping_mode=None, fields=('floats.npy',))"
     crops = [entry.values for i in range(COUNT) for entry in data.draw(i) if entry.operation == "random_iou_crop"]
     assert len(crops) > COUNT // 2
@@ -145,8 +145,8 @@ BAD = {
     "words": (b'[["a", 1, 2, 3]]', "lists of numbers: no number at byte 2"),
     "ragged": (b"[[1, 2, 3, 4], [5, 6]]", "a list of 2 behind one of 4"),
     "truth": (npy(np.zeros((2, 4), bool)), "boxes of bool; they must be floats or integers"),
-    "rotated": (npy(np.zeros((2, 5), np.float32)), r"boxes of shape \(2, 5\).*rotated boxes are not moved"),
-    "polygons": (npy(np.zeros((1, 8), np.float32)), r"boxes of shape \(1, 8\).*rotated boxes are not moved"),
+    "rotated": (npy(np.zeros((2, 5), np.float32)), r"boxes of shape \(2, 5\).*rotated boxes cannot be transformed"),
+    "polygons": (npy(np.zeros((1, 8), np.float32)), r"boxes of shape \(1, 8\).*rotated boxes cannot be transformed"),
 }
 
 
@@ -217,13 +217,13 @@ def test_what_cannot_be_is_said_before_the_first_read(tar: Path) -> None:
     data = feedline.open(tar, fields=FLOATS)
     none = feedline.open(tar, fields=NAMES[:2])
     two = feedline.open(tar, fields=("png", "floats.npy:boxes", "integers.npy:boxes"))
-    for dataset, says in ((none, "there are none"), (two, "there are 2 fields of them")):
+    for dataset, says in ((none, "there are none"), (two, "there are 2 fields of boxes")):
         for chain in (dataset.random_iou_crop(), dataset.sanitize_bounding_boxes(labels=None)):
             with pytest.raises(feedline.ConfigError, match=says):
                 chain.resize((9, 9)).loader(2)
     with pytest.raises(feedline.ConfigError, match="there is no field 'kinds'"):
         data.resize((9, 9)).sanitize_bounding_boxes(labels="kinds").loader(2)
-    with pytest.raises(feedline.ConfigError, match="'png' is image, and no array"):
+    with pytest.raises(feedline.ConfigError, match="'png' is image, not an array"):
         data.resize((9, 9)).sanitize_bounding_boxes(labels="png").loader(2)
     with pytest.raises(feedline.ConfigError, match="boxes: 'png' is image"):
         data.boxes("png")

@@ -69,7 +69,7 @@ def test_without_the_library_there_are_none_unless_the_kernel_knows_some(tmp_pat
     assert facts == {"gpus": None} and note is not None
     libc = ctypes.util.find_library("c")  # has none of the functions
     facts, note = gpu_facts(tmp_path, libc or "libc.so.6")
-    assert facts == {"gpus": None} and note is not None and "calls of NVML" in note
+    assert facts == {"gpus": None} and note is not None and "lacks NVML's calls" in note
 
 
 def test_nothing_is_sampled_for_it(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

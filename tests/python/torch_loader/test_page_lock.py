@@ -261,7 +261,7 @@ def test_too_little_memory_is_torchs_copy(gpu, monkeypatch, caplog, tmp_path):
     monkeypatch.setenv("FEEDLINE_SYSFS_ROOT", str(tmp_path))
     assert rows_of(next(iterator)) == [0, 1, 2, 3]
     assert gpu.ranges == 0 and gpu.copies_to_pin == 1
-    assert "is more than the 1024 bytes that the machine and this process's control group have left" in caplog.text
+    assert "exceeds the 1024 bytes left on the machine and in this process's control group" in caplog.text
 
 
 def test_a_driver_before_12_5_is_torchs_copy(cuda_driver, tmp_path, monkeypatch):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The kernels under the names that the driver finds them by. Never includes: tools/kernels puts pixel_job.h,
-// pixel_kernels-inl.h, kept_rows-inl.h and kept_colours-inl.h in front.
+// The kernels under the names that the driver looks up. It includes nothing: tools/kernels prepends pixel_job.h,
+// pixel_kernels-inl.h, kept_rows-inl.h and kept_colours-inl.h.
 
 #define FEEDLINE_ENTRY(name, Kind)                                                     \
   extern "C" __global__ void __launch_bounds__(256) name(const feedline::device::cuda::PixelJob job) { \

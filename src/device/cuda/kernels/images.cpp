@@ -14,7 +14,7 @@ struct StoredImage {
   std::string_view name;
   int major, minor;
   bool is_ptx;
-  std::size_t bytes;  // inflated
+  std::size_t bytes;  // decompressed
   const unsigned char* data;
   std::size_t stored;
 };
@@ -38,13 +38,13 @@ Result<Image> find(int major, int minor, bool with_code) {
   const StoredImage* best = nullptr;
   for (const StoredImage& image : kImages) {
     if (!runs_on(image, major, minor) || (!image.is_ptx && !with_code)) continue;
-    // code before PTX; of codes, there is one of a generation
+    // code before PTX; there is one code image per generation
     if (best == nullptr || best->is_ptx) best = &image;
   }
   if (best != nullptr) return Image{best->name, inflated(*best)};
-  return config_error("the kernels are for GPUs of compute capability 7.0 and later, and this one has " +
+  return config_error("the kernels need a GPU of compute capability 7.0 or later, but this one has " +
                       std::to_string(major) + "." + std::to_string(minor) +
-                      "; the CPU does their work, and the batches are copied as they are");
+                      "; the CPU does their work, and batches are copied unchanged");
 }
 
 }  // namespace

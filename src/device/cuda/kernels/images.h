@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The kernels as the driver loads them: code for generations of GPUs, and PTX, which a driver translates for those that
-// came later. Pure functions, thread-safe.
+// The kernels as loaded by the driver: code for generations of GPUs, and PTX, which a driver translates for later ones.
+// Pure functions, thread-safe.
 
 #include <string>
 #include <string_view>
@@ -17,15 +17,14 @@ struct Image {
   std::string bytes;      // for cuModuleLoadData: an ELF file, or text that ends with a NUL
 };
 
-// Of a GPU with that compute capability: code where there is any of its generation, else PTX. kConfig: it is earlier
-// than all of them; the message says what serves in place of the kernels.
+// Returns the image for a GPU of that compute capability: code of its generation if there is any, else PTX. kConfig:
+// the GPU is too old; the message describes what replaces the kernels.
 Result<Image> image_for(int major, int minor);
-// What a driver translates for the same GPU, where it refuses code that a later compiler made.
+// Returns the PTX for the same GPU, if its driver rejects code of a newer compiler.
 Result<Image> ptx_for(int major, int minor);
 
 std::vector<std::string_view> image_names();
-// SHA-256 of the source that the images were compiled from, in hexadecimal digits; tools/kernel_images.py tells what
-// of.
+// SHA-256, in hexadecimal, of the source that the images were compiled from; see tools/kernel_images.py.
 std::string_view image_source_digest();
 
 }  // namespace feedline::device::cuda

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The kernel that changes the colours of rows that kept_rows-inl.h has made, in place: brightness, contrast,
-// saturation, hue and grey, by the engine's own rules (transform/pixel_ops), whose types and order of arithmetic these
-// are. A block has a row, and each of its threads always the same pixels, so only the mean that contrast goes by has
-// them wait for each other. Compiled as pixel_kernels-inl.h is, and behind kept_rows-inl.h.
+// The kernel that changes the colours of rows made by kept_rows-inl.h, in place: brightness, contrast, saturation, hue
+// and grey, by the engine's own rules (transform/pixel_ops), with the same types and order of arithmetic. Each block
+// processes a row, and each of its threads a fixed set of pixels, so threads wait for each other only for the mean used
+// by contrast. Compiled like pixel_kernels-inl.h, after kept_rows-inl.h.
 
 #ifndef FEEDLINE_DEVICE_CUDA_KERNELS_KEPT_COLOURS_INL_H_
 #define FEEDLINE_DEVICE_CUDA_KERNELS_KEPT_COLOURS_INL_H_
@@ -23,7 +23,7 @@ FEEDLINE_DEVICE inline std::uint32_t grey_of(const std::uint8_t* pixel, std::uin
   return (pixel[0] * 19595u + pixel[1] * 38470u + pixel[2] * 7471u + 0x8000u) >> 16;
 }
 
-// Between two bytes or beyond: a product and a sum, rounded one by one, and cut off.
+// Interpolates between two bytes or extrapolates: a product and a sum, each rounded, then clamped.
 FEEDLINE_DEVICE inline std::uint8_t blended_byte(std::uint32_t from, std::uint32_t to, float factor) {
   const float way = static_cast<float>(static_cast<std::int32_t>(to) - static_cast<std::int32_t>(from));
   const float value = static_cast<float>(from) + factor * way;
@@ -32,13 +32,13 @@ FEEDLINE_DEVICE inline std::uint8_t blended_byte(std::uint32_t from, std::uint32
 
 FEEDLINE_DEVICE inline std::int32_t cut_byte(std::int32_t value) { return value < 0 ? 0 : value > 255 ? 255 : value; }
 
-// Half away from 0, of what is not below 0.
+// Rounds half away from 0. Requires: value >= 0.
 FEEDLINE_DEVICE inline std::uint8_t rounded_byte(double value) {
   const auto whole = static_cast<std::int32_t>(value);
   return static_cast<std::uint8_t>(cut_byte(whole + (value - whole >= 0.5 ? 1 : 0)));
 }
 
-// Of a pixel that is not grey: on the circle of colours, a byte all around.
+// Returns the hue of a pixel that is not grey, in units of 1/256 of the colour circle.
 FEEDLINE_DEVICE inline std::uint8_t hue_of(const std::uint8_t* rgb, std::uint32_t most, std::uint32_t least) {
   const float range = static_cast<float>(most - least);
   const float red = static_cast<float>(most - rgb[0]) / range;
@@ -55,7 +55,7 @@ FEEDLINE_DEVICE inline std::uint8_t hue_of(const std::uint8_t* rgb, std::uint32_
   return static_cast<std::uint8_t>(cut_byte(static_cast<std::int32_t>(hue * 255.0)));
 }
 
-// To RGB and back by Pillow's HSV; greys have no hue and stay.
+// Converts to Pillow's HSV and back to RGB; greys have no hue and do not change.
 FEEDLINE_DEVICE inline void turn_hue(std::uint8_t* rgb, std::uint32_t shift) {
   std::uint32_t most = rgb[0], least = rgb[0];
   FEEDLINE_ROLLED for (int i = 1; i < 3; ++i) {
@@ -101,7 +101,7 @@ FEEDLINE_DEVICE inline void change_pixel(std::uint8_t* pixel, std::uint32_t chan
                                        : blended_byte(from, pixel[c], float_of(colour.value));
 }
 
-// The first phase of contrast: the greys of a thread's pixels.
+// First phase of contrast: sums the greys of a thread's pixels.
 FEEDLINE_DEVICE inline std::uint32_t sum_greys(const KeptJob& job, std::uint32_t row, std::uint32_t thread) {
   const std::uint8_t* const pixels = made_row(job, row);
   std::uint32_t sum = 0;
@@ -110,7 +110,7 @@ FEEDLINE_DEVICE inline std::uint32_t sum_greys(const KeptJob& job, std::uint32_t
   return sum;
 }
 
-// The second: their mean, half away from 0.
+// Second phase: their mean, rounded half away from 0.
 FEEDLINE_DEVICE inline std::uint32_t mean_grey(const KeptJob& job, const std::uint32_t* sums) {
   const std::uint64_t pixels = static_cast<std::uint64_t>(job.width) * job.height;
   std::uint64_t sum = 0;
@@ -118,7 +118,7 @@ FEEDLINE_DEVICE inline std::uint32_t mean_grey(const KeptJob& job, const std::ui
   return static_cast<std::uint32_t>((2 * sum + pixels) / (2 * pixels));
 }
 
-// The third, or the only one of all else.
+// Third phase of contrast, and the only phase of other changes.
 FEEDLINE_DEVICE inline void change_pixels(const KeptJob& job, std::uint32_t row, std::uint32_t thread,
                                           const KeptColour& colour, std::uint32_t mean) {
   std::uint8_t* const pixels = made_row(job, row);

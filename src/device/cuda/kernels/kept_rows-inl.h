@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The kernel that makes rows of bytes out of images that are kept on the device: cropped, with borders, or resized, and
-// mirrored. Whole numbers alone, with weights that the engine computed, so it gives the engine's bytes. Compiled as
-// pixel_kernels-inl.h is, and behind it.
+// The kernel that makes rows of bytes from images cached on the device: cropped, with borders, or resized, and
+// mirrored. It uses only integers, with weights computed by the engine, so it produces the engine's bytes. Compiled
+// like pixel_kernels-inl.h, after it.
 
 #ifndef FEEDLINE_DEVICE_CUDA_KERNELS_KEPT_ROWS_INL_H_
 #define FEEDLINE_DEVICE_CUDA_KERNELS_KEPT_ROWS_INL_H_
@@ -14,7 +14,7 @@ FEEDLINE_DEVICE inline std::int32_t remainder_of(std::int32_t i, std::int32_t pe
   return rest < 0 ? rest + period : rest;
 }
 
-// Place in the region of position `i` along an axis of `size` pixels; -1: the fill.
+// Returns the position in the region for index `i` along an axis of `size` pixels; -1 means the fill.
 FEEDLINE_DEVICE inline std::int32_t border_place(std::int32_t i, std::int32_t size, std::uint32_t border) {
   if (i >= 0 && i < size) return i;
   if (border == KeptRow::kEdge) return i < 0 ? 0 : size - 1;
@@ -35,7 +35,7 @@ FEEDLINE_DEVICE inline std::int32_t to_byte(std::int32_t sum) {
   return value < 0 ? 0 : value > 255 ? 255 : value;
 }
 
-// A channel of a pixel of the region.
+// Returns a channel of a pixel of the region.
 FEEDLINE_DEVICE inline std::int32_t kept_byte(const KeptRow& row, const KeptJob& job, std::int32_t x, std::int32_t y,
                                               std::uint32_t channel) {
   const auto* const line =
@@ -50,7 +50,7 @@ FEEDLINE_DEVICE inline std::uint8_t copied(const KeptRow& row, const KeptJob& jo
   return static_cast<std::uint8_t>(kept_byte(row, job, x, y, at.channel));
 }
 
-// Both passes at once: a sum of one direction is a byte, and goes into the sum of the other.
+// Does both passes at once: each sum in one direction is rounded to a byte, and is an input of the sum in the other.
 FEEDLINE_DEVICE inline std::uint8_t resized(const KeptRow& row, const KeptJob& job, const Place& at) {
   const auto* const tables = reinterpret_cast<const std::int32_t*>(&row + 1);
   const std::int32_t* const column = tables + at.x * (2 + row.column_taps);
@@ -71,7 +71,7 @@ FEEDLINE_DEVICE inline std::uint8_t resized(const KeptRow& row, const KeptJob& j
   return static_cast<std::uint8_t>(to_byte(sum));
 }
 
-// Neighbouring threads make neighbouring bytes.
+// Neighbouring threads write neighbouring bytes.
 FEEDLINE_DEVICE inline void fill_kept(const KeptJob& job, std::uint32_t block, std::uint32_t thread) {
   const std::uint32_t bytes = job.width * job.height * job.channels, shares = (bytes + kShare - 1) / kShare;
   const std::uint32_t number = block / shares, first = (block % shares) * kShare;

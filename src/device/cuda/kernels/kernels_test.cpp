@@ -12,7 +12,7 @@
 #include "device/cuda/kernels/images.h"
 #include "device/cuda/kernels/launch.h"
 
-// What the kernels make of pixels is compared with the engine's own path in pipeline/pixel_kernels_test.cpp.
+// pipeline/pixel_kernels_test.cpp compares the kernels' pixels with the engine's own path.
 
 namespace feedline::device::cuda {
 namespace {
@@ -44,8 +44,8 @@ TEST(CheckJob, RefusesWhatKernelsCannotCount) {
               job.rows = 1u << 31;
             }).find("blocks"),
             std::string::npos);
-  EXPECT_NE(refused([](Job job) { job.in_stride = 44; }).find("over each other"), std::string::npos);
-  EXPECT_NE(refused([](Job job) { job.out_stride = 179; }).find("over each other"), std::string::npos);
+  EXPECT_NE(refused([](Job job) { job.in_stride = 44; }).find("rows overlap"), std::string::npos);
+  EXPECT_NE(refused([](Job job) { job.out_stride = 179; }).find("rows overlap"), std::string::npos);
   EXPECT_EQ(refused([](Job job) { job.out_stride = 90; }, Element::kFloat16), "accepted");
   EXPECT_NE(refused([](Job job) { job.tables = nullptr; }).find("table"), std::string::npos);
   EXPECT_EQ(refused([](Job job) { job.tables = nullptr; }, Element::kUint8), "accepted");
@@ -65,7 +65,7 @@ TEST(LaunchOf, HasAThreadForEveryPixelAndNoBlockWithout) {
   PixelJob job = small_job();
   EXPECT_EQ(launch_of(job, Element::kFloat32).blocks, 2u);
   job.width = kShare, job.height = 2;
-  EXPECT_EQ(launch_of(job, Element::kFloat16).blocks, 2 * 2 * 3u);  // together, elements are shared out
+  EXPECT_EQ(launch_of(job, Element::kFloat16).blocks, 2 * 2 * 3u);  // interleaved, elements are divided among blocks
   job.planar = 1;
   EXPECT_EQ(launch_of(job, Element::kFloat16).blocks, 2 * 2u);
   job.width = kShare + 1, job.height = 1;
@@ -81,7 +81,7 @@ TEST(Images, AreForEveryGenerationFromVoltaOn) {
   EXPECT_EQ(name(8, 9), "sm_80");
   EXPECT_EQ(name(9, 0), "sm_90");
   EXPECT_EQ(name(10, 3), "sm_100");
-  EXPECT_EQ(name(11, 0), "compute_70");  // no code of this generation
+  EXPECT_EQ(name(11, 0), "compute_70");  // no code for this generation
   EXPECT_EQ(name(12, 1), "sm_120");
   EXPECT_EQ(name(13, 0), "compute_70");
   EXPECT_EQ(ptx_for(9, 0)->name, "compute_70");
@@ -93,7 +93,7 @@ TEST(Images, AreForEveryGenerationFromVoltaOn) {
   }
 }
 
-// A file of code says in its header what it is for, and holds its kernels' names.
+// The header of a code file identifies its architecture, and it contains the kernels' names.
 TEST(Images, HoldEveryKernel) {
   const std::set<std::string_view> names = {"sm_70", "sm_80", "sm_90", "sm_100", "sm_120", "compute_70"};
   const auto made = image_names();
@@ -118,13 +118,13 @@ TEST(Images, ArePtxThatRoundsEveryProductAndSum) {
     EXPECT_EQ(ptx.find(fused), std::string::npos) << fused;
 }
 
-// Against the definition: of the two neighbours the nearer one, of two as near the even one.
+// By the definition: the nearer of the two neighbours, or the even one if they are equally near.
 TEST(ToBfloat16, RoundsToTheNearestEven) {
   const auto value = [](std::uint32_t bits) { return static_cast<double>(std::bit_cast<float>(bits)); };
   std::uint32_t state = 1;
   for (int i = 0; i < 100'000; ++i) {
     state = state * 1664525u + 1013904223u;
-    const std::uint32_t bits = i % 3 == 0 ? (state & 0xffff0000u) | 0x8000u : state;  // ties are often tried
+    const std::uint32_t bits = i % 3 == 0 ? (state & 0xffff0000u) | 0x8000u : state;  // ties are frequent
     if (!std::isfinite(std::bit_cast<float>(bits))) continue;
     const std::uint32_t down = bits & 0xffff0000u, up = down + 0x10000u;
     if (!std::isfinite(std::bit_cast<float>(up))) continue;
@@ -134,7 +134,7 @@ TEST(ToBfloat16, RoundsToTheNearestEven) {
   }
   EXPECT_EQ(to_bfloat16(INFINITY), 0x7f80);
   EXPECT_EQ(to_bfloat16(-INFINITY), 0xff80);
-  EXPECT_EQ(to_bfloat16(std::bit_cast<float>(0x7f7fffffu)), 0x7f80);  // over the largest
+  EXPECT_EQ(to_bfloat16(std::bit_cast<float>(0x7f7fffffu)), 0x7f80);  // above the largest
   EXPECT_EQ(to_bfloat16(std::bit_cast<float>(0x7f800001u)) & 0x7fc0, 0x7fc0);
   EXPECT_EQ(to_bfloat16(-0.0f), 0x8000);
 }

@@ -16,7 +16,7 @@ namespace feedline::device::cuda {
 namespace {
 
 constexpr std::uint64_t kMostBlocks = std::numeric_limits<std::int32_t>::max();    // of a grid's first dimension
-constexpr std::uint64_t kMostElements = std::numeric_limits<std::int32_t>::max();  // of a row: indices are 32 bits wide
+constexpr std::uint64_t kMostElements = std::numeric_limits<std::int32_t>::max();  // per row: indices are 32 bits wide
 
 std::uint64_t elements_of(const PixelJob& job) { return std::uint64_t{job.width} * job.height * job.channels; }
 
@@ -57,15 +57,15 @@ std::size_t size_of(Element element) {
 
 Result<void> check_job(const PixelJob& job, Element element) {
   if (job.channels < 1 || job.channels > kMostChannels)
-    return refuse(std::to_string(job.channels) + " channels; there can be 1 to " + std::to_string(kMostChannels));
-  if (job.rows == 0 || job.width == 0 || job.height == 0) return refuse("there is no pixel");
-  // by parts, as the product of all three may not fit
+    return refuse(std::to_string(job.channels) + " channels; supported are 1 to " + std::to_string(kMostChannels));
+  if (job.rows == 0 || job.width == 0 || job.height == 0) return refuse("there are no pixels");
+  // step by step, because the product of all three may overflow
   if (std::uint64_t{job.width} * job.height > kMostElements || elements_of(job) > kMostElements)
     return refuse("an image of over 2^31 - 1 values");
   if (blocks_of(job) > kMostBlocks) return refuse("a batch of over 2^31 - 1 blocks");
   if (job.in_stride < elements_of(job) || job.out_stride < elements_of(job) * size_of(element))
-    return refuse("rows lie over each other");
-  if (!job.tables && element != Element::kUint8) return refuse("floats are made by a table, and there is none");
+    return refuse("rows overlap");
+  if (!job.tables && element != Element::kUint8) return refuse("floats need a table, but there is none");
   return {};
 }
 
@@ -79,13 +79,13 @@ Launch launch_of(const PixelJob& job, Element element) {
 
 Result<void> check_job(const KeptJob& job) {
   if (job.channels < 1 || job.channels > kMostChannels)
-    return refuse(std::to_string(job.channels) + " channels; there can be 1 to " + std::to_string(kMostChannels));
-  if (job.rows == 0 || job.width == 0 || job.height == 0) return refuse("there is no pixel");
+    return refuse(std::to_string(job.channels) + " channels; supported are 1 to " + std::to_string(kMostChannels));
+  if (job.rows == 0 || job.width == 0 || job.height == 0) return refuse("there are no pixels");
   if (std::uint64_t{job.width} * job.height > kMostElements || bytes_of(job) > kMostElements)
     return refuse("an image of over 2^31 - 1 values");
   if (blocks_of(job) > kMostBlocks) return refuse("a batch of over 2^31 - 1 blocks");
   if (job.in_stride < sizeof(KeptRow) || job.in_stride % alignof(KeptRow) != 0 || job.out_stride < bytes_of(job))
-    return refuse("rows lie over each other");
+    return refuse("rows overlap");
   return {};
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How a PixelJob is run: on a GPU, what to launch; on the CPU, the same kernel as a loop over its grid. Pure functions.
+// Runs a PixelJob: returns what to launch on a GPU, or runs the same kernel on the CPU as a loop over its grid. Pure
+// functions.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,30 +14,30 @@ namespace feedline::device::cuda {
 
 std::size_t size_of(Element element);  // bytes
 
-// Can a kernel do this? kConfig: no images, channels, or more of them, or of pixels, than it counts; a stride below a
-// row's bytes; floats without a table; bytes that are blended. Looks at no pointer's memory.
+// Checks that a kernel supports the job. kConfig: no images or channels, or too many of them or of pixels; a stride
+// smaller than a row; floats without a table; blended bytes. Does not dereference pointers.
 Result<void> check_job(const PixelJob& job, Element element);
 
 struct Launch {
   const char* entry = "";     // the kernel's name in the image
-  std::uint32_t blocks = 0;   // of the grid, which has one dimension
-  std::uint32_t threads = 0;  // of a block
+  std::uint32_t blocks = 0;   // in the grid, which has one dimension
+  std::uint32_t threads = 0;  // per block
 };
-// The job is the kernel's one argument. Requires: check_job().
+// The job is the kernel's only argument. Requires: check_job().
 Launch launch_of(const PixelJob& job, Element element);
 
-// The same of rows that are made of kept images. What stands behind a KeptRow is not looked at.
+// The same for rows made from cached images. Does not check the data after a KeptRow.
 Result<void> check_job(const KeptJob& job);
 Launch launch_of(const KeptJob& job);
 void run_on_cpu(const KeptJob& job);
-// What follows where a row has colours to change: of the same job.
+// The kernel to launch next, for the same job, if a row has colour changes.
 Launch launch_of_colours(const KeptJob& job);
 void change_colours_on_cpu(const KeptJob& job);
 
-// The job's rows, on this thread. Requires: check_job(), and all its pointers are the host's.
+// Computes the job's rows on this thread. Requires: check_job(), and all its pointers are host addresses.
 void run_on_cpu(const PixelJob& job, Element element);
 
-// To the nearest even; a NaN stays one.
+// Rounds to nearest even; NaN stays NaN.
 std::uint16_t to_bfloat16(float value);
 
 }  // namespace feedline::device::cuda

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a kernel is to make of a batch of 8-bit images, as the plain struct that it gets by value. All pointers are of
-// the device that runs it: the GPU's, or the host's where run_on_cpu() does. Read by two compilers, the engine's and
-// CUDA's run-time one, which has no headers of its own.
+// The work of a kernel on a batch of 8-bit images, as a plain struct passed by value. All pointers are addresses on the
+// executing device: the GPU, or the host for run_on_cpu(). Read by two compilers: the engine's, and CUDA's run-time
+// compiler, which has no standard headers.
 
 #ifdef __CUDACC_RTC__
 namespace std {
@@ -19,45 +19,45 @@ using uint64_t = unsigned long long;
 
 namespace feedline::device::cuda {
 
-// Of an output: bits of as many bytes as it has. kFloat16 and kBfloat16 are rounded to the nearest even.
+// Type of the output elements. kFloat16 and kBfloat16 are rounded to nearest even.
 enum class Element : std::uint32_t { kUint8, kFloat32, kFloat16, kBfloat16 };
 
-// What is written over, in places of the output. Later ones lie on top.
+// A rectangle to overwrite, in output positions. Later ones overwrite earlier ones.
 struct Rectangle {
   std::int32_t left, top, width, height;
-  std::uint32_t value[4];  // of each channel, as an element's bits; a narrow one's are the low ones
-  std::uint64_t patch;     // or kNoPatch: place in PixelJob::patches of (channels, height, width) elements instead
+  std::uint32_t value[4];  // for each channel, the bits of an element, in the low bits if it is narrower
+  std::uint64_t patch;     // or kNoPatch: offset in PixelJob::patches of (channels, height, width) elements
 };
 inline constexpr std::uint64_t kNoPatch = ~std::uint64_t{0};
 
-// A row of the input, before it is mixed.
+// A row of the input, before mixing.
 struct PixelRow {
   std::uint32_t mirrored;  // 0 or 1: left to right
   std::uint32_t first_rectangle, rectangles;
 };
 
-// A row of the output: of the input's row `own`, mixed with another one as that is before it is mixed.
+// A row of the output: the input's row `own` mixed with row `partner`, both before mixing.
 struct MixedRow {
   enum Kind : std::uint32_t {
-    kNone,   // it stays as it is
-    kBlend,  // own * share + partner * rest, every product and sum rounded
-    kPaste,  // inside the box it is the partner
+    kNone,   // unchanged
+    kBlend,  // own * share + partner * rest, with every product and sum rounded
+    kPaste,  // the partner's pixels inside the box
   };
   std::uint32_t own, partner, kind;
   float share, rest;
-  std::int32_t left, top, right, bottom;  // right and bottom: behind the last
+  std::int32_t left, top, right, bottom;  // right and bottom are exclusive
 };
 
 struct PixelJob {
   const std::uint8_t* in;   // rows of (height, width, channels)
-  std::uint64_t in_stride;  // bytes from one row to the next
-  void* out;                // `rows` of (channels, height, width) where planar, else (height, width, channels)
+  std::uint64_t in_stride;  // bytes between rows
+  void* out;                // `rows` of (channels, height, width) if planar, else (height, width, channels)
   std::uint64_t out_stride;
-  // (channels, 256) elements: what becomes of a byte. That is how the engine defines conversion and normalisation, so
-  // no arithmetic of a GPU can differ from it. nullptr: of kUint8, the byte itself.
+  // (channels, 256) elements: the value of each byte. The engine defines conversion and normalization this way, so a
+  // GPU's arithmetic cannot differ. nullptr for kUint8: the byte itself.
   const void* tables;
-  const PixelRow* inputs;  // of each row of the input; nullptr: nothing is mirrored or written over
-  const MixedRow* mixed;   // of each row of the output; nullptr: row i is of the input's row i
+  const PixelRow* inputs;  // for each row of the input; nullptr if no row is mirrored or has rectangles
+  const MixedRow* mixed;   // for each row of the output; nullptr if row i is the input's row i
   const Rectangle* rectangles;
   const void* patches;
   std::uint32_t rows;  // of the output
@@ -66,40 +66,40 @@ struct PixelJob {
   std::uint32_t reserved;
 };
 
-// A change of all colours of a row, as Pillow's ImageEnhance and torchvision's adjust_hue make it.
+// A change of all colours of a row, like Pillow's ImageEnhance and torchvision's adjust_hue.
 struct KeptColour {
   enum Kind : std::uint32_t { kBrightness, kContrast, kSaturation, kHue, kGrey };
   std::uint32_t kind;
-  std::uint32_t value;  // bits of the float factor; of kHue: what is added to the byte; of kGrey: nothing
+  std::uint32_t value;  // bits of the float factor; kHue: the value to add to the byte; kGrey: unused
 };
-inline constexpr unsigned kMostColours = 8;  // of a row
+inline constexpr unsigned kMostColours = 8;  // per row
 
-// What a row of bytes is made of: an image that is kept on the device, whole, as rows of its channels without gaps.
-// Behind it stand, where it is resized, the weights of each column of the output and then of each row:
-//   int32 first, used, then `taps` of them, of which the first `used` count
+// The source of a row of bytes: a whole image cached on the device, as contiguous rows of channels. If it is resized,
+// it is followed by the weights of each column of the output and then of each row:
+//   int32 first, used, then `taps` weights, of which the first `used` count
 // in the fixed point of kKeptBits. Positions count from (left, top).
 struct KeptRow {
   enum Flag : std::uint32_t {
     kResized = 1,
-    kVerticalFirst = 2,  // which of the two passes of a resize is rounded to bytes
-    kMirrored = 4,       // left to right, what comes out
-    kFlipped = 8,        // upside down
+    kVerticalFirst = 2,  // order of the two passes of a resize: the first is rounded to bytes
+    kMirrored = 4,       // output is flipped left to right
+    kFlipped = 8,        // output is upside down
   };
-  // Of what lies outside of the region, as Pillow's and numpy's borders. In the order of PaddingMode.
+  // Fill outside the region, like Pillow's and numpy's borders. In the order of PaddingMode.
   enum Border : std::uint32_t { kConstant, kEdge, kReflect, kSymmetric };
-  std::uint64_t pixels;                   // address of the image; 0: there is none, and the row is black
-  std::uint32_t stride;                   // bytes from one of its lines to the next
-  std::int32_t left, top, width, height;  // the region of it that is used
-  std::int32_t shift_x, shift_y;          // place in the region of the output's first pixel, where it is not resized
+  std::uint64_t pixels;                   // address of the image; 0 if there is none, then the row is black
+  std::uint32_t stride;                   // bytes between its lines
+  std::int32_t left, top, width, height;  // the region that is used
+  std::int32_t shift_x, shift_y;          // position in the region of the output's first pixel, if it is not resized
   std::uint32_t flags, border;
-  std::uint32_t fill;  // of kConstant: a byte for each channel, the first one lowest
+  std::uint32_t fill;  // for kConstant: a byte per channel, the first one lowest
   std::uint32_t column_taps, row_taps;
-  std::uint32_t colours;  // how many of these are done, one after the other, to what comes out
+  std::uint32_t colours;  // number of colour changes applied to the output, in order
   KeptColour colour[kMostColours];
 };
 
 struct KeptJob {
-  const std::uint8_t* in;  // a KeptRow for each row, and what stands behind it
+  const std::uint8_t* in;  // a KeptRow for each row, with its weights
   std::uint64_t in_stride;
   std::uint8_t* out;  // rows of (height, width, channels)
   std::uint64_t out_stride;
@@ -108,7 +108,7 @@ struct KeptJob {
 
 inline constexpr int kKeptBits = 22;
 inline constexpr unsigned kMostChannels = 4;
-inline constexpr unsigned kThreads = 256;  // of a block
-inline constexpr unsigned kShare = 4096;   // pixels (elements where not planar) of a block: a table is fetched for many
+inline constexpr unsigned kThreads = 256;  // per block
+inline constexpr unsigned kShare = 4096;   // pixels (elements if not planar) per block: many share one table load
 
 }  // namespace feedline::device::cuda

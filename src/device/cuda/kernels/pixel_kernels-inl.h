@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The kernels: bytes to elements through a table, mirrored, with rectangles written over, and rows mixed with each
-// other, in one pass. Compiled twice: for GPUs by tools/kernels, which puts pixel_job.h in front and defines
-// FEEDLINE_DEVICE and FEEDLINE_ROLLED (no copies of a loop's body: they would be most of the wheel's part), and for the
-// CPU by cpu_kernels.cpp, which is how tests hold them to the engine's own path. A block works in two phases, with all
-// of its threads through the first before one begins the second.
+// The kernels: convert bytes to elements through a table, mirror, overwrite rectangles, and mix rows, in one pass.
+// Compiled twice: for GPUs by tools/kernels, which prepends pixel_job.h and defines FEEDLINE_DEVICE and FEEDLINE_ROLLED
+// (no unrolled loops: they would be most of the code in the wheel), and for the CPU by cpu_kernels.cpp, so that tests
+// can compare them with the engine's own path. A block works in two phases: all of its threads finish the first before
+// any begins the second.
 
 #ifndef FEEDLINE_DEVICE_CUDA_KERNELS_PIXEL_KERNELS_INL_H_
 #define FEEDLINE_DEVICE_CUDA_KERNELS_PIXEL_KERNELS_INL_H_
@@ -14,13 +14,13 @@ namespace feedline::device::cuda {
 FEEDLINE_DEVICE inline std::uint32_t bits_of(float value) { return __builtin_bit_cast(std::uint32_t, value); }
 FEEDLINE_DEVICE inline float float_of(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
 
-// IEEE 754 binary16 by whole numbers, as the engine has it: every GPU and CPU gives these bits, NaN's too.
+// IEEE 754 binary16 by integer arithmetic, as in the engine: every GPU and CPU produces these bits, also for NaN.
 FEEDLINE_DEVICE inline std::uint16_t half_of(float value) {
   const std::uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffffu;
   const std::uint32_t sign = (bits >> 16) & 0x8000u;
   if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);
   if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // 65520 and above: infinity
-  if (magnitude < 0x38800000u)  // below 2^-14: adding 0.5 lines the bits up and rounds them
+  if (magnitude < 0x38800000u)  // below 2^-14: adding 0.5 aligns the bits and rounds them
     return static_cast<std::uint16_t>(sign | (bits_of(float_of(magnitude) + 0.5f) - 0x3f000000u));
   const std::uint32_t odd = (magnitude >> 13) & 1u;
   return static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
@@ -35,7 +35,7 @@ FEEDLINE_DEVICE inline float from_half(std::uint16_t half) {
 
 FEEDLINE_DEVICE inline std::uint16_t bfloat16_of(float value) {
   const std::uint32_t bits = bits_of(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>((bits >> 16) | 0x40u);  // NaN stays one
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>((bits >> 16) | 0x40u);  // NaN stays NaN
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
@@ -45,7 +45,7 @@ FEEDLINE_DEVICE inline float from_bfloat16(std::uint16_t half) {
 
 struct Bytes {
   using Bits = std::uint8_t;
-  FEEDLINE_DEVICE static Bits blend(Bits own, Bits, float, float) { return own; }  // never asked for
+  FEEDLINE_DEVICE static Bits blend(Bits own, Bits, float, float) { return own; }  // never called
 };
 struct Floats {
   using Bits = float;
@@ -72,7 +72,7 @@ FEEDLINE_DEVICE inline void take(std::uint32_t bits, float* out) { *out = float_
 FEEDLINE_DEVICE inline void take(std::uint32_t bits, std::uint16_t* out) { *out = static_cast<std::uint16_t>(bits); }
 FEEDLINE_DEVICE inline void take(std::uint32_t bits, std::uint8_t* out) { *out = static_cast<std::uint8_t>(bits); }
 
-// A place in an image.
+// A position in an image.
 struct Place {
   std::uint32_t x, y, channel;
 };
@@ -87,7 +87,7 @@ FEEDLINE_DEVICE inline bool pastes(const MixedRow& row, const Place& at) {
   return x >= row.left && x < row.right && y >= row.top && y < row.bottom;
 }
 
-// What is written over a place, into `out`; false: nothing is.
+// Writes the value of the rectangle at a position to `out`; returns false if there is none.
 template <typename Bits>
 FEEDLINE_DEVICE bool written_over(const PixelJob& job, const PixelRow& row, const Place& at, Bits* out) {
   FEEDLINE_ROLLED for (std::uint32_t i = row.rectangles; i > 0; --i) {
@@ -106,7 +106,7 @@ FEEDLINE_DEVICE bool written_over(const PixelJob& job, const PixelRow& row, cons
   return false;
 }
 
-// An element of a row of the input, before it is mixed.
+// Returns an element of a row of the input, before mixing.
 template <typename Bits>
 FEEDLINE_DEVICE Bits element(const PixelJob& job, const Bits* tables, std::uint32_t number, const Place& at) {
   std::uint32_t x = at.x;
@@ -121,7 +121,7 @@ FEEDLINE_DEVICE Bits element(const PixelJob& job, const Bits* tables, std::uint3
   return job.tables ? tables[at.channel * 256 + byte] : static_cast<Bits>(byte);
 }
 
-// An element of a row of the output.
+// Returns an element of a row of the output.
 template <typename Kind>
 FEEDLINE_DEVICE typename Kind::Bits mixed_element(const PixelJob& job, const typename Kind::Bits* tables,
                                                   std::uint32_t number, const Place& at) {
@@ -134,7 +134,7 @@ FEEDLINE_DEVICE typename Kind::Bits mixed_element(const PixelJob& job, const typ
   return value;
 }
 
-// The first phase: the tables come near.
+// First phase: load the tables.
 template <typename Bits>
 FEEDLINE_DEVICE void fetch_tables(const PixelJob& job, std::uint32_t thread, Bits* tables) {
   if (!job.tables) return;
@@ -142,7 +142,7 @@ FEEDLINE_DEVICE void fetch_tables(const PixelJob& job, std::uint32_t thread, Bit
       static_cast<const Bits*>(job.tables)[i];
 }
 
-// The second: neighbouring threads write neighbouring elements.
+// Second phase: neighbouring threads write neighbouring elements.
 template <typename Kind>
 FEEDLINE_DEVICE void fill(const PixelJob& job, std::uint32_t block, std::uint32_t thread,
                           const typename Kind::Bits* tables) {
