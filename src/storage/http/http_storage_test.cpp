@@ -214,7 +214,7 @@ TEST_F(HttpStorageTest, AWholeObjectInPlaceOfARangeIsCutOutWhereItsLengthIsSaid)
       [](const ServedRequest&, std::uint64_t) {
         return ServedAnswer{.headers = {"ETag: " + kETag}, .body = kContent, .says_length = false};
       },
-      "does not say how long it is");
+      "without its length");
   expect_recovery(
       [](const ServedRequest&) {
         return ServedAnswer{.headers = {"ETag: " + kETag}, .body = kContent, .breaks_after = 30'000};
