@@ -16,7 +16,7 @@ using namespace nb::literals;
 namespace feedline::python {
 namespace {
 
-// Binds `name` with one number, which the change takes as its amount.
+// Binds `name` with one number, the magnitude of the change.
 void bind_change(nb::class_<Dataset>& cls, const char* name, Augmentation augmentation, const char* amount) {
   cls.def(
       name,
