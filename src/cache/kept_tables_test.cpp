@@ -24,7 +24,7 @@ class KeptTablesTest : public testing::Test {
     return {file.begin(), file.end()};
   }
   KeptTables tables(const std::string& directory = "") { return {kKind, directory, notes_}; }
-  // The number of the table that is kept of an object, whichever way it is looked at; 0: none is.
+  // The number in the object's stored table, by either way of reading it; 0 if there is none.
   std::uint64_t kept(const KeptTables& tables, const std::string& object) {
     std::uint64_t read = 0, mapped = 0;
     const auto number_of = [](std::span<const std::byte> file) { return FrameReader(file, kKind.frame, 1).number(0); };
