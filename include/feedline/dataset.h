@@ -252,7 +252,7 @@ class Dataset {
   // Returns "16 bits", "32 bits" or "floats" once after any dataset or loader of this source read an image that loses
   // precision as 8 bits; else an empty string.
   std::string take_image_depth() const;
-  // Like sample(), for many of them.
+  // Like sample(), for several samples.
   Result<SampleReader> reader(Layout layout = Layout::kNchw) const;
 
   // How fast this machine decodes just the needed regions of the first `images` samples, already in memory, with

@@ -20,7 +20,7 @@ struct DevicePlace {
   friend bool operator==(const DevicePlace&, const DevicePlace&) = default;
 };
 
-// The end of a device's work on a batch's memory, however it ends. Any thread; outlives device and loader.
+// The end of a device's work on a batch's memory, however it ends. Thread-safe; outlives device and loader.
 class Ready {
  public:
   virtual ~Ready() = default;

@@ -25,7 +25,7 @@ class ControlGroups {
   // "memory": version 1's if it is mounted, and version 2's. Only groups that are visible from here.
   std::vector<ControlGroup> around(std::string_view controller) const;
 
-  // The innermost of those of one version; empty: none.
+  // The innermost group of one version; empty if there is none.
   std::string own_folder(std::string_view controller, int version) const;
 
   // The version that limits CPUs and memory here. 0: no group is visible.

@@ -47,7 +47,7 @@ inline std::vector<std::uint8_t> photo(int width, int height, int channels, unsi
   return samples;
 }
 
-// Rows one after the other, without padding; or the error.
+// Contiguous rows without padding, or the error.
 inline Result<std::vector<std::uint8_t>> decode_region(ImageDecoder& decoder, const EncodedBytes& bytes,
                                                        const Box& region, ColorMode mode) {
   FEEDLINE_TRY(const ImageHeader header, decoder.open(bytes));

@@ -27,7 +27,7 @@ using Bytes = std::span<const std::byte>;
 
 enum Marker : unsigned { kDht = 0xC4, kSoi = 0xD8, kEoi = 0xD9, kSos = 0xDA, kDri = 0xDD };
 
-// The segments of a header that libjpeg has read or written, one after the other.
+// The segments of a header that libjpeg has read or written, in order.
 class Segments {
  public:
   explicit Segments(Bytes file) : rest_(file.subspan(2)) {}

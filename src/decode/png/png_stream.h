@@ -2,7 +2,7 @@
 #pragma once
 
 // The chunks of a PNG that decide its pixels: IHDR, PLTE and the run of IDATs. Everything else (text, profiles,
-// gamma, transparency, animation) is stepped over, so it can neither fail nor cost anything.
+// gamma, transparency, animation) is skipped, so it can neither fail nor cost anything.
 
 #include <array>
 #include <cstddef>

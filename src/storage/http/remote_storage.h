@@ -107,7 +107,7 @@ class HttpStorage final : public RemoteStorage {
   bool has_flat_names() const override { return true; }
   // All that is below, whatever the depth.
   Result<Tree> list_below(const std::string& directory, Depth depth) const override;
-  // Paths are as files are called: percent-encoded here.
+  // Paths are file names, percent-encoded here.
   void name_below(const std::string& directory, std::string_view path, std::string& name) const override;
   Result<std::vector<Entry>> list(const std::string& directory) const override;
   Result<bool> is_directory(const std::string& path) const override;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// s3:// and gs://, over the XML interface that both have. Objects are "s3://bucket/key", as the user writes them.
+// s3:// and gs://, through their common XML API. Objects are "s3://bucket/key", as the user writes them.
 
 #include <functional>
 #include <map>
