@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Element types, shapes, and views of C-contiguous arrays. A view never owns what it points to.
+// Element types, shapes, and views of C-contiguous arrays. A view does not own its data.
 
 #include <array>
 #include <cstddef>
@@ -19,7 +19,7 @@ enum class DType : std::uint8_t {
   kInt64,
   kFloat16,
   kFloat32,
-  // of arrays and tokens only: no operation on images makes them
+  // only for arrays and tokens: image operations do not produce them
   kBool,
   kInt8,
   kInt16,
@@ -28,13 +28,13 @@ enum class DType : std::uint8_t {
   kUint32,
   kUint64,
   kFloat64,
-  // of batches of images only: what LoaderOptions::dtype makes of float32, rounded to the nearest even
+  // only for batches of images: float32 rounded to nearest even for LoaderOptions::dtype
   kBfloat16,
 };
 
-bool is_pixel_dtype(DType dtype);       // uint8, float16 or float32: what images are made of
+bool is_pixel_dtype(DType dtype);       // uint8, float16 or float32: the element types of images
 std::size_t size_of(DType dtype);       // bytes per element
-std::string_view name_of(DType dtype);  // NumPy's name: "uint8", "float32"; "bfloat16", which is none of NumPy's
+std::string_view name_of(DType dtype);  // NumPy's name: "uint8", "float32"; also "bfloat16", which NumPy does not have
 
 // One number of a dtype: its bytes are the first size_of(dtype).
 using Element = std::array<std::byte, 8>;
@@ -47,11 +47,11 @@ Element element_of(T value) {
   return element;
 }
 
-// The first extent of a field whose samples have different lengths, in a schema. A sample has its own there, a batch
-// that of its longest row or more.
+// In a schema, the first extent of a field whose samples have different lengths. A sample has its own length there; a
+// batch has at least the length of its longest row.
 constexpr std::int64_t kAnyLength = -1;
 
-// At most kMaxDims extents, kept inline so that shapes cost no allocation per sample.
+// At most kMaxDims extents, stored inline so that shapes need no allocation per sample.
 class Shape {
  public:
   static constexpr std::size_t kMaxDims = 6;
@@ -92,15 +92,15 @@ struct ArrayView {
   }
 };
 
-// How the rows of a field stand in a batch.
+// The layout of a field's rows in a batch.
 enum class BatchForm : std::uint8_t {
-  kDense,   // rows of one shape, one behind the other. A first extent of kAnyLength is that of the batch's longest row,
-            // which is known before a row is read (tokens, ragged arrays): behind shorter ones the format itself pads
-  kPadded,  // the same, but how long a row is shows once it is read: the batch says each row's own length beside it
+  kDense,   // consecutive rows of equal shape. A first extent of kAnyLength is the length of the batch's longest row,
+            // known before any row is read (tokens, ragged arrays); the format itself pads shorter rows
+  kPadded,  // the same, but row lengths are known only after reading; the batch has an array of lengths
   kList,    // rows of any shapes, in one buffer, with offsets
 };
 
-// What a row is to the user. All but arrays are uint8, of the shape (bytes,), and lists.
+// The kind of data in a row. All kinds but arrays are uint8 lists of the shape (bytes,).
 enum class Content : std::uint8_t {
   kArray,
   kBytes,
@@ -115,9 +115,12 @@ struct FieldSpec {
   ArraySpec array;
   BatchForm form = BatchForm::kDense;
   Content content = Content::kArray;
-  Element pad{};                  // kPadded: what stands behind a row that is shorter than the longest
-  std::uint64_t usual_bytes = 0;  // of a row, on average, where `form` is not kDense; 0: nobody knows before it is read
-  bool is_late() const { return form != BatchForm::kDense; }  // its place in a batch is known once the batch settles
+  Element pad{};                  // kPadded: the value that fills the end of shorter rows
+  std::uint64_t usual_bytes = 0;  // average bytes per row if `form` is not kDense; 0: unknown before reading
+  bool is_late() const {
+    return form != BatchForm::kDense;
+  }  // its position in a batch is known only when the batch is
+     // complete
   friend bool operator==(const FieldSpec& a, const FieldSpec& b) {  // whatever their usual sizes
     return a.name == b.name && a.array == b.array && a.form == b.form && a.content == b.content && a.pad == b.pad;
   }

@@ -25,23 +25,23 @@
 
 namespace feedline {
 
-// What becomes of samples that lack a field.
+// How to treat samples that lack a field.
 enum class Missing : std::uint8_t {
-  kError,  // reading one is an error, which on_error is about
+  kError,  // reading one is an error, handled according to on_error
   kSkip,   // they are left out when the source is opened
-  kNone,   // the field is absent there: a row of a list that says so
+  kNone,   // the field is missing from that sample: a list row marked as missing
 };
 
 inline constexpr std::chrono::hours kListingAge{1};
 
-// Against what whole objects are compared, where they are read as a whole or copied into the cache of OpenOptions.
+// The checksums to verify when whole objects are read or copied to the cache of OpenOptions.
 enum class Verify : std::uint8_t {
   kNone,
   kManifest,  // OpenOptions::listed_shards
-  kHeaders,   // the checksums that their server says: S3 and Google Cloud Storage do
+  kHeaders,   // the checksums that the server reports, as S3 and Google Cloud Storage do
 };
 
-// What feedline-pack.json says of a shard.
+// A shard's entry in feedline-pack.json.
 struct ListedShard {
   std::string name;  // as in StoredSource::names()
   std::uint64_t bytes = 0;
@@ -49,35 +49,31 @@ struct ListedShard {
 };
 
 struct OpenOptions {
-  // "folder", "tar", "tfrecord", "parquet" and so on (docs/formats.md); empty: by what the source is.
+  // "folder", "tar", "tfrecord", "parquet" and so on (docs/formats.md); empty: detected from the source.
   std::string format;
-  // One spec per field. Empty: image and label.
-  // tar: an extension, or alternatives separated by ';' ("jpg;png", "seg.png", "cls"). The field is called like the
-  // first of them.
-  // tfrecord: a feature, or alternatives ("image/encoded", "label=image/class/label", "caption;text"). The field is
-  // called like the first of them, or as "NAME=" before it says.
-  // folder: where its files are below it, with {key} for the name of the sample, which may have slashes
-  // ("images/{key}.jpg", "masks/{key}.png"). The field is called like the folder before {key}, or as "NAME=" before it
-  // says.
-  // What a field is follows from its extension: jpg, jpeg, png and webp are images, and masks (labels) where the
+  // One spec per field. Empty: image and label. tar: an extension, or alternatives separated by ';' ("jpg;png",
+  // "seg.png", "cls"). The field is named after the first alternative. tfrecord: a feature, or alternatives
+  // ("image/encoded", "label=image/class/label", "caption;text"). The field is named after the first alternative, or by
+  // a prefix "NAME=". folder: the path of its files below the source, with {key} for the sample's name, which may
+  // contain slashes ("images/{key}.jpg", "masks/{key}.png"). The field is named after the folder before {key}, or by a
+  // prefix "NAME=". The extension determines the kind: jpg, jpeg, png and webp are images, or masks (labels) if the
   // field's name begins with "mask" or "seg"; cls, cls2, index, inx and id are integers; npy is an array, json and jsn
-  // are JSON, txt, text, caption and transcript are text, and all else is bytes. ":image", ":mask", ":value", ":array",
-  // ":bytes",
-  // ":text" or ":json" behind the spec says it otherwise, and ":boxes" and ":keypoints" that an array, or lists in
-  // JSON, is what the geometry of images moves along.
+  // are JSON, txt, text, caption and transcript are text, and all others are bytes. A suffix ":image", ":mask",
+  // ":value", ":array", ":bytes", ":text" or ":json" overrides it; ":boxes" and ":keypoints" declare an array, or lists
+  // in JSON, that geometric image operations transform along with the image.
   std::vector<std::string> fields;
-  std::string index_directory;  // where indexes are kept; empty: beside the shard, else the user's cache folder
+  std::string index_directory;  // folder for stored indexes; empty: next to the shard, or else the user's cache folder
   Missing missing = Missing::kError;
-  std::string cache_directory;  // where copies of whole objects are kept on this machine: node_cache.h; empty: nowhere
+  std::string cache_directory;  // folder for copies of whole objects on this machine, see node_cache.h; empty: no cache
   CacheLimit cache_limit;
-  // A folder behind a network has no time that tells whether it has changed: a listing that is kept of it is trusted
-  // for so long, unless a sample turns out to be gone or another one before. 0: it is listed anew. Of a shard behind a
-  // network whose index is kept nobody is asked when it is opened, but while the first epoch runs; 0: at once.
+  // A remote folder has no modification time, so its stored listing is trusted for this long, unless a sample turns out
+  // to be missing or out of order. 0: always list again. A remote shard with a stored index is not checked when it is
+  // opened, but during the first epoch; 0: at once.
   std::chrono::seconds listing_age{kListingAge};
-  bool allow_commands = false;  // may the source be "pipe:" and a command, whose standard output is a tar?
+  bool allow_commands = false;  // whether the source may be "pipe:" and a command whose standard output is a tar
   Verify verify = Verify::kNone;
   std::vector<ListedShard> listed_shards = {};
-  // A second request for one that takes longer to be answered than 99 of 100 do; see docs/remote.md.
+  // Sends a second request if a request takes longer than 99 % of requests; see docs/remote.md.
   bool hedge = false;
 };
 
@@ -97,7 +93,7 @@ struct Sample {
   std::vector<Field> fields;
 };
 
-// What a field of a sample is to those who use it.
+// The kind of a field of a sample, for users.
 struct FieldRole {
   std::string name;
   std::string kind;                         // "image", "mask", "boxes", "keypoints", "value", "array", "bytes", ...
@@ -114,7 +110,7 @@ struct UnopenedColumn {
   friend bool operator==(const UnopenedColumn&, const UnopenedColumn&) = default;
 };
 
-// A field whose column has a unit, an extension type or a mode, which is not applied to its values.
+// A field whose column has a unit, an extension type or a mode that is not applied to its values.
 struct FieldRemark {
   std::string field;
   std::string unit;  // of a time: "us"; else empty
@@ -130,13 +126,14 @@ struct DecodeLimit {
   int threads = 0;
 };
 
-// A field that Dataset::views makes of an image.
+// A field that Dataset::views derives from an image.
 struct View {
   std::string name = {};                   // empty: the image's field name, "_" and the place among the views
-  std::vector<Operation> operations = {};  // on what the operations before views() give
-  std::optional<int> count = {};           // so many, each drawn by itself, as one field (count, C, H, W)
-  // Of its first operations: the view, by its place among those before, whose operation there is the same one and is
-  // drawn alike, so that several views are of one random crop.
+  std::vector<Operation> operations = {};  // applied to the output of the operations before views()
+  std::optional<int> count = {};           // the number of views, each with its own random draws, as one field (count,
+                                           // C, H, W)
+  // For its first operations: the index of an earlier view with the same operation whose draws are reused, so that
+  // several views share one random crop.
   std::vector<int> drawn_as = {};
 };
 
@@ -147,8 +144,8 @@ class Dataset {
  public:
   std::uint64_t size() const;
   const std::string& source() const;
-  std::string format() const;                       // as OpenOptions::format says it
-  const std::vector<std::string>& classes() const;  // label -> name; empty where unknown
+  std::string format() const;                       // in the notation of OpenOptions::format
+  const std::vector<std::string>& classes() const;  // label -> name; empty if unknown
   std::vector<UnopenedColumn> unopened() const;     // in the source's order
   std::vector<FieldRemark> remarks() const;
   const std::vector<Operation>& operations() const;
@@ -174,76 +171,75 @@ class Dataset {
   }
   Dataset to_dtype(DType dtype, bool scale = false) const { return with(op::ToDtype{dtype, scale}); }
 
-  // Several views of one image: each is a field of the batch, in the place of the image's. The operations so far are
-  // done once for all of them, and drawn once; those of a View are its own, and those behind views() are done to each
-  // view, drawn by itself (Operation::fields names views). What is decoded of the image is decoded once, or for each
-  // view, whichever costs less: the pixels are the same, but with Fidelity::kFast. Other fields go on as they are:
-  // operations on all images and masks are for them as well, drawn by themselves.
-  // field: the image, where a sample has several. A dataset has one views().
-  // kConfig: no such image; a name that is empty, twice there, or another field's; no view, or more than kMostViews; a
-  // count below 1; decode in a view; normalize or to_dtype before it; a field that a function of map() took. From now
-  // on: cache(), which goes before it; several in one field that have no fixed size.
+  // Several views of one image: each is a field of the batch and replaces the image. The operations so far are drawn
+  // and applied once for all views; each View adds its own operations, and those after views() are applied to each view
+  // with separate draws (Operation::fields names views). The image is decoded once, or once per view, whichever is
+  // cheaper; the pixels are the same, except with Fidelity::kFast. Other fields are unchanged: operations on all images
+  // and masks apply to them as well, with separate draws. field: the image, if a sample has several. A dataset can have
+  // one views(). kConfig: no such image; a name that is empty, duplicated, or another field's; no view, or more than
+  // kMostViews; a count below 1; decode in a view; normalize or to_dtype before it; a field that a map() function
+  // consumes. Afterwards also: cache(), which must precede it; a field of several views without a fixed size.
   Result<Dataset> views(std::vector<View> views, const std::string& field = {}) const;
   static constexpr std::size_t kMostViews = 254;  // of a sample, counted one by one
-  // torchvision's FiveCrop and TenCrop: the four corners and the middle as one field (5, C, H, W) called like the
-  // image, and the same five of the mirrored image behind them. kConfig: as views(). kData: an image is smaller.
+  // torchvision's FiveCrop and TenCrop: the four corners and the centre as one field (5, C, H, W) named like the image,
+  // followed for TenCrop by the same five crops of the mirrored image. kConfig: as views(). kData: an image is too
+  // small.
   Result<Dataset> five_crop(Size size, const std::string& field = {}) const;
   Result<Dataset> ten_crop(Size size, bool vertical_flip = false, const std::string& field = {}) const;
-  // views() as a call, and before which of operations() it is; nullopt: there is none.
+  // The views() call and the index in operations() that it precedes; nullopt if there is none.
   std::optional<std::pair<std::string, std::size_t>> viewed() const;
 
-  // Keeps the 8-bit pixels that the operations so far give, from the first time that a sample is read, and does only
-  // the operations behind it in every epoch. What comes out, and what is drawn, is what it would be without.
-  // where: "memory" (one copy for all processes of this user on this machine that keep the same, freed with the last
-  // of them), the path of a file (PATH.filling until every sample is in it), which later runs use, and open() reads, or
-  // "device": the loader's GPU, where what is behind the cache is done then.
-  // budget: bytes; samples over it are read and decoded in every epoch. 0: half of the memory that this process may
-  // use; of a file, no limit; of a device, on which all samples must fit, what is free there.
-  // kConfig: a random operation before it, one that gives other than 8-bit pixels, samples that are arrays, a second
-  // cache, an operation behind "device" that is not done there. What stands at the path is looked at by loader() and
-  // sample().
+  // Caches the 8-bit pixels after the operations so far when a sample is first read; later epochs run only the
+  // operations after it. The output and the random draws are the same as without a cache. where: "memory" (one copy
+  // shared by all processes of this user on this machine with the same cache, freed with the last of them), the path of
+  // a file (PATH.filling until it is complete), which later runs and open() can use, or "device": the loader's GPU,
+  // which then runs the operations after the cache. budget: bytes; samples beyond it are read and decoded in every
+  // epoch. 0: half of the memory available to this process; for a file, no limit; for a device, which must hold all
+  // samples, its free memory. kConfig: a random operation before it, one whose output is not 8-bit pixels, samples that
+  // are arrays, a second cache, an operation after "device" that GPUs do not support. loader() and sample() check the
+  // file at the path.
   Result<Dataset> cache(const std::string& where, std::uint64_t budget = 0) const;
-  // How rows of these fields stand in a batch: kDense is arrays of one shape, kPadded is arrays whose first extent may
-  // differ, kList anything. No fields: all that can. Text, bytes and JSON are lists without it, all else is dense; the
-  // last word on a field counts.
-  // kConfig: no such field, one whose rows cannot stand so, samples that are arrays.
+  // Sets the layout of these fields in a batch: kDense needs arrays of one shape, kPadded arrays that may differ in the
+  // first extent, kList accepts anything. No fields: all fields that support it. By default text, bytes and JSON are
+  // lists and all others are dense; the last call for a field wins. kConfig: no such field, a field that does not
+  // support this layout, samples that are arrays.
   Result<Dataset> collate(BatchForm form, std::vector<std::string> fields = {}) const;
-  // Gives each sample to a function, behind the operations so far and in the threads that make batches, and puts what
-  // it gives in the place of the fields that it takes. It gets an image as the operations give it, of any size, and
-  // every other field as a sample of one has it. What it gives has the dtype and shape that the first sound sample's
-  // has (one of the first 16), unless collate() says otherwise; anything else is that sample's error. A dataset has one
-  // function: this one takes the place of another, whose fields it must take as well.
-  // kConfig: no such field; samples of different lengths. From now on: an operation on a field that the function takes,
-  // cache().
+  // Calls a function on each sample, after the operations so far and in the threads that make batches, and replaces the
+  // fields that it consumes with its results. It gets images as the operations return them, of any size, and all other
+  // fields as in a single sample. Results must have the dtype and shape of the first valid sample's result (among the
+  // first 16 samples), unless collate() allows otherwise; anything else is an error of that sample. A dataset has one
+  // function: calling map() again replaces it, and the new function must consume the fields of the old one as well.
+  // kConfig: no such field; samples of different lengths. Afterwards also: an operation on a field that the function
+  // consumes, cache().
   Result<Dataset> map(std::shared_ptr<const SampleFunction> function) const;
   // The samples at these indexes, in this order, with the operations of this one; random ones are drawn by the new
   // index. kConfig: no index, one that is out of range, a mixture, a cache.
   Result<Dataset> subset(std::vector<std::uint64_t> indices) const;
-  // All samples at random in parts of so many, each as by subset(), in the order of this one. The same samples are in
-  // the same part on every machine. classes: what each sample is of; each class is then shared out by the same ratio.
-  // kConfig: as subset(), a part without samples, counts that are not size() in all, other numbers of classes.
+  // Splits all samples at random into parts of the given sizes, each like subset(), in this dataset's order. The split
+  // is the same on every machine. classes: the class of each sample; each class is then split in the same ratio.
+  // kConfig: as subset(), an empty part, sizes that do not add up to size(), a wrong number of classes.
   Result<std::vector<Dataset>> split(const std::vector<std::uint64_t>& counts, std::uint64_t seed,
                                      const std::vector<std::int64_t>& classes = {}) const;
-  // A field of integers, of every sample: class folders know theirs, all others read each sample once. kConfig: no such
-  // field.
+  // Returns an integer field of every sample. Class folders know their labels; other formats read each sample once.
+  // kConfig: no such field.
   Result<std::vector<std::int64_t>> numbers(const std::string& field) const;
-  // Where pixels are kept, and before which of operations(); nullopt: they are not.
+  // The cache and the index in operations() that it precedes; nullopt if there is none.
   std::optional<std::pair<std::string, std::size_t>> cached() const;
 
   // Are the operations' arguments in range, and do they fit one after the other? kConfig names the operation. A
   // chain that has no fixed output size yet is fine here; schema() and loader() refuse it.
   Result<void> check() const;
   Result<Schema> schema() const;  // of one sample, batch extent not included
-  // The fields as they are stored, but those that a function takes; of a format that gives rows, all "array".
+  // The stored fields, without those that a function consumes; all "array" for a format of rows.
   std::vector<FieldRole> roles() const;
-  std::string explain() const;  // what runs, in which order, fused how
-  // Samples up to and with each shard, where the format has shards; else empty.
+  std::string explain() const;  // the operations that run, their order and fusion
+  // The cumulative number of samples up to the end of each shard, if the format has shards; else empty.
   std::vector<std::uint64_t> shard_ends() const;
   std::uint64_t fingerprint() const;  // changes with the samples, their order, fields and weights
 
   // Sample `index` transformed as in `epoch` of a loader with `seed`. kConfig: index out of range.
   Result<Sample> sample(std::uint64_t index, std::uint64_t seed = 0, std::uint64_t epoch = 0) const;
-  // What the random and size-dependent operations decide for it; reads the image's header only.
+  // The sample's parameters for random and size-dependent operations; reads only the image's header.
   Result<std::vector<DrawnValue>> draw(std::uint64_t index, std::uint64_t seed = 0, std::uint64_t epoch = 0) const;
   // The same for an image of `image` size, without any read: for tests of the distributions.
   Result<std::vector<DrawnValue>> draw(Size image, std::uint64_t sample, std::uint64_t seed, std::uint64_t epoch) const;
@@ -255,16 +251,16 @@ class Dataset {
   // How much that is: of tars by their indexes, of folders by asking the storage for each file's size.
   Result<SampleFileSizes> file_sizes(std::uint64_t index) const;
   // Returns "16 bits", "32 bits" or "floats" once after any dataset or loader of this source read an image that loses
-  // values as 8 bits; else an empty string.
+  // precision as 8 bits; else an empty string.
   std::string take_image_depth() const;
-  // Like sample(), for many of them.
+  // Like sample(), for several samples.
   Result<SampleReader> reader(Layout layout = Layout::kNchw) const;
 
   // How fast this machine decodes just the needed regions of the first `images` samples, already in memory, with
   // `threads` threads: the ceiling of any loader over these samples.
   Result<DecodeLimit> measure_decode(std::uint64_t images, int threads, std::uint64_t seed = 0) const;
 
-  // kConfig: an operation or option is wrong, the memory budget does not hold one batch, the dataset is empty.
+  // kConfig: an invalid operation or option, a memory budget smaller than one batch, an empty dataset.
   Result<Loader> loader(const LoaderOptions& options) const;
   Result<Loader> given_loader(const GivenOptions& options) const;
 
@@ -284,8 +280,7 @@ struct GivenPixels {
   int channels = 0;
 };
 
-// Reads single samples, transformed, with the scratch memory kept from one to the next. Not for several threads at
-// once.
+// Reads and transforms single samples, reusing scratch memory. Not thread-safe.
 class SampleReader {
  public:
   SampleReader(SampleReader&&) noexcept;
@@ -293,7 +288,7 @@ class SampleReader {
   ~SampleReader();
 
   const Schema& schema() const;  // of one sample
-  // As the loader makes it of a GivenSample, with its seed and the epoch. kConfig: index out of range.
+  // The sample as the loader returns it for a GivenSample, with its seed and the epoch. kConfig: index out of range.
   Result<Sample> read(GivenSample sample, std::uint64_t seed = 0, std::uint64_t epoch = 0);
   // An image file that is in memory already, as if it were stored in the dataset. kConfig: samples have other fields.
   Result<Sample> read(std::span<const std::byte> encoded, std::uint64_t draw, std::uint64_t seed = 0,
@@ -315,22 +310,22 @@ struct NamedArray {
   std::uint64_t rows = 0;
   std::ptrdiff_t stride = 0;  // bytes
   ArraySpec row;
-  std::shared_ptr<void> owner;  // keeps the memory
-  // Not empty: a ragged array. Sample i is the rows [offsets[i], offsets[i + 1]), which must touch each other.
+  std::shared_ptr<void> owner;  // owns the memory
+  // Not empty for a ragged array: sample i is the rows [offsets[i], offsets[i + 1]). Samples must be contiguous.
   std::vector<std::int64_t> offsets = {};
-  Element pad = {};  // of a ragged array: what stands in a batch behind its shorter samples
+  Element pad = {};  // ragged arrays: the value that pads shorter samples in a batch
   // "array": rows as they are. "image": 8-bit pixels, (height, width), (height, width, 1 or 3) or (3, height, width);
-  // "mask": labels of 8 or 16 bits, (height, width); "boxes": (N, 4); "keypoints": (N, 2) or (N, K, 2). What moves the
-  // images moves the last three.
+  // "mask": labels of 8 or 16 bits, (height, width); "boxes": (N, 4); "keypoints": (N, 2) or (N, K, 2). Geometric image
+  // operations transform the last three as well.
   std::string kind = "array";
 };
 
-// Samples are the rows of arrays with equally many; a field for each. A ragged array called "name" is a field of shape
-// (kAnyLength, ...) and an int64 field "name_length" behind it, the sample's own first extent. Nothing is copied but
-// the rows of a batch. Where one of them is more than an array, the samples are as those of stored files, with
-// operations on them, and a ragged array's "name_length" stands in batches only.
-// kConfig: no array, different numbers of samples, samples without elements (there, of images and masks), a name twice,
-// offsets that do not go from 0 up to `rows`, an array that is not of its kind.
+// Samples are the rows of arrays of equal length; each array is a field. A ragged array "name" is a field of shape
+// (kAnyLength, ...), followed by an int64 field "name_length" with each sample's first extent. Only the rows of a batch
+// are copied. If any field is not a plain array, samples behave like those of stored files and support operations, and
+// a ragged array's "name_length" is only in batches. kConfig: no array, different numbers of samples, empty samples (in
+// that case, of images and masks), a duplicate name, offsets that do not ascend from 0 to `rows`, an array that does
+// not match its kind.
 Result<Dataset> arrays(std::vector<NamedArray> arrays);
 
 struct TokenFile {
@@ -338,9 +333,9 @@ struct TokenFile {
   std::uint64_t offset = 0;  // bytes before the first token, such as a header
 };
 
-// What a separator between documents means.
+// The effect of a separator between documents.
 enum class Documents : std::uint8_t {
-  kPack,   // windows as without one, and what belongs together within each of them
+  kPack,   // windows as without a separator, with the document of each token
   kApart,  // no sample has tokens of two documents
 };
 
@@ -353,62 +348,64 @@ struct TokenOptions {
   std::optional<std::int64_t> separator = {};  // the token that ends a document; the other options need it
   Documents documents = Documents::kPack;
   std::uint64_t shortest = 2;  // kApart: documents with fewer tokens, their separator among them, are left out
-  std::int64_t pad = 0;        // kApart: what stands in x behind a shorter sample; in y it is kIgnoredTarget
-  // Where all files fit into so many bytes, what was read of them stays in this process's memory. nullopt: a 64th of
+  std::int64_t pad = 0;        // kApart: pads shorter samples in x; y is padded with kIgnoredTarget
+  // If all files together fit into this many bytes, data read from them is cached in this process. nullopt: 1/64 of
   // usable memory, at most 256 MiB; 0: never.
   std::optional<std::uint64_t> memory_bytes = {};
 };
 
-// What stands in "y" where nothing is to be predicted: torch's cross_entropy leaves it out by default (ignore_index).
+// The value of "y" at positions without a target; torch's cross_entropy skips it by default (ignore_index).
 constexpr std::int64_t kIgnoredTarget = -100;
 
-// Windows of token files: field "x" holds `window` tokens, "y" the same one token later. No window crosses the
-// end of a file; what is left of one is not used.
-// With kPack and a separator there is a third field, "document" (int32): the number of the token's document in the
-// window, from 0. "y" is kIgnoredTarget at a separator, whose next token is another document's.
-// With kApart a sample is a document, the separator at its end included, or a piece of one: those of more than
-// window + 1 tokens are cut into pieces that begin `stride` tokens apart. "x" and "y" are ragged, "length" (int64) is
-// their own length. Opening reads all files once; the index takes 12 bytes per sample.
-// kConfig: a wrong option, a size that is no multiple of the token's, no file that holds a window, no separator in
-// files that were read for it. kStorage: a file cannot be opened. kData: a token outside the vocabulary.
+// Windows of token files: field "x" holds `window` tokens, "y" the same window shifted by one token. No window crosses
+// the end of a file; the rest of a file is not used. kPack with a separator adds a third field, "document" (int32): the
+// number of the token's document in the window, from
+// 0. "y" is kIgnoredTarget at a separator, whose next token belongs to another document.
+// With kApart a sample is a document including its final separator, or a piece of one: documents of more than window +
+// 1 tokens are split into pieces that begin `stride` tokens apart. "x" and "y" are ragged; "length" (int64) is their
+// length. Opening reads all files once; the index needs 12 bytes per sample. kConfig: an invalid option, a size that is
+// not a multiple of the token's, no file that holds a window, no separator in the files. kStorage: a file cannot be
+// opened. kData: a token outside the vocabulary.
 Result<Dataset> tokens(const std::vector<TokenFile>& files, const TokenOptions& options);
 
 enum class MixUntil : std::uint8_t {
   kSamples,  // an epoch has MixOptions::samples
   kFirst,    // until one of the datasets would have to repeat a sample
-  kLast,     // until all samples of all datasets have come
+  kLast,     // until every sample of every dataset has appeared
 };
 
 struct MixOptions {
-  std::vector<double> weights;  // of samples, not of datasets' sizes; empty: by size, which is every sample once
+  std::vector<double> weights;  // per sample, not scaled by dataset size; empty: by size, so that each sample appears
+                                // once
   MixUntil until = MixUntil::kSamples;
   std::uint64_t samples = 0;  // 0: as many as all datasets have together
 };
 
-// Several datasets, of which each gives its share of every stretch of the order; one that ends starts over, in another
-// order when shuffled. Sample i is that of the datasets one behind the other. A weight of 0 leaves a dataset out.
-// kConfig: no dataset, one that is empty, different fields or operations, weights that are none, a mixture in one.
+// Mixes several datasets: each contributes its share of every stretch of the order; an exhausted dataset starts over,
+// in another order when shuffled. Indexes number the samples of the concatenated datasets. A weight of 0 excludes a
+// dataset. kConfig: no dataset, an empty one, different fields or operations, invalid weights, a mixture within a
+// mixture.
 Result<Dataset> mix(const std::vector<Dataset>& datasets, const MixOptions& options = {});
 
 // An image file that the caller names, or has in memory.
 struct GivenImage {
-  std::string path;                       // what errors call it; of one that is not in memory, where it lies
-  std::span<const std::byte> bytes = {};  // its content, see GivenFiles::keep(); none: it is read from `path`
+  std::string path;                       // the name used in errors; for a file that is not in memory, its path
+  std::span<const std::byte> bytes = {};  // the content, see GivenFiles::keep(); if absent, it is read from `path`
 };
 
 // Image files that the caller names while a loader runs: for datasets that are listed elsewhere. Copies share the
 // files; every method is thread-safe.
 class GivenFiles {
  public:
-  explicit GivenFiles(std::string name);  // what errors call the dataset
+  explicit GivenFiles(std::string name);  // the dataset's name in errors
 
   // One field, the image. Its samples are those that add() numbers.
   Dataset dataset() const;
   // The index of the first of `files` in the dataset; the others follow.
   std::uint64_t add(std::vector<GivenImage> files);
-  // What the bytes of files in memory lie in: let go of with the last of the dataset and of the loaders on it.
+  // Owns the bytes of files in memory; released with the last reference from the dataset and its loaders.
   void keep(std::shared_ptr<const void> owner);
-  // The files of the add() that gave `first` are not needed any more: reading one is an error from now on.
+  // Releases the files of the add() that returned `first`: reading one is an error from now on.
   void forget(std::uint64_t first);
   void forget_all();
 
@@ -422,7 +419,7 @@ class GivenFiles {
 // ("shards/{000..146}.tar").
 Result<Dataset> open(const std::string& source, const OpenOptions& options = {});
 
-// What a reader would drop, merge or refuse in a source; works on damaged ones too, where open() fails.
+// Lists what a reader would drop, merge or reject in a source; also works on damaged sources, for which open() fails.
 Result<Inspection> inspect(const std::string& source, const OpenOptions& options = {});
 
 // Usual names of a column of labels.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where the arrays of a batch are, and when they are there.
+// The location of a batch's arrays, and when they are ready.
 
 #include <cstdint>
 
@@ -20,15 +20,15 @@ struct DevicePlace {
   friend bool operator==(const DevicePlace&, const DevicePlace&) = default;
 };
 
-// The end of a device's work on a batch's memory, however it ends. Any thread; outlives device and loader.
+// The end of a device's work on a batch's memory, however it ends. Thread-safe; outlives device and loader.
 class Ready {
  public:
   virtual ~Ready() = default;
-  virtual bool is_ready() const = 0;      // has it ended? Waits for nothing
-  virtual Result<void> wait() const = 0;  // until it has; an error: the device has failed, and the arrays hold nothing
-  // Has a stream of the device wait in place of the caller: what it is given from now on finds the arrays there. By
-  // whoever uses the batch, before he does. stream: the device's number for it; CUDA's handle, or 1 for the default
-  // stream. Devices without streams wait.
+  virtual bool is_ready() const = 0;      // never blocks
+  virtual Result<void> wait() const = 0;  // an error: the device failed, and the arrays are invalid
+  // Makes a stream of the device wait instead of the caller: work queued on it afterwards finds the arrays ready. Call
+  // it before using the batch. stream: the device's number for it; CUDA's handle, or 1 for the default stream. Devices
+  // without streams block.
   virtual Result<void> let_wait(std::uintptr_t /*stream*/) const { return wait(); }
 };
 

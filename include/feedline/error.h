@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What can go wrong, and where. Every fallible function of Feedline returns Result<T>; nothing throws but
-// std::bad_alloc, where a function that returns no Result finds no memory for what it returns.
+// Errors and their locations. Every fallible function of Feedline returns Result<T>; nothing throws except
+// std::bad_alloc, from functions that do not return a Result and run out of memory.
 
 #include <cstdint>
 #include <expected>
@@ -13,17 +13,17 @@
 namespace feedline {
 
 enum class ErrorCode {
-  kConfig,     // the caller asked for something impossible; found before any sample is read
-  kData,       // a stored sample is damaged, or is not what its name says
+  kConfig,     // an invalid request by the caller, detected before any sample is read
+  kData,       // a stored sample is damaged or not of its declared kind
   kStorage,    // the operating system could not open, read or list
   kStalled,    // no progress within the timeout
-  kCancelled,  // the loader was closed, or interrupted while somebody waited
+  kCancelled,  // the loader was closed, or interrupted during a wait
   kInternal,   // a promise of ours was broken; please report it
 };
 
-// The place of an error; an empty string or nullopt where it does not apply.
+// The location of an error; an empty string or nullopt if it does not apply.
 struct Where {
-  std::string dataset;                  // what the user passed to open()
+  std::string dataset;                  // the argument of open()
   std::string shard;                    // path of the shard or file
   std::string key;                      // the sample's key: relative path, or WebDataset key
   std::optional<std::uint64_t> record;  // index of the sample in the dataset
@@ -35,11 +35,11 @@ struct Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string what;
   Where where;
-  int system_errno = 0;  // set for kStorage where the operating system gave one; ENOMEM: out of memory
-  // What a function of the caller's raised, in the form that its language has for it; see SampleFunction.
+  int system_errno = 0;  // set for kStorage if the operating system reported one; ENOMEM: out of memory
+  // The exception that a user's function raised, in its language's representation; see SampleFunction.
   std::shared_ptr<void> raised = nullptr;
 
-  // One line for people: what, then every known part of where.
+  // One line for users: the message, then every known part of the location.
   std::string message() const;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Images of kinds that the engine has no decoder for, by somebody else's library: Python's Pillow, where the package
-// feedline is imported.
+// Decoding of image formats without a built-in decoder by another library: Python's Pillow, if the feedline package is
+// imported.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,29 +16,29 @@
 
 namespace feedline {
 
-// Called by any thread, by several at once.
+// Must be thread-safe: called from several threads concurrently.
 class ForeignImages {
  public:
   virtual ~ForeignImages() = default;
 
   struct Opened {
-    std::string kind;  // what the library calls it: "GIF"
+    std::string kind;  // the library's name for the format: "GIF"
     int width = 0;
     int height = 0;
     std::shared_ptr<void> image;  // the library's own
     int orientation = 1;          // EXIF orientation, 1 to 8; 1 if the library always turns images of this kind
     std::string depth = {};       // "16 bits", "32 bits" or "floats"; empty for 8 bits
   };
-  // Reads the header; `bytes` need not stay. The first image, where there are several. kData: not one that it reads.
-  // applies_exif: turned as its EXIF orientation says.
+  // Reads the header of the first image; `bytes` need not outlive the call. kData if the format is not supported.
+  // applies_exif: rotates the image according to its EXIF orientation.
   virtual Result<Opened> open(std::span<const std::byte> bytes, bool applies_exif) const = 0;
-  // The region's pixels, 8-bit with 3 channels or 1: a row to `out`, the next one `stride` bytes behind it. kData:
-  // damaged. Requires: the region lies inside the image.
+  // Writes the region's pixels, 8-bit with 3 channels or 1, to `out`, with rows `stride` bytes apart. kData: damaged.
+  // Requires: the region is inside the image.
   virtual Result<void> decode(const Opened& opened, const Box& region, ColorMode mode, std::uint8_t* out,
                               std::size_t stride) const = 0;
 };
 
-// For the whole process, in place of what was said before; nullptr: nobody reads them.
+// Sets the decoder for the whole process, replacing any other; nullptr removes it.
 void read_foreign_images_by(std::shared_ptr<const ForeignImages> images);
 // How many this process has decoded so, by kind.
 std::map<std::string, std::uint64_t> foreign_images_decoded();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Objects that the engine has no reader of its own for, and somebody else reads: a library of the user's, by the scheme
-// of a URL.
+// Access to objects for which the engine has no reader, through a library of the user's, selected by URL scheme.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,24 +22,24 @@ struct ForeignObject {
   bool is_folder = false;
 };
 
-// Immutable and thread-safe: threads of the engine call it, many at once, with no lock of theirs held, and wait. URLs
-// are as the user has written them. Throws nothing.
+// Immutable and thread-safe: many engine threads call it concurrently, without holding locks, and block. URLs are as
+// written by the user. Does not throw.
 class ForeignStorage {
  public:
   virtual ~ForeignStorage() = default;
   virtual std::string explain() const = 0;  // who reads, in a line
   // kStorage; ENOENT: it is not there.
   virtual Result<ForeignObject> stat(const std::string& url) const = 0;
-  // Fills `out` from `offset`. Fewer bytes than asked for: the object ends there.
+  // Fills `out` from `offset`. Returns fewer bytes than requested at the end of the object.
   virtual Result<std::size_t> read(const std::string& url, std::uint64_t offset, std::span<std::byte> out) const = 0;
-  // What a folder holds, in any order; with what lies deeper, if `all`, and then without the folders themselves. Of
-  // what is not there: nothing.
+  // Lists a folder's contents, in any order; if `all`, recursively and without the folders themselves. Empty if the
+  // folder does not exist.
   virtual Result<std::vector<ForeignObject>> list(const std::string& url, bool all) const = 0;
 };
 
-// Who reads a scheme ("az"): nullptr: nobody. kConfig: somebody would, and something is missing.
+// Returns the storage for a scheme ("az"); nullptr if there is none. kConfig: supported, but something is missing.
 using FindForeignStorage = std::function<Result<std::shared_ptr<const ForeignStorage>>(const std::string& scheme)>;
-// Asked once for each scheme that the engine does not read itself, for as long as somebody is found. Once in a process,
+// Called once per scheme that the engine does not support itself; found storages are cached. Set it once per process,
 // before anything is opened.
 void set_foreign_storages(FindForeignStorage find);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The machine's NVIDIA GPUs seen from outside, through the driver's management library (NVML). It is opened at run
-// time, needs no privileges and makes no CUDA context.
+// Counters of the machine's NVIDIA GPUs from the driver's management library (NVML). It is opened at run time, needs no
+// privileges and creates no CUDA context.
 
 #include <cstdint>
 #include <memory>
@@ -15,16 +15,17 @@ namespace feedline {
 struct GpuDriver {
   bool is_there = false;               // its library is, whether it works or not
   std::optional<std::string> version;  // such as "570.86.15"
-  std::optional<std::uint32_t> gpus;   // of the machine, with those that cannot be asked
+  std::optional<std::uint32_t> gpus;   // of the machine, including those that cannot be queried
 };
 
 struct GpuFacts {
-  std::uint32_t index = 0;  // NVML's: all of the machine's in the order of the bus, whatever CUDA_VISIBLE_DEVICES says
+  std::uint32_t index = 0;  // NVML's index: all of the machine's GPUs in bus order, regardless of CUDA_VISIBLE_DEVICES
   std::string uuid;         // "GPU-..."
   std::string name;
   std::optional<std::uint32_t> capability;  // 10 * major + minor: 80 for an A100
   std::uint64_t memory_bytes = 0;
-  bool partitioned = false;                          // MIG: what NVML tells of the whole is not what a partition does
+  bool partitioned = false;                          // MIG: NVML's counters for the whole GPU do not describe a
+                                                     // partition
   std::optional<std::uint32_t> pcie_generation;      // the most that GPU and system have in common
   std::optional<std::uint32_t> pcie_width;           // lanes, now
   std::optional<std::uint32_t> pcie_generation_now;  // an idle GPU may have turned it down
@@ -33,7 +34,7 @@ struct GpuFacts {
   std::optional<std::uint32_t> nvlinks;              // that are up; nullopt: this GPU has none
 };
 
-// One GPU at one time. nullopt: this driver, GPU or user is not told.
+// One GPU at one time. nullopt: not available for this driver, GPU or user.
 struct GpuCounters {
   std::uint64_t time_ns = 0;
   std::uint32_t index = 0;
@@ -45,7 +46,7 @@ struct GpuCounters {
   std::optional<double> power_w;
   std::optional<std::uint32_t> clock_mhz;  // of the multiprocessors
   std::optional<std::uint32_t> temperature_c;
-  std::optional<bool> slowed;  // clocks held down by power or heat
+  std::optional<bool> slowed;  // clocks throttled by power or heat
 };
 
 // A process that computes on a GPU. In a container without the host's process numbers these are not ours to know:
@@ -56,7 +57,7 @@ struct GpuProcess {
   std::optional<std::uint64_t> memory_bytes;
 };
 
-// One thread at a time. A GPU, call or library that fails is a note and is not asked again.
+// Not thread-safe. A GPU, call or library that fails adds a note and is not queried again.
 class GpuReader {
  public:
   explicit GpuReader(std::string library = "libnvidia-ml.so.1");
@@ -64,15 +65,15 @@ class GpuReader {
   GpuReader(GpuReader&&) noexcept;
   GpuReader& operator=(GpuReader&&) noexcept;
 
-  // The first call opens the library, which may take seconds where the driver has to wake a GPU. Later ones take a
-  // millisecond per GPU and the 20 ms that the driver measures PCIe for, asleep.
+  // The first call opens the library, which may take seconds if the driver has to wake a GPU. Later calls take a
+  // millisecond per GPU plus the 20 ms over which the driver measures PCIe, asleep.
   std::vector<GpuCounters> sample(std::uint64_t now_ns);
   std::vector<GpuProcess> processes();
   const GpuDriver& driver();  // opens the library, as the first sample does, and samples nothing
 
   // After any of these.
   const std::vector<GpuFacts>& gpus() const;
-  const std::string& unavailable() const;  // why there is nothing at all; empty where there is
+  const std::string& unavailable() const;  // why no data is available; empty if there is some
   const std::vector<std::string>& notes() const;
 
  private:

@@ -42,25 +42,25 @@ struct ImageTraits {
 };
 // kData: not an image.
 Result<ImageTraits> image_traits(std::span<const std::byte> encoded);
-// The pixels of `region` (nullopt: all), as Pillow's Image.open().convert(mode).crop() gives them. kConfig: the
-// region does not lie inside the image. kData: damaged.
-// applies_exif: of the image turned as its EXIF orientation says.
+// The pixels of `region` (nullopt: all), as Pillow's Image.open().convert(mode).crop() returns them. kConfig: the
+// region is not inside the image. kData: damaged. applies_exif: rotates the image according to its EXIF orientation
+// first.
 Result<Image> decode_image(std::span<const std::byte> encoded, std::optional<Box> region, ColorMode mode,
                            bool applies_exif = false);
 // Pillow's Image.resize: antialiased but for kNearest. kConfig: a side of zero.
 Result<Image> resize_image(const Image& image, Size size, Interpolation interpolation);
 // One pixel operation. kConfig: a parameter out of range, or an image that has not 1 or 3 channels.
 Result<Image> apply_pixel_operation(const Image& image, const PixelOperation& operation);
-// What elastic_transform, as operation `stream` of a list, adds to the places of an image's pixels: as
-// pixel_op::Elastic takes it. For tests. kConfig: a side below 1.
+// The displacements that elastic_transform, as operation `stream` of a list, adds to the pixel positions, as input for
+// pixel_op::Elastic. For tests. kConfig: a side below 1.
 Result<std::vector<float>> elastic_displacement(const op::ElasticTransform& elastic, Size size, std::uint64_t seed,
                                                 std::uint64_t epoch, std::uint64_t sample, std::uint32_t stream);
-// The seconds of CPU that each of `runs` runs takes, on memory that is warm. For benchmarks.
+// The CPU seconds of each of `runs` runs with warm memory. For benchmarks.
 Result<std::vector<double>> time_pixel_operation(const Image& image, const PixelOperation& operation, int runs);
 
-// A JPEG written again with a restart marker behind every `interval` MCUs (0: an interval that suits the image's size),
-// without loss: regions of it decode faster. nullopt: it stays as it is, as other images do and JPEGs that gain
-// nothing. kData: pixels are missing or damaged. kConfig: an interval that is none.
+// Rewrites a JPEG losslessly with a restart marker after every `interval` MCUs (0: an interval that suits the image's
+// size), so that regions of it decode faster. nullopt: unchanged, as for other formats and JPEGs that gain nothing.
+// kData: pixels are missing or damaged. kConfig: an invalid interval.
 Result<std::optional<std::vector<std::byte>>> jpeg_with_restarts(std::span<const std::byte> encoded, int interval);
 
 // The kernels' instruction sets on this machine, best first, with "scalar" last; and the choice of one for the whole
@@ -69,9 +69,9 @@ std::vector<std::string> simd_variants();
 std::string active_simd_variant();
 Result<void> force_simd_variant(const std::string& name);
 
-// Resizes as that major version of Pillow does, 10 to 13. Pillow 13 chooses the order of the two passes of a resize by
-// the sizes, which moves some pixels by one level; until 12 it was always horizontal first. For the whole process; 13
-// unless told otherwise. Not while a loader runs. kConfig: a version whose pixels are not known.
+// Resizes like the given major version of Pillow, 10 to 13. Pillow 13 chooses the order of the two resize passes by the
+// sizes, which changes some pixels by one level; up to 12 the horizontal pass was always first. Process-wide; 13 by
+// default. Do not call it while a loader runs. kConfig: an unsupported version.
 Result<void> follow_pillow(int major);
 
 }  // namespace feedline

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What `feedline inspect` tells of a dataset without decoding it.
+// The report of `feedline inspect` on a dataset, made without decoding it.
 
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ struct InspectionFinding {
   std::string severity;  // "error": reading fails; "warning": a reader drops or merges something; "note"
   std::string shard;
   std::string key;
-  std::string text;  // one sentence: what, and what to do
+  std::string text;  // one sentence: the problem and its remedy
 };
 
 struct InspectionCount {
@@ -30,7 +30,7 @@ struct Inspection {
   std::uint64_t smallest_bytes = 0, largest_bytes = 0;  // of one sample's image
   std::vector<std::string> fields;
   std::vector<InspectionCount> extensions;  // members or files per extension, all of them
-  std::vector<InspectionCount> classes;     // samples per class; empty where labels are only inside the samples
+  std::vector<InspectionCount> classes;     // samples per class; empty if labels are only inside the samples
   std::vector<InspectionFinding> findings;
 };
 

@@ -22,39 +22,39 @@ namespace feedline {
 
 enum class OnError : std::uint8_t {
   kRaise,    // next() returns the error of the first bad sample of that batch; the batch is lost, the next follows
-  kSkip,     // leave the sample out, refill the batch from the end of the epoch's order, log it; over several ranks,
-             // and where the order is given, it replaces, which keeps the number of batches
+  kSkip,     // skip the sample, refill the batch from the end of the epoch's order, and log it; with several ranks, or
+             // if the order is given, replace the sample, so that the number of batches stays the same
   kReplace,  // put another sample, drawn from (seed, epoch, sample), in its place, log it
-  kReport,   // deliver the batch, with what Batch::bad() says about the row: its contents are the caller's to fill
+  kReport,   // deliver the batch and report the row in Batch::bad(): the caller must fill its contents
 };
 
-// One sample of an order that the caller gives.
+// One sample of an order given by the caller.
 struct GivenSample {
   std::uint64_t index = 0;  // in the dataset
-  // What its random operations draw from, besides the loader's seed and the epoch: a sample that is given twice with
-  // two numbers comes twice with two crops.
+  // Seeds its random operations, along with the loader's seed and the epoch: a sample given twice with two numbers gets
+  // two different crops.
   std::uint64_t draw = 0;
 };
 
-// What to do when the samples do not divide evenly over ranks.
+// How to handle samples that do not divide evenly among ranks.
 enum class Uneven : std::uint8_t {
   kPad,    // repeat samples from the start of the order: same number of samples on every rank
   kDrop,   // leave the remainder out: same number of samples on every rank
   kExact,  // every sample exactly once: ranks may differ by one sample, and so by one batch
 };
 
-// What mixup and cutmix are drawn for, and which rows of a batch of n they mix.
+// How often mixup and cutmix draw, and which rows of a batch of n they mix.
 enum class MixMode : std::uint8_t {
   kBatch,  // once for all rows
   kElem,   // for every row i by itself, with row n - 1 - i
-  kHalf,   // likewise for the first half of the rows, which alone are delivered: batches have batch_size / 2 rows
+  kHalf,   // likewise for the first half of the rows; only these are delivered, so batches have batch_size / 2 rows
   kPair,   // for every two rows i and n - 1 - i together
 };
 
-// Which row a row is mixed with.
+// The partner of each row.
 enum class MixPartner : std::uint8_t {
   kRoll,  // the row before it, the first one with the last (torchvision)
-  kFlip,  // row n - 1 - i (timm); the middle one of an odd number stays as it is
+  kFlip,  // row n - 1 - i (timm); the middle row of an odd number is unchanged
 };
 
 // Samples of lengths up to `bound`, and longer than the bound of the bucket before. A batch has samples of one bucket,
@@ -68,12 +68,12 @@ struct Bucket {
 struct LoaderOptions {
   std::uint64_t batch_size = 1;  // samples per batch and rank; 0, with max_tokens: as many as these allow
   bool shuffle = false;
-  // Not 0, with shuffle: shards are permuted, and the samples of so many of them at a time, so that only these are read
-  // from at a time. For storage that is slow at reading here and there. Where there is one shard it means nothing.
+  // If not 0, with shuffle: permutes shards and shuffles samples within a window of this many shards, so that only
+  // these are read at a time. For storage with slow random reads. No effect with a single shard.
   std::uint64_t shard_window = 0;
-  // Samples of different lengths: batches of samples of like length. Ascending bounds, the last one at least the
-  // longest sample's length; or so many buckets, with about as many samples each. What does not fill a batch of a
-  // bucket goes up into the next one; drop_last and uneven are for what is left of the last.
+  // For samples of different lengths: batches of samples of similar length. Ascending bounds, the last at least the
+  // longest sample's length; or a number of buckets with about equally many samples. Samples that do not fill a
+  // bucket's batch move to the next bucket; drop_last and uneven apply to the rest of the last bucket.
   std::vector<std::uint64_t> bucket_bounds = {};
   std::uint64_t buckets = 0;
   std::uint64_t max_tokens = 0;  // not 0, with buckets: a batch has at most max_tokens / bound rows
@@ -82,23 +82,23 @@ struct LoaderOptions {
   // Native threads. 0: as many as the training loop turns out to need, while it runs, and no more than this process's
   // share of the CPUs (affinity, cgroup quota, other ranks on the machine).
   int num_workers = 0;
-  std::uint64_t memory_budget = 0;  // bytes of batches held ahead of the user; 0: see docs, at most two batches ahead
-  // false: batches as they complete. Over several ranks they come in order all the same: each rank would have another
-  // part of the epoch behind it, and no state could be true of all.
+  std::uint64_t memory_budget = 0;  // bytes of batches prefetched; 0: automatic (see docs), at most two batches
+  // false: batches as they complete. With several ranks they still come in order: otherwise each rank would have
+  // delivered a different part of the epoch, and no state would be valid for all.
   bool in_order = true;
   OnError on_error = OnError::kRaise;
   std::uint64_t error_budget = 0;  // bad samples an epoch may skip or replace; 0: any number
   std::uint64_t rank = 0;
   std::uint64_t world_size = 1;
   Uneven uneven = Uneven::kPad;
-  std::optional<DType> dtype;  // element type of image fields; nullopt: what the operations give
+  std::optional<DType> dtype;  // element type of image fields; nullopt: the operations' output type
   Layout layout = Layout::kNchw;
   std::chrono::milliseconds timeout{0};  // next() fails with kStalled after this long without a batch; 0: never
-  // Every sample stands so many times in the order, one after the other, each time with other draws; the ranks take
-  // turns at the positions. An epoch has as many positions as without, and so only a part of the samples.
+  // Each sample appears this many times in a row in the order, with different draws; ranks take positions alternately.
+  // The number of positions per epoch is unchanged, so an epoch has only some of the samples.
   std::uint64_t repeat = 1;
-  // MixUp and CutMix: alpha of Beta(alpha, alpha), which each draws its share from; 0: not done. Where one of them is
-  // done, image fields are float32 or float16, and the label field is float32 (num_classes).
+  // MixUp and CutMix: alpha of Beta(alpha, alpha), from which the mixing share is drawn; 0: disabled. If either is
+  // enabled, image fields are float32 or float16, and the label field is float32 (num_classes).
   double mixup = 0;
   double cutmix = 0;
   std::uint64_t num_classes = 0;    // 0: as many as the dataset names
@@ -106,15 +106,15 @@ struct LoaderOptions {
   double mix_probability = 1;       // that a batch, row or pair is mixed
   double switch_probability = 0.5;  // with both: that it is cutmix
   MixMode mix_mode = MixMode::kBatch;
-  std::optional<MixPartner> partner;  // nullopt: kRoll with kBatch, and kFlip with the others, which have no other
+  std::optional<MixPartner> partner;  // nullopt: kRoll with kBatch, and kFlip with the others, which support only that
   // The GPU that batches go to as soon as they are filled, as CUDA counts them; nullopt: they stay in host memory.
   std::optional<int> cuda_device;
 };
 
-// Of a loader without a plan: the caller gives the samples of each batch, in Loader::give(), and gets the batches in
-// that order. For samplers written elsewhere. What is named as in LoaderOptions is the same.
+// Options of a loader without a plan: the caller passes the samples of each batch to Loader::give() and gets the
+// batches in that order. For external samplers. Members named as in LoaderOptions have the same meaning.
 struct GivenOptions {
-  std::uint64_t batch_size = 1;  // samples that a batch may hold at most
+  std::uint64_t batch_size = 1;  // maximum number of samples per batch
   std::uint64_t seed = 0;        // of every random operation
   int num_workers = 0;
   int most_workers = 0;  // not 0, with num_workers = 0: as many threads at most
@@ -129,33 +129,33 @@ struct GivenOptions {
 
 // Of one epoch.
 struct EpochOptions {
-  // While the last batches of this epoch are used, the first of the next one are filled. false where no other will
-  // follow.
+  // Fills the first batches of the next epoch while the last ones of this epoch are used. Set to false if no epoch
+  // follows.
   bool prepare_next = true;
-  // The batches go to a GPU, from now on: where the number of threads was not given, one CPU is left to the thread that
-  // feeds it, and where threads are bound to CPUs, one core, if no epoch was begun before.
+  // Announces that batches go to a GPU from now on: if no epoch has begun, an automatic number of threads leaves one
+  // CPU to the thread that feeds the GPU, or one core if threads are bound to CPUs.
   bool feeds_gpu = false;
 };
 
-// One field of a batch, of which there is, according to its form (BatchForm):
+// One field of a batch; its form (BatchForm) determines the members in use:
 //
 //   kDense    array    (rows, ...), C-contiguous
-//   kPadded   array    (rows, longest, ...), and behind a shorter row the field's `pad`
+//   kPadded   array    (rows, longest, ...), shorter rows filled with the field's `pad`
 //             lengths  int64 (rows,): the first extent of each row
 //   kList     buffer   row r is the bytes from offsets[r] to offsets[r + 1], of array.spec.dtype and shapes[r]
 //
-// The same bytes whatever the number of threads. Arrays and buffers of arrays are on the batch's device; what is text,
-// JSON or bytes, and all spans, are on the host.
+// The bytes do not depend on the number of threads. Arrays and buffers of arrays are on the batch's device; text, JSON,
+// bytes and all spans are on the host.
 struct BatchField {
   std::string_view name;
-  ArrayView array;  // of a list: no data, and one row's spec, whose extents may be kAnyLength
+  ArrayView array;  // for a list: no data, and the spec of one row, whose extents may be kAnyLength
   BatchForm form = BatchForm::kDense;
   Content content = Content::kArray;
   ArrayView lengths = {};
   std::span<std::byte> buffer = {};
   std::span<const std::int64_t> offsets = {};  // rows + 1, ascending, the first one 0
   std::span<const Shape> shapes = {};
-  std::span<const bool> absent = {};  // kPadded, kList: rows whose sample does not have the field; they are empty
+  std::span<const bool> absent = {};  // kPadded, kList: rows whose sample lacks the field; they are empty
 };
 
 struct BadRow {
@@ -163,9 +163,9 @@ struct BadRow {
   Error error;
 };
 
-// A batch and the memory it lives in, which is the holder's until the last copy of the Batch goes: it is never
-// reused under a holder. Holding every batch of an epoch works. On a device that is not the host a batch may still be
-// on its way there when it is delivered: what is on the device may be read once is_ready(), or after wait().
+// A batch and its memory, which is not reused until the last copy of the Batch is destroyed; holding every batch of an
+// epoch works. On a device other than the host, a batch may still be in transfer when it is delivered: device data may
+// be read once is_ready() is true, or after wait().
 class Batch {
  public:
   Batch() = default;
@@ -173,9 +173,9 @@ class Batch {
   std::uint64_t rows() const { return samples_.size(); }
   std::uint64_t index() const { return index_; }                       // of the batch in its epoch
   std::span<const std::uint64_t> samples() const { return samples_; }  // index in the dataset, per row
-  const std::shared_ptr<void>& memory() const { return memory_; }      // keeps the arrays alive
-  std::span<const BadRow> bad() const { return bad_; }                 // rows that hold nothing, with OnError::kReport
-  const DevicePlace& device() const { return device_; }                // where the arrays are
+  const std::shared_ptr<void>& memory() const { return memory_; }      // owns the arrays
+  std::span<const BadRow> bad() const { return bad_; }                 // rows without content, with OnError::kReport
+  const DevicePlace& device() const { return device_; }                // location of the arrays
   bool is_ready() const;
   Result<void> wait() const;  // kStorage, kInternal: the device has failed
   // See Ready::let_wait().
@@ -197,7 +197,7 @@ struct BadSample {
   std::uint64_t epoch = 0;
   std::uint64_t batch = 0;           // of the epoch, on this rank
   std::uint64_t sample = 0;          // index in the dataset
-  OnError action = OnError::kRaise;  // what was done about it
+  OnError action = OnError::kRaise;  // how it was handled
 };
 
 struct StageStats {
@@ -210,19 +210,19 @@ struct StageStats {
   std::vector<std::uint64_t> latency_us;  // bucket b: items that took [2^b, 2^(b+1)) microseconds
 };
 
-// Of the pixels that Dataset::cache keeps, by all processes that share them.
+// Statistics of the pixels cached by Dataset::cache, over all processes that share them.
 struct CacheStats {
   std::string where;               // "memory" or a path
   std::uint64_t samples = 0;       // of the dataset
-  std::uint64_t present = 0;       // of them kept
-  std::uint64_t bytes = 0;         // that they take
-  std::uint64_t budget_bytes = 0;  // that they may take; 0: no limit but the disk's
-  bool full = false;               // no more are kept: the others are decoded in every epoch
+  std::uint64_t present = 0;       // cached samples
+  std::uint64_t bytes = 0;         // bytes in use
+  std::uint64_t budget_bytes = 0;  // limit in bytes; 0: limited only by the disk
+  bool full = false;               // full: further samples are decoded in every epoch
 };
 
-// Of the function that Dataset::map() was given, over all threads.
+// Statistics of the function passed to Dataset::map(), over all threads.
 struct MapStats {
-  std::uint64_t calls = 0;  // that came back
+  std::uint64_t calls = 0;  // completed calls
   double run_s = 0;         // in the function
   double waited_s = 0;      // before it could begin: in Python, for the GIL
 };
@@ -238,10 +238,10 @@ struct MixStats {
 struct HedgeStats {
   std::uint64_t requests = 0;       // second ones, for some that were late
   std::uint64_t won = 0;            // of them, that were answered first
-  std::uint64_t dropped_bytes = 0;  // that came of the answer that was not taken, until it was ended
+  std::uint64_t dropped_bytes = 0;  // bytes received of the discarded response before it was cancelled
 };
 
-// What num_workers = 0 has come to.
+// The result of num_workers = 0.
 struct ControllerStats {
   struct Change {
     double at_s = 0;  // since the first iteration
@@ -253,7 +253,7 @@ struct ControllerStats {
   };
   int threads = 0;                  // that fill batches now; the others rest
   int limit = 0;                    // most that may
-  std::uint64_t batches_ahead = 0;  // that may be held ahead now
+  std::uint64_t batches_ahead = 0;  // current limit on prefetched bytes
   std::uint64_t changed = 0;        // how often
   std::vector<Change> changes;      // the latest 64
 };
@@ -265,7 +265,7 @@ struct LoaderStats {
   std::uint64_t bad_samples = 0;
   double wall_s = 0;                // from the first iteration to now or the end of the last epoch
   std::uint64_t ready_batches = 0;  // complete and waiting for the user, now
-  std::uint64_t held_bytes = 0;     // of batches held ahead, now
+  std::uint64_t held_bytes = 0;     // bytes of batches prefetched now
   std::uint64_t held_bytes_peak = 0;
   std::uint64_t budget_bytes = 0;
   std::vector<StageStats> stages;
@@ -273,7 +273,7 @@ struct LoaderStats {
   std::optional<ControllerStats> controller;  // nullopt: the number of threads was given
   std::optional<MapStats> map;                // nullopt: the dataset has no function
   std::optional<MixStats> mix;                // nullopt: neither mixup nor cutmix
-  std::optional<HedgeStats> hedge;            // nullopt: no second requests were asked for
+  std::optional<HedgeStats> hedge;            // nullopt: hedged requests were not enabled
 };
 
 // Positions [begin, end) of an epoch's order, which all ranks share.
@@ -283,7 +283,7 @@ struct Positions {
   friend bool operator==(const Positions&, const Positions&) = default;
 };
 
-// What a dataset is, for a state to be compared with.
+// Identifies a dataset, to check that a state belongs to it.
 struct DatasetIdentity {
   std::uint64_t fingerprint = 0;
   std::string format;
@@ -292,26 +292,27 @@ struct DatasetIdentity {
   std::vector<std::string> fields;
 };
 
-// Where a loader stands: enough to go on in another process, on any number of ranks and threads. The same on all ranks.
+// A loader's position: enough to resume in another process, with any number of ranks and threads. The same on all
+// ranks.
 struct LoaderState {
   DatasetIdentity dataset;
   std::uint64_t seed = 0;
   bool shuffle = false;
   std::uint64_t shard_window = 0;
   std::uint64_t epoch = 0;
-  std::uint64_t position = 0;        // of the epoch's order: what lies before it was delivered
-  std::vector<Positions> delivered;  // behind `position` (in_order = false)
+  std::uint64_t position = 0;        // in the epoch's order: everything before it was delivered
+  std::vector<Positions> delivered;  // delivered after `position` (in_order = false)
   std::uint64_t left_out = 0;        // positions at the order's end that kSkip has used up
-  std::vector<Bucket> buckets;       // they decide what a position is, so they stay the same
+  std::vector<Bucket> buckets;       // they define the positions, so they must not change
   std::uint64_t repeat = 1;          // likewise
   Fidelity fidelity = Fidelity::kExact;
 };
 
-// Owns its threads; they start with the first epoch and end at close() or with the loader: the next epoch finds them
-// warm. One thread at a time, the consumer, may call start_epoch, set_epoch, epoch, give, end_giving, next, poll,
-// restore and close; all else may be called by any at any time. Nothing throws. After fork() a child's copy of a loader
-// that had begun an epoch starts nothing and takes no lock: what returns a Result is kConfig, interrupt(), set_epoch()
-// and close() do nothing, and what is left tells what it told before.
+// Owns its threads; they start with the first epoch and end at close() or with the loader, so later epochs find them
+// warm. Only one thread at a time, the consumer, may call start_epoch, set_epoch, epoch, give, end_giving, next, poll,
+// restore and close; all other functions are thread-safe. Nothing throws. After fork() a child's copy of a loader that
+// had begun an epoch starts nothing and takes no lock: functions that return a Result fail with kConfig, interrupt(),
+// set_epoch() and close() do nothing, and the others return the values from before.
 class Loader {
  public:
   Loader(Loader&&) noexcept;
@@ -323,30 +324,30 @@ class Loader {
   // none was delivered yet.
   Result<std::vector<std::uint64_t>> rows_per_rank() const;
   const Schema& schema() const;  // of one row of a batch
-  // As they were passed; explain() tells what came of those that were left open. Of Dataset::given_loader(): what both
-  // kinds of options have.
+  // The options as passed; explain() reports the values chosen for unset ones. For Dataset::given_loader(): the options
+  // common to both kinds.
   const LoaderOptions& options() const;
 
-  // Begins an epoch: the restored one if restore() came before, else the one set by set_epoch(), else the one after
-  // the last. A running epoch is abandoned.
+  // Begins an epoch: the restored one after restore(), else the one set by set_epoch(), else the next one. Abandons a
+  // running epoch.
   Result<void> start_epoch(const EpochOptions& options = {});
   void set_epoch(std::uint64_t epoch);
   std::uint64_t epoch() const;  // the running epoch, or the next one to start
 
-  // The next batch; nullopt: the epoch is over. Starts an epoch where none runs, with the options of the last one.
+  // Returns the next batch; nullopt at the end of the epoch. Starts an epoch with the last options if none is running.
   Result<std::optional<Batch>> next();
 
-  // Of Dataset::given_loader(): the samples of the next batch, after start_epoch(); any number of batches may be given
-  // ahead. kConfig: more than batch_size, none, or an index out of range; or the loader follows a plan.
+  // For Dataset::given_loader(): sets the samples of the next batch, after start_epoch(); any number of batches may be
+  // queued. kConfig: more than batch_size samples, none, an index out of range, or a loader with a plan.
   Result<void> give(std::vector<GivenSample> samples);
-  // No further batch will be given: the epoch is over once what was given is delivered.
+  // Declares that no batch will follow: the epoch ends once the queued batches are delivered.
   Result<void> end_giving();
 
   enum class Polled : std::uint8_t { kBatch, kEnd, kPending };
-  // Like next(), but gives up after `wait` with kPending, so that a caller can look after signals.
+  // Like next(), but returns kPending after `wait`, so that a caller can handle signals.
   Result<Polled> poll(std::chrono::milliseconds wait, Batch& batch);
-  // Ends the next() or poll() that waits, or else the next one to be called, with kCancelled. Nothing is lost: the call
-  // after that goes on. It takes a lock, so a signal handler must not call it.
+  // Makes a waiting next() or poll(), or else the next call, return kCancelled. Nothing is lost: the call after that
+  // continues. It takes a lock, so a signal handler must not call it.
   void interrupt();
 
   Result<LoaderStats> stats() const;
@@ -354,11 +355,11 @@ class Loader {
   Result<std::vector<BadSample>> errors(std::uint64_t from = 0) const;  // but for the first `from`
   Result<std::uint64_t> error_count() const;
   Result<LoaderState> state() const;
-  // Goes on where `state` was taken, at the next start_epoch(); with the next epoch where it was taken after the last
-  // batch of one. The batches are those of the run that it was taken in where batch_size * world_size is the same, and
-  // otherwise go on at the same sample. kConfig: taken on another dataset, or with another seed, order or fidelity.
+  // Resumes from `state` at the next start_epoch(); with the next epoch if it was saved after an epoch's last batch.
+  // The batches equal those of the original run if batch_size * world_size is the same, and otherwise continue at the
+  // same sample. kConfig: saved from another dataset, or with another seed, order or fidelity.
   Result<void> restore(const LoaderState& state);
-  Result<std::string> explain() const;  // the plan, its numbers and what runs where, for people
+  Result<std::string> explain() const;  // the plan, its numbers and where each operation runs, for users
 
   void close();  // ends the threads; next() and start_epoch() then fail with kCancelled
 

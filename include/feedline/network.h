@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What reading over a network has taken so far: for programs that measure.
+// Statistics of network reads so far, for programs that measure.
 
 #include <cstdint>
 #include <string>
@@ -13,12 +13,12 @@ struct NetworkHost {
   std::string name;  // and port
   std::uint64_t requests = 0, connections = 0;
   std::uint64_t bytes = 0;  // of bodies that are over
-  // Of late; 0 where nothing was seen.
+  // Recent values; 0 if there are none.
   double latency_s = 0;    // from a request that is sent to the first byte of its answer
-  double bytes_per_s = 0;  // of one answer, behind its first byte
+  double bytes_per_s = 0;  // of one response, after its first byte
 };
 
-// The hosts that this process has asked, by name. Asks nobody, and starts nothing. Thread-safe.
+// The hosts that this process has sent requests to, by name. Sends no request and starts nothing. Thread-safe.
 std::vector<NetworkHost> network_hosts();
 
 }  // namespace feedline

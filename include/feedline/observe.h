@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What `feedline diagnose` watches a training script with: events that its processes leave in shared memory, and the
-// host's own counters of its process tree. Neither needs privileges, and neither can stop the script.
+// The data sources of `feedline diagnose`: events that a training script's processes write to shared memory, and the
+// host's counters of its process tree. Neither needs privileges, and neither can stop the script.
 
 #include <array>
 #include <cstdint>
@@ -20,7 +20,7 @@ inline constexpr int kEventKinds = 48;
 inline constexpr int kEventBuckets =
     40;  // bucket b counts [2^b, 2^(b+1)) ns, bucket 0 also 0, the last all that is longer
 
-// One thing that took time. What kinds there are, and what a and b hold, is the writer's to say.
+// A timed event. The writer defines the kinds and the meaning of a and b.
 struct Event {
   std::uint64_t begin_ns = 0;  // CLOCK_MONOTONIC, the same for all processes of a machine
   std::uint64_t wall_ns = 0;
@@ -44,13 +44,13 @@ struct EventTotals {
 // outlives it, however it ends. Any thread may record; nothing is allocated or locked.
 class EventRing {
  public:
-  // Makes the file, which must not exist, for `capacity` events (a power of two). kConfig, kStorage.
+  // Creates the file, which must not exist, for `capacity` events (a power of two). kConfig, kStorage.
   static Result<EventRing> create(const std::string& path, std::uint64_t capacity);
   ~EventRing();
   EventRing(EventRing&&) noexcept;
   EventRing& operator=(EventRing&&) noexcept;
 
-  // An event that ends now. kind >= kEventKinds: nothing happens. `keep` false: only the totals change.
+  // Records an event that ends now; ignored if kind >= kEventKinds. `keep` false: updates only the totals.
   void record(std::uint32_t kind, std::uint64_t begin_ns, std::uint64_t cpu_ns, std::uint64_t a, std::uint64_t b,
               bool keep);
 
@@ -62,14 +62,14 @@ class EventRing {
 
 struct RecordedEvents {
   std::int32_t pid = 0;
-  std::int32_t parent = 0;  // the process that made this one, as it was then
+  std::int32_t parent = 0;  // the creating process, as of then
   std::uint64_t created_ns = 0;
-  std::uint64_t written = 0;  // events kept or overwritten since
-  std::vector<Event> events;  // in the order in which they were recorded
+  std::uint64_t written = 0;  // events stored or overwritten since
+  std::vector<Event> events;  // in recording order
   std::array<EventTotals, kEventKinds> totals{};
 };
 
-// What a ring's file holds, at any time, also while it is written. kStorage; kData: not such a file.
+// Reads a ring file, even while it is being written. kStorage; kData: not a ring file.
 Result<RecordedEvents> read_events(const std::string& path);
 
 // Counters of one process at one time; all but memory and threads only grow.
@@ -80,7 +80,7 @@ struct ProcessCounters {
   std::uint64_t cpu_ns = 0;
   std::uint64_t system_ns = 0;     // of it in the kernel: reading, faulting pages in, looking for free ones
   std::uint64_t delay_ns = 0;      // ready to run but not running
-  std::uint64_t device_bytes = 0;  // read from block devices; 0 where it may not be read
+  std::uint64_t device_bytes = 0;  // read from block devices; 0 if not permitted
   std::uint64_t read_bytes = 0;    // by read() and its kin, page cache or not
   std::uint64_t read_calls = 0;
   std::uint64_t minor_faults = 0;
@@ -89,7 +89,7 @@ struct ProcessCounters {
   std::uint64_t threads = 0;
 };
 
-// Counters of the machine and of the watched process's cgroup at one time. nullopt: this system does not tell.
+// Counters of the machine and of the watched process's cgroup at one time. nullopt: not available on this system.
 struct HostCounters {
   std::uint64_t time_ns = 0;
   std::uint64_t busy_ns = 0;  // of all CPUs
@@ -106,7 +106,7 @@ struct HostCounters {
   std::optional<double> shared_memory_used;  // share of the watched process's /dev/shm
 };
 
-// What the tree takes of memory at one time: looked at rarely, as the kernel goes through all pages for it.
+// Memory use of the process tree at one time; sampled rarely, since the kernel walks all pages for it.
 struct TreeMemory {
   std::uint64_t time_ns = 0;
   std::uint64_t bytes = 0;  // a page that n processes share counts 1/n for each
@@ -118,11 +118,11 @@ struct HostRecord {
   std::vector<HostCounters> host;
   std::vector<TreeMemory> memory;
   std::vector<std::string> files;   // that the tree had open for reading twice a second apart: some hundred at most
-  std::vector<std::string> unseen;  // what could not be read, one sentence each
+  std::vector<std::string> unseen;  // counters that could not be read, one sentence each
   std::vector<GpuFacts> gpus;
   std::vector<GpuCounters> gpu;           // in order of time
   std::vector<GpuProcess> gpu_processes;  // that were ever seen
-  std::string gpu_unavailable;            // why there is nothing of GPUs; empty where there is
+  std::string gpu_unavailable;            // why no GPU data is available; empty if there is some
   std::vector<std::string> gpu_notes;
   std::optional<double> quota_cpus;
   std::optional<double> memory_limit_bytes;
@@ -134,25 +134,25 @@ struct HostRecord {
 struct FileFacts {
   std::string path;
   std::uint64_t bytes = 0;
-  std::optional<std::uint64_t> cached_bytes;     // in the page cache; nullopt: the kernel does not tell this user
+  std::optional<std::uint64_t> cached_bytes;     // in the page cache; nullopt: not available to this user
   std::optional<std::uint64_t> unwritten_bytes;  // of those, not yet on the device
   std::string device;                            // the whole disk's name, such as nvme0n1; empty: no local disk
   std::optional<bool> rotational;
 };
 
-// Reads nothing of the files. Those that cannot be opened, and what is no regular file, are left out.
+// Does not read the files' contents. Skips files that cannot be opened or are not regular.
 std::vector<FileFacts> look_at_files(const std::vector<std::string>& paths);
 
 struct HostSamplerOptions {
-  std::int32_t pid = 0;  // this process and all that come from it
+  std::int32_t pid = 0;  // this process and all its descendants
   std::uint64_t period_ns = 100'000'000;
   std::string closely_from;                       // a file: nothing is sampled until it is there; empty: from the start
-  std::string root;                               // where /proc and /sys are; a seam for tests
+  std::string root;                               // the location of /proc and /sys; for tests
   std::string gpu_library = "libnvidia-ml.so.1";  // empty: GPUs are not looked at
 };
 
-// A thread that reads the counters until it is stopped. Its memory is bounded: it thins out what it has and samples
-// less often, the longer it runs; it also samples less often where samples would cost more than 1/800 of one CPU.
+// A thread that samples the counters until it is stopped. Its memory is bounded: the longer it runs, the more it thins
+// out old samples and lowers its rate; it also lowers the rate if sampling would use more than 1/800 of one CPU.
 class HostSampler {
  public:
   static Result<HostSampler> start(HostSamplerOptions options);

@@ -19,13 +19,13 @@ struct OrderQuery {
   std::uint64_t shard_window = 0;
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
-  // The positions that are asked for.
+  // The requested positions.
   std::uint64_t begin = 0;
   std::uint64_t count = 0;
 };
 
-// Index in the dataset of the sample at each of `count` positions from `begin` on. kConfig: no samples, positions
-// behind the last, shard ends that do not ascend to `samples`.
+// Returns the dataset index of the sample at each of `count` positions from `begin` on. kConfig: no samples, positions
+// past the end, shard ends that do not ascend to `samples`.
 Result<std::vector<std::uint64_t>> sample_order(const OrderQuery& query);
 
 struct RankQuery {
@@ -34,9 +34,9 @@ struct RankQuery {
   std::uint64_t world_size = 1;
 };
 
-// Index in the dataset of each sample that one rank gets in the epoch, in its order: what its Loader delivers where
-// LoaderOptions::uneven is kExact. `query.begin` and `query.count` do not count. kConfig: as sample_order(); no batch
-// size, no ranks, or no such rank.
+// Returns the dataset indexes of the samples that one rank gets in the epoch, in its order: those that its Loader
+// delivers if LoaderOptions::uneven is kExact. Ignores `query.begin` and `query.count`. kConfig: as sample_order(); no
+// batch size, no ranks, or no such rank.
 Result<std::vector<std::uint64_t>> rank_order(const OrderQuery& query, const RankQuery& rank);
 
 }  // namespace feedline

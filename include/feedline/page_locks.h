@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Memory that the caller owns, page-locked so that GPUs read it where it lies, and what GPUs still read. A loader does
-// this for its own batches; here it is for memory that batches come in otherwise. CUDA is never begun and no context is
-// made: only the GPUs that the process uses already count.
+// Page-locks memory that the caller owns, so that GPUs read it directly, and tracks GPU reads of it. A loader does this
+// for its own batches; this is for batches in other memory. It never initialises CUDA and creates no context: it
+// considers only GPUs that the process already uses.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,32 +17,32 @@ namespace feedline {
 class GpuMark {
  public:
   virtual ~GpuMark() = default;
-  // Have they done all that they had been given? Asks, and waits for nothing. An error: a GPU has failed, and nobody
-  // can say what it reads.
+  // Returns whether all previously queued work is complete, without waiting. Error: a GPU has failed, and its pending
+  // reads are unknown.
   virtual Result<bool> is_past() = 0;
 };
 
 // One thread at a time. Must not be called in a process that was forked since it was opened: kConfig.
 class PageLocks {
  public:
-  // Could there be any? Begins nothing. kConfig: there is no driver, or none that can mark the work of all streams,
-  // which came with CUDA 12.5.
+  // Returns whether GPUs may be used, without initialising anything. kConfig: there is no driver, or one before CUDA
+  // 12.5, which cannot mark the work of all streams.
   static Result<void> check();
   // Requires: the process has begun CUDA. kConfig: see check(); or CUDA does not start, or was begun before a fork.
   static Result<std::unique_ptr<PageLocks>> open();
   // kStorage with ENOMEM: machine and control group have less left than `bytes`; the message has the numbers.
   static Result<void> check_room(std::uint64_t bytes);
-  virtual ~PageLocks() = default;  // what is locked stays so until the process ends
+  virtual ~PageLocks() = default;  // locked memory stays locked until the process ends
 
   // Is there a GPU to lock memory for: `preferred`, or else the first in use? The first one found stays.
   virtual Result<bool> has_gpu(int preferred) = 0;
-  // Locks whole pages, which are there, for every GPU. Requires: has_gpu(). kStorage: the driver did not; the message
-  // has what the machine has left, and RLIMIT_MEMLOCK.
+  // Locks whole, resident pages for every GPU. Requires: has_gpu(). kStorage: the driver refused; the message has the
+  // free memory and RLIMIT_MEMLOCK.
   virtual Result<void> lock(std::byte* data, std::size_t bytes) = 0;
-  // What began at `data`. Requires: no GPU reads it any more.
+  // Unlocks the memory that was locked at `data`. Requires: no GPU still reads it.
   virtual Result<void> unlock(std::byte* data) = 0;
-  // After all that the GPUs in use have been given until now. nullptr: not now, as some stream captures a CUDA graph,
-  // which has failed for that.
+  // Marks the completion of all work queued on the used GPUs so far. nullptr: not possible now, because a stream was
+  // capturing a CUDA graph; that capture has failed.
   virtual Result<std::unique_ptr<GpuMark>> mark() = 0;
   // Has the driver shut down, as it does when the process ends? Then every call fails.
   virtual bool has_ended() const = 0;

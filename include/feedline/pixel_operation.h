@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Operations on the pixels of one image whose parameters are chosen already: what an augmentation recipe draws, it
-// draws one of these. 8-bit pixels, 1 or 3 interleaved channels; the bytes are those of the named Pillow call.
+// Operations on the pixels of one image with fixed parameters, such as those that an augmentation policy draws. 8-bit
+// pixels, 1 or 3 interleaved channels; the output equals that of the named Pillow call, byte for byte.
 
 #include <array>
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace pixel_op {
 struct Autocontrast {};  // ImageOps.autocontrast without a cutoff, each channel by itself
 struct Equalize {};      // ImageOps.equalize, each channel by itself
 struct Invert {};        // ImageOps.invert
-// ImageOps.posterize: the highest `bits` bits of each byte stay. 0 to 8; 0, which Pillow refuses, gives black.
+// ImageOps.posterize: retains the highest `bits` bits of each byte. 0 to 8; 0, which Pillow rejects, gives black.
 struct Posterize {
   int bits = 8;
 };
@@ -60,12 +60,12 @@ struct Grayscale {
   int channels = 1;
 };
 
-// Image.transform(size, AFFINE, matrix): the pixel at (x, y) comes from (a x + b y + c, d x + e y + f).
+// Image.transform(size, AFFINE, matrix): the pixel at (x, y) is read from (a x + b y + c, d x + e y + f).
 struct Affine {
   std::array<double, 6> matrix{1, 0, 0, 0, 1, 0};
   Interpolation interpolation = Interpolation::kNearest;  // not kBox
   Colour fill{};
-  std::optional<Size> size;  // of what comes out; nullopt: as what comes in
+  std::optional<Size> size;  // size of the output; nullopt: that of the input
 };
 // Image.transform(size, PERSPECTIVE, coefficients): both of Affine's divided by g x + h y + 1.
 struct Perspective {
@@ -78,13 +78,13 @@ struct Perspective {
 struct Rotate {
   double angle = 0;
   Interpolation interpolation = Interpolation::kNearest;  // not kBox
-  bool expand = false;                                    // the image grows until it holds all of the rotated one
+  bool expand = false;                                    // the output is enlarged to hold the whole rotated image
   std::optional<std::array<double, 2>> center;
   Colour fill{};
 };
 
-// torchvision v2's elastic of a uint8 tensor, within one level, and bicubic sums beyond bytes are cut, not wrapped. The
-// pixel at (x, y) comes from where `displacement` says: what is added there to x and y, whose extents are from -1 to 1.
+// torchvision v2's elastic of a uint8 tensor, within one level, except that out-of-range bicubic sums are clamped, not
+// wrapped. `displacement` is added to the pixel's x and y, normalised to -1 ... 1, to get the source position.
 struct Elastic {
   std::span<const float> displacement;                     // all of x, then all of y, row by row; they outlive the call
   Interpolation interpolation = Interpolation::kBilinear;  // or kNearest, kBicubic
@@ -99,9 +99,9 @@ struct GaussianBlur {
 };
 // ImageFilter.GaussianBlur: three box blurs in each direction. 0 changes nothing.
 struct PillowBlur {
-  double radius = 0;  // of the blur that they come near to: its standard deviation
+  double radius = 0;  // the standard deviation of the Gaussian blur that they approximate
 };
-// Writes over the pixels of `box`: with `value`, or where there is any with `noise`, its rows one after the other.
+// Overwrites the pixels of `box` with `value`, or with the consecutive rows of `noise` if there is any.
 struct Erase {
   Box box;
   Colour value{};
@@ -121,10 +121,10 @@ std::string_view name_of(const PixelOperation& operation);  // "autocontrast"
 using AffineMatrix = std::array<double, 6>;
 using Point = std::array<double, 2>;  // x, y
 
-// The matrix that torchvision's F.affine gives Pillow: degrees clockwise, shear in degrees, translation in pixels.
+// The matrix that torchvision's F.affine passes to Pillow: degrees clockwise, shear in degrees, translation in pixels.
 AffineMatrix inverse_affine_matrix(Point center, double angle, Point translate, double scale, Point shear);
-// The coefficients that torchvision's F.perspective gives Pillow, float32 as there: they take the corners `end` to the
-// corners `start` (top left, top right, bottom right, bottom left). Not finite where three of them lie on a line.
+// The coefficients that torchvision's F.perspective passes to Pillow, also in float32: they map the corners `end` to
+// the corners `start` (top left, top right, bottom right, bottom left). Not finite if three corners are collinear.
 std::array<double, 8> perspective_coefficients(std::span<const Point, 4> start, std::span<const Point, 4> end);
 
 }  // namespace feedline

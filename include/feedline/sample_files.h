@@ -16,11 +16,11 @@ struct SampleFiles {
     std::vector<std::byte> bytes;
   };
   std::string key;                    // relative path without its extension, or WebDataset key
-  std::optional<std::int64_t> label;  // where it is not one of the files
-  std::vector<File> files;            // in the order in which they are stored
+  std::optional<std::int64_t> label;  // if it is not one of the files
+  std::vector<File> files;            // in storage order
 };
 
-// The same without the bytes, of which none is read: for planning a copy.
+// The same without reading any bytes, for planning a copy.
 struct SampleFileSizes {
   struct File {
     std::string extension;

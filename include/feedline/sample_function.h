@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A function of the user's on fields of samples, which a dataset has behind its operations: Dataset::map().
+// A user's function on fields of samples, which a dataset runs after its operations: Dataset::map().
 
 #include <cstdint>
 #include <memory>
@@ -18,14 +18,14 @@ struct FunctionValue {
   std::string name;
   Content content = Content::kArray;
   ArrayView array = {};  // C-contiguous; of bytes, text and JSON, uint8 of the shape (bytes,)
-  bool absent = false;   // the sample does not have the field, and there is no array
-  // The array is there as long as somebody holds this. It is nobody else's, unless the function only reads.
+  bool absent = false;   // the sample lacks the field, and there is no array
+  // Owns the array. The function has exclusive access, unless it only reads.
   std::shared_ptr<void> memory = nullptr;
 };
 
 struct FunctionCall {
-  std::vector<FunctionValue> values;  // of the fields that it takes, in its order
-  // What its randomness is to be keyed by, so that the sample draws the same whatever ran before it.
+  std::vector<FunctionValue> values;  // the fields that it consumes, in its order
+  // The key for its random numbers, so that a sample's draws do not depend on earlier calls.
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
   std::uint64_t draw = 0;  // see GivenSample
@@ -33,28 +33,28 @@ struct FunctionCall {
 
 struct FunctionResult {
   std::vector<FunctionValue> values;
-  std::uint64_t waited_ns = 0;  // of the call, before the function could begin: for a lock that others hold
+  std::uint64_t waited_ns = 0;  // time of the call before the function could start, such as waiting for a lock
 };
 
-// Immutable and thread-safe: threads of the engine call it, several at once, with no lock of theirs held. What it gives
-// goes by its call alone. Throws nothing.
+// Immutable and thread-safe: engine threads call it concurrently, without holding locks. Its results depend only on the
+// call. Does not throw.
 class SampleFunction {
  public:
   virtual ~SampleFunction() = default;
 
-  // The fields that it takes; none: all. Where it takes all, a sample has the fields that it gives and no others;
-  // else it gives those that it takes.
+  // The fields that it consumes; empty: all. If it consumes all, samples have only the fields that it returns;
+  // otherwise it returns the fields that it consumes.
   virtual const std::vector<std::string>& takes() const = 0;
-  // Does it only read what it takes? Then it gets rows of arrays where they are stored.
+  // Whether it only reads its input. It then gets rows of arrays without a copy.
   virtual bool only_reads() const { return false; }
-  // kData is the sample's error, which on_error is about. kCancelled ends the loader: next() fails with it. kConfig:
-  // the function does not fit the samples.
+  // kData is an error of the sample, handled according to on_error. kCancelled ends the loader: next() fails with it.
+  // kConfig: the function does not fit the samples.
   virtual Result<FunctionResult> call(FunctionCall call) const = 0;
-  virtual std::vector<std::string> explain() const = 0;  // what runs, and where, in lines
+  virtual std::vector<std::string> explain() const = 0;  // a description of the function and where it runs, in lines
 
-  // What a loader calls in its place, where it has something that belongs to one loader; nullptr: itself. begin() comes
-  // before the first call, from the consumer's thread; end() when the loader ends: calls that wait for something else
-  // than the function itself come back.
+  // Returns the object that a loader calls instead, if it needs per-loader state; nullptr: this one. begin() precedes
+  // the first call, on the consumer's thread; end() follows when the loader ends, and calls that wait for anything but
+  // the function itself must return.
   virtual Result<std::shared_ptr<const SampleFunction>> for_loader() const { return nullptr; }
   virtual Result<void> begin() const { return {}; }
   virtual void end() const {}

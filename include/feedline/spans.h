@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// When each stage of each thread worked on what: the time line behind the sums of Loader::stats(). Every thread keeps
-// its latest spans in a ring of its own, so that recording for days needs no more memory than recording for a second.
+// A timeline of each thread's work by stage, which Loader::stats() only summarises. Every thread stores its latest
+// spans in its own ring buffer, so memory does not grow with recording time.
 //
-// One recording at a time in a process, over all its loaders; any thread may call these. After fork() a child records
-// nothing until it starts a recording of its own.
+// Only one recording at a time per process, over all its loaders; thread-safe. After fork() a child records nothing
+// until it starts its own recording.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,9 +29,9 @@ struct SpanRecording {
 
 // "storage", "decode", ...: the names of the stages.
 std::vector<std::string_view> span_stages();
-// Drops what was recorded before, and records from now on: at least 1 span per thread, at 32 bytes each.
+// Discards earlier spans and starts recording: at least 1 span per thread, at 32 bytes each.
 void start_spans(std::size_t spans_per_thread);
-// What was recorded since then, or since the last take_spans(). Recording goes on.
+// The spans recorded since then, or since the last take_spans(). Recording continues.
 SpanRecording take_spans();
 void stop_spans();
 

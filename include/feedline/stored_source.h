@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The stored objects that a source is made of, as bytes: for programs that copy or prove a dataset and read no sample.
+// Reads the stored objects of a source as bytes, for programs that copy or verify a dataset without reading samples.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,11 +22,11 @@ class StoredObject {
   ~StoredObject();
 
   std::uint64_t bytes() const;
-  // Changes with the object: time of change and what the storage calls its version, as one number.
+  // Changes with the object: modification time and the storage's version, combined in one number.
   std::uint64_t stamp() const;
-  // Fills `out` from `offset`; gives how many bytes there were. kStorage: it cannot be read, or has changed.
+  // Fills `out` from `offset`; returns the number of bytes read. kStorage: it cannot be read, or has changed.
   Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> out) const;
-  // kStorage where the object is not the one any more that was opened.
+  // kStorage if the object has changed since it was opened.
   Result<void> check_unchanged() const;
 
  private:
@@ -44,12 +44,12 @@ class StoredSource {
   static Result<StoredSource> open(const std::string& source);
   // Shards, or one folder, in order, with braces and wildcards expanded. Without the secrets of URLs.
   const std::vector<std::string>& names() const;
-  // The same with the shards in the place of folders that `feedline pack` wrote as tars, which it looks for. kConfig:
-  // packing did not finish. kData: a manifest is damaged. kStorage: one cannot be read.
+  // The same, but folders that `feedline pack` wrote as tars are replaced by the shards found in them. kConfig: packing
+  // did not finish. kData: a manifest is damaged. kStorage: one cannot be read.
   Result<StoredSource> shards() const;
   bool is_remote() const;
   Result<bool> is_folder(const std::string& name) const;
-  // `name`: one of names(), or an object in a folder of them.
+  // `name`: one of names(), or an object in one of its folders.
   Result<StoredObject> object(const std::string& name) const;
 
  private:

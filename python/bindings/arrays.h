@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Engine arrays as Python's, and Python's bytes as the engine's, without a copy. Requires: the GIL is held.
+// Converts engine arrays to Python arrays, and Python buffers to engine views, without a copy. Requires: the GIL is
+// held.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -21,12 +22,12 @@
 
 namespace feedline::python {
 
-// kDlpack: a DeviceArray, for any library that takes arrays by DLPack.
+// kDlpack: a DeviceArray, for any library that supports DLPack.
 enum class Framework { kNumpy, kTorch, kDlpack };
 
 nanobind::dlpack::dtype dlpack_dtype(DType dtype);
 
-// A writable NumPy array or torch tensor on `view`, which keeps `memory` alive as long as it or a view of it lives.
+// Returns a writable NumPy array or torch tensor of `view`, which keeps `memory` alive while it or a view of it exists.
 // Imports the framework at the first call.
 nanobind::object to_array(const ArrayView& view, std::shared_ptr<void> memory, Framework framework);
 
@@ -37,8 +38,8 @@ nanobind::object to_array(const ArrayView& view, const Batch& batch, Framework f
 // "(3, 224, 224)" as a tuple of ints
 nanobind::tuple to_tuple(const Shape& shape);
 
-// A C-contiguous buffer (bytes, bytearray, memoryview, mmap), held for the life of this object, which may give the
-// GIL away meanwhile. Raises TypeError or BufferError.
+// A C-contiguous buffer (bytes, bytearray, memoryview, mmap), held for the lifetime of this object; the GIL may be
+// released in the meantime. Raises TypeError or BufferError.
 class HeldBytes {
  public:
   explicit HeldBytes(nanobind::handle object);
@@ -52,10 +53,10 @@ class HeldBytes {
   Py_buffer buffer_{};
 };
 
-// What Python has of a batch, for each of field_names(): an array, or a list with an array, bytes, text or a parsed
-// object for each row, and None for a row that is absent or bad. Arrays of a list are parts of one buffer. Waits,
-// without the GIL, for a device that has no streams to wait in its place. Raises feedline.Error where that has failed,
-// and DataError for text or JSON that is none.
+// Returns a batch as Python objects, one for each of field_names(): an array, or a list of arrays, bytes, strings or
+// parsed objects, one per row, with None for a missing or bad row. A list's arrays share one buffer. Waits, without the
+// GIL, for a device without streams. Raises feedline.Error if the device has failed, and DataError for invalid text or
+// JSON.
 nanobind::list arrays_of(const Batch& batch, Framework framework);
 // The same of one sample, each with its name.
 nanobind::list rows_of(std::shared_ptr<Sample> sample);
@@ -64,7 +65,7 @@ nanobind::list rows_of(std::shared_ptr<Sample> sample);
 nanobind::object stored_row(std::span<const std::byte> bytes, Content content, std::string_view field,
                             std::optional<std::uint64_t> sample);
 
-// The fields of a batch or a sample as Python names them: behind a padded one, NAME_length.
+// The Python names of the fields of a batch or a sample: a padded field is followed by NAME_length.
 std::vector<std::string> field_names(const Schema& schema);
 
 }  // namespace feedline::python

@@ -31,7 +31,7 @@ nb::object text_of(std::span<const std::byte> bytes) {
   return nb::steal(decoded);
 }
 
-// As formats promise it: they have looked, and what Python says to it is only for what slipped through.
+// The formats have validated it; a Python error here is only a fallback.
 nb::object parsed(std::span<const std::byte> bytes) {
   const CallingPython calling;
   constexpr std::size_t kMarkBytes = 3;
@@ -81,7 +81,7 @@ nb::list arrays_of(const Batch& batch, Framework framework) {
   const bool stream_waits = batch.device().kind == DeviceKind::kCuda && framework != Framework::kNumpy;
   if (!stream_waits && !batch.is_ready()) unwrap(without_gil([&] { return batch.wait(); }));
   if (batch.device().kind == DeviceKind::kCuda && framework == Framework::kNumpy)
-    raise_config("a batch on a GPU is no NumPy array: take it as torch's, or by DLPack");
+    raise_config("a batch on a GPU cannot become a NumPy array: use torch or DLPack");
   nb::list arrays;
   for (const BatchField& field : batch.fields()) {
     if (field.form == BatchForm::kList) {

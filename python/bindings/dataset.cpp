@@ -34,7 +34,7 @@ using namespace nb::literals;
 namespace feedline::python {
 namespace {
 
-// No listing is older than a century, and a number of nanoseconds that stand for more would be none.
+// At most a century, since nanoseconds of a longer time would overflow.
 std::chrono::seconds seconds_of(std::uint64_t seconds) {
   constexpr std::uint64_t kMost = 100ull * 366 * 24 * 3600;
   return std::chrono::seconds(std::min(seconds, kMost));
@@ -92,7 +92,7 @@ nb::object stored_text(const std::string& text) {
   return nb::steal(made);
 }
 
-// As Python has the names of files, in whatever encoding: os.fsencode() gives the bytes back.
+// Python's representation of file names in any encoding: os.fsencode() restores the bytes.
 nb::object key_text(const Dataset& self, std::uint64_t index) {
   const std::string key = self.key(index);
   PyObject* const text = PyUnicode_DecodeFSDefaultAndSize(key.data(), static_cast<Py_ssize_t>(key.size()));
@@ -161,7 +161,7 @@ void bind_reads(nb::class_<Dataset>& cls) {
                   "tuple[int, int, float, float, int]"));
 }
 
-// name ("": by its place), a chain, how many or None, and as which views it is drawn: one field of views().
+// name ("": by position), a chain, a count or None, and the view whose draws it shares: one field of views().
 using ViewRow = std::tuple<std::string, const Dataset*, std::optional<int>, std::vector<int>>;
 
 void bind_views(nb::class_<Dataset>& cls) {

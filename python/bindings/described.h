@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A struct of the engine, described once for both languages: a list of its members by the names that Python has for
-// them. What follows from it: the struct as a dict, the struct of a dict, and a function that takes its members as
-// keyword arguments, each with the default that it has in C++.
+// Describes an engine struct once for both languages, as a list of its members with their Python names. This provides
+// conversion to a dict, conversion from a dict, and functions that accept the members as keyword arguments with their
+// C++ defaults.
 //
 //   template <>
 //   inline constexpr auto kMembers<TreeMemory> =
 //       std::tuple(Member{"time_ns", &TreeMemory::time_ns}, Member{"bytes", &TreeMemory::bytes});
 //
-// A list stands in one .cpp, below those of the structs that its members hold. Requires: the GIL is held.
+// A list is in one .cpp file, after those of the structs of its members. Requires: the GIL is held.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -39,7 +39,7 @@ template <typename T>
 concept Described = std::tuple_size_v<std::remove_const_t<decltype(kMembers<T>)>> >
 0;
 
-// What stands for a T in Python, how it is made, and how a T is made of it. The first has nothing to do.
+// The Python type of a T, and the conversions in both directions. The default converts nothing.
 template <typename T>
 struct Plain {
   using Type = T;
@@ -72,7 +72,7 @@ nanobind::dict to_dict(const Struct& value) {
   return dict;
 }
 
-// subject: what errors call the struct. Raises feedline.ConfigError for what is missing or of another type.
+// subject: the struct's name in errors. Raises feedline.ConfigError for a missing member or a wrong type.
 template <Described Struct>
 Struct from_dict(const nanobind::dict& dict, const std::string& subject) {
   Struct made;
@@ -80,7 +80,7 @@ Struct from_dict(const nanobind::dict& dict, const std::string& subject) {
     using Value = typename std::decay_t<decltype(member)>::Value;
     typename Plain<Value>::Type passed;
     if (!dict.contains(member.name) || !nanobind::try_cast(dict[member.name], passed))
-      raise_config(subject + ": " + member.name + " is missing, or not what it should be");
+      raise_config(subject + ": " + member.name + " is missing or has the wrong type");
     made.*member.at = Plain<Value>::read(std::move(passed), subject + ": " + member.name);
   };
   std::apply([&](const auto&... member) { (read(member), ...); }, kMembers<Struct>);
@@ -142,7 +142,7 @@ struct Plain<std::array<T, N>> {
   static Type of(const std::array<T, N>& values) { return {values.begin(), values.end()}; }
 };
 
-// Makes function `name` of a module, which takes a Source and the members of Options. subject: what errors call it.
+// Defines function `name` of a module, which accepts a Source and the members of Options. subject: its name in errors.
 template <typename Made, typename Source, Described Options>
 void define_with_options(nanobind::module_& module, const char* name, const char* source_name, const char* subject,
                          Made (*make)(const Source&, const Options&)) {

@@ -21,10 +21,10 @@ using namespace nb::literals;
 namespace feedline::python {
 namespace {
 
-// DLPack's numbers for CUDA's streams that are no handles.
+// DLPack's numbers for CUDA streams that are not handles.
 constexpr std::int64_t kNoStream = -1, kDefaultStream = 1;
 
-// An array of a batch, for libraries that take arrays by DLPack.
+// An array of a batch, for libraries that support DLPack.
 struct DeviceArray {
   Batch batch;
   ArrayView view;
@@ -32,11 +32,11 @@ struct DeviceArray {
   std::pair<int, int> place() const { return {dlpack_kind(batch.device().kind), batch.device().index}; }
 };
 
-// What the array API standard says of `stream`: on a GPU None is the default stream, -1 that nobody needs to wait, and
-// 0 would be ambiguous; on the host there is none.
+// The array API standard's meaning of `stream`: on a GPU None is the default stream, -1 means no synchronisation, and 0
+// is ambiguous; on the host only None is valid.
 void make_ready(const DeviceArray& self, std::optional<std::int64_t> stream) {
   if (self.batch.device().kind != DeviceKind::kCuda) {
-    if (stream && *stream != kNoStream) throw nb::buffer_error("__dlpack__: arrays in host memory take stream=None");
+    if (stream && *stream != kNoStream) throw nb::buffer_error("__dlpack__: arrays in host memory require stream=None");
     unwrap(without_gil([&] { return self.batch.wait(); }));
     return;
   }

@@ -16,14 +16,14 @@ namespace {
 
 constexpr const char* kName = "dltensor";
 
-// As DLPack lays it out before its version 1, which every consumer knows.
+// DLPack's layout before version 1, which every consumer supports.
 struct Managed {
   nb::dlpack::dltensor tensor;
   void* context = nullptr;
   void (*deleter)(Managed*) = nullptr;
 };
 
-// What is lent, in one block with all that it points to.
+// The exported tensor, in one block with everything that it points to.
 struct Lent {
   Managed managed;
   std::array<std::int64_t, Shape::kMaxDims> extents{}, strides{};
@@ -32,7 +32,7 @@ struct Lent {
 
 void end(Managed* managed) noexcept { delete static_cast<Lent*>(managed->context); }
 
-// A consumer that has taken the tensor gives its capsule another name.
+// A consumer that has taken ownership renames the capsule.
 void drop(PyObject* capsule) noexcept {
   if (PyCapsule_IsValid(capsule, kName) == 0) return;
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, kName));

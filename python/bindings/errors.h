@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The one place where engine errors become Python exceptions. The classes themselves are Python's, in
-// feedline/errors.py. Requires: the GIL is held.
+// Converts engine errors to Python exceptions; no other code does. The classes are defined in feedline/errors.py.
+// Requires: the GIL is held.
 
 #include <nanobind/nanobind.h>
 

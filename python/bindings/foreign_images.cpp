@@ -25,8 +25,8 @@ namespace {
 
 std::unexpected<Error> ends() { return std::unexpected(Error{ErrorCode::kCancelled, "the interpreter ends", {}, 0}); }
 
-// A function by any thread. arguments: makes them, with the GIL; take: a value of what it gave, which is the words of
-// what is wrong where it is a string.
+// Calls a Python function from any thread. arguments: builds them, with the GIL; take: converts the result, which is an
+// error message if it is a string.
 template <typename Arguments, typename Take>
 auto called(const std::shared_ptr<void>& function, const Arguments& arguments, const Take& take)
     -> decltype(take(nb::handle())) {
@@ -44,7 +44,7 @@ auto called(const std::shared_ptr<void>& function, const Arguments& arguments, c
     return std::unexpected(
         Error{ErrorCode::kCancelled, "the program ends", {}, 0, held_by_anyone(nb::borrow(error.value()))});
   } catch (const nb::cast_error&) {
-    return internal_error("reading an image gave no answer");
+    return internal_error("reading an image returned no result");
   }
 }
 
@@ -70,7 +70,7 @@ class PythonImages final : public ForeignImages {
     };
     return called(decode_, arguments, [&](nb::handle made) -> Result<void> {
       const HeldBytes held(made);
-      if (held.bytes().size() != rows * row) return internal_error("reading an image gave pixels of another size");
+      if (held.bytes().size() != rows * row) return internal_error("reading an image returned pixels of another size");
       for (std::size_t y = 0; y < rows; ++y) std::memcpy(out + y * stride, held.bytes().data() + y * row, row);
       return {};
     });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storages that a library of Python's reads: the engine's threads call it, by feedline/data/other_stores.py, with the
-// GIL, which it gives away while it waits.
+// Storages read by a Python library: engine threads call it through feedline/data/other_stores.py, with the GIL, which
+// they release while they wait.
 #include "feedline/foreign_storage.h"
 
 #include <nanobind/nanobind.h>
@@ -27,7 +27,7 @@ namespace {
 
 std::unexpected<Error> ends() { return std::unexpected(Error{ErrorCode::kCancelled, "the interpreter ends", {}, 0}); }
 
-// What the library has raised, in its words.
+// The message of the library's exception.
 std::unexpected<Error> raised(nb::python_error& error) {
   const int number = error.matches(PyExc_FileNotFoundError)   ? ENOENT
                      : error.matches(PyExc_PermissionError)   ? EACCES
@@ -45,7 +45,7 @@ ForeignObject object_of_tuple(nb::handle found) {
           .is_folder = nb::cast<bool>(found[3])};
 }
 
-// A method of the store, by any thread. arguments: makes them, with the GIL; take: a value of what it gave.
+// Calls a method of the store from any thread. arguments: builds them, with the GIL; take: converts the result.
 template <typename Arguments, typename Take>
 auto called(const std::shared_ptr<void>& store, const char* method, const Arguments& arguments, const Take& take)
     -> Result<decltype(take(nb::handle()))> {
@@ -61,13 +61,13 @@ auto called(const std::shared_ptr<void>& store, const char* method, const Argume
   } catch (nb::python_error& error) {
     return raised(error);
   } catch (const nb::cast_error&) {
-    return storage_error("the library that reads it gave what is no answer", EREMOTEIO);
+    return storage_error("the library that reads it returned an invalid result", EREMOTEIO);
   }
 }
 
 class PythonStorage final : public ForeignStorage {
  public:
-  // store: a feedline.data.other_stores.Store, or what is called like one.
+  // store: a feedline.data.other_stores.Store, or an object with the same methods.
   explicit PythonStorage(nb::object store)
       : explained_(nb::cast<std::string>(store.attr("explain")())), store_(held_by_anyone(std::move(store))) {}
 
@@ -99,7 +99,7 @@ class PythonStorage final : public ForeignStorage {
   const std::shared_ptr<void> store_;
 };
 
-// find: gives a store, None, or the words that say what is missing.
+// find: returns a store, None, or a message with what is missing.
 void find_stores_by(nb::object find) {
   const std::shared_ptr<void> held = held_by_anyone(std::move(find));
   set_foreign_storages([held](const std::string& scheme) -> Result<std::shared_ptr<const ForeignStorage>> {

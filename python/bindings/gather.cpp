@@ -15,7 +15,7 @@ using namespace nb::literals;
 namespace feedline::python {
 namespace {
 
-// Addresses come as numbers, as Tensor.data_ptr() gives them: a DLPack capsule takes longer than a batch of short rows.
+// Addresses are integers, as from Tensor.data_ptr(): a DLPack capsule costs more than a batch of short rows.
 template <typename T>
 T* at(std::uintptr_t address) {
   return reinterpret_cast<T*>(address);  // NOLINT

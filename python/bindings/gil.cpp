@@ -14,16 +14,16 @@
 namespace nb = nanobind;
 
 // A daemon thread may still be in next() when the interpreter exits. Up to Python 3.13 the interpreter ends such a
-// thread with pthread_exit() where it asks for the GIL, which unwinds the stack as an exception would, and C++ aborts
-// the process when that meets a noexcept function: "terminate called without an active exception". Python 3.14 lets
-// the thread hang instead. So do we, on every version: the exit handler says that the end has come, then waits for
-// threads that are past looking; from there on no thread asks for the GIL with our C++ on its stack.
+// thread with pthread_exit() when it acquires the GIL, which unwinds the stack like an exception, and C++ aborts the
+// process when that reaches a noexcept function: "terminate called without an active exception". Python 3.14 makes the
+// thread hang instead. We do the same in every version: the exit handler announces the exit, then waits for threads
+// that have already passed the check; after that no thread acquires the GIL with our C++ on its stack.
 
 namespace feedline::python {
 namespace {
 
 std::atomic<bool> exiting = false;
-std::atomic<int> past_looking = 0;  // threads that ask for the GIL or run Python code from C++
+std::atomic<int> past_looking = 0;  // threads that acquire the GIL or run Python code from C++
 std::thread::id exiting_thread;
 
 void begin_exit() {
@@ -34,8 +34,8 @@ void begin_exit() {
   PyEval_RestoreThread(state);
 }
 
-// Counts the caller in, and tells whether it may go on. Both variables are sequentially consistent: a thread that
-// sees no exit is seen by begin_exit().
+// Registers the caller, and returns whether it may continue. Both variables are sequentially consistent: begin_exit()
+// sees every thread that does not see the exit.
 bool may_go_on() {
   ++past_looking;
   if (!exiting || std::this_thread::get_id() == exiting_thread) return true;
@@ -77,10 +77,10 @@ TakingGil::~TakingGil() {
 
 namespace {
 
-// What Python keeps of a thread that it did not make, until that ends.
+// Python's state for a thread that it did not create, until the thread ends.
 class ThreadState {
  public:
-  // Requires: may_go_on() said yes, and the GIL is not held.
+  // Requires: may_go_on() returned true, and the GIL is not held.
   void keep() {
     if (state_ != nullptr || PyGILState_GetThisThreadState() != nullptr) return;
     outer_ = PyGILState_Ensure();
@@ -106,8 +106,8 @@ bool enter() {
   return true;
 }
 
-// Up to Python 3.13 a thread that comes back to an interpreter that is gone is ended by pthread_exit(), which unwinds
-// the stack. Nothing here has a destructor, and the C++ frames above are not reached.
+// Up to Python 3.13 a thread that returns to a finalised interpreter is ended by pthread_exit(), which unwinds the
+// stack. Nothing here has a destructor, and the C++ frames above are not reached.
 __attribute__((no_sanitize("undefined"))) PyObject* call_or_hang(PyObject* callable, PyObject* arguments) {
   try {
     return PyObject_CallObject(callable, arguments);
@@ -116,7 +116,7 @@ __attribute__((no_sanitize("undefined"))) PyObject* call_or_hang(PyObject* calla
   }
 }
 
-// Objects that somebody without the GIL let go of. Never destroyed: threads may outlive it.
+// Objects released by threads without the GIL. Never destroyed: threads may outlive it.
 struct Left {
   std::mutex mutex;
   std::vector<PyObject*> objects;
@@ -141,7 +141,7 @@ void leave(PyObject* object) {
     left().objects.push_back(object);
     left().has_any = true;
   }
-  // where it cannot be asked for, the next call of a function does it
+  // if it cannot be scheduled, the next function call does it
   if (is_first) static_cast<void>(Py_AddPendingCall(&release_pending, nullptr));
 }
 
@@ -184,8 +184,7 @@ void release_left() {
 
 void prepare_exit() {
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&begin_exit));
-  // a child of fork() has none of the threads that were counted
-  // and might find the lock of what was left locked
+  // a forked child has none of the registered threads and might inherit a locked mutex for the released objects
   pthread_atfork([] { left().mutex.lock(); }, [] { left().mutex.unlock(); },
                  [] {
                    left().mutex.unlock();

@@ -7,8 +7,8 @@
 
 namespace feedline::python {
 
-// Gives the GIL away for its lifetime. While the interpreter exits it does not come back in any thread but the one
-// that exits. Requires: the GIL is held.
+// Releases the GIL for its lifetime. While the interpreter exits, only the exiting thread acquires it again. Requires:
+// the GIL is held.
 class WithoutGil {
  public:
   WithoutGil();
@@ -26,8 +26,8 @@ auto without_gil(F call) {
   return call();
 }
 
-// Around Python code that C++ calls, such as the import of NumPy: the interpreter's exit waits for it. Requires: the
-// GIL is held.
+// Surrounds Python code called from C++, such as the import of NumPy: the interpreter's exit waits for it. Requires:
+// the GIL is held.
 class CallingPython {
  public:
   CallingPython();
@@ -36,8 +36,8 @@ class CallingPython {
   CallingPython& operator=(const CallingPython&) = delete;
 };
 
-// Takes the GIL in any thread, which may have it already, for Python objects that C++ holds. False: the interpreter
-// exits or has ended, and objects are left alone.
+// Acquires the GIL on any thread, which may already hold it, to access Python objects held by C++. False: the
+// interpreter is exiting or has exited, and the objects must not be touched.
 class TakingGil {
  public:
   TakingGil();
@@ -51,9 +51,9 @@ class TakingGil {
   PyGILState_STATE state_{};
 };
 
-// The same for a thread of the engine's that calls a function of the user's: what Python keeps of the thread, such as
-// threading.local, stays from call to call. The function itself is called by run(), for which the interpreter's exit
-// does not wait, as it may never return: a thread that would come back to an interpreter that is gone hangs in place.
+// The same for an engine thread that calls a user's function: Python's thread state, such as threading.local, persists
+// between calls. run() makes the call itself; the interpreter's exit does not wait for it, as it may never return: a
+// thread that would return to a finalised interpreter hangs instead.
 class EnteringPython {
  public:
   EnteringPython();
@@ -70,14 +70,14 @@ class EnteringPython {
   PyGILState_STATE state_{};
 };
 
-// A Python object that C++ holds and any thread may let go of, under whatever lock: who has not the GIL leaves it to
-// the next that has. Requires: the GIL is held.
+// A Python object held by C++ that any thread may release, under any lock: a thread without the GIL leaves it to the
+// next thread that has it. Requires: the GIL is held.
 std::shared_ptr<void> held_by_anyone(nanobind::object object);
 nanobind::handle object_of(const std::shared_ptr<void>& held);
-// Lets go of what was left. Requires: the GIL is held.
+// Releases the objects left by other threads. Requires: the GIL is held.
 void release_left();
 
-// Makes the interpreter's exit safe for threads that are inside one of these. Once, when the module is imported.
+// Makes the interpreter's exit safe for threads inside one of these. Call once, when the module is imported.
 void prepare_exit();
 
 }  // namespace feedline::python

@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The first wait is short so that a signal that came just before is seen at once; none is so long that Ctrl-C
+// The first wait is short, so that a signal that arrived just before is handled at once; none is so long that Ctrl-C
 // would take more than 100 ms.
 constexpr milliseconds kFirstWait{10};
 constexpr milliseconds kLongestWait{50};
@@ -28,8 +28,8 @@ GuardedLoader::GuardedLoader(Loader loader) : loader_(std::move(loader)) {}
 
 GuardedLoader::~GuardedLoader() { close(); }
 
-// The engine refuses a child the calls that would wait for threads which do not exist there. This comes before any
-// lock, of ours or the engine's: a lock that another thread held at the fork stays locked in the child for ever.
+// In a child the engine rejects calls that would wait for threads that do not exist there. This check precedes any
+// lock, ours or the engine's: a lock that another thread held at the fork stays locked in the child forever.
 void GuardedLoader::refuse_child() const {
   const pid_t started_in = started_in_;
   if (started_in != 0 && started_in != getpid()) {
@@ -48,7 +48,7 @@ auto GuardedLoader::alone(F call) {
 Result<std::optional<Batch>> GuardedLoader::next(std::optional<std::uint64_t> run) {
   for (milliseconds wait = kFirstWait;; wait = std::min(2 * wait, kLongestWait)) {
     Batch batch;
-    // Between two waits the mutex is free for close(); closing_ makes sure that close() gets it.
+    // Between two waits the mutex is free for close(); closing_ ensures that close() gets it.
     const milliseconds this_wait = closing_ ? milliseconds{0} : wait;
     auto polled = alone([&]() -> Result<Loader::Polled> {
       if (run.value_or(run_) != run_ || is_over_) return Loader::Polled::kEnd;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A Loader that any Python thread may use: calls that the engine wants from one thread at a time wait for each other,
-// never with the GIL held. Requires of every method: the GIL is held; each gives it away while it works. In a child
-// after fork() every method but close() raises feedline.ConfigError if the parent had started an epoch.
+// A thread-safe Loader for Python: calls that the engine allows on only one thread at a time wait for each other, never
+// with the GIL held. All methods require the GIL, and release it while they work. In a child after fork() every method
+// but close() raises feedline.ConfigError if the parent had started an epoch.
 
 #include <sys/types.h>
 
@@ -22,7 +22,7 @@ namespace feedline::python {
 class GuardedLoader {
  public:
   explicit GuardedLoader(Loader loader);
-  ~GuardedLoader();  // closes; who waits for threads must not have the GIL, which these may want
+  ~GuardedLoader();  // closes; threads may need the GIL, so it must not be held while joining them
   GuardedLoader(const GuardedLoader&) = delete;
   GuardedLoader& operator=(const GuardedLoader&) = delete;
 
@@ -42,8 +42,8 @@ class GuardedLoader {
   Result<LoaderState> state();
   void close();
 
-  // Of the batch that next_arrays() gave last, for whoever asks: most do not, and a Python list of them takes longer
-  // than a small batch.
+  // Of the batch that next_arrays() returned last. Computed on request: most callers do not need them, and building a
+  // Python list takes longer than a small batch.
   std::vector<std::uint64_t> last_samples;
 
   const Schema& schema() const { return loader_.schema(); }
@@ -55,7 +55,7 @@ class GuardedLoader {
   // Is there anything for take_errors(), as of the last next()?
   bool has_errors() const { return has_errors_; }
   Result<std::string> explain();
-  // Takes no lock: asked after every batch.
+  // Lock-free: called after every batch.
   std::uint64_t changes() const { return loader_.changes(); }
 
  private:
@@ -68,7 +68,7 @@ class GuardedLoader {
   std::atomic<bool> closing_ = false;
   std::atomic<std::uint64_t> run_ = 0;    // written under mutex_
   bool is_over_ = true;                   // is the epoch of the latest run over? Guarded by mutex_
-  std::atomic<pid_t> started_in_ = 0;     // process whose threads fill the batches; 0: none yet
+  std::atomic<pid_t> started_in_ = 0;     // the process whose threads fill the batches; 0: none yet
   std::uint64_t taken_ = 0;               // errors that take_errors() has handed out
   std::atomic<bool> has_errors_ = false;  // written under mutex_
 };

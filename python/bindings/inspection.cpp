@@ -48,14 +48,14 @@ void bind_inspection(nb::module_& module) {
           nb::sig("def key(self) -> str"))
       .def_prop_ro(
           "text", [](const InspectionFinding& finding) { return message_text(finding.text); },
-          nb::sig("def text(self) -> str"), "One sentence: what, and what to do.")
+          nb::sig("def text(self) -> str"), "One sentence: the problem and its remedy.")
       .def(
           "__repr__",
           [](const InspectionFinding& finding) {
             return message_text("<" + finding.severity + " " + finding.code + ": " + finding.text + ">");
           },
           nb::sig("def __repr__(self) -> str"));
-  nb::class_<Inspection>(module, "Inspection", "What a dataset holds, found without decoding it.")
+  nb::class_<Inspection>(module, "Inspection", "The contents of a dataset, found without decoding it.")
       .def_ro("format", &Inspection::format)
       .def_ro("samples", &Inspection::samples)
       .def_ro("shards", &Inspection::shards, "Tar files; 0 for a folder.")
@@ -68,7 +68,7 @@ void bind_inspection(nb::module_& module) {
           nb::sig("def extensions(self) -> dict[str, int]"), "Files or members per extension, all of them.")
       .def_prop_ro(
           "classes", [](const Inspection& self) { return to_dict(self.classes); },
-          nb::sig("def classes(self) -> dict[str, int]"), "Samples per class; empty where not known.")
+          nb::sig("def classes(self) -> dict[str, int]"), "Samples per class; empty if not known.")
       .def_ro("findings", &Inspection::findings)
       .def("__repr__", [](const Inspection& self) {
         return "<Inspection " + self.format + ", " + std::to_string(self.samples) + " samples, " +

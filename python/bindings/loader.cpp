@@ -57,7 +57,7 @@ std::unique_ptr<GuardedLoader> make_loader(const Dataset& dataset, const LoaderO
   return std::make_unique<GuardedLoader>(unwrap(without_gil([&] { return dataset.loader(options); })));
 }
 
-// Bad rows are the caller's to fill: only he knows what his own dataset would have done.
+// The caller fills bad rows, since only the caller knows how its own dataset handles them.
 std::unique_ptr<GuardedLoader> make_given_loader(const Dataset& dataset, const GivenOptions& asked) {
   GivenOptions options = asked;
   options.on_error = OnError::kReport;
@@ -74,7 +74,7 @@ nb::object next_arrays(GuardedLoader& self, std::uint64_t run, bool torch, bool 
 }
 
 void give(GuardedLoader& self, const std::vector<std::uint64_t>& indices, const std::vector<std::uint64_t>& draws) {
-  if (indices.size() != draws.size()) raise_config("give: as many draws as indices were expected");
+  if (indices.size() != draws.size()) raise_config("give: the number of draws must equal the number of indices");
   std::vector<GivenSample> samples(indices.size());
   for (std::size_t i = 0; i < indices.size(); ++i) samples[i] = {indices[i], draws[i]};
   unwrap(self.give(std::move(samples)));
@@ -119,7 +119,7 @@ void bind_loader(nb::module_& module) {
           nb::sig("def state(self) -> dict[str, typing.Any]"))
       .def(
           "restore", [](GuardedLoader& self, const nb::dict& state) { unwrap(self.restore(state_of(state))); },
-          "state"_a, nb::sig("def restore(self, state: dict[str, typing.Any]) -> None"), "What `state()` gave.")
+          "state"_a, nb::sig("def restore(self, state: dict[str, typing.Any]) -> None"), "The result of `state()`.")
       .def("explain", [](GuardedLoader& self) { return unwrap(self.explain()); })
       .def_prop_ro("changes", &GuardedLoader::changes)
       .def("close", &GuardedLoader::close);

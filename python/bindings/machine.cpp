@@ -23,23 +23,23 @@ void bind_machine(nb::module_& module) {
       .def_ro("quota", &CpuLimits::quota, "Of CPU time, in CPUs; None: no limit.")
       .def_ro("around", &CpuLimits::around, "CPUs of the machine, or of the container.")
       .def_prop_ro("capacity", &CpuLimits::capacity, "CPU time that can be had per second, in CPUs.")
-      .def_prop_ro("threads", &CpuLimits::threads, "That can be kept running: 2.5 CPUs count as 3.");
+      .def_prop_ro("threads", &CpuLimits::threads, "The number of threads that can be kept busy: 2.5 CPUs count as 3.");
   nb::class_<MemoryLimits>(module, "MemoryLimits",
-                           "The memory that a process may use, in bytes; None: not told, or no limit.")
+                           "The memory that a process may use, in bytes; None: not reported, or no limit.")
       .def_ro("physical_bytes", &MemoryLimits::physical_bytes)
       .def_ro("available_bytes", &MemoryLimits::available_bytes, "Of the machine.")
       .def_ro("limit_bytes", &MemoryLimits::limit_bytes, "The least of the cgroup and those around it.")
       .def_ro("binding_bytes", &MemoryLimits::binding_bytes, "The limit of the cgroup that has the least left.")
-      .def_ro("binding_used_bytes", &MemoryLimits::binding_used_bytes, "Of it, without page cache that gives way.")
+      .def_ro("binding_used_bytes", &MemoryLimits::binding_used_bytes, "Bytes in use, without reclaimable page cache.")
       .def_ro("swap_limit_bytes", &MemoryLimits::swap_limit_bytes)
       .def_ro("oom_kills", &MemoryLimits::oom_kills, "In the own cgroup, for lack of memory.")
       .def_prop_ro("usable_bytes", &MemoryLimits::usable_bytes)
       .def_prop_ro("left_bytes", &MemoryLimits::left_bytes);
   module.def("cpu_limits", &base::cpu_limits, "root"_a = "", "pid"_a = 0,
-             "Of a process; 0: this one. `root` is where /proc and /sys are.");
+             "Of a process; 0: this one. `root` is the location of /proc and /sys.");
   module.def("memory_limits", &base::memory_limits, "root"_a = "", "pid"_a = 0);
   module.def("cgroup_version", &base::cgroup_version, "root"_a = "", "pid"_a = 0, "0: no cgroup can be seen.");
-  module.def("online_cpus", &base::online_cpus, "Of the machine, whoever may use them.");
+  module.def("online_cpus", &base::online_cpus, "The machine's CPUs, whether or not this process may use them.");
   module.def(
       "local_ranks",
       [] {
@@ -49,10 +49,10 @@ void bind_machine(nb::module_& module) {
       nb::sig("def local_ranks() -> tuple[int, int]"), "Rank and number of ranks on this machine, by the launcher.");
   module.def(
       "share_of_cpus", [](const std::string& root) { return base::share_of_cpus(root); }, "root"_a = "",
-      "Threads that this rank can keep running.");
+      "The number of threads that this rank can keep busy.");
   module.def(
       "sharing_ranks", [](const std::string& root) { return base::sharing_ranks(root); }, "root"_a = "",
-      "Ranks that share the CPUs which this process may use.");
+      "Ranks that share the CPUs of this process.");
 }
 
 }  // namespace feedline::python

@@ -52,7 +52,7 @@ Shape shape_of(nb::handle extents) {
   return shape;
 }
 
-// (name, kind, dtype, shape, buffer), the last of which is kept; kind "none": there is no value.
+// (name, kind, dtype, shape, buffer); the buffer is retained. kind "none": there is no value.
 FunctionValue value_of(nb::handle made) {
   FunctionValue value{.name = nb::cast<std::string>(made[0])};
   const auto kind = nb::cast<std::string>(made[1]);
@@ -67,7 +67,7 @@ FunctionValue value_of(nb::handle made) {
   return value;
 }
 
-// As feedline/data/mapping.py gives them: a list of values, or (code, words, exception or None).
+// The result of feedline/data/mapping.py: a list of values, or (code, message, exception or None).
 Result<FunctionResult> result_of(nb::handle made) {
   FunctionResult result;
   if (nb::isinstance<nb::tuple>(made)) {
@@ -83,7 +83,7 @@ Result<FunctionResult> result_of(nb::handle made) {
 
 class PythonFunction final : public SampleFunction {
  public:
-  // target: a feedline.data.mapping.Chain, or what is called like one.
+  // target: a feedline.data.mapping.Chain, or an object with the same methods.
   explicit PythonFunction(nb::object target)
       : takes_(nb::cast<std::vector<std::string>>(target.attr("takes"))),
         explained_(nb::cast<std::vector<std::string>>(target.attr("explain")())),
@@ -108,7 +108,7 @@ class PythonFunction final : public SampleFunction {
   const std::shared_ptr<void> call_, target_;
 };
 
-// What ends the program, such as KeyboardInterrupt; else it is ours to mend.
+// An exception that ends the program, such as KeyboardInterrupt; any other is an internal error.
 std::unexpected<Error> failed(nb::python_error& error) {
   const std::string what = error.what();
   if (error.matches(PyExc_Exception)) return internal_error("map: " + what);
@@ -123,7 +123,7 @@ Result<FunctionResult> PythonFunction::entered(const FunctionCall& call) const {
     values.append(python_value(value, only_reads_));
   }
   const nb::tuple arguments = nb::make_tuple(names, values, call.seed, call.epoch, call.draw);
-  values = nb::list();  // the function alone has them
+  values = nb::list();  // only the function refers to them
   const auto made = nb::steal(EnteringPython::run(object_of(call_).ptr(), arguments.ptr()));
   if (!made.is_valid()) throw nb::python_error();
   return result_of(made);
@@ -163,7 +163,7 @@ Result<void> PythonFunction::begin() const {
     target().attr("begin")();
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_Exception)) return failed(error);
-    return config_error("map: " + std::string(nb::str(error.value()).c_str()));  // what() has the traceback too
+    return config_error("map: " + std::string(nb::str(error.value()).c_str()));  // what() includes the traceback
   }
   return {};
 }

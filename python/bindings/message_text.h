@@ -7,7 +7,7 @@
 
 namespace feedline::python {
 
-// What the engine says to people, as str. It quotes what damaged files hold and names of files, which need not be text:
+// Converts an engine message to str. Messages quote contents of damaged files and file names, which need not be text:
 // bytes that are not UTF-8 become "\xff".
 nanobind::object message_text(const std::string& text);
 

@@ -6,7 +6,7 @@
 
 NB_MODULE(_engine, module) {
   module.doc() = "Feedline's engine. The package `feedline` is its public face; names here may change.";
-  // nanobind reports leaks on stderr at exit, where a training script's own reference cycles would show up as ours.
+  // nanobind would report leaks on stderr at exit, including those from a training script's own reference cycles.
   nanobind::set_leak_warnings(false);
   feedline::python::prepare_exit();
   feedline::python::bind_inspection(module);

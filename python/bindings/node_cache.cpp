@@ -16,18 +16,18 @@ namespace feedline::python {
 
 void bind_node_cache(nb::module_& module) {
   nb::class_<CachedObject>(module, "CachedObject", "A copy of a stored object.")
-      .def_ro("copy", &CachedObject::copy, "What the cache calls it.")
+      .def_ro("copy", &CachedObject::copy, "The cache's name for it.")
       .def_ro("name", &CachedObject::name, "The whole name of the object; empty: its entry is damaged.")
       .def_ro("bytes", &CachedObject::bytes)
       .def_ro("used_ns", &CachedObject::used_ns, "When it was opened last, since 1970.")
       .def_ro("in_use", &CachedObject::in_use, "A process has it open.");
-  nb::class_<CacheContents>(module, "CacheContents", "What a cache holds.")
+  nb::class_<CacheContents>(module, "CacheContents", "The contents of a cache.")
       .def_ro("objects", &CacheContents::objects)
-      .def_ro("disk_bytes", &CacheContents::disk_bytes, "That the folder takes.");
-  nb::class_<CacheRemoval>(module, "CacheRemoval", "What was removed of a cache.")
+      .def_ro("disk_bytes", &CacheContents::disk_bytes, "Bytes used by the folder.");
+  nb::class_<CacheRemoval>(module, "CacheRemoval", "The copies removed from a cache.")
       .def_ro("objects", &CacheRemoval::objects)
       .def_ro("in_use", &CacheRemoval::in_use, "That stay because they are being read.")
-      .def_ro("disk_bytes", &CacheRemoval::disk_bytes, "That the folder takes now.");
+      .def_ro("disk_bytes", &CacheRemoval::disk_bytes, "Bytes used by the folder now.");
   module.def(
       "list_cache",
       [](const std::string& directory) { return unwrap(without_gil([&] { return list_cache(directory); })); },
@@ -37,7 +37,7 @@ void bind_node_cache(nb::module_& module) {
       [](const std::string& directory, const std::string& copy) {
         return unwrap(without_gil([&] { return verify_copy(directory, copy); }));
       },
-      "directory"_a, "copy"_a, "What is wrong with it; empty: nothing.");
+      "directory"_a, "copy"_a, "The problem; empty if there is none.");
   module.def(
       "prune_cache",
       [](const std::string& directory, std::uint64_t bytes) {

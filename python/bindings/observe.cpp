@@ -147,8 +147,8 @@ namespace {
 
 void bind_gpus(nb::module_& module) {
   nb::class_<GpuReader>(module, "GpuReader",
-                        "The machine's NVIDIA GPUs, through the driver's NVML. Without one it gives nothing, and "
-                        "`unavailable` says why. For one thread at a time.")
+                        "The machine's NVIDIA GPUs, through the driver's NVML. Without it there are no rows, and "
+                        "`unavailable` has the reason. Not thread-safe.")
       .def(nb::init<std::string>(), "library"_a = "libnvidia-ml.so.1")
       .def(
           "sample",
@@ -156,8 +156,9 @@ void bind_gpus(nb::module_& module) {
             return in_python(without_gil([&] { return self.sample(now_ns); }));
           },
           "now_ns"_a, nb::sig("def sample(self, now_ns: int) -> list[dict[str, Any]]"),
-          "A row per GPU; what is not told is None. The first call opens the driver and may take seconds, later ones "
-          "take 20 ms, asleep.")
+          "A row per GPU; values that are not available are None. The first call opens the driver and may take "
+          "seconds, "
+          "later ones take 20 ms, asleep.")
       .def(
           "processes", [](GpuReader& self) { return in_python(without_gil([&] { return self.processes(); })); },
           nb::sig("def processes(self) -> list[dict[str, Any]]"), "`index` of a GPU, `pid`, `memory_bytes`.")
@@ -167,11 +168,11 @@ void bind_gpus(nb::module_& module) {
           "`is_there`, whether the driver's library is; `version`; `gpus`, how many, or None. Opens it.")
       .def(
           "gpus", [](const GpuReader& self) { return in_python(self.gpus()); },
-          nb::sig("def gpus(self) -> list[dict[str, Any]]"), "What does not change; after any other call.")
-      .def_prop_ro("unavailable", &GpuReader::unavailable, "Why there is nothing at all, and what to do; else empty.")
+          nb::sig("def gpus(self) -> list[dict[str, Any]]"), "Constant properties; call it after any other method.")
+      .def_prop_ro("unavailable", &GpuReader::unavailable, "Why no data is available, and what to do; otherwise empty.")
       .def(
           "notes", [](const GpuReader& self) { return self.notes(); }, nb::sig("def notes(self) -> list[str]"),
-          "What could not be read, one sentence each.");
+          "Counters that could not be read, one sentence each.");
 }
 
 }  // namespace
@@ -192,19 +193,20 @@ void bind_observe(nb::module_& module) {
             self.record(kind, begin_ns, static_cast<std::uint64_t>(std::max<std::int64_t>(cpu_ns, 0)), a, b, keep);
           },
           "kind"_a, "begin_ns"_a, "cpu_ns"_a = 0, "a"_a = 0, "b"_a = 0, "keep"_a = true,
-          "An event that ends now; `keep` False: it is only counted. A `cpu_ns` below 0 counts as 0.");
+          "Records an event that ends now; `keep` False: only counts it. A `cpu_ns` below 0 counts as 0.");
   module.def(
       "look_at_files",
       [](const std::vector<std::string>& paths) {
         return in_python(without_gil([&] { return look_at_files(paths); }));
       },
       "paths"_a, nb::sig("def look_at_files(paths: Sequence[str]) -> list[dict[str, Any]]"),
-      "Size, bytes in the page cache, bytes not yet written and disk of each; what is no readable file is left out.");
+      "Size, bytes in the page cache, bytes not yet written and disk of each; skips files that are not regular or "
+      "readable.");
   module.def(
       "read_events",
       [](const std::string& path) { return to_dict(unwrap(without_gil([&] { return read_events(path); }))); }, "path"_a,
       nb::sig("def read_events(path: str) -> dict[str, Any]"));
-  nb::class_<HostSampler>(module, "HostSampler", "Counters of the host and of a process tree, taken by a thread.")
+  nb::class_<HostSampler>(module, "HostSampler", "Counters of the host and of a process tree, sampled by a thread.")
       .def(
           "__init__",
           [](HostSampler* self, std::int32_t pid, double period_s, const std::string& root,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python's audit event of open(): a hook for it can never be taken away again, and one that is written in Python takes
-// a microsecond of every open of the script.
+// Python's audit event of open(): an audit hook can never be removed, and one written in Python adds a microsecond to
+// every open() of the script.
 
 #include <nanobind/nanobind.h>
 
@@ -15,7 +15,7 @@ using namespace nb::literals;
 namespace feedline::python {
 namespace {
 
-// Of one process. The interpreter's lock guards it: it is held wherever Python calls an audit hook.
+// Per process. Guarded by the GIL, which Python holds whenever it calls an audit hook.
 struct OpenGate {
   nb::object heard;
   std::uint64_t passing = 0;  // opens that are to be counted and nothing else
@@ -45,10 +45,10 @@ void bind_opens(nb::module_& module) {
       .def(
           "__init__", [](OpenGate* self, nb::object heard) { new (self) OpenGate{.heard = std::move(heard)}; },
           "heard"_a, nb::sig("def __init__(self, heard: collections.abc.Callable[[tuple[Any, ...]], object]) -> None"))
-      .def_rw("passing", &OpenGate::passing, "So many more opens pass before `heard` is called again.")
+      .def_rw("passing", &OpenGate::passing, "The number of further opens before `heard` is called again.")
       .def_prop_ro("hook", &hook_of,
                    nb::sig("def hook(self) -> collections.abc.Callable[[str, tuple[Any, ...]], object]"),
-                   "For sys.addaudithook(); gives `heard` the event's arguments: path, mode, flags.");
+                   "For sys.addaudithook(); passes the event's arguments to `heard`: path, mode, flags.");
 }
 
 }  // namespace feedline::python

@@ -18,7 +18,7 @@ using namespace nb::literals;
 namespace feedline::python {
 namespace {
 
-// Calls of the driver take as long as it likes.
+// Driver calls may take arbitrarily long.
 template <typename F>
 auto called(F call) {
   return unwrap(without_gil(call));
@@ -30,20 +30,21 @@ void bind_page_locks(nb::module_& module) {
   nb::class_<GpuMark>(module, "GpuMark", "A moment in the work of every GPU that this process used by then.")
       .def(
           "is_past", [](GpuMark& self) { return called([&] { return self.is_past(); }); },
-          "Whether they have done all that they had been given. Asks, and does not wait.");
+          "Whether all previously queued work is complete. Does not wait.");
   nb::class_<PageLocks>(module, "PageLocks",
                         "Page-locks memory of the caller's for GPUs that this process uses. One thread at a time.")
       .def_static(
           "check", [] { called([] { return PageLocks::check(); }); },
           "ConfigError: there can be none here. Begins nothing.")
       .def_static(
-          "open", [] { return called([] { return PageLocks::open(); }); }, "Once torch has begun CUDA.")
+          "open", [] { return called([] { return PageLocks::open(); }); },
+          "Create it after torch has initialised CUDA.")
       .def_static(
           "check_room", [](std::uint64_t bytes) { called([=] { return PageLocks::check_room(bytes); }); }, "bytes"_a,
           "StorageError: the machine or the control group has less left.")
       .def(
           "has_gpu", [](PageLocks& self, int preferred) { return called([&] { return self.has_gpu(preferred); }); },
-          "preferred"_a, "Whether a GPU is in use to lock memory for. Makes no context.")
+          "preferred"_a, "Whether a GPU is in use, for which memory can be locked. Creates no context.")
       .def(
           "lock",
           [](PageLocks& self, std::uintptr_t address, std::size_t bytes) {
@@ -59,7 +60,7 @@ void bind_page_locks(nb::module_& module) {
       .def(
           "mark", [](PageLocks& self) { return called([&] { return self.mark(); }); },
           nb::sig("def mark(self) -> GpuMark | None"),
-          "After all that GPUs have been given until now. None: not now, as a CUDA graph is being captured.")
+          "Marks the work queued on the GPUs so far. None: not possible now, as a CUDA graph is being captured.")
       .def_prop_ro("has_ended", &PageLocks::has_ended, "The driver has shut down, as it does when the process ends.");
 }
 

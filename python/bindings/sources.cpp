@@ -49,15 +49,15 @@ std::uint64_t add_images(GivenFiles& self,
   return self.add(std::move(files));
 }
 
-// A Python object that a dataset holds. It goes where Python lets go of the last dataset or loader on it, with the GIL:
-// no thread of the engine outlives its loader, but for one that a function of map() never gives back, which lets go of
-// nothing; and batches hold no dataset.
+// A Python object that a dataset holds. It is released with the last dataset or loader on it, with the GIL: engine
+// threads never outlive their loader, except one stuck in a map() function, which releases nothing; and batches hold no
+// dataset.
 std::shared_ptr<void> held(nb::object object) {
   return {new nb::object(std::move(object)), [](nb::object* o) { delete o; }};
 }
 
-// name, owner, address, rows, stride in bytes, dtype, shape of a row; of a ragged array, a buffer of int64 offsets, or
-// None, and the bytes of the number that it is padded with; what it is, as NamedArray::kind
+// name, owner, address, rows, stride in bytes, dtype, shape of a row; for a ragged array, a buffer of int64 offsets, or
+// None, and the bytes of its padding value; NamedArray::kind
 using ArrayRow = std::tuple<std::string, nb::object, std::uintptr_t, std::uint64_t, std::int64_t, std::string,
                             std::vector<std::int64_t>, nb::object, nb::bytes, std::string>;
 

@@ -41,14 +41,14 @@ void bind_stored_object(nb::module_& module) {
             const auto* const data = static_cast<const std::byte*>(content.data());
             return unwrap(without_gil([&] { return self.put(name, {data, content.size()}); }));
           },
-          "name"_a, "content"_a, "Gives the ETag. Raises StorageError.")
+          "name"_a, "content"_a, "Returns the ETag. Raises StorageError.")
       .def(
           "upload",
           [](const StoredPlace& self, const std::string& file, const std::string& name) {
             return unwrap(without_gil([&] { return self.upload(file, name); }));
           },
-          "file"_a, "name"_a, "A local file, in parts where it is large. Gives the ETag. Raises StorageError.")
-      .def("cancel", &StoredPlace::cancel, "Ends what waits in other threads, within seconds.")
+          "file"_a, "name"_a, "Uploads a local file, in parts if it is large. Returns the ETag. Raises StorageError.")
+      .def("cancel", &StoredPlace::cancel, "Cancels calls in other threads, within seconds.")
       .def(
           "remove",
           [](const StoredPlace& self, const std::string& name) {
@@ -60,7 +60,7 @@ void bind_stored_object(nb::module_& module) {
           [](const StoredPlace& self, const std::vector<std::string>& names) {
             return unwrap(without_gil([&] { return self.abort_unfinished(names); }));
           },
-          "names"_a, "Aborts uploads of these names that somebody left. How many.");
+          "names"_a, "Aborts unfinished uploads to these names. Returns their number.");
 }
 
 }  // namespace feedline::python

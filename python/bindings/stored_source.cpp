@@ -25,7 +25,7 @@ nb::list names_of(const StoredSource& source) {
   return names;
 }
 
-// `most` bytes or what there is behind `offset`, read into the object that Python gets.
+// Reads up to `most` bytes from `offset` directly into the object returned to Python.
 nb::object read_bytes(const StoredObject& object, std::uint64_t offset, std::uint64_t most) {
   const std::uint64_t bytes = std::min(most, object.bytes() - std::min(offset, object.bytes()));
   const nb::object made = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(bytes)));
@@ -44,13 +44,12 @@ void bind_stored_source(nb::module_& module) {
       .def_prop_ro("size", &StoredObject::bytes, "Bytes.")
       .def_prop_ro("stamp", &StoredObject::stamp, "Changes with the object.")
       .def("read", &read_bytes, "offset"_a, "most"_a, nb::sig("def read(self, offset: int, most: int) -> bytes"),
-           "What there is from `offset` on, and no more than `most`. Raises StorageError.")
+           "Returns at most `most` bytes from `offset` on. Raises StorageError.")
       .def(
           "check_unchanged",
           [](const StoredObject& self) { unwrap(without_gil([&] { return self.check_unchanged(); })); },
-          "Raises StorageError where the object is not the one any more that was opened.");
-  nb::class_<StoredSource>(module, "StoredSource",
-                           "The stored objects that a source is made of; their names are bytes.")
+          "Raises StorageError if the object has changed since it was opened.");
+  nb::class_<StoredSource>(module, "StoredSource", "The stored objects of a source; their names are bytes.")
       .def(
           "__init__",
           [](StoredSource* self, const std::string& source) {
@@ -77,7 +76,7 @@ void bind_stored_source(nb::module_& module) {
             const std::string object = name_in(name);
             return unwrap(without_gil([&] { return self.object(object); }));
           },
-          "name"_a, "One of `names`, or one in a folder of them. Raises StorageError.");
+          "name"_a, "One of `names`, or an object in one of its folders. Raises StorageError.");
 }
 
 }  // namespace feedline::python

@@ -20,15 +20,15 @@ void bind_order(nanobind::module_& module);
 void bind_gather(nanobind::module_& module);
 void bind_mix(nanobind::module_& module);
 void bind_spans(nanobind::module_& module);
-void bind_observe(nanobind::module_& module);     // what `feedline diagnose` watches with
-void bind_machine(nanobind::module_& module);     // what this machine lets a process use
-void bind_page_locks(nanobind::module_& module);  // memory that a GPU reads where it lies
+void bind_observe(nanobind::module_& module);     // data sources of `feedline diagnose`
+void bind_machine(nanobind::module_& module);     // the resources that this machine allows a process
+void bind_page_locks(nanobind::module_& module);  // memory that a GPU reads directly
 void bind_opens(nanobind::module_& module);
-void bind_foreign_storage(nanobind::module_& module);  // what a library of Python's reads
+void bind_foreign_storage(nanobind::module_& module);  // storages and images read by a Python library
 void bind_foreign_images(nanobind::module_& module);   // images that a library of Python's decodes
 void bind_node_cache(nanobind::module_& module);
-void bind_network(nanobind::module_& module);        // what reading over a network took
-void bind_stored_source(nanobind::module_& module);  // what is copied and proved as bytes
-void bind_stored_object(nanobind::module_& module);  // what is written where a URL leads
+void bind_network(nanobind::module_& module);        // network statistics
+void bind_stored_source(nanobind::module_& module);  // objects copied and verified as bytes
+void bind_stored_object(nanobind::module_& module);  // objects written to a URL
 
 }  // namespace feedline::python

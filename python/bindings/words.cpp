@@ -41,7 +41,7 @@ constexpr Words<Layout, 2> kLayouts{{{"NCHW", Layout::kNchw}, {"NHWC", Layout::k
 constexpr Words<MixMode, 4> kMixModes{
     {{"batch", MixMode::kBatch}, {"elem", MixMode::kElem}, {"half", MixMode::kHalf}, {"pair", MixMode::kPair}}};
 constexpr Words<MixPartner, 2> kMixPartners{{{"roll", MixPartner::kRoll}, {"flip", MixPartner::kFlip}}};
-// No word for kReport: a loader whose rows the caller fills is made in another way.
+// There is no word for kReport: a loader whose rows the caller fills is created in another way.
 constexpr Words<OnError, 3> kOnError{
     {{"raise", OnError::kRaise}, {"skip", OnError::kSkip}, {"replace", OnError::kReplace}}};
 constexpr Words<Uneven, 3> kUneven{{{"pad", Uneven::kPad}, {"drop", Uneven::kDrop}, {"exact", Uneven::kExact}}};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The engine's enumerations as the words that Python uses for them. A word that the engine does not have raises
-// feedline.ConfigError. Requires: the GIL is held.
+// The Python strings for the engine's enumerations. An unknown string raises feedline.ConfigError. Requires: the GIL is
+// held.
 
 #include <nanobind/nanobind.h>
 
@@ -31,7 +31,7 @@ std::string_view word_of(BatchForm form);
 Content content_of(std::string_view word);  // "array", "bytes", "text", "json"
 std::string_view word_of(Content content);
 
-// All words of an enumeration, in the order in which errors tell them.
+// All strings of an enumeration, in the order used by errors.
 template <typename T>
 std::span<const std::pair<std::string_view, T>> words_of() = delete;
 template <>
@@ -54,17 +54,18 @@ concept Worded = requires {
   words_of<T>();
 };
 
-// An argument that may be any object and should be a word. Whether it is one is told where its name is known.
+// An argument that may be any object and should be a string of an enumeration. It is checked later, where its name is
+// known.
 template <Worded T>
 struct Word {
   T value{};
-  std::string wrong = {};  // what was passed in place of a word; empty: a word was
+  std::string wrong = {};  // the type passed instead of a string; empty if it was a string
 
-  // subject: what errors call the argument, such as "loader: on_error".
+  // subject: the argument's name in errors, such as "loader: on_error".
   T checked(const std::string& subject) const;
 };
 
-// Of any object; "..." where it has none.
+// The repr of any object; "..." if it has none.
 std::string repr_of(nanobind::handle object) noexcept;
 [[noreturn]] void raise_wrong_word(const std::string& subject, const std::string& words, const std::string& wrong);
 

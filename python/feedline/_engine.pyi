@@ -31,12 +31,12 @@ class InspectionFinding:
 
     @property
     def text(self) -> str:
-        """One sentence: what, and what to do."""
+        """One sentence: the problem and its remedy."""
 
     def __repr__(self) -> str: ...
 
 class Inspection:
-    """What a dataset holds, found without decoding it."""
+    """The contents of a dataset, found without decoding it."""
 
     @property
     def format(self) -> str: ...
@@ -69,7 +69,7 @@ class Inspection:
 
     @property
     def classes(self) -> dict[str, int]:
-        """Samples per class; empty where not known."""
+        """Samples per class; empty if not known."""
 
     @property
     def findings(self) -> list[InspectionFinding]: ...
@@ -263,7 +263,7 @@ class Loader:
     def state(self) -> dict[str, Any]: ...
 
     def restore(self, state: dict[str, Any]) -> None:
-        """What `state()` gave."""
+        """The result of `state()`."""
 
     def explain(self) -> str: ...
 
@@ -325,14 +325,14 @@ def stop_spans() -> None: ...
 
 class GpuReader:
     """
-    The machine's NVIDIA GPUs, through the driver's NVML. Without one it gives nothing, and `unavailable` says why. For one thread at a time.
+    The machine's NVIDIA GPUs, through the driver's NVML. Without it there are no rows, and `unavailable` has the reason. Not thread-safe.
     """
 
     def __init__(self, library: str = 'libnvidia-ml.so.1') -> None: ...
 
     def sample(self, now_ns: int) -> list[dict[str, Any]]:
         """
-        A row per GPU; what is not told is None. The first call opens the driver and may take seconds, later ones take 20 ms, asleep.
+        A row per GPU; values that are not available are None. The first call opens the driver and may take seconds, later ones take 20 ms, asleep.
         """
 
     def processes(self) -> list[dict[str, Any]]:
@@ -344,14 +344,14 @@ class GpuReader:
         """
 
     def gpus(self) -> list[dict[str, Any]]:
-        """What does not change; after any other call."""
+        """Constant properties; call it after any other method."""
 
     @property
     def unavailable(self) -> str:
-        """Why there is nothing at all, and what to do; else empty."""
+        """Why no data is available, and what to do; otherwise empty."""
 
     def notes(self) -> list[str]:
-        """What could not be read, one sentence each."""
+        """Counters that could not be read, one sentence each."""
 
 class EventRing:
     """Events of this process, in a file that outlives it."""
@@ -360,18 +360,18 @@ class EventRing:
 
     def record(self, kind: int, begin_ns: int, cpu_ns: int = 0, a: int = 0, b: int = 0, keep: bool = True) -> None:
         """
-        An event that ends now; `keep` False: it is only counted. A `cpu_ns` below 0 counts as 0.
+        Records an event that ends now; `keep` False: only counts it. A `cpu_ns` below 0 counts as 0.
         """
 
 def look_at_files(paths: Sequence[str]) -> list[dict[str, Any]]:
     """
-    Size, bytes in the page cache, bytes not yet written and disk of each; what is no readable file is left out.
+    Size, bytes in the page cache, bytes not yet written and disk of each; skips files that are not regular or readable.
     """
 
 def read_events(path: str) -> dict[str, Any]: ...
 
 class HostSampler:
-    """Counters of the host and of a process tree, taken by a thread."""
+    """Counters of the host and of a process tree, sampled by a thread."""
 
     def __init__(self, pid: int, period_s: float, root: str = '', closely_from: str = '') -> None: ...
 
@@ -400,11 +400,11 @@ class CpuLimits:
 
     @property
     def threads(self) -> int:
-        """That can be kept running: 2.5 CPUs count as 3."""
+        """The number of threads that can be kept busy: 2.5 CPUs count as 3."""
 
 class MemoryLimits:
     """
-    The memory that a process may use, in bytes; None: not told, or no limit.
+    The memory that a process may use, in bytes; None: not reported, or no limit.
     """
 
     @property
@@ -424,7 +424,7 @@ class MemoryLimits:
 
     @property
     def binding_used_bytes(self) -> int | None:
-        """Of it, without page cache that gives way."""
+        """Bytes in use, without reclaimable page cache."""
 
     @property
     def swap_limit_bytes(self) -> int | None: ...
@@ -440,7 +440,7 @@ class MemoryLimits:
     def left_bytes(self) -> int: ...
 
 def cpu_limits(root: str = '', pid: int = 0) -> CpuLimits:
-    """Of a process; 0: this one. `root` is where /proc and /sys are."""
+    """Of a process; 0: this one. `root` is the location of /proc and /sys."""
 
 def memory_limits(root: str = '', pid: int = 0) -> MemoryLimits: ...
 
@@ -448,23 +448,23 @@ def cgroup_version(root: str = '', pid: int = 0) -> int:
     """0: no cgroup can be seen."""
 
 def online_cpus() -> int:
-    """Of the machine, whoever may use them."""
+    """The machine's CPUs, whether or not this process may use them."""
 
 def local_ranks() -> tuple[int, int]:
     """Rank and number of ranks on this machine, by the launcher."""
 
 def share_of_cpus(root: str = '') -> int:
-    """Threads that this rank can keep running."""
+    """The number of threads that this rank can keep busy."""
 
 def sharing_ranks(root: str = '') -> int:
-    """Ranks that share the CPUs which this process may use."""
+    """Ranks that share the CPUs of this process."""
 
 class GpuMark:
     """A moment in the work of every GPU that this process used by then."""
 
     def is_past(self) -> bool:
         """
-        Whether they have done all that they had been given. Asks, and does not wait.
+        Whether all previously queued work is complete. Does not wait.
         """
 
 class PageLocks:
@@ -478,14 +478,14 @@ class PageLocks:
 
     @staticmethod
     def open() -> PageLocks:
-        """Once torch has begun CUDA."""
+        """Create it after torch has initialised CUDA."""
 
     @staticmethod
     def check_room(bytes: int) -> None:
         """StorageError: the machine or the control group has less left."""
 
     def has_gpu(self, preferred: int) -> bool:
-        """Whether a GPU is in use to lock memory for. Makes no context."""
+        """Whether a GPU is in use, for which memory can be locked. Creates no context."""
 
     def lock(self, address: int, bytes: int) -> None:
         """Whole pages, for every GPU."""
@@ -494,7 +494,7 @@ class PageLocks:
 
     def mark(self) -> GpuMark | None:
         """
-        After all that GPUs have been given until now. None: not now, as a CUDA graph is being captured.
+        Marks the work queued on the GPUs so far. None: not possible now, as a CUDA graph is being captured.
         """
 
     @property
@@ -508,7 +508,7 @@ class OpenGate:
 
     @property
     def passing(self) -> int:
-        """So many more opens pass before `heard` is called again."""
+        """The number of further opens before `heard` is called again."""
 
     @passing.setter
     def passing(self, arg: int, /) -> None: ...
@@ -516,7 +516,7 @@ class OpenGate:
     @property
     def hook(self) -> Callable[[str, tuple[Any, ...]], object]:
         """
-        For sys.addaudithook(); gives `heard` the event's arguments: path, mode, flags.
+        For sys.addaudithook(); passes the event's arguments to `heard`: path, mode, flags.
         """
 
 def find_stores_by(find: object) -> None: ...
@@ -531,7 +531,7 @@ class CachedObject:
 
     @property
     def copy(self) -> str:
-        """What the cache calls it."""
+        """The cache's name for it."""
 
     @property
     def name(self) -> str:
@@ -549,17 +549,17 @@ class CachedObject:
         """A process has it open."""
 
 class CacheContents:
-    """What a cache holds."""
+    """The contents of a cache."""
 
     @property
     def objects(self) -> list[CachedObject]: ...
 
     @property
     def disk_bytes(self) -> int:
-        """That the folder takes."""
+        """Bytes used by the folder."""
 
 class CacheRemoval:
-    """What was removed of a cache."""
+    """The copies removed from a cache."""
 
     @property
     def objects(self) -> int: ...
@@ -570,19 +570,19 @@ class CacheRemoval:
 
     @property
     def disk_bytes(self) -> int:
-        """That the folder takes now."""
+        """Bytes used by the folder now."""
 
 def list_cache(directory: str) -> CacheContents: ...
 
 def verify_copy(directory: str, copy: str) -> str:
-    """What is wrong with it; empty: nothing."""
+    """The problem; empty if there is none."""
 
 def prune_cache(directory: str, bytes: int) -> CacheRemoval: ...
 
 def clear_cache(directory: str) -> CacheRemoval: ...
 
 class NetworkHost:
-    """What reading from one host has taken in this process."""
+    """Statistics of this process's reads from one host."""
 
     @property
     def name(self) -> str:
@@ -608,7 +608,7 @@ class NetworkHost:
         """Of late, of one answer behind that; 0: not seen."""
 
 def network_hosts() -> list[NetworkHost]:
-    """Those that this process has asked, by name."""
+    """The hosts that this process has sent requests to, by name."""
 
 class StoredObject:
     """A stored object, open for reads from any thread."""
@@ -623,16 +623,16 @@ class StoredObject:
 
     def read(self, offset: int, most: int) -> bytes:
         """
-        What there is from `offset` on, and no more than `most`. Raises StorageError.
+        Returns at most `most` bytes from `offset` on. Raises StorageError.
         """
 
     def check_unchanged(self) -> None:
         """
-        Raises StorageError where the object is not the one any more that was opened.
+        Raises StorageError if the object has changed since it was opened.
         """
 
 class StoredSource:
-    """The stored objects that a source is made of; their names are bytes."""
+    """The stored objects of a source; their names are bytes."""
 
     def __init__(self, source: str) -> None: ...
 
@@ -651,7 +651,7 @@ class StoredSource:
     def is_folder(self, name: bytes) -> bool: ...
 
     def object(self, name: bytes) -> StoredObject:
-        """One of `names`, or one in a folder of them. Raises StorageError."""
+        """One of `names`, or an object in one of its folders. Raises StorageError."""
 
 class StoredPlace:
     """A folder of objects, s3:// or gs://, that is written to. Any thread."""
@@ -666,17 +666,17 @@ class StoredPlace:
         """Name, bytes, ETag, is it a folder. Raises StorageError."""
 
     def put(self, name: str, content: bytes) -> str:
-        """Gives the ETag. Raises StorageError."""
+        """Returns the ETag. Raises StorageError."""
 
     def upload(self, file: str, name: str) -> str:
         """
-        A local file, in parts where it is large. Gives the ETag. Raises StorageError.
+        Uploads a local file, in parts if it is large. Returns the ETag. Raises StorageError.
         """
 
     def cancel(self) -> None:
-        """Ends what waits in other threads, within seconds."""
+        """Cancels calls in other threads, within seconds."""
 
     def remove(self, name: str) -> None: ...
 
     def abort_unfinished(self, names: Sequence[str]) -> int:
-        """Aborts uploads of these names that somebody left. How many."""
+        """Aborts unfinished uploads to these names. Returns their number."""

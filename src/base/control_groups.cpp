@@ -7,15 +7,15 @@
 #include <optional>
 #include <sstream>
 
-// /proc/PID/cgroup tells a process's path in each hierarchy, and mountinfo which part of a hierarchy is seen where:
+// /proc/PID/cgroup has a process's path in each hierarchy, and mountinfo the part of a hierarchy that each mount shows:
 //
 //   4:memory:/docker/abc/job                                            the process's path, "0::" in version 2
 //   35 31 0:32 /docker/abc /sys/fs/cgroup/memory ... - cgroup none rw,memory
-//              the mount's top, in the same words                      so its folder is /sys/fs/cgroup/memory/job
+//              the mount's root, in the same notation                  so its folder is /sys/fs/cgroup/memory/job
 //
-// Both are told as the reader's cgroup namespace has them: a path that begins with "/.." lies outside of it. Where the
-// process's group is not below the mount's top, its name there cannot be known; then the top counts, which is the
-// container's group in a container.
+// Both are relative to the reader's cgroup namespace: a path that begins with "/.." is outside it. If the process's
+// group is not below the mount's root, its folder cannot be determined; the root is used instead, which in a container
+// is the container's group.
 
 namespace feedline::base {
 namespace {
@@ -88,13 +88,13 @@ std::vector<Membership> read_memberships(const std::string& root, std::int32_t p
     if (controllers.starts_with("name=")) continue;  // limits nothing
     memberships.push_back({controllers.empty() ? 2 : 1, "," + controllers + ",", path});
   }
-  // as at the top of everything, where the system does not tell
+  // the root group, if the system does not report one
   if (memberships.empty())
     memberships = {{2, ",,", "/"}, {1, ",cpu,", "/"}, {1, ",cpuset,", "/"}, {1, ",memory,", "/"}};
   return memberships;
 }
 
-// What of `path` leads on from `top`; nullopt: it is not below.
+// The rest of `path` below `top`; nullopt if it is not below.
 std::optional<std::string> below(std::string_view path, std::string_view top) {
   if (path == "/") path = "";
   if (top == "/") top = "";
@@ -108,7 +108,7 @@ std::optional<std::string> below(std::string_view path, std::string_view top) {
 bool is_of(const Mount& mount, const Membership& membership) {
   if (mount.version != membership.version) return false;
   if (mount.version == 2) return true;
-  const std::size_t end = membership.controllers.find(',', 1);  // one of them tells the hierarchy
+  const std::size_t end = membership.controllers.find(',', 1);  // one of them identifies the hierarchy
   return mount.controllers.find(membership.controllers.substr(0, end + 1)) != std::string::npos;
 }
 

@@ -67,7 +67,7 @@ TEST_F(ControlGroupsTest, TakesTheTopWhereTheGroupLiesOutsideOfWhatIsMounted) {
     write("proc/self/cgroup", path);
     EXPECT_EQ(around("memory"), Folders{"2/sys/fs/cgroup"}) << path;
   }
-  write("proc/self/cgroup", "0::/dockers\n");  // which only begins like a group that is there
+  write("proc/self/cgroup", "0::/dockers\n");  // has an existing group's name only as a prefix
   EXPECT_EQ(around("memory"), Folders{"2/sys/fs/cgroup"});
 }
 

@@ -13,7 +13,7 @@
 namespace feedline::base {
 namespace {
 
-// What /sys lists in a file.
+// The list in a /sys file.
 std::vector<int> read_list(const std::string& path) {
   std::ifstream file(path);
   std::string text;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where threads should run: which CPUs share a core, which cores share memory, and a placement computed from that.
+// Thread placement: which CPUs share a core, which cores share memory, and CPU sets computed from that.
 
 #include <optional>
 #include <string>
@@ -21,23 +21,23 @@ struct CpuTopology {
   std::vector<Node> nodes;  // that have a usable CPU
 };
 
-// Of the CPUs in `usable`, from /sys/devices/system. What it does not say is taken for one node, and for cores of one
-// CPU. `root` is a seam for tests: where /sys is.
+// Reads the topology of the CPUs in `usable` from /sys/devices/system. Missing data means one node, and one CPU per
+// core. `root` is the location of /sys, replaceable in tests.
 CpuTopology read_topology(const std::vector<int>& usable, const std::string& root = "");
 
 struct PlacementWish {
   int threads = 1;
-  std::optional<int> near_node;     // to fill first: where batches are used
+  std::optional<int> near_node;     // filled first: the node that uses the batches
   bool leaves_a_core_free = false;  // of that node: for the thread that launches work on a GPU
 };
 
-// The CPUs that each thread may run on. Threads fill the near node's cores, then the other nodes', then the second
-// hyper-threads in the same order. A thread gets all CPUs that its node's threads use, not one CPU: the kernel knows
-// what else runs and may move it, only not away from its memory. Empty: every thread may run anywhere, because there is
-// but one node and no core to leave free, or more threads than CPUs.
+// The CPUs on which each thread may run. Threads fill the near node's cores, then the other nodes', then the second
+// hyper-threads in the same order. A thread may use all CPUs that its node's threads use, not just one: the kernel can
+// move it around other load, but not away from its memory. Empty: every thread may run anywhere, because there is only
+// one node and no core to leave free, or there are more threads than CPUs.
 std::vector<std::vector<int>> place_threads(const CpuTopology& topology, const PlacementWish& wish);
 
-// Binds the calling thread to these CPUs. Failing is fine: it then runs where it did.
+// Binds the calling thread to these CPUs. Failure is harmless: the thread is then not bound.
 void run_on(const std::vector<int>& cpus);
 
 }  // namespace feedline::base

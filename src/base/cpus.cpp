@@ -41,7 +41,7 @@ std::string line_behind(const std::string& path, const std::string& key) {
   return {};
 }
 
-// Of a made machine its own words count.
+// A simulated machine is read only from its files.
 std::vector<int> allowed_cpus(const std::string& root, std::int32_t pid) {
   if (root.empty()) return mask_of(pid);
   const std::string status = root + "/proc/" + (pid == 0 ? "self" : std::to_string(pid)) + "/status";
@@ -71,13 +71,13 @@ CpuLimits cpu_limits(const std::string& root, std::int32_t pid) {
   CpuLimits limits{.allowed = allowed_cpus(root, pid),
                    .quota = quota_cpus(groups),
                    .around = container.empty() ? online_cpus() : static_cast<int>(container.size())};
-  // The kernel keeps masks within the cpuset; sandboxes that only play a kernel need not.
+  // The kernel restricts masks to the cpuset; sandboxes that emulate a kernel may not.
   if (const std::vector<int> set = cpuset(groups); !set.empty()) {
     std::vector<int> both;
     std::ranges::set_intersection(limits.allowed, set, std::back_inserter(both));
     if (!both.empty()) limits.allowed = std::move(both);
   }
-  if (limits.allowed.empty()) {  // the process has ended, or the system does not tell
+  if (limits.allowed.empty()) {  // the process has ended, or the system does not report it
     limits.allowed.resize(static_cast<std::size_t>(online_cpus()));
     std::iota(limits.allowed.begin(), limits.allowed.end(), 0);
   }

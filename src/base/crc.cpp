@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eight bytes at a time by eight tables: table k says what a byte does to the sum when k more bytes come behind it
-// (M. Kounavis, F. Berry: "A systematic approach to building high performance, software-based, CRC generators", 2005).
+// Processes eight bytes at a time with eight tables: table k has a byte's contribution to the checksum when k more
+// bytes follow it (M. Kounavis, F. Berry: "A systematic approach to building high performance, software-based, CRC
+// generators", 2005).
 #include "base/crc.h"
 
 #include <array>

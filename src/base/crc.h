@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The cyclic redundancy checks that object stores keep of their objects. All three are reflected, begin with ones, and
-// are inverted in the end.
+// The cyclic redundancy checks that object stores use. All three are reflected, start with all ones, and are inverted
+// at the end.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace feedline::base {
 
 enum class CrcKind : std::uint8_t {
   k32,      // IEEE 802.3, as zip and zlib have it
-  k32c,     // Castagnoli (RFC 3720), by the CPU's own instruction where it has one (SSE 4.2, ARMv8)
-  k64Nvme,  // of the NVM Express command set, which Amazon's S3 makes of what comes without a sum
+  k32c,     // Castagnoli (RFC 3720), with the CPU's instruction if it has one (SSE 4.2, ARMv8)
+  k64Nvme,  // from the NVM Express command set; S3 computes it for uploads without a checksum
 };
 
-// Of bytes that come behind others, whose sum is `before`; 0: there are none.
+// Continues the checksum `before` of the preceding bytes; 0: there are none.
 std::uint64_t crc(CrcKind kind, std::uint64_t before, std::span<const std::byte> bytes);
 
 // ---- one step of it ----

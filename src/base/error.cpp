@@ -19,7 +19,7 @@ std::unexpected<Error> make(ErrorCode code, std::string what) {
 
 std::string Error::message() const {
   std::string text = what;
-  // of what is not there, `what` says so itself (storage_error), and so it does of what a server or its network said
+  // not for missing files or for errors of servers and networks: their `what` already has the reason
   if (system_errno != 0 && system_errno != ENOENT && system_errno != EREMOTEIO)
     text += std::string(": ") + std::strerror(system_errno);
   std::string place;

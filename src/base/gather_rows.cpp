@@ -7,9 +7,10 @@
 namespace feedline::base {
 namespace {
 
-// Rows of a shuffled batch are in no cache, and a core follows about sixteen misses at a time. It finds them by itself
-// only as far as it looks ahead, so short rows are announced sixteen before their turn. Long ones keep it busy with
-// lines in sequence, which the hardware foresees: their first line half as early gains what there is to gain.
+// The rows of a shuffled batch are not in any cache, and a core handles about sixteen misses at a time. Its
+// out-of-order window finds them only within a short distance, so short rows are prefetched sixteen ahead. Long rows
+// keep it busy with sequential lines, which the hardware prefetches: prefetching their first line half as far ahead is
+// enough.
 constexpr std::size_t kLine = 64;
 constexpr std::size_t ahead_of(std::size_t bytes) { return bytes <= kLine ? 16 : 8; }
 

@@ -12,14 +12,14 @@ namespace feedline::base {
 namespace {
 
 constexpr int kMostCpus = 1 << 16;
-constexpr std::uint64_t kUnlimited = std::uint64_t{1} << 60;  // version 1 says "no limit" with a number near 2^63
+constexpr std::uint64_t kUnlimited = std::uint64_t{1} << 60;  // version 1 represents "no limit" by a number near 2^63
 
 std::string text_of(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// The first word; nullopt for "max", -1 and what is not there.
+// The first word as a number; nullopt for "max", -1 or a missing file.
 std::optional<std::uint64_t> number_in(const std::string& path) {
   const std::string text = text_of(path);
   std::uint64_t value = 0;
@@ -27,7 +27,7 @@ std::optional<std::uint64_t> number_in(const std::string& path) {
   return parsed.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-// The number behind a word of a file of words and numbers.
+// The number after a key in a file of keys and numbers.
 std::optional<std::uint64_t> number_behind(const std::string& path, std::string_view key) {
   std::istringstream words(text_of(path));
   std::string word;
@@ -53,7 +53,7 @@ std::optional<double> quota_of(const ControlGroup& group) {
   return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
-// Above which a process is killed.
+// The limit at which the OOM killer acts.
 std::optional<std::uint64_t> hard_limit_of(const ControlGroup& group) {
   if (group.version == 2) return number_in(group.folder + "/memory.max");
   const auto limit = number_in(group.folder + "/memory.limit_in_bytes");
@@ -73,7 +73,7 @@ std::optional<std::uint64_t> swap_limit_of(const ControlGroup& group) {
   return *both - *memory;
 }
 
-// Without page cache that gives way. Version 1 counts the groups below in "total_" only.
+// Without reclaimable page cache. Version 1 includes descendant groups only in "total_".
 std::optional<std::uint64_t> used_by(const ControlGroup& group) {
   const auto held = number_in(group.folder + (group.version == 2 ? "/memory.current" : "/memory.usage_in_bytes"));
   if (!held) return std::nullopt;
@@ -104,7 +104,7 @@ void narrow(GroupMemory& memory, std::uint64_t limit, const std::optional<std::u
   memory.used_bytes = used;
 }
 
-// Version 1 lets a group go on its own: memory.use_hierarchy is 0 in those around it.
+// Version 1 allows a group without hierarchical limits: memory.use_hierarchy is 0 in its ancestors.
 bool binds_those_below(const ControlGroup& group) {
   return group.version == 2 || number_in(group.folder + "/memory.use_hierarchy") != std::uint64_t{0};
 }
@@ -132,7 +132,7 @@ std::vector<ControlGroup> groups_with_quota(const ControlGroups& groups) {
   return own_and(groups.around("cpu"), [](const ControlGroup& group) { return quota_of(group).has_value(); });
 }
 
-// What a group does not set itself it has from those around it; "effective" already knows them.
+// A group inherits unset values from its ancestors; "effective" already includes them.
 std::vector<int> cpuset(const ControlGroups& groups) {
   for (const ControlGroup& group : groups.around("cpuset"))
     if (auto cpus = cpuset_of(group); !cpus.empty()) return cpus;
@@ -147,7 +147,7 @@ std::vector<int> outermost_cpuset(const ControlGroups& groups) {
 
 std::optional<std::uint64_t> throttled_ns(const ControlGroups& groups) {
   std::optional<std::uint64_t> total;
-  for (const ControlGroup& group : groups.around("cpu")) {  // each counts what its own quota did
+  for (const ControlGroup& group : groups.around("cpu")) {  // each group counts only throttling by its own quota
     const std::string file = group.folder + "/cpu.stat";
     if (const auto us = number_behind(file, "throttled_usec")) total = total.value_or(0) + *us * 1000;
     if (group.version == 1)
@@ -158,7 +158,7 @@ std::optional<std::uint64_t> throttled_ns(const ControlGroups& groups) {
 
 GroupMemory group_memory(const ControlGroups& groups) {
   GroupMemory memory;
-  int own = 0;  // version of the hierarchy whose innermost group has been seen
+  int own = 0;  // version of the hierarchy whose innermost group was found
   for (const ControlGroup& group : groups.around("memory")) {
     const bool is_own = group.version != own;
     own = group.version;
@@ -168,7 +168,7 @@ GroupMemory group_memory(const ControlGroups& groups) {
     if (const auto limit = hard_limit_of(group)) narrow(memory, *limit, used_by(group));
     take_least(memory.swap_limit_bytes, swap_limit_of(group));
     if (!is_own || group.version != 1) continue;
-    // what binds from above the mount's top, of which only the limit is told
+    // limits set above the mount's root, of which only the value is visible
     const auto above = number_behind(group.folder + "/memory.stat", "hierarchical_memory_limit");
     if (above && *above < kUnlimited) narrow(memory, *above, used_by(group));
   }

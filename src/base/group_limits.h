@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What control groups allow, and how much of it is used. A group around a process's own binds it as well, so each
-// reading goes up to the last group that can be seen.
+// The limits of control groups, and their usage. Ancestors of a process's group limit it as well, so each reading
+// covers all visible ancestors.
 
 #include <cstdint>
 #include <optional>
@@ -17,22 +17,22 @@ namespace feedline::base {
 // CPUs' worth of time, such as 2.5: the least quota. nullopt: none.
 std::optional<double> quota_cpus(const ControlGroups& groups);
 
-// The groups whose quota may stop the process: its own, and those around it that have one.
+// The groups whose quota may throttle the process: its own and its ancestors, if they have a quota.
 std::vector<ControlGroup> groups_with_quota(const ControlGroups& groups);
 
 // The CPUs of the process's cpuset, and of the outermost one that can be seen; empty: there is none.
 std::vector<int> cpuset(const ControlGroups& groups);
 std::vector<int> outermost_cpuset(const ControlGroups& groups);
 
-// How long quotas have kept the process's groups from running, since they were made. nullopt: not told.
+// The total time that quotas have throttled the process's groups since their creation. nullopt: not reported.
 std::optional<std::uint64_t> throttled_ns(const ControlGroups& groups);
 
 struct GroupMemory {
   // The least limit: above it the kernel ends a process (memory.max, limit_in_bytes) or stops all to get memory back
   // (memory.high). nullopt: none.
   std::optional<std::uint64_t> limit_bytes;
-  // Of the group that has the least left before somebody is killed, which may be another: what it may hold, and what it
-  // holds without the page cache that gives way.
+  // For the group that is closest to its memory limit, possibly an ancestor: the limit, and its usage without
+  // reclaimable page cache.
   std::optional<std::uint64_t> binding_bytes;
   std::optional<std::uint64_t> used_bytes;
   std::optional<std::uint64_t> swap_limit_bytes;  // the least
@@ -40,10 +40,10 @@ struct GroupMemory {
 };
 GroupMemory group_memory(const ControlGroups& groups);
 
-// The groups whose memory limit the process may meet: its own, and those around it that have one.
+// The groups whose memory limit applies to the process: its own and its ancestors, if they have a limit.
 std::vector<ControlGroup> groups_with_memory_limit(const ControlGroups& groups);
 
-// "0-3,8,10-11", as the kernel lists CPUs and nodes; what does not look like that ends the list.
+// Parses "0-3,8,10-11", the kernel's list format for CPUs and nodes; anything invalid ends the list.
 std::vector<int> number_list(std::string_view text);
 
 }  // namespace feedline::base

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where exceptions end: at the public border, and in every thread of ours.
+// The places where exceptions are caught: the public interface, and each of our threads.
 
 #include <exception>
 
@@ -9,11 +9,11 @@
 
 namespace feedline::base {
 
-// What an exception means to the user. std::bad_alloc: kStorage with ENOMEM, as for every other memory that the system
-// does not give; all else, CheckFailed among it: kInternal. nullptr: an exception of no known type. Never throws.
+// Converts an exception to an error. std::bad_alloc: kStorage with ENOMEM, like any other allocation failure of the
+// system; all others, including CheckFailed: kInternal. nullptr: an exception of unknown type. Never throws.
 Error error_of(const std::exception* exception) noexcept;
 
-// Runs `body`, which returns a Result: what it throws comes out as an error.
+// Runs `body`, which returns a Result, and converts exceptions to errors.
 template <typename Body>
 auto guarded(Body&& body) -> decltype(body()) {
   try {

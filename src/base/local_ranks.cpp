@@ -15,7 +15,8 @@ struct Names {
   const char* count;
 };
 
-// Launchers nest, as torchrun within Slurm: what comes first here started this very process. Slurm's are read apart.
+// Launchers nest, such as torchrun within Slurm: the first match is the one that started this process. Slurm is handled
+// separately.
 constexpr Names kLaunchers[] = {
     {"LOCAL_RANK", "LOCAL_WORLD_SIZE"},
     {"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},

@@ -15,18 +15,18 @@ struct LocalRanks {
   int count = 1;
 };
 
-// From the variables of torchrun, Open MPI, Hydra (MPICH, Intel MPI), MVAPICH or Slurm: the first of them that says
-// both. A launcher that tells no count, as Lightning's, is believed to have all ranks here where they meet at the
-// loopback address. What makes no sense counts as one rank.
+// Reads the variables of torchrun, Open MPI, Hydra (MPICH, Intel MPI), MVAPICH or Slurm: the first launcher that sets
+// both. If a launcher sets no local count, as Lightning does not, all ranks are assumed to be on this machine if the
+// master address is loopback. Invalid values count as one rank.
 LocalRanks local_ranks();
 
-// The same from a made environment: nullopt for a variable that is not set.
+// The same from a given environment: nullopt for a variable that is not set.
 using Environment = std::function<std::optional<std::string>(const char*)>;
 LocalRanks local_ranks(const Environment& environment);
 
-// How many ranks share the CPUs that this process may use: all of this machine, or 1 where the launcher has bound each,
-// so that its mask has no more (`bound`) than a rank's part of the machine or container (`around`). `root` is a seam
-// for tests: where /proc and /sys are.
+// The number of ranks that share this process's CPUs: all on this machine, or 1 if the launcher has bound each rank, so
+// that its mask (`bound`) has at most one rank's share of the machine or container (`around`). `root` is the location
+// of /proc and /sys, replaceable in tests.
 int sharing_ranks(int bound, int around, const LocalRanks& ranks);
 int sharing_ranks(const std::string& root = "");
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// NUMA nodes of memory: which one a device is nearest to, and asking for pages there.
+// NUMA memory nodes: finding the node nearest to a device, and allocating pages there.
 
 #include <optional>
 #include <string>
@@ -9,15 +9,15 @@
 namespace feedline::base {
 
 struct MemoryNode {
-  std::optional<int> number;  // nullopt: no node is better than another, or it is not known which
+  std::optional<int> number;  // nullopt: no node is better than the others, or it is unknown
   std::string why;            // then: in words
 };
 
-// Of a PCI device ("0000:c1:00.0", in any case), from /sys and this process's cpuset. `root` is a seam for tests: where
-// /sys and /proc are.
+// The node of a PCI device ("0000:c1:00.0", case-insensitive), from /sys and this process's cpuset. `root` is the
+// location of /sys and /proc, replaceable in tests.
 MemoryNode memory_node_of(const std::string& pci_device, const std::string& root = "");
 
-// Memory policies of the calling thread (set_mempolicy(2)); each call gives 0 or an errno. A seam for tests.
+// Memory policies of the calling thread (set_mempolicy(2)); each call returns 0 or an errno. Replaceable in tests.
 struct MemoryPolicies {
   int (*get)(int& mode);
   int (*prefer)(int node);
@@ -25,8 +25,8 @@ struct MemoryPolicies {
 };
 const MemoryPolicies& kernel_memory_policies();
 
-// While it lives, the calling thread's new pages come from a node as long as that has any. Where somebody has set a
-// policy, as numactl does, or the kernel refuses, all is as it was.
+// While this exists, the calling thread's new pages are allocated on a node if it has free memory. No effect if a
+// policy is already set, as by numactl, or the kernel refuses.
 class OnMemoryNode {
  public:
   // nullopt: does nothing.
@@ -35,7 +35,7 @@ class OnMemoryNode {
   OnMemoryNode(const OnMemoryNode&) = delete;
   OnMemoryNode& operator=(const OnMemoryNode&) = delete;
 
-  enum class Outcome { kNotAsked, kPreferred, kGiven, kRefused };  // kGiven: a policy that somebody has set stays
+  enum class Outcome { kNotAsked, kPreferred, kGiven, kRefused };  // kGiven: an existing policy is not changed
   Outcome outcome() const { return outcome_; }
 
  private:

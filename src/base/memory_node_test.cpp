@@ -52,7 +52,7 @@ TEST_F(MemoryNodes, IsNoneThatTheProcessMayNotUse) {
   EXPECT_EQ(why(), "the GPU's NUMA node 1 is not one that this process may use");
 }
 
-// What a thread's policy was told, on a kernel that does as a test says.
+// Records the policy calls of a thread, on a simulated kernel.
 struct Kernel {
   int mode = MPOL_DEFAULT, answers_get = 0, answers_prefer = 0;
   std::vector<int> calls;  // nodes that were preferred; -1: reset

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as
-// 1, 2, 3", SC11). A generator is a value keyed by what it is for, so no generator belongs to a thread and the
-// same sample draws the same numbers whatever ran before it.
+// Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2,
+// 3", SC11). A generator is a value keyed by its purpose, so generators are not tied to threads, and a sample draws the
+// same numbers whatever ran before.
 
 #include <array>
 #include <cstdint>
@@ -19,17 +19,17 @@ inline constexpr int kPhiloxRounds = 10;
 // The block function: 128 bits of counter and 64 bits of key to 128 bits of output.
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
 
-// Identity of a sample in a run: what randomness is keyed by.
+// Identity of a sample in a run: the key of its random numbers.
 struct SampleKey {
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
   std::uint64_t sample = 0;  // index in the dataset, not position in the epoch
 };
 
-// The stream of one operation on one sample. Copying copies the position. Not for several threads at once.
+// The stream of one operation on one sample. Copying copies the position. Not thread-safe.
 class Random {
  public:
-  // stream: which use of randomness within the sample, by convention the index of the operation in its chain.
+  // stream: the purpose within the sample, by convention the operation's index in its chain.
   Random(const SampleKey& key, std::uint32_t stream);
 
   std::uint32_t bits();                      // 32 uniform bits
@@ -37,7 +37,8 @@ class Random {
   double uniform(double low, double high);   // low + (high - low) * uniform()
   std::uint32_t below(std::uint32_t bound);  // uniform in [0, bound), unbiased. Requires: bound > 0
 
-  // What philox4x32() makes this stream's blocks of, from `first` on: for kernels that make many numbers at once.
+  // The inputs of philox4x32() for this stream's blocks, from `first` on, for kernels that generate many numbers at
+  // once.
   struct Blocks {
     std::array<std::uint32_t, 4> counter;  // [0] counts the blocks
     std::array<std::uint32_t, 2> key;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For tests: how often what is drawn is drawn again. That results are right is proved by builds without a sanitizer.
-// One looks for accesses and arithmetic that are wrong, takes ten times as long for each, and finds them in the first
-// rounds that take the same way through the code. Tests of the shapes at the edges go through all of them in any build.
+// Scales the number of random test rounds. Builds without a sanitizer check results. A sanitizer detects invalid
+// accesses and arithmetic, takes ten times as long, and finds errors in the first rounds on each code path. Tests of
+// boundary shapes always run in full.
 
 #include <algorithm>
 
@@ -18,7 +18,7 @@ inline constexpr bool kIsSanitized = false;
 // `all`, and under a sanitizer one in `fewer` of them.
 constexpr int rounds(int all, int fewer = 8) { return kIsSanitized ? std::max(1, all / fewer) : all; }
 
-// Every number below an end, and under a sanitizer one in `fewer`: what a loop adds each time.
+// The loop increment: 1 to visit every number below an end, or `fewer` under a sanitizer.
 constexpr int stride(int fewer) { return kIsSanitized ? fewer : 1; }
 
 }  // namespace feedline::base

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104): for the signatures of requests, and for whole objects, by the
-// CPU's own instructions where it has them (x86-64).
+// SHA-256 (FIPS 180-4) and HMAC-SHA-256 (RFC 2104), for request signatures and whole objects, with the CPU's
+// instructions if available (x86-64).
 
 #include <array>
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace feedline::base {
 using Sha256 = std::array<std::uint8_t, 32>;
 
 Sha256 sha256(std::string_view bytes);
-// The same of bytes that come one after the other.
+// The same for consecutive chunks of bytes.
 class RunningSha256 {
  public:
   void add(std::span<const std::byte> bytes);

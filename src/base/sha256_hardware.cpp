@@ -14,7 +14,7 @@ namespace {
 
 using State = std::array<std::uint32_t, 8>;
 
-// w[i - 16 .. i - 13] and the twelve words behind them, to w[i .. i + 3].
+// Computes w[i .. i + 3] from w[i - 16 .. i - 13] and the twelve words after them.
 __attribute__((target("sha,sse4.1,ssse3"))) __m128i next_words(__m128i w0, __m128i w1, __m128i w2, __m128i w3) {
   const __m128i seven_back = _mm_alignr_epi8(w3, w2, 4);
   return _mm_sha256msg2_epu32(_mm_add_epi32(_mm_sha256msg1_epu32(w0, w1), seven_back), w3);

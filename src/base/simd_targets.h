@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Kernels that Highway compiles once per instruction set, as a list. Comes before any of Highway's headers.
+// Lists the kernels that Highway compiles once per instruction set. Include it before any of Highway's headers.
 
-// Vectors whose size is known only at run time cannot be elements of arrays; such machines have fixed-size ones too.
+// Scalable vectors cannot be array elements; machines that have them support fixed-size ones too.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #include <hwy/targets.h>
 
@@ -14,9 +14,9 @@
 
 namespace feedline::base {
 
-// What the functions of `table`, a HWY_DISPATCH_TABLE, give on the instruction sets of this machine, best first; those
-// that give nullptr are left out. Highway's own way to visit them, SetSupportedTargetsForTest(), changes what the whole
-// process dispatches to, while another thread may be listing the kernels of another folder.
+// The results of the functions in `table`, a HWY_DISPATCH_TABLE, for this machine's instruction sets, best first,
+// without nullptr results. Highway's SetSupportedTargetsForTest() would change dispatch for the whole process, while
+// another thread may be listing the kernels of another folder.
 template <typename Kernels, typename Table>
 std::vector<const Kernels*> kernels_of_targets(const Table& table) {
   std::vector<const Kernels*> found;
@@ -29,7 +29,7 @@ std::vector<const Kernels*> kernels_of_targets(const Table& table) {
   return found;
 }
 
-// The list with the plain kernels, which every machine has, behind it.
+// The list followed by the scalar kernels, which run on every machine.
 template <typename List, typename Kernels>
 std::vector<const Kernels*> with_plain(const List& simd, const Kernels& plain) {
   std::vector<const Kernels*> all(simd.begin(), simd.end());

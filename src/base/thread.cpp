@@ -16,7 +16,7 @@
 namespace feedline::base {
 namespace {
 
-// A forced end has no exception object, so the sanitizer would take the reference below for one to nothing.
+// A forced unwind has no exception object, so the sanitizer would report the reference below as a null reference.
 __attribute__((no_sanitize("undefined"))) void run(const Thread::Body& body, const Thread::Failed& failed) {
   try {
     body();
@@ -50,7 +50,7 @@ Result<Thread> Thread::start(const std::string& name, Body body, Failed failed) 
     refused = ENOMEM;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (refused != 0) return storage_error("the system gives no further thread (see ulimit -u, pids.max)", refused);
+  if (refused != 0) return storage_error("the system cannot create another thread (see ulimit -u, pids.max)", refused);
   return Thread(std::move(thread));
 }
 

@@ -9,23 +9,23 @@
 
 namespace feedline::base {
 
-// A named thread that blocks every signal, so that handlers run in the threads of the host program, and that is
-// joined by its destructor, unless it was let go. The only place that makes threads: one whose body throws would end
-// the process, which is somebody's training, so none is made without a word on what happens then.
+// A named thread that blocks all signals, so that handlers run on the host program's threads, and that its destructor
+// joins unless it was detached. All threads are created here: an exception in a thread body would terminate the
+// training process, so every thread must specify how to handle one.
 class Thread {
  public:
   using Body = std::function<void()>;
-  // Called by the thread, as its last act, when its body has thrown: see error_of(). Whoever waits for what the body
-  // would have done has to learn of it here. Must not throw.
+  // Called on the thread, as its last action, if its body has thrown: see error_of(). It must notify anything that
+  // waits for the body's result. Must not throw.
   using Failed = std::function<void(Error)>;
 
-  // name: at most 15 characters are shown by the kernel. kStorage with errno when the system gives no thread.
+  // name: the kernel shows at most 15 characters. kStorage with errno if the system cannot create a thread.
   static Result<Thread> start(const std::string& name, Body body, Failed failed);
   ~Thread();
   Thread(Thread&&) noexcept = default;
   Thread& operator=(Thread&&) = delete;
 
-  // Nobody waits for its end any more. Requires: what it still does touches nothing that goes before the process does.
+  // Detaches the thread. Requires: it uses nothing that is destroyed before the process ends.
   void let_go();
 
  private:

@@ -13,7 +13,7 @@ namespace feedline::cache {
 // XXH3-64: the same on every machine and in every version, so that it may be stored. Not against forgery.
 std::uint64_t xxh3(std::span<const std::byte> bytes, std::uint64_t seed = 0);
 
-// The same of bytes that come one after the other.
+// The same for consecutive chunks of bytes.
 class Xxh3 {
  public:
   Xxh3();
@@ -30,7 +30,7 @@ class Xxh3 {
 
 // 16 hexadecimal digits.
 std::string hex_of(std::uint64_t number);
-// 16 hexadecimal digits that stand for an object, by its Storage::identity(): for names in a cache folder.
+// 16 hexadecimal digits that identify an object, from its Storage::identity(), for names in a cache folder.
 std::string digest_of(std::string_view identity);
 
 }  // namespace feedline::cache

@@ -11,12 +11,12 @@
 
 namespace feedline::cache {
 
-// flock(2) of an open file, through interruptions by signals. false: errno says why.
+// flock(2) on an open file, retried after signals. Returns false and sets errno on failure.
 bool lock_open_file(const storage::FileDescriptor& fd, int how);
 
-// An open file whose lock ends with it. A lock is the open file's, and a child after fork() has that open as well:
-// closing it here would leave the lock to the child, for as long as it lives. A child's own destructor leaves the lock
-// to the process that took it.
+// An open file whose lock ends with this object. A lock belongs to the open file description, which a child after
+// fork() shares: merely closing it here would leave the child holding the lock. The child's own destructor leaves the
+// lock to the process that acquired it.
 class LockedFile {
  public:
   LockedFile() = default;
@@ -38,15 +38,15 @@ class LockedFile {
  private:
   void unlock();
   storage::FileDescriptor fd_;
-  pid_t owner_ = 0;  // the process whose lock it is
+  pid_t owner_ = 0;  // the process that holds the lock
 };
 
-// A lock on a file made for it, which says in it who holds it. Held by one process or thread at a time, waited for,
-// released with the object or by the holder's death. Where the file system knows no locks, or the folder takes no
-// files, it holds nothing: callers stay correct, only slower.
+// A lock on a lock file that names its holder. Held by one process or thread at a time; others wait; released with the
+// object or when the holder dies. If the file system has no locks, or the folder is not writable, it locks nothing:
+// callers stay correct, only slower.
 class FileLock {
  public:
-  // waits: called once where somebody else holds it, with who: "process 123 on host".
+  // waits: called once if the lock is held, with the holder: "process 123 on host".
   using Waits = std::function<void(const std::string& holder)>;
   static FileLock take(const std::string& lock_path, const Waits& waits = {});
   bool held() const { return file_.valid(); }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How a table that a cache keeps lies in its file and, mapped or read, in memory. Little-endian.
+// The layout of a cached table in its file and, mapped or read, in memory. Little-endian.
 //
-//      0  8       magic: what it is
-//      8  8       format: tables with another one are another version's
+//      0  8       magic: the kind of table
+//      8  8       format version
 //     16  8 x n   numbers
 //         ...     sections, each padded to 8 with zeros
 //     -8  8       XXH3-64 of everything before
@@ -29,10 +29,10 @@ struct FrameKind {
 
 // Is it of this kind, by its first bytes, and of another version's format?
 bool is_foreign(std::span<const std::byte> file, FrameKind kind);
-// Does the checksum at its end match? It says nothing about whether the numbers make sense.
+// Returns whether the trailing checksum matches. It does not validate the numbers.
 bool is_undamaged(std::span<const std::byte> file);
 
-// Puts a table together. Requires: what is added stays as it is until write().
+// Builds a table. Requires: added data stays unchanged until write().
 class FrameBuilder {
  public:
   FrameBuilder(FrameKind kind, std::initializer_list<std::uint64_t> numbers);
@@ -48,14 +48,14 @@ class FrameBuilder {
   std::vector<std::span<const std::byte>> sections_;
 };
 
-// Takes a table apart. Whatever its bytes are, nothing outside of them is looked at: where something does not fit, it
-// and all that follows is empty, and is_whole() says so.
+// Parses a table. Never reads out of bounds, whatever the input: anything that does not fit and everything after it is
+// empty, and is_whole() returns false.
 class FrameReader {
  public:
   FrameReader(std::span<const std::byte> file, FrameKind kind, std::size_t numbers);
   // Requires: i < numbers.
   std::uint64_t number(std::size_t i) const;
-  std::uint64_t count(std::size_t i);  // a number of things: one that no file could hold does not fit
+  std::uint64_t count(std::size_t i);  // a count; one that is too large for any file does not fit
   template <typename Value>
   std::span<const Value> take(std::uint64_t count) {
     return {reinterpret_cast<const Value*>(section(count, sizeof(Value))), fits_ ? static_cast<std::size_t>(count) : 0};

@@ -72,7 +72,7 @@ TEST(Frame, NothingOutsideIsLookedAt) {
     EXPECT_TRUE(reader.take<char>(1).empty()) << "nothing follows what did not fit";
     EXPECT_FALSE(reader.is_whole());
   }
-  memory::ByteBuffer buffer;  // a sum or a product of such a number would overflow where a table is taken apart
+  memory::ByteBuffer buffer;  // a sum or a product with such a number would overflow in the parser
   FrameReader absurd(FrameBuilder(kKind, {(std::uint64_t{1} << 40) + 1}).write(buffer), kKind, 1);
   EXPECT_EQ(absurd.number(0), (std::uint64_t{1} << 40) + 1);
   EXPECT_EQ(absurd.count(0), 0u);

@@ -13,7 +13,7 @@
 namespace feedline::cache {
 
 std::vector<std::string> KeptTables::places(const storage::Storage& storage, const std::string& object) const {
-  // objects of several folders meet in one: the digest keeps "train/0.tar" and "val/0.tar" apart
+  // objects of several folders share this one: the digest distinguishes "train/0.tar" from "val/0.tar"
   const auto collected = [&](const std::string& folder) {
     return folder + "/" + last_part(object) + "-" + digest_of(storage.identity(object)) + std::string(kind_.suffix);
   };
@@ -36,8 +36,7 @@ std::vector<std::string> KeptTables::known_places(const storage::Storage& storag
 
 bool KeptTables::is_ours(const std::string& place, std::span<const std::byte> file) const {
   if (!is_foreign(file, kind_.frame)) return true;
-  if (notes_)
-    notes_->add("indexes in '" + folder_of(place) + "' are of another version of Feedline; they are made anew");
+  if (notes_) notes_->add("indexes in '" + folder_of(place) + "' are of another version of Feedline; they are rebuilt");
   return false;
 }
 
@@ -76,7 +75,7 @@ Result<void> KeptTables::save(const storage::Storage& storage, const std::string
   }
   if (!directory_.empty()) return saved;
   if (notes_ && !saved)
-    notes_->add("an index could not be kept, and is made again the next time: " + saved.error().message());
+    notes_->add("an index could not be stored, and is rebuilt the next time: " + saved.error().message());
   return {};
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 // Tables about stored objects (frame.h) that persist between runs: in a hidden folder next to the object, in the user's
-// cache folder, or in a folder that the user chose. A reader that finds none makes one. Several readers may do so at
-// the same time: each table has a checksum and appears complete, by a rename, and making one is faster than waiting for
+// cache folder, or in a folder that the user chose. A reader that finds none builds one. Several readers may do so at
+// the same time: each table has a checksum and is published by a rename, and building one is faster than waiting for
 // another reader.
 
 #include <cstdint>
@@ -29,7 +29,7 @@ inline constexpr std::string_view kIndexFolder = ".feedline", kIndexSuffix = ".f
 struct TableKind {
   FrameKind frame;
   std::string_view suffix;  // of its file
-  bool beside = false;      // is it stored next to the object, if that is a local file and its folder takes files?
+  bool beside = false;      // whether to store it next to the object, if that is a local file in a writable folder
 };
 
 // Thread-safe.
@@ -39,28 +39,28 @@ class KeptTables {
   KeptTables(TableKind kind, std::string directory, std::shared_ptr<Notes> notes)
       : kind_(kind), directory_(std::move(directory)), notes_(std::move(notes)) {}
 
-  // A table's bytes, which stay as long as `pin`, or as `buffer`.
+  // A table's bytes, valid as long as `pin` or `buffer`.
   struct Bytes {
     std::span<const std::byte> file;
     memory::ByteBuffer buffer;
     std::shared_ptr<const void> pin;
     std::string place = {};  // its file
   };
-  // Offers what is kept of the object, one after the other, until one is taken. A table of another version is not
-  // offered, and noted.
+  // Passes each stored table of the object to a callback until it accepts one. Tables of another version are skipped
+  // and noted.
   using Take = std::function<bool(Bytes bytes)>;
   void read(const storage::Storage& storage, const std::string& object, std::uint64_t most_bytes,
             const Take& take) const;
   void map(const storage::Storage& storage, const std::string& object, const Take& take) const;
-  // Fails only where the user chose the folder: elsewhere it is noted, and the table made again the next time.
+  // Fails only if the user chose the folder; otherwise the failure is noted, and the table is rebuilt the next time.
   Result<void> save(const storage::Storage& storage, const std::string& object, std::span<const std::byte> file) const;
 
-  // Removes what is kept of the object, where that is possible.
+  // Removes the object's stored tables, if possible.
   void forget(const storage::Storage& storage, const std::string& object) const;
 
  private:
   std::vector<std::string> places(const storage::Storage& storage, const std::string& object) const;
-  // These, and the place where an earlier version would have written it.
+  // These, and the location used by an earlier version.
   std::vector<std::string> known_places(const storage::Storage& storage, const std::string& object) const;
   bool is_ours(const std::string& place, std::span<const std::byte> file) const;
 

@@ -24,7 +24,7 @@ class KeptTablesTest : public testing::Test {
     return {file.begin(), file.end()};
   }
   KeptTables tables(const std::string& directory = "") { return {kKind, directory, notes_}; }
-  // The number of the table that is kept of an object, whichever way it is looked at; 0: none is.
+  // The number in the object's stored table, by either way of reading it; 0 if there is none.
   std::uint64_t kept(const KeptTables& tables, const std::string& object) {
     std::uint64_t read = 0, mapped = 0;
     const auto number_of = [](std::span<const std::byte> file) { return FrameReader(file, kKind.frame, 1).number(0); };
@@ -62,14 +62,14 @@ TEST_F(KeptTablesTest, AnotherVersionsAreNotedOnceAndReplaced) {
     EXPECT_EQ(kept(tables(), object), 2u);
   }
   ASSERT_EQ(notes_->lines().size(), 1u) << "once for a folder";
-  EXPECT_NE(notes_->lines()[0].find("another version of Feedline; they are made anew"), std::string::npos);
+  EXPECT_NE(notes_->lines()[0].find("another version of Feedline; they are rebuilt"), std::string::npos);
 }
 
 TEST_F(KeptTablesTest, WhatCannotBeKeptIsNotedUnlessAFolderWasChosen) {
   ::setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
   EXPECT_TRUE(tables().save(*local_, "/proc/nowhere/x.tar", table(1)));
   ASSERT_EQ(notes_->lines().size(), 1u);
-  EXPECT_NE(notes_->lines()[0].find("made again the next time"), std::string::npos);
+  EXPECT_NE(notes_->lines()[0].find("rebuilt the next time"), std::string::npos);
   folder_.write("file", "");
   const auto refused = tables(folder_.path("file/below")).save(*local_, "x.tar", table(1));
   ASSERT_FALSE(refused);

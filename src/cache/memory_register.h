@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How processes of one user find memory that others of them have: a register, a small text file with a line
-// "pid descriptor inode" for each process that has it. The memory itself (memfd) has no name in any file system, and is
-// opened by /proc/PID/fd/DESCRIPTOR, which the kernel allows to processes of the same user only. Lines of processes
-// that are gone do no harm: the descriptor does not open, or the inode is another one.
+// Lets processes of one user share memory through a register: a small text file with a line "pid descriptor inode" for
+// each process that has the memory open. The memory itself (memfd) has no name in any file system, and is opened
+// through /proc/PID/fd/DESCRIPTOR, which the kernel permits only to processes of the same user. Lines of exited
+// processes are harmless: the descriptor does not open, or the inode differs.
 //
-// The register is read and written under its lock. Its name should tell the PID namespace, outside of which its numbers
-// mean nothing: containers that see each other's files but not each other's processes have a copy each. The last
-// process to leave removes it; after a crash it stays, and the next one writes it anew.
+// The register is read and written under its lock. Its name should contain the PID namespace, outside of which its
+// numbers are meaningless: containers that share files but not processes have a copy each. The last process to leave
+// removes it; after a crash it stays, and the next process rewrites it.
 
 #include <cstdint>
 #include <optional>
@@ -24,7 +24,7 @@ namespace feedline::cache {
 
 class MemoryRegister {
  public:
-  // Locked until it goes. nullopt: it cannot be made or locked.
+  // Locked for the lifetime of the result. nullopt: it cannot be created or locked.
   static std::optional<MemoryRegister> lock(const std::string& path);
 
   std::vector<std::string> lines() const;
@@ -36,15 +36,15 @@ class MemoryRegister {
   LockedFile file_;
 };
 
-// A folder that only this user can look into, for registers; empty: there is none, or somebody else made it first.
+// A folder for registers that only this user can access; empty if there is none, or another user owns it.
 std::string private_folder();
 // Of the PID namespace that this process is in, for names.
 std::string process_namespace();
-// Memory of `bytes`, whose pages come when they are written. label: what the system shows of it.
+// Allocates `bytes` of memory, whose pages are allocated on first write. label: the name that the system shows for it.
 Result<storage::FileDescriptor> make_memory(const std::string& label, std::uint64_t bytes);
-// What this process writes into a register of memory that it has open.
+// The register line of this process for memory that it has open.
 std::string line_of(const storage::FileDescriptor& memory);
-// The memory that a line speaks of, where it is still there.
+// Opens the memory of a register line, if it still exists.
 storage::FileDescriptor memory_of(const std::string& line);
 
 }  // namespace feedline::cache

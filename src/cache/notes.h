@@ -8,7 +8,7 @@
 
 namespace feedline::cache {
 
-// What became of kept files that a user wants to know, for explain(): each line once. Thread-safe.
+// Notes for the user about cached files, for explain(), without duplicates. Thread-safe.
 class Notes {
  public:
   void add(const std::string& line) {

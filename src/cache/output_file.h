@@ -24,22 +24,22 @@ struct SystemWrites {
 };
 const SystemWrites& system_writes();
 
-// Does a commit() wait for the device? Without it a power cut may leave the name on a file that is cut or all zeros:
-// right for files that carry their own checksum and can be made again.
+// Whether commit() flushes to the device. Without it a power failure may leave a truncated or zeroed file under the
+// name: acceptable for files that have a checksum and can be rebuilt.
 enum class Flush : bool { kNo, kYes };
 
-// Not for several threads at once. Without a commit() the destructor removes what was written.
+// Not thread-safe. Without a commit() the destructor removes the file.
 class OutputFile {
  public:
-  // Writes beside `path` under a name that no other process or thread uses.
+  // Writes next to `path` under a name that no other process or thread uses.
   static Result<OutputFile> create(const std::string& path, const SystemWrites& writes = system_writes());
   OutputFile(OutputFile&& other) noexcept;
   ~OutputFile();
 
   Result<void> append(std::span<const std::byte> bytes);
-  // To the device. What follows it is not.
+  // Flushes to the device; later writes are not flushed.
   Result<void> flush();
-  // The file replaces what stood at `path`. Nothing may follow.
+  // Replaces the file at `path`. No further writes are allowed.
   Result<void> commit(Flush flush);
 
  private:
@@ -55,10 +55,10 @@ class OutputFile {
 Result<void> write_file(const std::string& path, std::span<const std::byte> bytes, Flush flush,
                         const SystemWrites& writes = system_writes());
 
-// Removes what killed processes left unfinished of `path`. Requires: nobody is writing it.
+// Removes unfinished files for `path` left by killed processes. Requires: no process is writing it.
 void remove_unfinished(const std::string& path, const SystemWrites& writes = system_writes());
-// Has the device keep the names in the folder of `path`. Some file systems cannot; then a power cut may take the name
-// again, which costs the file and does no harm.
+// Flushes the directory of `path` to the device. Some file systems do not support this; a power failure may then lose
+// the name, which costs only the file.
 void flush_folder_of(const std::string& path, const SystemWrites& writes = system_writes());
 
 }  // namespace feedline::cache

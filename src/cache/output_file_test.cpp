@@ -53,7 +53,7 @@ TEST(OutputFile, LeavesNothingWithoutCommit) {
   EXPECT_EQ(files_in(folder.path()), 0u);
 }
 
-// What a power cut would show, and nothing else does: the order of the calls.
+// Only a power failure would show a wrong order of calls, so the order itself is tested.
 TEST(OutputFile, IsOnTheDeviceBeforeItHasItsNameAndTheNameBehindIt) {
   static std::string calls;
   static const SystemWrites kTold{

@@ -34,7 +34,7 @@ bool may_remove(const std::string& path) {
   struct stat of_folder {
   }, of_file{};
   if (::stat(folder.c_str(), &of_folder) != 0 || ::lstat(path.c_str(), &of_file) != 0) return false;
-  // as in /tmp: everybody writes, and removes what is his own
+  // as in /tmp: everyone can write, and remove only their own files
   const uid_t user = ::geteuid();
   return (of_folder.st_mode & S_ISVTX) == 0 || user == 0 || user == of_file.st_uid || user == of_folder.st_uid;
 }

@@ -28,7 +28,7 @@ bool is_current(const Publication& publication) {
   if (is_foreign(*found, publication.kind)) {
     if (publication.notes != nullptr)
       publication.notes->add("copies in '" + folder_of(publication.path) +
-                             "' are of another version of Feedline; they are made anew");
+                             "' are of another version of Feedline; they are rebuilt");
     return false;
   }
   const auto stat = local->stat(publication.path);
@@ -54,7 +54,7 @@ Result<Published> find_or_make(const Publication& publication, const SystemWrite
   if (is_current(publication)) return Published::kFound;
   const auto lock = FileLock::take(publication.path + ".lock", publication.waits);
   if (is_current(publication)) return Published::kFound;
-  if (lock.held()) remove_unfinished(publication.path, writes);  // and of its origin, whose name begins with it
+  if (lock.held()) remove_unfinished(publication.path, writes);  // and those of its origin, whose name begins with it
   FEEDLINE_CHECK_OK(make(publication, writes));
   return Published::kMade;
 }

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The way in which a large file of a cache comes to be, whoever wants it and however many do:
+// Creates a large cache file exactly once among concurrent processes:
 //
-//  1. What is there and vouched for is used, without a lock.
-//  2. Who makes it holds the kernel's lock on PATH.lock. The others wait, and are told for whom. A lock goes with its
-//     holder, however that ends.
-//  3. Under the lock it is looked for again: another one may have made it meanwhile.
-//  4. What killed makers left unfinished is removed.
-//  5. PATH.PID.N.unfinished is written and flushed.
-//  6. PATH.origin is removed, and the folder flushed: now nothing vouches for PATH.
-//  7. The unfinished file is renamed to PATH, and the folder flushed.
-//  8. PATH.origin is published in the same way: it says what PATH was made from, and how long it is.
+// 1. An existing, valid file is used without a lock. 2. The maker holds the kernel's lock on PATH.lock. Others wait,
+// and see who holds it. A lock ends with its
+//     holder, even in a crash.
+// 3. Under the lock the file is looked up again: another process may have made it. 4. Unfinished files of killed makers
+// are removed. 5. PATH.PID.N.unfinished is written and flushed. 6. PATH.origin is removed, and the directory flushed:
+// PATH is now invalid. 7. The unfinished file is renamed to PATH, and the directory flushed. 8. PATH.origin is
+// published in the same way: it holds the inputs and the size of PATH.
 //
-// Whoever is killed, wherever, leaves work to do again, never a file that passes for another. A full disk is an error,
-// and the unfinished file goes. Where a file system knows no locks several may make PATH at once: each renames a whole
-// file, and they are the same.
+// A process killed at any point leaves work to repeat, never an invalid file that looks valid. A full disk is an error,
+// and the unfinished file is removed. On a file system without locks several processes may make PATH at once: each
+// renames a complete file, and they are identical.
 
 #include <cstdint>
 #include <functional>
@@ -32,16 +30,16 @@ namespace feedline::cache {
 
 struct Publication {
   std::string path;
-  FrameKind kind;                                  // of what PATH.origin is
-  std::vector<std::uint64_t> origin;               // what the file is made from: another one where a number differs
-  std::function<Result<void>(OutputFile&)> write;  // fills the file; by whoever holds the lock
-  FileLock::Waits waits = {};                      // somebody else is making it
+  FrameKind kind;                                  // the kind of PATH.origin
+  std::vector<std::uint64_t> origin;               // the inputs: the file is rebuilt if a number differs
+  std::function<Result<void>(OutputFile&)> write;  // writes the file; called by the lock's holder
+  FileLock::Waits waits = {};                      // called if another process is making it
   Notes* notes = nullptr;
 };
 
 enum class Published { kFound, kMade };
 
-// The file is there once this returns. Errors: those of write(), and kStorage where the folder takes no files.
+// The file exists once this returns. Errors: those of write(), and kStorage if the folder is not writable.
 Result<Published> find_or_make(const Publication& publication, const SystemWrites& writes = system_writes());
 
 }  // namespace feedline::cache

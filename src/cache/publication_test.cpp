@@ -25,8 +25,7 @@ using storage::TemporaryFolder;
 
 constexpr FrameKind kKind{0x7465'7374, 1};
 
-// The process that makes these calls ends at the one with this number, as by kill -9: at once, and nothing is tidied
-// up.
+// Exits the process at the call with this number without any clean-up, as kill -9 would.
 int calls_left = 0;
 void count_call() {
   if (calls_left-- == 0) ::kill(::getpid(), SIGKILL);
@@ -42,7 +41,7 @@ constexpr SystemWrites kMortal{
 
 class PublicationTest : public testing::Test {
  protected:
-  // What is published: `content`, made of what has this version.
+  // Publishes `content`, made from an input of this version.
   Publication publication(const std::string& content, std::uint64_t version) {
     Publication made;
     made.path = path_;
@@ -220,7 +219,7 @@ TEST_F(PublicationTest, AnotherVersionsFileIsMadeAnewAndNotedOnce) {
   EXPECT_NE(notes_.lines()[0].find(folder_.path()), std::string::npos);
 }
 
-// Whoever the test runs as: below a file no folder can be, and in /proc none can be made.
+// Fails for every user, even root: no folder can be created below a file or in /proc.
 TEST_F(PublicationTest, WhereNothingCanBeWrittenWhatIsThereIsUsed) {
   publish("already there", 1);
   std::filesystem::remove(path_ + ".lock");

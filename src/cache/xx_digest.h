@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The digests of xxHash that other programs write beside their files.
+// The xxHash digests that other programs store next to their files.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace feedline::cache {
 
 enum class XxKind : std::uint8_t { kXxh32, kXxh64, kXxh3Of64, kXxh3Of128 };
 
-// Of bytes that come one after the other, with the seed 0. Not for several threads at once.
+// Hashes consecutive chunks with seed 0. Not thread-safe.
 class XxDigest {
  public:
   explicit XxDigest(XxKind kind);

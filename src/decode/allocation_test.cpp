@@ -59,7 +59,8 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr std::size_t kSmall = 1 << 20;  // what a codec may need whatever the image: zlib's window, libjpeg's pools
+constexpr std::size_t kSmall = 1 << 20;  // fixed codec overhead, independent of the image: zlib's window, libjpeg's
+                                         // pools
 
 Bytes joined(std::initializer_list<Bytes> parts) {
   Bytes all;
@@ -139,7 +140,7 @@ TEST(Allocation, AJpegTakesNoMemoryOnceOneLikeItWasDecoded) {
     }
 }
 
-// One colour, of which many rows are few bytes: held as a whole they would be a gigabyte for every 16 threads.
+// A single colour compresses many rows into few bytes; stored whole, 16 threads would need a gigabyte.
 TEST(Allocation, APngOfOver64MiBComesRowByRow) {
   constexpr std::size_t kSide = 4800, kRow = 1 + 3 * kSide;
   Bytes rows(kRow * kSide), deflated(rows.size() / 100);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What ImageDecoder asks of each image format. Same contract and same rules as ImageDecoder, which picks the codec.
+// Interface between ImageDecoder and the image formats. The contract is ImageDecoder's, which selects the codec.
 
 #include <cstddef>
 #include <span>
@@ -19,8 +19,8 @@ class Codec {
 
   // Reads the header. Allocates nothing that depends on the header's width and height.
   virtual Result<ImageHeader> open(std::span<const std::byte> bytes) = 0;
-  // `out` already has the region's size and the mode's channels. Requires: the last open() succeeded, no decode()
-  // came after it, and region lies inside the image.
+  // `out` already has the region's size and the mode's channels. Requires: the last open() succeeded, decode() has not
+  // been called since, and the region is inside the image.
   virtual Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) = 0;
   virtual bool decode_planes(const Box&, ColorMode, const memory::Coarseness&, memory::Planes&) { return false; }
 };

@@ -24,7 +24,9 @@ void rgb_to_l(const std::uint8_t* rgb, int pixels, std::uint8_t* l) {
 
 void inverted_cmyk_to_rgb(const std::uint8_t* cmyk, int pixels, std::uint8_t* rgb) {
   for (int i = 0; i < pixels; ++i, cmyk += 4, rgb += 3)
-    for (int c = 0; c < 3; ++c) rgb[c] = without_ink(255 - cmyk[c], cmyk[3]);  // cmyk[3]: what the black ink leaves
+    for (int c = 0; c < 3; ++c)
+      rgb[c] = without_ink(255 - cmyk[c], cmyk[3]);  // cmyk[3]: the light that the black ink
+                                                     // leaves
 }
 
 void inverted_cmyk_to_l(const std::uint8_t* cmyk, int pixels, std::uint8_t* l) {

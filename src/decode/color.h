@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows of stored samples to rows of RGB or grey (L), with Pillow's integer formulas. No alignment is asked for;
-// source and destination do not overlap.
+// Converts rows of stored samples to RGB or greyscale (L) with Pillow's integer formulas. Rows need no alignment;
+// source and destination must not overlap.
 
 #include <cstdint>
 
@@ -14,7 +14,7 @@ inline std::uint8_t luma(int red, int green, int blue) {
 }
 
 void rgb_to_l(const std::uint8_t* rgb, int pixels, std::uint8_t* l);
-// Four samples as they stand in the file of an Adobe CMYK (or, after libjpeg, YCCK) JPEG: 255 is no ink.
+// Four samples as stored in an Adobe CMYK (or, after libjpeg's conversion, YCCK) JPEG: 255 means no ink.
 void inverted_cmyk_to_rgb(const std::uint8_t* cmyk, int pixels, std::uint8_t* rgb);
 void inverted_cmyk_to_l(const std::uint8_t* cmyk, int pixels, std::uint8_t* l);
 

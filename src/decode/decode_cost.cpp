@@ -8,9 +8,9 @@
 namespace feedline::decode {
 namespace {
 
-// Measured with bench/view_regions.cpp, to 5 % on average: every codec reads the stored bytes from the first to those
-// of the region's last row, does something for every pixel of those rows, and more for those inside. What an image
-// costs besides does not show.
+// Measured with bench/view_regions.cpp; accurate to 5 % on average. Every codec reads all stored bytes up to the
+// region's last row, does some work for every pixel of those rows, and more for pixels inside the region. Other costs
+// are negligible.
 struct Costs {
   double byte;   // read, of the file
   double above;  // of every pixel from the first row to the region's last
@@ -20,7 +20,7 @@ struct Costs {
 constexpr Costs kJpeg{2.2, 0.06, 1.22};
 constexpr Costs kPng{16.3, 0, 0.47};
 constexpr Costs kWebp{53, 0.64, 1.38};
-constexpr Costs kForeign{100, 10, 10};  // all of it, whatever the region: once is better than several times
+constexpr Costs kForeign{100, 10, 10};  // always decodes the whole image, so one call is cheaper than several
 
 const Costs& costs_of(ImageFormat format) {
   switch (format) {

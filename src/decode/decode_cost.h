@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What decoding regions of an image costs, to choose between ways of getting the same pixels. The unit is a nanosecond
-// of the machine that it was measured on; only ratios count.
+// Estimates the cost of decoding regions of an image, to choose between ways of producing the same pixels. The unit is
+// one nanosecond on the machine used for calibration; only ratios are meaningful.
 
 #include <cstddef>
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace feedline::decode {
 
-// Of one region of an image that is stored in so many bytes.
+// The cost of one region of an image whose encoded size is given in bytes.
 double decode_cost(const ImageHeader& header, std::size_t bytes, const Box& region);
 
 // The smallest box around all regions. Requires: at least one.

@@ -21,20 +21,20 @@ struct Signature {
   std::size_t offset;
   std::string_view bytes;
   std::string_view what;
-  bool is_image = false;            // that another library may read
+  bool is_image = false;            // formats that a foreign decoder may support
   std::string_view extension = {};  // if the bytes identify an image in a column of any bytes
 };
 
 using namespace std::string_view_literals;
 
-// What people have in image folders besides the formats we decode. The first match wins.
+// Unsupported formats common in image folders. The first match wins.
 constexpr Signature kOthers[] = {
     {0, "GIF87a"sv, "GIF images", true, "gif"},
     {0, "GIF89a"sv, "GIF images", true, "gif"},
     {0, "BM"sv, "BMP images", true, "bmp"},
     {0, "II*\0"sv, "TIFF images", true, "tif"},
     {0, "MM\0*"sv, "TIFF images", true, "tif"},
-    {0, "II+\0"sv, "TIFF images", true, "tif"},  // BigTIFF, whose offsets have 64 bits
+    {0, "II+\0"sv, "TIFF images", true, "tif"},  // BigTIFF, with 64-bit offsets
     {0, "MM\0+"sv, "TIFF images", true, "tif"},
     {4, "ftypavi"sv, "AVIF images", true, "avif"},
     {4, "ftyphei"sv, "HEIC images", true, "heic"},
@@ -86,7 +86,7 @@ const Signature* signature_of(std::string_view text) {
   return is_portable(text) ? &kPortable : nullptr;
 }
 
-// Of an image that somebody else reads: "GIF image".
+// The format name of an image for a foreign decoder, such as "GIF image".
 std::string kind_of(std::span<const std::byte> bytes) {
   const std::string what(signature_of(text_of(bytes))->what);
   return what.substr(0, what.size() - 1);  // "GIF images"
@@ -166,10 +166,10 @@ struct ImageDecoder::Impl {
   Codec* current = nullptr;          // the codec of the opened image; null after decode() has consumed it
   std::span<const std::byte> bytes;  // of the opened image
   ImageHeader header;
-  Orientation orientation;     // of the opened image, whose header is that of the turned one
+  Orientation orientation;     // the opened image, described after rotation
   memory::PixelBuffer stored;  // a region that is to be turned
 
-  // Is an image open, and does the region lie inside it?
+  // Returns whether an image is open and contains the region.
   bool has(const Box& region) const {
     return current != nullptr && region.left >= 0 && region.top >= 0 && region.width > 0 && region.height > 0 &&
            region.width <= header.width - region.left && region.height <= header.height - region.top;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Encoded image to pixels. Header first, then only the rows and columns that are asked for; the pixels are those
-// that Pillow's Image.open(...).convert(mode) gives, bit for bit.
+// Decodes an encoded image to pixels: first the header, then only the requested rows and columns. Pixels equal those of
+// Pillow's Image.open(...).convert(mode), bit for bit.
 
 #include <array>
 #include <cstddef>
@@ -33,7 +33,8 @@ struct ImageHeader {
   Depth depth = Depth::k8Bits;
 };
 
-// By content, never by name. kData names what it looks like instead ("a GIF image", "text", "an empty file").
+// Detects the format from the content, never from a file name. Unknown content is kData; the message describes it ("a
+// GIF image", "text", "an empty file").
 Result<ImageFormat> sniff(std::span<const std::byte> bytes);
 
 // The usual extension of an image format, without a dot, if the first kImageHead bytes identify it; else empty.
@@ -42,8 +43,7 @@ Result<ImageFormat> sniff(std::span<const std::byte> bytes);
 std::string_view image_extension(std::span<const std::byte> bytes);
 inline constexpr std::size_t kImageHead = 12;  // "RIFF", a size, "WEBP"; a size, "ftyp", "avif"
 
-// A thread keeps one decoder and uses it for every sample: codec state and scratch memory are reused.
-// Not for several threads at once.
+// Not thread-safe. Each thread should reuse one decoder for all samples, which reuses codec state and scratch memory.
 class ImageDecoder {
  public:
   ImageDecoder();
@@ -51,19 +51,19 @@ class ImageDecoder {
   ImageDecoder(ImageDecoder&&) noexcept;
   ImageDecoder& operator=(ImageDecoder&&) noexcept;
 
-  // Reads the header and holds on to `bytes` until the decode() that must follow, or the next open().
-  // Allocates nothing that depends on the header's width and height. applies_exif: the image is turned as its EXIF
-  // orientation says, and width, height and regions are those of the turned one.
+  // Reads the header. `bytes` must stay valid until decode(), which must follow, or the next open(). Allocates nothing
+  // that depends on the image size in the header. applies_exif: the image is rotated according to its EXIF orientation,
+  // and width, height and regions refer to the rotated image.
   Result<ImageHeader> open(std::span<const std::byte> bytes, bool applies_exif = false);
   const ImageHeader& header() const;  // of the last open(). Requires: it succeeded
   std::string kind() const;           // likewise, in lower case: "jpeg", "png", "webp", or whatever another is called
   // Likewise: EXIF orientation, 1 to 8, of the stored image. Requires: no decode() since open().
   int orientation() const;
-  // Pixels of `region` of the opened image into `out` (resized to the region's size; 3 channels for kRgb, 1 for
-  // kL). kData when pixels are missing or damaged. Requires: open() succeeded and region lies inside the image.
+  // Writes the pixels of `region` of the opened image to `out`, resized to the region (3 channels for kRgb, 1 for kL).
+  // kData if pixels are missing or damaged. Requires: open() succeeded and the region is inside the image.
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out);
-  // decode() of two images in one go, which takes less time than one after the other where both are plain JPEGs. Each
-  // has its own result. Requires: as decode(), for both; they are two decoders.
+  // Decodes two images together, which is faster than one after the other if both are baseline JPEGs. Each has its own
+  // result. Requires: two different decoders, each ready for decode().
   struct Task {
     Box region;
     ColorMode mode;
@@ -71,9 +71,9 @@ class ImageDecoder {
   };
   static std::array<Result<void>, 2> decode_in_turn(ImageDecoder& first, const Task& first_task, ImageDecoder& second,
                                                     const Task& second_task);
-  // The region as planes, each of whose samples stands for at most that many pixels, where the image can be had so for
-  // less work: some JPEGs. kL takes brightness alone. False: not this image, or something about it is doubtful;
-  // decode() must follow. Requires: as decode().
+  // Decodes the region to planes whose samples each cover at most the given number of pixels, if that is cheaper; only
+  // some JPEGs support it. kL decodes only the luma plane. Returns false if the image does not support it or may be
+  // damaged; the caller must then call decode(). Requires: as decode().
   [[nodiscard]] bool decode_planes(const Box& region, ColorMode mode, const memory::Coarseness& most,
                                    memory::Planes& out);
 

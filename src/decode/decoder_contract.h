@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What every codec must do, as tests. A codec registers a type with
+// Tests of the contract that every codec must meet. A codec registers a type with
 //
 //   static constexpr ImageFormat kFormat;
 //   static std::vector<EncodedImage> images();           // every kind of file it decodes, small
@@ -32,7 +32,7 @@ struct EncodedImage {
   int height = 0;
 };
 
-// A picture with what photos have: gradients, edges, texture, noise. Interleaved 8-bit samples.
+// A synthetic photo with gradients, edges, texture and noise. Interleaved 8-bit samples.
 inline std::vector<std::uint8_t> photo(int width, int height, int channels, unsigned seed = 1) {
   std::mt19937 random(seed);
   std::vector<std::uint8_t> samples;
@@ -47,7 +47,7 @@ inline std::vector<std::uint8_t> photo(int width, int height, int channels, unsi
   return samples;
 }
 
-// Rows one after the other, without padding; or the error.
+// Contiguous rows without padding, or the error.
 inline Result<std::vector<std::uint8_t>> decode_region(ImageDecoder& decoder, const EncodedBytes& bytes,
                                                        const Box& region, ColorMode mode) {
   FEEDLINE_TRY(const ImageHeader header, decoder.open(bytes));

@@ -39,7 +39,7 @@ Traits png_traits(std::span<const std::byte> file) {
 
 namespace {
 
-// Within so many bytes of the file's end, behind which cameras put little.
+// The end marker must be within this many bytes of the end of the file; cameras append little after it.
 bool has_end_marker(std::span<const std::byte> file) {
   constexpr std::size_t kWithin = 4096;
   constexpr std::array kEnd{std::byte{0xFF}, std::byte{0xD9}};

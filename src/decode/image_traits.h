@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What an encoded image's header says of how it is stored, for who looks through a dataset. Stateless and thread-safe.
+// Describes how an image is stored, from its header, for dataset inspection. Stateless and thread-safe.
 
 #include <cstddef>
 #include <span>
@@ -17,8 +17,8 @@ namespace feedline::decode {
 // sense.
 std::vector<std::string_view> storage_traits(ImageFormat format, std::span<const std::byte> file);
 
-// A JPEG that every decoder takes for the same: sequential, by Huffman's code, 8 bits, and colours that can only be
-// YCbCr, which its header says in one way only. Its end marker is there, so it is not cut off.
+// A JPEG that all decoders interpret alike: sequential, Huffman-coded, 8 bits, and unambiguously YCbCr. It has an end
+// marker, so it is not truncated.
 bool is_plain_colour_jpeg(std::span<const std::byte> file);
 
 }  // namespace feedline::decode

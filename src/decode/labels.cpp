@@ -21,7 +21,7 @@ LabelDecoder& LabelDecoder::operator=(LabelDecoder&&) noexcept = default;
 Result<LabelHeader> LabelDecoder::open(std::span<const std::byte> bytes) {
   FEEDLINE_TRY(const ImageFormat format, sniff(bytes));
   if (format != ImageFormat::kPng)
-    return decode_error("a mask must be a PNG, which keeps its numbers; this is a " + std::string(name_of(format)) +
+    return decode_error("a mask must be a PNG, which is lossless; this is a " + std::string(name_of(format)) +
                         " image");
   FEEDLINE_TRY(const ImageHeader size, impl_->png.open(bytes));
   const PngHeader& png = impl_->png.header();

@@ -20,7 +20,7 @@ struct LabelHeader {
   DType dtype = DType::kUint8;  // or kUint16
 };
 
-// A thread keeps one and uses it for every sample. Not for several threads at once.
+// Not thread-safe. Each thread should reuse one for all samples.
 class LabelDecoder {
  public:
   LabelDecoder();
@@ -28,9 +28,10 @@ class LabelDecoder {
   LabelDecoder(LabelDecoder&&) noexcept;
   LabelDecoder& operator=(LabelDecoder&&) noexcept;
 
-  // Reads the header and holds on to `bytes` until decode(). kData: no PNG, or one in colour.
+  // Reads the header. `bytes` must stay valid until decode(). kData if the image is not a PNG or is in colour.
   Result<LabelHeader> open(std::span<const std::byte> bytes);
-  // All labels of the opened image, in rows of `out`, whose channels are the bytes of one. Requires: open() succeeded.
+  // Writes all labels of the opened image to the rows of `out`, whose channels are the bytes of one label. Requires:
+  // open() succeeded.
   Result<void> decode(memory::PixelBuffer& out);
 
  private:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the EXIF data of a file is, a TIFF file of its own:
+// Locations of the EXIF data, an embedded TIFF file:
 //
-//   JPEG  segment APP1 (FF E1), behind "Exif\0\0", before the scan
-//   PNG   chunk eXIf, before or behind the pixels
-//   WebP  chunk EXIF, where VP8X has the flag for it
+//   JPEG  segment APP1 (FF E1), after "Exif\0\0", before the scan
+//   PNG   chunk eXIf, before or after the pixels
+//   WebP  chunk EXIF, if VP8X has the flag for it
 //
-// Nothing else is looked at: neither XMP nor the text chunks in which some programs keep EXIF.
+// XMP and the text chunks in which some programs store EXIF are ignored.
 #include "decode/orientation.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ bool begins_with(Bytes bytes, std::string_view text) {
   return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()).starts_with(text);
 }
 
-// From `begin` on, at most `size`; shorter where the bytes end.
+// Returns at most `size` bytes from `begin`, fewer at the end of the data.
 Bytes part(Bytes bytes, std::size_t begin, std::size_t size = static_cast<std::size_t>(-1)) {
   bytes = bytes.subspan(std::min(begin, bytes.size()));
   return bytes.first(std::min(size, bytes.size()));
@@ -76,7 +76,7 @@ Bytes exif_of_jpeg(Bytes file) {
   return {};
 }
 
-// Chunks behind the signature: length, name, payload, checksum.
+// Chunks after the signature: length, name, payload, checksum.
 Bytes exif_of_png(Bytes file) {
   constexpr std::size_t kSignature = 8, kAround = 12;
   for (std::size_t at = kSignature; at + kAround <= file.size();) {
@@ -87,7 +87,7 @@ Bytes exif_of_png(Bytes file) {
   return {};
 }
 
-// Chunks behind "RIFF", size, "WEBP": name, length, payload, a zero where the length is odd.
+// Chunks after "RIFF", size, "WEBP": name, length, payload, a zero byte if the length is odd.
 Bytes exif_of_webp(Bytes file) {
   constexpr std::size_t kHead = 12, kChunkHead = 8;
   constexpr auto kHasExif = std::byte{0x08};
@@ -103,7 +103,7 @@ Bytes exif_of_webp(Bytes file) {
 
 template <int kChannels>
 void turn_pixels(const Orientation& o, const memory::PixelView& stored, memory::PixelBuffer& out) {
-  constexpr int kBlock = 32;  // whose pixels, in either order, are in the first cache
+  constexpr int kBlock = 32;  // square tiles whose pixels fit the L1 cache in either order
   const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(stored.stride);
   const std::ptrdiff_t along = (o.flips_x ? -1 : 1) * kChannels, down = o.flips_y ? -row : row;
   const std::uint8_t* const first =

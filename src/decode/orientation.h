@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How an image is to be turned before it is looked at, as its EXIF says (tag 0x0112 of JEITA CP-3451), and turning it.
+// Reads the orientation of an image from its EXIF data (tag 0x0112 of JEITA CP-3451) and rotates images accordingly.
 
 #include <cstddef>
 #include <span>
@@ -11,8 +11,8 @@
 
 namespace feedline::decode {
 
-// The pixel at (x, y) of the turned image is the stored one at (y, x) where it `transposes`, else at (x, y), each
-// counted from the other end where it `flips`.
+// The pixel at (x, y) of the rotated image is the stored pixel at (y, x) if `transposes`, else at (x, y); each
+// coordinate counts from the opposite edge if it `flips`.
 struct Orientation {
   bool transposes = false;
   bool flips_x = false;  // of the stored image
@@ -22,16 +22,16 @@ struct Orientation {
   friend bool operator==(const Orientation&, const Orientation&) = default;
 };
 
-// Of what EXIF has, 1 to 8; anything else is as 1, as it is stored.
+// Converts an EXIF value, 1 to 8. Any other value means 1, as stored.
 Orientation orientation_of(int number);
 // The orientation that turns such an image back.
 int inverse_orientation(int number);
-// What the file's EXIF says: 1 to 8, or 0 for "not known"; 1 where it says nothing, or nothing that makes sense.
+// Returns the EXIF orientation of the file: 1 to 8, or 0 if unknown; 1 if the tag is missing or invalid.
 int exif_orientation(ImageFormat format, std::span<const std::byte> file);
-// Of that; as it is stored where it says nothing, or nothing that makes sense.
+// Returns the orientation of the file; as stored if the tag is missing or invalid.
 Orientation stored_orientation(ImageFormat format, std::span<const std::byte> file);
 
-// The region of the stored image that a region of the turned one comes from. stored: the size of all of it.
+// Maps a region of the rotated image to the stored image. stored: the size of the whole stored image.
 Box stored_region(const Orientation& orientation, const Box& region, Size stored);
 // Requires: `out` has the turned size and the same number of channels, 1 to 3.
 void turn(const Orientation& orientation, memory::PixelView stored, memory::PixelBuffer& out);

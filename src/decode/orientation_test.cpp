@@ -32,7 +32,7 @@ struct Exif {
   unsigned type = 3, count = 1, tag = 0x0112;
 };
 
-// A TIFF file whose first directory has another entry, and this one.
+// A TIFF file whose first directory holds another entry and this one.
 std::string tiff(const Exif& exif) {
   const bool big = exif.big_endian;
   const auto entry = [&](unsigned tag, unsigned type, unsigned count, const std::string& value) {
@@ -176,7 +176,7 @@ TEST(ImageDecoder, RegionsOfATurnedImageAreThoseOfAllOfIt) {
     ASSERT_TRUE(decoder.open(file, true));
     ASSERT_TRUE(decoder.decode(box, ColorMode::kRgb, part));
     EXPECT_TRUE(same_rows(part, box)) << number;
-    // in turn with another, which is as it is stored
+    // alternating with an image that needs no rotation
     ImageDecoder other;
     memory::PixelBuffer first, second;
     ASSERT_TRUE(decoder.open(file, true));

@@ -13,10 +13,10 @@
 
 namespace feedline::decode {
 
-// How boxes, points and labels made for the stored image become those of the turned one, or the reverse.
+// Maps boxes, points and labels from the stored image to the rotated one, or the reverse.
 struct FrameTurn {
   Orientation orientation;  // the turn to apply
-  Size from;                // the size of the image for which they were made
+  Size from;                // the size of the image that the targets refer to
 };
 // is_turned: the sample's image is decoded with its EXIF orientation applied. False: they fit it unchanged.
 bool needs_turn(const memory::ImageFrame& frame, bool is_turned);

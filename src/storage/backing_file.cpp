@@ -13,7 +13,7 @@
 namespace feedline::storage {
 namespace {
 
-// What /proc/self/maps contains about a range of addresses.
+// The entries of /proc/self/maps for a range of addresses.
 struct MappedRange {
   std::uintptr_t begin = 0, end = 0;
   std::uint64_t offset = 0;  // in the file
@@ -64,8 +64,8 @@ std::optional<MappedRange> range_of(std::span<const std::byte> memory) {
   return {};
 }
 
-// Is what this path leads to the file of the range? A file system of layers may have other numbers in the maps than
-// stat() gives, so a mapping of it is compared.
+// Returns whether the path is the file mapped in the range. A layered file system may show other device and inode
+// numbers in the maps than stat() returns, so a mapping of the path is compared.
 bool is_file_of(int fd, const MappedRange& range) {
   void* const page = ::mmap(nullptr, 1, PROT_READ, MAP_SHARED, fd, 0);
   if (page == MAP_FAILED) return false;

@@ -15,9 +15,8 @@
 
 namespace feedline::storage {
 
-// The file that some memory is a shared mapping of, whoever mapped it. Touching that memory after the file was cut ends
-// the process with SIGBUS: check() and read() report the cut as an error. Immutable; every method is thread-safe. Holds
-// no descriptor.
+// The file behind a shared memory mapping, whoever mapped it. Accessing the memory after the file was truncated raises
+// SIGBUS: check() and read() report truncation as an error. Immutable and thread-safe. Holds no descriptor.
 class BackingFile {
  public:
   // From /proc/self/maps. nullptr: the memory is not one shared mapping of a file that its path still leads to.

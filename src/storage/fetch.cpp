@@ -21,7 +21,7 @@ struct FetchQueue::Work : Read {
 struct FetchQueue::Carrier final : Lingering {
   std::vector<std::unique_ptr<Work>> all;
   std::vector<Work*> free;
-  std::unique_ptr<Transport> transport;  // goes first: the others are what it may write to
+  std::unique_ptr<Transport> transport;  // destroyed first: reads in flight may write to the other members
 
   Work& take() {
     if (free.empty()) {
@@ -69,7 +69,7 @@ void FetchQueue::start(Fetch& fetch) {
   carrier_->transport->start(work);
 }
 
-// Its owner has it back; the transport goes on with what it has.
+// The owner gets it back; the transport finishes the read on its copy.
 void FetchQueue::detach(Work& work, Error error) {
   Fetch& fetch = *std::exchange(work.fetch, nullptr);
   if (work.deadline) deadlines_.erase(*std::exchange(work.deadline, std::nullopt));
@@ -109,7 +109,7 @@ Fetch* FetchQueue::give_back(Work& work) {
     fetch->work_ = nullptr;
     std::swap<Read>(*fetch, work);
   }
-  static_cast<Read&>(work) = {};  // lets go of the reader, and of memory that nobody wants
+  static_cast<Read&>(work) = {};  // releases the reader and unneeded memory
   carrier_->free.push_back(&work);
   return fetch;
 }

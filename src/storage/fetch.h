@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads that are under way while their caller does something else, with a deadline, and cancelled when nobody wants
-// them any more: what reading ahead is made of, and the way to every byte that nobody waits for.
+// Asynchronous reads with deadlines and cancellation: the basis of prefetching, and the path of every non-blocking
+// read.
 //
 //   Fetch ──start()──► FetchQueue ──► Transport    io_uring, threads, a storage's own
 //     ▲                    │
-//     └────finished()──────┘    done, too late, or cancelled: its owner has it back at once
+//     └────finished()──────┘    done, timed out, or cancelled: the owner gets it back at once
 //
-// A read that is cancelled or too late goes on below, into memory that the queue has taken over: a kernel that is
-// writing cannot be told to stop. The owner gets an empty buffer for it.
+// A cancelled or timed-out read continues below, into memory that the queue has taken over: a kernel write cannot be
+// stopped. The owner gets an empty buffer instead.
 
 #include <chrono>
 #include <cstdint>
@@ -26,19 +26,19 @@ namespace feedline::storage {
 class Storage;
 class FetchQueue;
 
-// One read. Its owner keeps it where it is, and off its hands, until the queue says that it is finished; meanwhile it
-// says nothing of what it asks for.
+// One read. Its owner must not move or modify it until the queue reports it finished; until then the members for the
+// request are unspecified.
 struct Fetch : Read {
-  // kStorage with ETIMEDOUT that names the object and the time, where it is not finished by then.
+  // kStorage with ETIMEDOUT, naming the object and the time, if it has not finished by then.
   Transport::Clock::time_point deadline = Transport::Clock::time_point::max();
 
  private:
   friend class FetchQueue;
-  void* work_ = nullptr;  // while it is under way
+  void* work_ = nullptr;  // while in flight
 };
 
-// Many reads at once. For one thread, but for wake(). What is under way when it is destroyed is cancelled, and waited
-// for by nobody.
+// Runs many reads at once. Not thread-safe, except wake(). The destructor cancels reads in flight without waiting for
+// them.
 class FetchQueue {
  public:
   using Clock = Transport::Clock;
@@ -48,9 +48,8 @@ class FetchQueue {
   FetchQueue& operator=(const FetchQueue&) = delete;
 
   std::string_view name() const;
-  void start(Fetch& fetch);  // never waits for the read, which may be begun by the next finished()
-  // kCancelled is what finished() will say of it, at once; nothing happens to one that is not under way, or is finished
-  // already, which stays as it is.
+  void start(Fetch& fetch);  // never blocks; the next finished() may start the read
+  // finished() returns it with kCancelled at once. No effect if it is not in flight or has already finished.
   void cancel(Fetch& fetch);
   // A fetch that is finished, in any order. Waits for one until `until`, or until wake(): then nullptr.
   Fetch* finished(Clock::time_point until);
@@ -71,7 +70,7 @@ class FetchQueue {
 };
 
 enum class QueueKind : std::uint8_t {
-  kBest,     // the storage's own where it has one
+  kBest,     // the storage's own, if it has one
   kThreads,  // threads that wait, one read each
 };
 

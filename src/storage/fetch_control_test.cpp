@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cancelling, deadlines and leaving, of reads that stand still until the test lets them go.
+// Cancellation, deadlines and destruction, with reads that block until the test releases them.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a FetchQueue must do over every transport. What it does by itself, cancelling and deadlines:
-// fetch_control_test.cpp.
+// Tests of FetchQueue over every transport. fetch_control_test.cpp tests cancellation and deadlines.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -159,7 +158,7 @@ TEST_P(FetchQueueContract, WhatIsTooLargeIsAnErrorWithoutMemoryForIt) {
   queue_->start(exact);
   finish(1);
   EXPECT_EQ(text(exact), recognisable_bytes(10'000));
-  for (const bool says_so : {true, false}) {  // a pseudo file says that it has no bytes
+  for (const bool says_so : {true, false}) {  // a pseudo file reports a size of 0
     Fetch& fetch = *fetches_.emplace_back(std::make_unique<Fetch>());
     fetch.piece.path = says_so ? exact.piece.path : "/proc/self/status";
     fetch.most_bytes = 100;

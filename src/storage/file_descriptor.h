@@ -23,7 +23,7 @@ class FileDescriptor {
 
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
-  // Closes now and tells errno, or 0: what a writer has to look at. Releases the descriptor either way.
+  // Closes the descriptor and returns errno, or 0; writers must check it. Releases the descriptor either way.
   int close_now();
 
  private:

@@ -19,7 +19,7 @@ constexpr auto kMostOffset = std::uint64_t{std::numeric_limits<off_t>::max()};
 
 FileRead::FileRead(const std::string& name, std::span<std::byte> room, std::uint64_t offset)
     : name_(&name), room_(room), offset_(offset) {
-  // a range that off_t cannot say lies behind every file's end; the kernel would call it invalid
+  // a range that off_t cannot represent is past the end of every file; the kernel would return EINVAL
   std::uint64_t end = 0;
   ended_ = __builtin_add_overflow(offset, room.size(), &end) || end > kMostOffset;
 }
@@ -53,8 +53,7 @@ void FileRead::fail(Error error) {
 }
 
 std::optional<FileRead::Step> FileRead::next() const {
-  constexpr std::size_t kMost = std::size_t{1}
-                                << 30;  // io_uring says a size in 32 bits; pread(2) gives no more than 2 GiB
+  constexpr std::size_t kMost = std::size_t{1} << 30;  // io_uring has 32-bit sizes; pread(2) returns at most 2 GiB
   if (ended_ || done_ == room_.size()) return {};
   const auto left = room_.subspan(done_);
   return Step{left.first(std::min(left.size(), kMost)), offset_ + done_};

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What reading a file means, told once for all who make the system calls: a blocking call, io_uring.
+// The logic of reading a file, shared by blocking calls and io_uring.
 //
-//   next()   where to read from, and into which memory; nothing: the read is finished
-//   got()    what pread(2) gave for it
+//   next()   the next offset and destination; empty when the read is finished
+//   got()    reports the result of pread(2) for it
 //
-// A read goes on after interruptions and after fewer bytes than it asked for, until its room is full or the file ends.
-// A whole file has a byte more room than it says it has: one that grew since fills it, and is read again from its
-// beginning, with more room. Pseudo files say that they have no bytes, and hold some.
+// A read continues after interruptions and short reads until its buffer is full or the file ends. A whole file gets a
+// buffer one byte larger than its reported size: a file that has grown since fills it, and is read again from its start
+// with a larger buffer. Pseudo files report a size of 0 but have content.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,8 +29,8 @@ class FileRead {
   };
   // The range that fills `room`. Requires: `name`, for errors, outlives this.
   FileRead(const std::string& name, std::span<std::byte> room, std::uint64_t offset);
-  // All of a file that says that it has `file_bytes`, into `buffer`. kData where it has over `most`: by its word, or by
-  // the byte that is one too many. Requires: `name` and `buffer` outlive this.
+  // Reads a whole file with a reported size of `file_bytes` into `buffer`. kData if it has more than `most` bytes,
+  // according to its reported size or by the extra byte. Requires: `name` and `buffer` outlive this.
   FileRead(const std::string& name, memory::ByteBuffer& buffer, std::uint64_t file_bytes, std::uint64_t most);
 
   std::optional<Step> next() const;  // the same until got()

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: local files whose whole reads stand still until a gate is opened, as those of a storage that does not
-// answer.
+// Test support: local files whose whole reads block until a gate is opened, as with a storage that does not respond.
 
 #include <atomic>
 #include <condition_variable>
@@ -34,7 +33,7 @@ class Gate {
     const std::lock_guard lock(mutex_);
     return is_open_;
   }
-  std::atomic<std::uint64_t> reads = 0;  // that came to it
+  std::atomic<std::uint64_t> reads = 0;  // that reached it
 
  private:
   std::mutex mutex_;
@@ -42,7 +41,7 @@ class Gate {
   bool is_open_ = false;
 };
 
-// What the transport below gives, from the moment on that the gate is open.
+// Delivers the results of the underlying transport once the gate is open.
 class GatedTransport final : public Transport {
  public:
   GatedTransport(std::unique_ptr<Transport> transport, std::shared_ptr<Gate> gate)
@@ -67,8 +66,8 @@ class GatedTransport final : public Transport {
 
 class GatedStorage final : public Storage {
  public:
-  // own_transport: false: reads by threads alone, which see by themselves that the gate is open; its own transport
-  // looks when it is asked for what is finished.
+  // own_transport: false: only thread-based reads, which see the open gate at once; its own transport checks the gate
+  // when polled for finished reads.
   explicit GatedStorage(std::shared_ptr<Gate> gate, bool own_transport = true)
       : gate_(std::move(gate)), own_transport_(own_transport) {}
   Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override {
@@ -77,7 +76,7 @@ class GatedStorage final : public Storage {
   Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
                                               std::uint64_t most) const override {
     ++gate_->reads;
-    auto got = local_storage()->read_all(path, buffer, most);  // into the memory at once, and again at the end
+    auto got = local_storage()->read_all(path, buffer, most);  // writes to the memory at once, and again at the end
     gate_->wait();
     if (got) got = local_storage()->read_all(path, buffer, most);
     return got;

@@ -13,7 +13,7 @@ namespace {
 
 struct Left {
   std::mutex mutex;
-  std::vector<std::pair<pid_t, std::unique_ptr<Lingering>>> all;  // with the process that made each
+  std::vector<std::pair<pid_t, std::unique_ptr<Lingering>>> all;  // with the process that created each
 
   void sweep() {
     const pid_t here = ::getpid();
@@ -26,7 +26,7 @@ struct Left {
   }
 };
 
-// Never destroyed: what lies in it may be written to until the process is gone.
+// Never destroyed: its buffers may be written to until the process exits.
 Left& left_behind() {
   static Left* const left = new Left;
   return *left;

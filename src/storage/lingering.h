@@ -5,18 +5,18 @@
 
 namespace feedline::storage {
 
-// What must stay in memory until the kernel, or a thread, is done with it, though its owner has no use for it any more:
-// reads that were cancelled, as nobody can stop a disk in the middle of one.
+// Owns buffers that the kernel or a thread may still write to although their owner is done with them: cancelled reads,
+// since a disk read cannot be stopped.
 class Lingering {
  public:
   virtual ~Lingering() = default;
   virtual bool is_over() = 0;  // never waits; for one thread at a time
 };
 
-// Keeps it, and destroys what is over by now of all that was left. Any thread. What never gets over stays until the
-// process ends, which waits for none of it; a child after fork() leaves its parent's alone.
+// Adds a buffer, and destroys all buffers that are complete by now. Thread-safe. Incomplete ones stay until the process
+// exits, which does not wait for them; a child after fork() leaves its parent's alone.
 void linger(std::unique_ptr<Lingering> left);
-// How much is left, after destroying what is over.
+// The number of buffers left after destroying the complete ones.
 std::size_t lingering();
 
 }  // namespace feedline::storage

@@ -13,7 +13,7 @@ namespace {
 
 // Why a name that people know may be one that the operating system does not.
 std::string_view unknown_to_the_system(std::string_view name) {
-  if (name.find("://") != name.npos) return " (a URL: this is read from local files alone)";
+  if (name.find("://") != name.npos) return " (a URL: this accepts only local files)";
   if (name.starts_with('~')) return " (~ is not expanded)";
   return "";
 }

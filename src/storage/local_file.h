@@ -22,14 +22,15 @@ struct OpenFile {
   struct ::stat status;
 };
 
-// kStorage with where.shard = name. Where there is no such file, that and its name are said in the place of `what`.
+// kStorage with where.shard = name. If the file does not exist, the message reports that and its name instead of
+// `what`.
 std::unexpected<Error> file_error(std::string what, const std::string& name, int system_errno);
 
-// The status of what was opened; an error where it is no regular file.
+// The status of the opened file; an error if it is not a regular file.
 Result<struct ::stat> stat_regular_file(int fd, const std::string& path);
 Result<OpenFile> open_regular_file(const std::string& path);
 ObjectStat to_object_stat(const struct ::stat& status);
-// A read carried out by the calling thread, which waits for it.
+// A blocking read on the calling thread.
 Result<std::span<const std::byte>> read_file(const SystemReads& reads, int fd, FileRead read);
 
 }  // namespace feedline::storage

@@ -24,8 +24,8 @@ struct CloseDirectory {
   void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
-// What a directory entry is, links followed. The type that readdir gives saves a stat for all but links and the
-// file systems that do not tell. A dangling or looping link is no directory.
+// The type of a directory entry, following links. The type from readdir saves a stat() except for links and on file
+// systems that do not report it. A dangling or looping link is not a directory.
 bool entry_is_directory(int directory, const dirent& entry) {
   if (entry.d_type == DT_DIR) return true;
   if (entry.d_type != DT_UNKNOWN && entry.d_type != DT_LNK) return false;
@@ -47,7 +47,7 @@ LocalStorage::LocalStorage(SystemReads reads) : reads_(reads) {}
 Result<std::unique_ptr<Reader>> LocalStorage::open(const std::string& path, Access access) const {
   FEEDLINE_TRY(OpenFile file, open_regular_file(path));
   if (access == Access::kMap && reads_.map) return MappedReader::map(path, std::move(file));
-  // a request to io_uring would fail with the flag where it has to wait; a file that is regular needs it no more
+  // with the flag, an io_uring request that must wait would fail; regular files do not need it
   if (reads_.ring) ::fcntl(file.fd.get(), F_SETFL, 0);
   return std::make_unique<PreadReader>(path, std::move(file.fd), reads_);
 }
@@ -76,7 +76,7 @@ Result<std::vector<Entry>> LocalStorage::list_some(const std::string& directory,
   std::vector<Entry> entries;
   errno = 0;
   while (entries.size() < most) {
-    errno = 0;  // readdir tells its end and its errors apart only by errno
+    errno = 0;  // only errno distinguishes the end of a directory from an error
     const dirent* entry = ::readdir(stream.get());
     if (!entry) break;
     std::string name = entry->d_name;

@@ -18,7 +18,7 @@ namespace feedline::storage {
 // How a LocalStorage talks to the kernel: a seam that hostile test configurations replace.
 struct SystemReads {
   ssize_t (*pread)(int fd, void* data, std::size_t bytes, off_t offset);  // as pread(2)
-  bool map = true;   // false: Access::kMap opens a pread reader, view() gives nullopt
+  bool map = true;   // false: Access::kMap opens a pread reader, view() returns nullopt
   bool ring = true;  // false: no io_uring
 };
 SystemReads system_reads();

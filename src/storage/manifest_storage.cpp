@@ -55,7 +55,7 @@ Result<std::span<const std::byte>> ManifestStorage::read_version(const std::stri
   FEEDLINE_TRY(auto bytes, storage_->read_version(path, buffer, most, version));
   if (listed == nullptr) return bytes;
   ObjectSum read = sum_of(listed->sum.kind, bytes);
-  if (read != listed->sum) {  // it may have been damaged under way
+  if (read != listed->sum) {  // it may have been damaged in transit
     FEEDLINE_TRY(bytes, storage_->read_version(path, buffer, most, version));
     read = sum_of(listed->sum.kind, bytes);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Another storage, of whose objects somebody has written down how long they are and what their checksums are.
+// Wraps another storage whose objects are listed in a manifest with their sizes and checksums.
 
 #include <atomic>
 #include <cstdint>
@@ -16,14 +16,14 @@
 namespace feedline::storage {
 
 struct ListedObject {
-  std::string name;  // what the storage calls it
+  std::string name;  // the storage's name for it
   std::uint64_t bytes = 0;
   ObjectSum sum;
 };
 
-// Thread-safe. An object of another length is an error where it is opened. One that is read as a whole is compared with
-// its checksum, and read once more where that differs; whoever makes copies of objects compares them by known_sum().
-// Objects that are not listed are read as they are.
+// Thread-safe. Opening an object of a different size is an error. An object read as a whole is verified against its
+// checksum, and read once more on a mismatch; code that copies objects verifies them with known_sum(). Unlisted objects
+// are not verified.
 class ManifestStorage final : public Storage {
  public:
   ManifestStorage(std::shared_ptr<const Storage> storage, const std::vector<ListedObject>& objects);

@@ -9,7 +9,7 @@
 namespace feedline::storage {
 namespace {
 
-// Local files of which the first reads are damaged under way.
+// Local files whose first reads are damaged in transit.
 class DamagingStorage final : public Storage {
  public:
   explicit DamagingStorage(int times) : times_(times) {}

@@ -12,9 +12,9 @@
 
 namespace feedline::storage {
 
-// A local file mapped read-only. Holds no descriptor, so thousands of shards do not meet the limit on open files.
-// Touching a mapped page behind the end of a file that shrank kills the process with SIGBUS; view() and read_at()
-// look at the file's size first, and have the kernel bring the pages in where it can report what goes wrong.
+// A local file mapped read-only. Holds no descriptor, so thousands of shards do not hit the limit on open files.
+// Accessing a mapped page past the end of a truncated file raises SIGBUS, so view() and read_at() first check the
+// file's size and fault the pages in through a call that reports errors.
 class MappedReader final : public Reader {
  public:
   static Result<std::unique_ptr<Reader>> map(std::string name, OpenFile file);
@@ -34,7 +34,7 @@ class MappedReader final : public Reader {
   Result<void> bring_in(std::uint64_t offset, std::size_t bytes) const;
 
   std::string name_;
-  std::byte* data_;  // nullptr for a file of no bytes, which cannot be mapped
+  std::byte* data_;  // nullptr for an empty file, which cannot be mapped
   std::size_t bytes_;
   dev_t device_;
   ino_t inode_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What somebody says of an object's bytes besides the bytes themselves: a server of what it keeps, or a manifest of
-// what was written. It is compared with what was read of the whole object; a range proves nothing of it.
+// An object's expected checksum, from its server or from a manifest, for comparison with the whole object's bytes. It
+// cannot verify a range.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,12 +25,12 @@ struct ObjectSum {
 };
 // "crc32c 1a2b3c4d"
 std::string described(const ObjectSum& sum);
-// Of the text in which servers write it, base64, and of hexadecimal digits, as in manifests. nullopt: it is none, or
-// not as long as such a sum is.
+// Parses the text form of servers (base64) or of manifests (hexadecimal). nullopt if it is invalid or has the wrong
+// length.
 std::optional<ObjectSum> sum_of_base64(SumKind kind, std::string_view text);
 std::optional<ObjectSum> sum_of_hex(SumKind kind, std::string_view text);
 
-// Of bytes that come one after the other.
+// Computes the checksum of consecutive chunks.
 class RunningSum {
  public:
   explicit RunningSum(SumKind kind) : kind_(kind) {}
@@ -44,7 +44,7 @@ class RunningSum {
 };
 ObjectSum sum_of(SumKind kind, std::span<const std::byte> bytes);
 
-// kStorage, naming both and what to do. said_by: "the server", "feedline-pack.json".
+// kStorage, with both checksums and the remedy. said_by: "the server", "feedline-pack.json".
 std::unexpected<Error> sums_differ(const std::string& object, const ObjectSum& said, const ObjectSum& read,
                                    std::string_view said_by);
 

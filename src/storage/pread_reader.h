@@ -9,7 +9,7 @@
 
 namespace feedline::storage {
 
-// Reads a local file with pread; holds its descriptor for as long as it lives.
+// Reads a local file with pread(); holds its descriptor.
 class PreadReader final : public Reader {
  public:
   PreadReader(std::string name, FileDescriptor fd, SystemReads reads);

@@ -15,7 +15,7 @@ namespace feedline::storage {
 namespace {
 
 constexpr std::string_view kMark = "://";
-// Schemes that people have data under, which a library of Python's would read: no spelling mistakes.
+// Known schemes that a Python library could read, as opposed to misspellings.
 constexpr std::array<std::string_view, 6> kWithoutReader{"abfs", "abfss", "az", "ftp", "hf", "sftp"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -76,8 +76,8 @@ std::string Registry::known() const {
 Result<Location> Registry::open(const std::string& url) const {
   if (url.starts_with(kPipe))
     return config_error("open: a source that begins with '" + std::string(kPipe) +
-                        "' is a command that would be run, which takes allow_commands=True; write ./" +
-                        std::string(kPipe) + "... for a path that is spelled so");
+                        "' is a command; running it requires allow_commands=True; write ./" + std::string(kPipe) +
+                        "... for a path that is spelled so");
   const std::string scheme = scheme_of(url);
   if (scheme.empty()) return Location{local_storage(), url};
   if (const auto found = schemes_.find(scheme); found != schemes_.end()) return found->second(url);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From what a user writes to the storage that reads it: a path, or a URL by its scheme.
+// Selects the storage for the user's path or URL by its scheme.
 
 #include <map>
 #include <memory>
@@ -17,20 +17,20 @@ namespace feedline::storage {
 // An object, or a folder of them, in its storage.
 struct Location {
   std::shared_ptr<const Storage> storage;
-  std::string object;  // what the storage calls it
+  std::string object;  // the storage's name for it
 };
 
-// Which schemes are read, and by whom: a table that is filled where it is made, so that nothing depends on which parts
-// of a program were started first. Not to be added to while others use it.
+// Maps schemes to storages. The table is filled on construction, so nothing depends on initialisation order. Do not
+// modify it while others use it.
 class Registry {
  public:
-  // url: as the user wrote it, with its scheme. kConfig: it is no URL of this scheme.
+  // url: as written by the user, with its scheme. kConfig: not a valid URL of this scheme.
   using Open = Result<Location> (*)(std::string_view url);
   // scheme: in lower case, without "://".
   void add(std::string_view scheme, Open reader) { schemes_.insert_or_assign(std::string(scheme), reader); }
-  // What has no scheme is a path of this machine, to the byte. A scheme that is not here is a foreign storage's, where
-  // there is one (foreign/foreign_storage.h). kConfig: nobody reads it; the error says who could, and what to do. Reads
-  // nothing: whether the object is there is not known.
+  // Text without a scheme is a local path, byte for byte. An unknown scheme belongs to a foreign storage if there is
+  // one (foreign/foreign_storage.h). kConfig: unsupported; the error names possible readers and the remedy. Does not
+  // check whether the object exists.
   Result<Location> open(const std::string& url) const;
 
  private:
@@ -45,8 +45,8 @@ Result<Location> open(const std::string& url);
 
 // Empty: it has none, and is a path. "s3" of "s3://bucket/key"; schemes are the same in upper case.
 std::string scheme_of(std::string_view url);
-// The same for every way to write the place, with or without a scheme, whether it is there or not: see
-// Storage::identity(). Of what nobody reads, as it is written.
+// The same for every spelling of the location, with or without a scheme, whether or not it exists: see
+// Storage::identity(). Unsupported schemes are returned as written.
 std::string identity_of(const std::string& url);
 
 }  // namespace feedline::storage

@@ -14,7 +14,7 @@
 namespace feedline::storage {
 namespace {
 
-constexpr unsigned kRequests = 256;  // submitted at once; more go in several calls
+constexpr unsigned kRequests = 256;  // submitted at once; further requests need several calls
 
 __kernel_timespec left_until(Transport::Clock::time_point until) {
   using std::chrono::nanoseconds;
@@ -50,7 +50,7 @@ io_uring_sqe* RingTransport::request() {
   return ::io_uring_get_sqe(&ring_);
 }
 
-// What found no room before, as far as there is some now.
+// Submits deferred requests, as far as there is room now.
 void RingTransport::submit_deferred() {
   if (std::exchange(wake_up_is_deferred_, false)) submit_wake_up();
   for (std::size_t left = deferred_.size(); left > 0 && ::io_uring_sq_space_left(&ring_) > 0; --left) {
@@ -72,7 +72,7 @@ void RingTransport::submit_wake_up() {
 
 void RingTransport::wake() {
   const std::uint64_t one = 1;
-  // fails only where 2^64 - 1 of them were not read yet, or in a child after fork() that has no use for it
+  // fails only if the counter overflows, or in a child after fork(), where it does not matter
   static_cast<void>(!::write(wake_up_.get(), &one, sizeof one));
 }
 
@@ -125,7 +125,7 @@ void RingTransport::opened(Running& running, int result) {
   if (read.version)
     if (auto checked = check_version(path, *read.version, to_object_stat(*status)); !checked)
       return finish(running, std::unexpected(std::move(checked).error()));
-  // with the flag, a read that has to wait would fail instead on file systems that cannot tell beforehand
+  // with the flag, a read that must wait would fail on file systems that cannot tell beforehand
   ::fcntl(result, F_SETFL, 0);
   running.descriptor = result;
   running.steps.emplace(path, read.buffer, static_cast<std::uint64_t>(status->st_size), read.most_bytes);
@@ -154,7 +154,7 @@ void RingTransport::finish(Running& running, Result<std::span<const std::byte>> 
   free_.push_back(&running);
 }
 
-// Takes what has completed. false: nothing had.
+// Collects completed requests. Returns false if there were none.
 bool RingTransport::reap() {
   bool any = false;
   io_uring_cqe* cqe = nullptr;
@@ -178,8 +178,8 @@ void RingTransport::wait(__kernel_timespec longest) {
   ::io_uring_wait_cqe_timeout(&ring_, &cqe, &longest);
 }
 
-// The call that submits reads what is in the page cache at once: what has completed by its end was near. false: the
-// kernel has taken nothing and given nothing.
+// The submitting call reads data in the page cache immediately: requests complete by its end were local. Returns false
+// if the kernel neither accepted nor completed any request.
 bool RingTransport::submit_and_reap() {
   const int submitted = submit_(&ring_);
   ++submission_;
@@ -189,9 +189,8 @@ bool RingTransport::submit_and_reap() {
   return submitted > 0 || any;
 }
 
-// The kernel is short of memory (EAGAIN), or has more completions than their ring holds (EBUSY): it is asked again in a
-// millisecond. The request that waits for wake() may be among those that it has not taken, so wake() is looked for
-// here.
+// The kernel is short of memory (EAGAIN), or has more completions than fit the ring (EBUSY): retries after a
+// millisecond. The request that waits for wake() may be among those not accepted, so wake() is checked here.
 void RingTransport::rest() {
   wait({.tv_sec = 0, .tv_nsec = 1'000'000});
   ::pollfd wake_up{.fd = wake_up_.get(), .events = POLLIN, .revents = 0};

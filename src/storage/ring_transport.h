@@ -15,19 +15,19 @@
 
 namespace feedline::storage {
 
-// Reads of local files through io_uring: any number of reads under way, and no thread that waits for one of them.
+// Reads local files through io_uring: any number of reads in flight without a thread per read.
 //
-// A piece of an open reader is one read, and more where the kernel gives it in parts. A whole file is
+// A range of an open reader is one read, or more after short reads. A whole file is
 //
-//   openat -> (completed) fstat, room for its size -> read -> ... -> read of no bytes, or of fewer than there is room
+//   openat -> (completed) fstat, buffer of its size -> read -> ... -> read of no bytes, or of fewer than requested
 //          -> close
 //
-// with each step made when the one before it has completed; links of requests would save a completion, but could not
-// know the file's size nor refuse what is no regular file. What is in memory completes within the call that submits it.
+// with each step submitted when the previous one completes; linked requests would save a completion, but could not know
+// the file's size or reject files that are not regular. Cached data completes within the submitting call.
 class RingTransport final : public Transport {
  public:
-  // nullptr: the kernel has no io_uring, or a filter of system calls refuses it, as many containers' does.
-  // submit: as io_uring_submit(3), a seam for tests of what the kernel may answer.
+  // nullptr: the kernel has no io_uring, or a seccomp filter rejects it, as in many containers. submit: as
+  // io_uring_submit(3), replaceable for tests of kernel responses.
   using Submit = int (*)(io_uring* ring);
   static std::unique_ptr<RingTransport> make(Submit submit = ::io_uring_submit);
   ~RingTransport() override;
@@ -43,12 +43,12 @@ class RingTransport final : public Transport {
     FileDescriptor own;             // of a whole file, once open
     int descriptor = -1;            // read from
     std::optional<FileRead> steps;  // none yet: the file is being opened
-    std::uint64_t submission = 0;   // that takes its request to the kernel
+    std::uint64_t submission = 0;   // submits its next request to the kernel
     bool has_waited = false;
   };
 
   explicit RingTransport(Submit submit) : submit_(submit) {}
-  io_uring_sqe* request();  // nullptr: there is no room, and the kernel takes nothing at the moment
+  io_uring_sqe* request();  // nullptr: the ring is full and the kernel accepts nothing now
   void submit_open(Running& running);
   void submit_read(Running& running);
   void submit_wake_up();
@@ -65,14 +65,14 @@ class RingTransport final : public Transport {
   const Submit submit_;
   io_uring ring_{};
   bool is_ready_ = false;
-  FileDescriptor wake_up_;  // an eventfd, which a request reads from at all times
+  FileDescriptor wake_up_;  // an eventfd with a read request always pending
   std::uint64_t wake_ups_ = 0;
   bool woken_ = false;
   std::uint64_t submission_ = 0;  // the next one
-  bool in_submission_ = false;    // what the last one brought, and completes now, had not to be waited for
+  bool in_submission_ = false;    // completions of the last submission, which did not have to wait
   std::vector<std::unique_ptr<Running>> all_;
   std::vector<Running*> free_;
-  std::deque<Running*> deferred_;  // whose next request found no room
+  std::deque<Running*> deferred_;  // whose next request did not fit the ring
   bool wake_up_is_deferred_ = false;
   std::deque<Read*> finished_;
 };

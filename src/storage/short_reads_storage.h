@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support, the hostile configuration "short_reads": local files through a kernel that gives few bytes at a
-// time, is interrupted now and then, and maps nothing. Whatever passes with local_storage() must pass with this.
+// Test support, the fault injection "short_reads": local files through a kernel with short reads, occasional interrupts
+// and no mapping. All tests that pass with local_storage() must pass with this.
 
 #include <unistd.h>
 

@@ -72,7 +72,7 @@ class SlowReader final : public Reader {
     return turns_->slowly([&] { return reader_->read_at(offset, out); });
   }
   Result<std::optional<std::span<const std::byte>>> view(std::uint64_t offset, std::size_t bytes) const override {
-    return reader_->view(offset, bytes);  // what is mapped is near, and stays so
+    return reader_->view(offset, bytes);  // mapped data is local, and stays local
   }
   int descriptor() const override { return reader_->descriptor(); }
   const std::string& name() const override { return reader_->name(); }
@@ -82,7 +82,7 @@ class SlowReader final : public Reader {
   const std::shared_ptr<Turns> turns_;
 };
 
-// Holds back what another transport has read until the latency is over.
+// Delays the results of another transport until the latency has passed.
 class SlowTransport final : public Transport {
  public:
   SlowTransport(std::unique_ptr<Transport> transport, std::shared_ptr<Turns> turns)
@@ -112,7 +112,7 @@ class SlowTransport final : public Transport {
         held.read->was_near = false;
         return held.read;
       }
-      // where others use up all turns, ask again within a latency
+      // if all slots are in use, retry within a latency
       auto next = waiting_.empty() ? until : std::min(until, Clock::now() + turns_->latency());
       if (any) next = std::min(next, first->due);
       if (Read* read = transport_->finished(next))

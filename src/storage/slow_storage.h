@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The fault wrapper "slow_storage": another storage as it would be behind a network or a disk that seeks. Tests and
-// benchmarks see with it what reads that take long do to everything above.
+// The fault wrapper "slow_storage": makes another storage as slow as a network or a seeking disk, for tests and
+// benchmarks of latency.
 
 #include <atomic>
 #include <chrono>
@@ -17,12 +17,13 @@
 namespace feedline::storage {
 
 struct SlowReads {
-  std::chrono::microseconds latency{5000};  // of every read, its open included; opening a reader and listing take none
+  std::chrono::microseconds latency{5000};  // of every read, including its open; opening a reader and listing are not
+                                            // delayed
   std::uint64_t at_once = 64;               // reads that the storage works on; more wait for their turn
-  bool own_transport = true;                // false: no asynchronous reads, as where io_uring is refused
+  bool own_transport = true;                // false: no asynchronous reads, as if io_uring were unavailable
 };
 
-// Thread-safe. Never interrupts a read: one that is cancelled keeps its turn to its end.
+// Thread-safe. Never interrupts a read: a cancelled read occupies its slot to its end.
 class SlowStorage final : public Storage {
  public:
   SlowStorage(std::shared_ptr<const Storage> storage, SlowReads slow);
@@ -52,7 +53,7 @@ class SlowStorage final : public Storage {
   std::string summary() const override;
   std::unique_ptr<Transport> own_transport() const override;
 
-  // What the reads were, for tests: how many, and the most that the storage worked on at the same time.
+  // Read statistics for tests: the count and the maximum concurrency.
   struct Counts {
     std::uint64_t reads = 0;
     std::uint64_t most_at_once = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A place that objects live in, by name. Local files, HTTP, S3 and wrappers (cache, faults) have the same
-// interface. Which storage reads what a user wrote: registry.h.
+// A container of named objects. Local files, HTTP, S3 and wrappers (cache, faults) share this interface. registry.h
+// selects the storage for a user's path or URL.
 
 #include <cstdint>
 #include <memory>
@@ -24,16 +24,16 @@ enum class Access {
   kMap,   // few large objects, read in pieces: mmap
 };
 
-// How a user wants a network to be used; nothing of it is done where it is not asked for.
+// The user's network options; all are off by default.
 struct Reading {
   bool compares_sums = false;  // whole objects with the checksums of their server
   bool hedges = false;         // a second request for one that is slow to be answered
 };
 
-// Second requests, made for some that were late.
+// Statistics of hedged requests.
 struct SecondRequests {
   std::uint64_t made = 0, won = 0;
-  std::uint64_t dropped_bytes = 0;  // that came of answers which were not taken, until those were ended
+  std::uint64_t dropped_bytes = 0;  // bytes of discarded responses received before cancellation
 };
 
 struct Entry {
@@ -47,14 +47,14 @@ struct StoredBelow {
   std::uint64_t bytes = 0;
   std::uint64_t tag = 0;  // as that of ObjectStat; 0: not known
 };
-// What lies below a folder, in any order.
+// A folder's contents, in any order.
 struct Tree {
   std::vector<StoredBelow> objects;
   std::vector<std::string> folders;  // relative, without a slash at the end: those that were not looked into
-  std::vector<std::string> marks;    // the same, of folders that something stands for by itself, as for an empty one
+  std::vector<std::string> marks;    // the same for folders with an explicit entry, such as empty ones
 };
 enum class Depth : std::uint8_t {
-  kFolder,  // the folder alone, where that is less to ask for
+  kFolder,  // only this folder, if that is a cheaper request
   kAll,
 };
 
@@ -63,36 +63,36 @@ class Storage {
  public:
   virtual ~Storage() = default;
   virtual Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const = 0;
-  // open() of this version and no other: see check_version(). Where reads are held to a version this may ask nobody,
-  // and they are what fails.
+  // Opens only this version: see check_version(). If reads are pinned to a version, this may send no request, and the
+  // reads fail instead.
   virtual Result<std::unique_ptr<Reader>> open_version(const std::string& path, Access access,
                                                        const Version& version) const;
-  // open_version() past any copy on this machine: what is read comes from where the object is stored.
+  // open_version() that bypasses local copies and reads from the original storage.
   virtual Result<std::unique_ptr<Reader>> open_stored(const std::string& path, const Version& version) const {
     return open_version(path, Access::kRead, version);
   }
-  // Does each read say which version it is of, and is it compared with the one that was opened? Then an index may be
-  // used before anybody has asked whether it is still of its object: nothing else can be read by it.
+  // Whether each read reports its version and is compared with the opened one. If so, an index may be used before
+  // checking that it matches its object, since no other version can be read.
   virtual bool holds_versions() const { return false; }
-  // What is known of the object without asking: kStorage where it is not this version.
+  // Checks the version without a request: kStorage if the object is known to be another version.
   virtual Result<void> check_known(const std::string& /*path*/, const Version& /*version*/) const { return {}; }
-  // A whole small object in one go: open, read to its end, close. The span points into `buffer`. kData where it has
-  // more than `most` bytes, whatever it says of its size: `buffer` never gets larger than that by more than one.
+  // Reads a small object completely: open, read to its end, close. The span points into `buffer`. kData if it has more
+  // than `most` bytes, whatever its reported size: `buffer` grows to at most one byte more.
   virtual Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
                                                       std::uint64_t most) const = 0;
   // read_all() of this version and no other: see check_version().
   virtual Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
                                                           std::uint64_t most, const Version& version) const;
   virtual Result<std::vector<Entry>> list(const std::string& directory) const = 0;  // sorted by name, links followed
-  // At least `most` of its entries, or all of them; the first ones found if finding all takes longer.
+  // Lists at least `most` entries, or all; the first ones found if listing all takes longer.
   virtual Result<std::vector<Entry>> list_some(const std::string& directory, std::size_t /*most*/) const {
     return list(directory);
   }
-  // Are folders nothing but slashes in names? They have no times, then, that tell whether something has changed.
+  // Whether folders are only slashes in names, and so have no modification times.
   virtual bool has_flat_names() const { return false; }
-  // Of a storage with flat names: what lies below a folder, many at once. Nothing at all is no error.
+  // For a storage with flat names: lists the contents below a folder, many at once. No contents is not an error.
   virtual Result<Tree> list_below(const std::string& directory, Depth depth) const;
-  // Sets `name` to what the object is called that a listing of the folder has at this path.
+  // Sets `name` to the object's name for a path in the folder's listing.
   virtual void name_below(const std::string& directory, std::string_view path, std::string& name) const {
     name.assign(directory).append("/").append(path);
   }
@@ -103,20 +103,18 @@ class Storage {
   }
   virtual Result<ObjectStat> stat(const std::string& path) const = 0;
   virtual Result<bool> is_directory(const std::string& path) const = 0;
-  // The same for every way to write the name of an object, another one for every other object, and known of what is
-  // not there too: what a cache calls it.
+  // A unique name for each object, the same for every spelling and for missing objects, which caches use as key.
   virtual std::string identity(const std::string& path) const { return path; }
-  // Where the object is a file of this machine: the path by which it can be mapped, and files kept beside it.
+  // For a local file: the path for mapping it and for files stored next to it.
   virtual std::optional<std::string> local_path(const std::string& /*path*/) const { return std::nullopt; }
-  // What is known of this version's bytes besides themselves, to compare what was read with: nullopt, nothing, or it
-  // was not asked for.
+  // The expected checksum of this version, to verify reads; nullopt if unknown or not enabled.
   virtual Result<std::optional<ObjectSum>> known_sum(const std::string& /*path*/, const Version& /*version*/) const {
     return std::nullopt;
   }
   virtual std::string_view who_knows_sums() const { return "the server"; }  // for errors
   // The same storage read in another way; nullptr: it has one way.
   virtual std::shared_ptr<const Storage> reading(const Reading& /*how*/) const { return nullptr; }
-  // What a user has to know of it, whatever was read, for explain(); empty: nothing.
+  // Notes for the user, for explain(), independent of what was read; empty: none.
   virtual std::string note() const { return {}; }
   // The same of how it has read.
   virtual std::string summary() const { return {}; }
@@ -124,10 +122,9 @@ class Storage {
   virtual std::optional<SecondRequests> second_requests() const { return std::nullopt; }
   // Is every read a request over a network?
   virtual bool is_remote() const { return false; }
-  // Are reads that lie near each other one request, where they are handed over together? Then whoever reads ahead does
-  // not hand over one by one.
+  // Whether adjacent reads that are started together become one request. If so, prefetching should start them together.
   virtual bool joins_reads() const { return false; }
-  // For many reads at once, better than by a thread for each; nullptr: it has nothing of the kind.
+  // A transport for many concurrent reads that is better than a thread per read; nullptr if there is none.
   virtual std::unique_ptr<Transport> own_transport() const { return nullptr; }
 };
 

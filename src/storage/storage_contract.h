@@ -52,14 +52,14 @@ class StorageContract : public ::testing::TestWithParam<StorageUnderTest> {
     EXPECT_TRUE(got) << got.error().message();
     return got ? text_of(*got) : std::string("(error)");
   }
-  // kStorage that names the path and says why.
+  // kStorage with the path and the reason.
   static void expect_storage_error(const Error& error, const std::string& path) {
     EXPECT_EQ(error.code, ErrorCode::kStorage) << error.message();
     EXPECT_NE(error.message().find(path), std::string::npos) << error.message();
     EXPECT_EQ(error.where.shard, path);
     EXPECT_NE(error.system_errno, 0) << error.message();
   }
-  // kData that names the path and both sizes, and no memory for what was refused.
+  // kData with the path and both sizes, without allocating memory for the rejected object.
   void expect_too_large(const std::string& path, std::uint64_t bytes, std::uint64_t most) const {
     memory::ByteBuffer buffer;
     const auto got = storage_->read_all(path, buffer, most);

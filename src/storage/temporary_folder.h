@@ -29,7 +29,7 @@ class TemporaryFolder {
   const std::string& path() const { return path_; }
   std::string path(std::string_view name) const { return path_ + "/" + std::string(name); }
 
-  // Writes a file, with the folders it needs; gives its path.
+  // Writes a file and creates its parent folders; returns its path.
   std::string write(std::string_view name, std::string_view content) const {
     const std::string file = path(name);
     std::filesystem::create_directories(std::filesystem::path(file).parent_path());

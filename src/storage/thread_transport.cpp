@@ -44,7 +44,7 @@ void ThreadTransport::start(Read& read) {
   }
   const std::lock_guard lock(mutex_);
   hands_.pop_back();
-  if (hands_.size() > lost_) return;  // those that are there will come to it
+  if (hands_.size() > lost_) return;  // the existing threads will run it
   carry_out(read);
   finished_.splice(finished_.end(), waiting_, std::prev(waiting_.end()));
 }
@@ -96,7 +96,7 @@ void ThreadTransport::work(Reads& hand) {
   }
 }
 
-// The thread of `hand` ends by something that is no std::exception, as what a storage's library throws may be.
+// Handles a thread that is terminated by something other than a std::exception, as a storage's library may throw.
 void ThreadTransport::lose(Reads& hand, Error error) {
   const std::lock_guard lock(mutex_);
   ++lost_;
@@ -104,11 +104,11 @@ void ThreadTransport::lose(Reads& hand, Error error) {
   for (Read* read : hand) read->bytes = std::unexpected(lost_by_);
   finished_.splice(finished_.end(), hand);
   fail_unserved();
-  work_cv_.notify_one();  // it may have been the one that was told of a read
+  work_cv_.notify_one();  // it may have consumed the notification of a read
   finished_cv_.notify_one();
 }
 
-// Nobody would come for what waits.
+// No thread is left for the queued reads.
 void ThreadTransport::fail_unserved() {
   if (hands_.size() > lost_ || waiting_.empty()) return;
   for (Read* read : waiting_) read->bytes = std::unexpected(lost_by_);

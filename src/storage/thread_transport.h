@@ -14,13 +14,14 @@
 
 namespace feedline::storage {
 
-// Reads of any storage, by threads that wait, one read each: where the kernel offers or allows nothing better.
+// Runs reads of any storage on blocking threads, one read each, if nothing better is available.
 //
-// What a read throws is its error. Where a thread ends all the same, so does the read in its hand, the others go on,
-// and where none is left and none may be made every read fails with what ended the last one.
+// An exception in a read is its error. If a thread is terminated, so is its read, and the others continue; if none is
+// left and none can be created, every read fails with the error of the last one.
 class ThreadTransport final : public Transport {
  public:
-  // As many reads at once as there are threads: they sleep nearly always, and each costs a stack of some pages.
+  // The number of concurrent reads equals the number of threads; they mostly sleep, and each needs a few pages of
+  // stack.
   static constexpr std::size_t kMostThreads = 64;
 
   explicit ThreadTransport(std::shared_ptr<const Storage> storage);
@@ -48,7 +49,7 @@ class ThreadTransport final : public Transport {
   std::size_t idle_ = 0;
   std::size_t lost_ = 0;     // threads that have ended by an exception
   Error lost_by_;            // the last of them
-  std::deque<Reads> hands_;  // what each thread is reading; made with the thread, and never moved
+  std::deque<Reads> hands_;  // each thread's current read; created with the thread, and never moved
   bool woken_ = false;
   bool stopping_ = false;
   std::vector<base::Thread> threads_;  // last: they use all of the above

@@ -35,7 +35,7 @@ Result<void> check_version(const std::string& name, const Version& indexed, cons
   return error;
 }
 
-// What a server, a network or a disk has refused has a number: check_version() gives none.
+// Errors of servers, networks and disks have an error number; check_version() sets none.
 bool is_of_change(const Error& error) {
   return error.code == ErrorCode::kStorage && (error.system_errno == ENOENT || error.system_errno == 0);
 }

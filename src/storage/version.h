@@ -8,13 +8,13 @@
 
 namespace feedline::storage {
 
-// Which bytes an object has: what an index knows of what it describes, and a read compares. An ETag is its tag.
+// Identifies an object's content, stored by an index and compared by reads. An ETag becomes its tag.
 using Version = ObjectStat;
 
-// kStorage, naming both and what to do, where the object is not the one any more that was indexed.
+// kStorage, with both versions and the remedy, if the object has changed since it was indexed.
 Result<void> check_version(const std::string& name, const Version& indexed, const Version& now);
 
-// Does the error say that the object is gone, or another one? Then what is kept of it is no longer true.
+// Whether the error means that the object is missing or has changed, so cached data for it is invalid.
 bool is_of_change(const Error& error);
 
 }  // namespace feedline::storage

@@ -76,7 +76,7 @@ def test_as_many_draws_as_samples(paths):
     files = _engine.GivenFiles("given")
     loader = given_loader(files, 4)
     loader.start_epoch()
-    with pytest.raises(feedline.ConfigError, match="as many draws as indices"):
+    with pytest.raises(feedline.ConfigError, match="number of draws must equal the number of indices"):
         loader.give([files.add(paths[:1])], [])
     loader.close()
 

@@ -48,7 +48,7 @@ def test_an_index_of_another_version_is_made_anew_and_said_once(shard: Path) -> 
     make_foreign(index)
     opened = feedline.open(shard)
     assert len(opened) == samples
-    assert f"indexes in '{index.parent}' are of another version of Feedline; they are made anew" in opened.explain()
+    assert f"indexes in '{index.parent}' are of another version of Feedline; they are rebuilt" in opened.explain()
     assert index.read_bytes() == ours
     assert "another version" not in feedline.open(shard).explain()
 

@@ -156,7 +156,7 @@ def test_upkeep_by_the_command_line(tars: list[Path], place: Path) -> None:
     assert (status, cleared["removed"], cleared["disk_bytes"]) == (0, 1, 0)
     assert [path for path in place.rglob("*") if path.is_file()] == [note]
     status, said = command("ls", place)
-    assert status == 2 and "is no cache of Feedline" in said
+    assert status == 2 and "is not a Feedline cache" in said
 
 
 def test_what_is_being_read_stays(tars: list[Path], place: Path) -> None:

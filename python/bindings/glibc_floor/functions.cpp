@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What glibc 2.28 does not have, or has under an older version, so that a module linked on a later system loads there.
+// Functions that glibc 2.28 lacks, or has under an older version, so that a module linked on a later system loads
+// there.
 //
-// Linked into the module and hidden in it: calls of the engine, and of the libraries inside the module, come here
-// first.
-// `.symver` binds a name of ours to the version that every glibc of x86-64 has kept since 2.2.5 (2.12), and that of
-// aarch64 since its first, 2.17.
-// Owns nothing; every function may be called from any thread.
+// Linked into the module with hidden visibility: calls from the engine, and from the libraries inside the module,
+// resolve to these functions. `.symver` binds one of our names to the version that every glibc of x86-64 has had since
+// 2.2.5 (2.12), and that of aarch64 since its first, 2.17. Stateless and thread-safe.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -87,7 +86,7 @@ int pthread_sigmask(int how, const sigset_t* __restrict set, sigset_t* __restric
   return floor_pthread_sigmask(how, set, before);
 }
 
-// ---- functions that came later, by the kernel's calls ----
+// ---- later functions, implemented with system calls ----
 
 pid_t gettid() noexcept { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
@@ -104,12 +103,12 @@ int lstat(const char* __restrict path, struct stat* __restrict found) noexcept {
 int fstat(int file, struct stat* found) noexcept { return static_cast<int>(syscall(SYS_fstat, file, found)); }
 int fstat64(int file, struct stat64* found) noexcept { return static_cast<int>(syscall(SYS_fstat, file, found)); }
 
-// Asked by shared_ptr, which then counts without atomic operations. Never: the engine has threads.
+// shared_ptr calls it to choose non-atomic reference counts. Always false: the engine has threads.
 extern char __libc_single_threaded;
 char __libc_single_threaded = 0;
 
-// A wait until `until` of `clock`, by the clock of the day, as std::condition_variable waited before glibc 2.30. A
-// clock that is set meanwhile makes it shorter or longer; all waits of ours look again when they end.
+// Waits until `until` of `clock`, converted to the wall clock, as std::condition_variable did before glibc 2.30.
+// Setting the wall clock during the wait changes its length; all our waits check their condition again afterwards.
 int floor_wait_by_the_day(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
   constexpr long kNanoseconds = 1'000'000'000;
   timespec now{};
@@ -128,11 +127,11 @@ int floor_wait_by_the_day(pthread_cond_t* condition, pthread_mutex_t* mutex, clo
   return pthread_cond_timedwait(condition, mutex, &day);
 }
 
-// glibc's own where it has one.
+// glibc's own if it has one.
 int pthread_cond_clockwait(pthread_cond_t* __restrict condition, pthread_mutex_t* __restrict mutex, clockid_t clock,
                            const timespec* __restrict until) {
   using Wait = int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*);
-  static std::atomic<Wait> found{nullptr};  // threads that look at once find the same
+  static std::atomic<Wait> found{nullptr};  // concurrent first calls find the same
   Wait wait = found.load(std::memory_order_relaxed);
   if (wait == nullptr) {
     wait = reinterpret_cast<Wait>(dlsym(RTLD_DEFAULT, "pthread_cond_clockwait"));

@@ -14,7 +14,7 @@ using storage::Access;
 using storage::ObjectStat;
 using storage::Reader;
 
-// The lock that keeps a copy goes with whoever reads it.
+// The lock that protects a copy is released with its reader.
 class CopyReader final : public Reader {
  public:
   CopyReader(std::string name, Kept kept) : name_(std::move(name)), kept_(std::move(kept)) {}
@@ -113,7 +113,7 @@ Result<CachedReader::Bytes> CachedReader::readable() const {
 }
 
 void CachedReader::let_go() const {
-  Bytes gone;  // closed once the lock is given back
+  Bytes gone;  // closed after the lock is released
   const std::lock_guard lock(mutex_);
   if (!stays_) std::swap(gone, copy_);
 }

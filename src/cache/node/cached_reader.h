@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An object of one version, read from its copy: glances and what cannot be kept are read where it is stored.
+// Reads one version of an object from its copy; short probes and uncacheable objects are read from the original
+// storage.
 
 #include <atomic>
 #include <memory>
@@ -16,14 +17,14 @@
 
 namespace feedline::cache {
 
-// Of a reader, bytes before this one are read where they are stored as long as nothing else was asked for: the first
-// block of a tar tells what a file is, and is no reason to fetch it.
+// Reads below this offset go to the original storage until a reader requests more: detecting the format from a tar's
+// first block is no reason to fetch the whole object.
 inline constexpr std::uint64_t kGlanceBytes = 512;
 
-// The bytes of a copy, which stays for as long as somebody reads them.
+// The bytes of a copy, which is not removed while they are in use.
 Result<std::shared_ptr<const storage::Reader>> open_copy(Kept kept, const std::string& name, storage::Access access);
 
-// Thread-safe. What a copy is of, and where it is read without one.
+// Thread-safe. The object of a copy, and its original location.
 class CachedReader final : public storage::Reader {
  public:
   struct Object {
@@ -31,7 +32,7 @@ class CachedReader final : public storage::Reader {
     storage::Version version;
     storage::Access access;
   };
-  // stored: nullptr: opened once it is needed. copy: nullptr: found or fetched with the first bytes.
+  // stored: nullptr: opened when needed. copy: nullptr: found or fetched on the first read.
   CachedReader(std::shared_ptr<const storage::Storage> storage, std::shared_ptr<NodeCache> cache,
                std::shared_ptr<PieceMemory> memory, Object object, std::shared_ptr<const Reader> stored,
                std::shared_ptr<const Reader> copy);
@@ -45,22 +46,22 @@ class CachedReader final : public storage::Reader {
   const std::string& name() const override { return object_.path; }
 
   const std::string& identity() const { return object_.identity; }
-  // The copy may go once those have read who do. With the next bytes it is found again, or fetched. Nothing happens
-  // where somebody may hold on to it without a word: what was mapped, or whose descriptor was given away.
+  // Allows the copy to be removed once current reads finish; the next read finds or fetches it again. No effect if the
+  // copy may still be in use unseen: if it was mapped, or its descriptor was handed out.
   void let_go() const;
 
  private:
   using Bytes = std::shared_ptr<const Reader>;
   Bytes copy() const;              // nullptr: there is none
   Result<Bytes> stored() const;    // the object itself
-  Result<Bytes> readable() const;  // its copy, or where there can be none, itself
+  Result<Bytes> readable() const;  // its copy, or if there can be none, the object itself
 
   const std::shared_ptr<const storage::Storage> storage_;
   const std::shared_ptr<NodeCache> cache_;
   const std::shared_ptr<PieceMemory> memory_;
   const Object object_;
-  mutable std::mutex fetching_;  // held by whoever looks for the copy, or fetches it; never under mutex_
-  mutable std::mutex mutex_;     // of what stands below
+  mutable std::mutex fetching_;  // held while finding or fetching the copy; never locked under mutex_
+  mutable std::mutex mutex_;     // guards the members below
   mutable Bytes stored_, copy_;
   mutable bool is_read_ = false;          // not only glanced at
   mutable bool stays_ = false;            // see let_go()

@@ -21,7 +21,7 @@ using storage::Reader;
 using storage::Storage;
 using storage::Version;
 
-// The whole copy, compared with its checksum; nullopt: it is not what its entry says.
+// The whole copy, verified against its checksum; nullopt if it does not match its entry.
 Result<std::optional<std::span<const std::byte>>> read_copy(const Kept& kept, const std::string& name,
                                                             memory::ByteBuffer& buffer, std::uint64_t most) {
   const storage::FileRead read(name, buffer, kept.entry.version.bytes, most);
@@ -30,8 +30,8 @@ Result<std::optional<std::span<const std::byte>>> read_copy(const Kept& kept, co
   return bytes;
 }
 
-// What shards may take that are fetched while they are opened: a loader's budget is not known yet. So many pieces are
-// under way for 32 shards that are opened side by side.
+// The memory limit for fetching shards while they are opened, before a loader's budget is known: enough pieces for 32
+// shards opened concurrently.
 std::uint64_t memory_without_loaders() {
   constexpr std::uint64_t kMost = std::uint64_t{128} << 20, kShare = 8;
   return std::min(kMost, base::usable_memory_bytes() / kShare / static_cast<std::uint64_t>(base::local_ranks().count));
@@ -39,7 +39,7 @@ std::uint64_t memory_without_loaders() {
 
 }  // namespace
 
-// Readers that are open, by what their objects are called. Thread-safe.
+// The open readers, by object name. Thread-safe.
 class CachedStorage::OpenReaders {
  public:
   void add(std::shared_ptr<const CachedReader> reader) {
@@ -121,7 +121,7 @@ Result<std::unique_ptr<Reader>> CachedStorage::open(const std::string& path, Acc
 Result<std::unique_ptr<Reader>> CachedStorage::open_version(const std::string& path, Access access,
                                                             const Version& version) const {
   if (!storage_->is_remote()) return Storage::open_version(path, access, version);
-  if (auto kept = cache_->find(storage_->identity(path), version, NodeCache::Check::kOnce)) {  // and nobody is asked
+  if (auto kept = cache_->find(storage_->identity(path), version, NodeCache::Check::kOnce)) {  // without a request
     FEEDLINE_TRY(auto copy, open_copy(std::move(*kept), path, access));
     return reader_of(path, access, version, nullptr, std::move(copy));
   }
@@ -161,7 +161,7 @@ void CachedStorage::let_go(const std::string& path) const {
 Result<std::span<const std::byte>> CachedStorage::read_all(const std::string& path, memory::ByteBuffer& buffer,
                                                            std::uint64_t most) const {
   const auto version = storage_->stat(path);
-  if (!version || version->bytes > most) return storage_->read_all(path, buffer, most);  // which says what is wrong
+  if (!version || version->bytes > most) return storage_->read_all(path, buffer, most);  // which reports the error
   return read_version(path, buffer, most, *version);
 }
 
@@ -175,7 +175,7 @@ Result<std::span<const std::byte>> CachedStorage::read_version(const std::string
       return storage::check_version(path, version, {fetched->size(), version.mtime_ns, version.tag});
     return output.append(*fetched);
   };
-  for (const bool again : {false, true}) {  // once more where the copy is damaged
+  for (const bool again : {false, true}) {  // retried if the copy is damaged
     FEEDLINE_TRY(auto kept, cache_->keep(storage_->identity(path), version, NodeCache::Check::kNo, fill));
     if (fetched) return *fetched;
     if (!kept) break;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Another storage whose objects are copied whole into a cache of this machine, and read there.
+// Wraps another storage: its objects are copied whole into a cache on this machine, and read there.
 
 #include <memory>
 #include <optional>
@@ -14,9 +14,8 @@
 
 namespace feedline::cache {
 
-// Thread-safe. An object is fetched with the first bytes that are read of it, not when it is opened. One that cannot
-// be kept is read from the other storage. Which version an object has is asked of the other storage each time, unless
-// the caller says which one it wants.
+// Thread-safe. An object is fetched on the first read, not when it is opened. Objects that cannot be cached are read
+// from the other storage, which is queried for the current version each time, unless the caller specifies one.
 class CachedStorage final : public storage::Storage {
  public:
   CachedStorage(std::shared_ptr<const storage::Storage> storage, std::shared_ptr<NodeCache> cache);
@@ -29,8 +28,8 @@ class CachedStorage final : public storage::Storage {
                                                        const storage::Version& version) const override {
     return storage_->open_stored(path, version);
   }
-  // open(), or open_version() where one is given, for a part that tells what the object holds: its copy where there is
-  // one, and where it is stored else, whatever is read.
+  // open(), or open_version() if a version is given, to read a part that identifies the content: from its copy if there
+  // is one, otherwise from the original storage, however much is read.
   Result<std::unique_ptr<storage::Reader>> open_part(const std::string& path,
                                                      const std::optional<storage::Version>& version) const;
   bool holds_versions() const override { return storage_->holds_versions(); }
@@ -59,14 +58,14 @@ class CachedStorage final : public storage::Storage {
   std::optional<storage::SecondRequests> second_requests() const override { return storage_->second_requests(); }
   bool is_remote() const override { return storage_->is_remote(); }
 
-  // ---- for whoever knows what is read when
+  // ---- for prefetching
   NodeCache& cache() const { return *cache_; }
-  // Of what is fetched whole; objects that a caller reads as a whole into a buffer of its own take none of it.
+  // The memory for objects fetched whole; objects that a caller reads whole into its own buffer do not use it.
   PieceMemory& piece_memory() const { return *memory_; }
-  // The copy, found or fetched whole. nullopt: there is no room, or another process is fetching it. Errors: the
+  // Finds the copy or fetches it whole. nullopt: there is no room, or another process is fetching it. Errors: the
   // object's, and kCancelled after stop.stop().
   Result<std::optional<Kept>> bring(const std::string& path, const storage::Version& version, Stop& stop) const;
-  // Readers of the object hold its copy no longer than they read: it is there for as long as nobody needs its room.
+  // Makes the object's readers release its copy after each read: it stays until its space is needed.
   void let_go(const std::string& path) const;
 
  private:
@@ -82,7 +81,7 @@ class CachedStorage final : public storage::Storage {
   const std::unique_ptr<OpenReaders> readers_;
 };
 
-// What reads through the cache of OpenOptions: `storage` itself where no folder is given.
+// Returns a storage that reads through the cache of OpenOptions: `storage` itself if no folder is set.
 Result<std::shared_ptr<const storage::Storage>> through_cache(std::shared_ptr<const storage::Storage> storage,
                                                               const std::string& folder, CacheLimit limit);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every storage must do, of one whose objects are kept, and of one that can keep none.
+// Runs the storage contract with a cache that stores objects, and with one that cannot.
 #include "cache/node/cached_storage.h"
 #include "storage/storage_contract.h"
 #include "storage/storage_contract_test.cpp"

@@ -23,7 +23,7 @@ using storage::Reader;
 using storage::Storage;
 using storage::Version;
 
-// Local files of which every read is written down in a file that processes share: "OFFSET BYTES PATH".
+// Local files that log every read to a file shared by processes: "OFFSET BYTES PATH".
 class CountingReader final : public Reader {
  public:
   CountingReader(std::unique_ptr<Reader> reader, std::function<void(std::uint64_t, std::size_t)> count)
@@ -117,7 +117,7 @@ class CachedStorageTest : public NodeCacheTest {
   const std::string log_ = folder_.path("log");
 };
 
-// Shards by ranges and photos as wholes, eight processes at once on a cold cache, and once more.
+// Eight processes at once read shards by range and photos whole, with a cold cache and then with a warm one.
 TEST_F(CachedStorageTest, EightProcessesFetchEachByteOnceAndTheSecondPassNone) {
   constexpr std::size_t kShard = 9'000'001, kPhoto = 40'000;  // the shard is fetched in several pieces
   std::map<std::string, std::size_t> objects;
@@ -242,7 +242,7 @@ TEST_F(CachedStorageTest, ADamagedCopyIsNeverHandedOut) {
   EXPECT_EQ(fetched(path, 20'000), 2) << "at first, and in place of the damaged one";
 }
 
-// Many at once, from a storage that is slow, as the pipeline reads.
+// Many concurrent reads from a slow storage, as in the pipeline.
 TEST_F(CachedStorageTest, ManyFetchesOfFewObjectsFetchEachOnce) {
   using namespace std::chrono_literals;
   std::map<std::string, std::string> contents;
@@ -270,7 +270,7 @@ TEST_F(CachedStorageTest, ManyFetchesOfFewObjectsFetchEachOnce) {
   EXPECT_EQ(slow->counts().reads, 6u);
 }
 
-// Local files that somebody vouches for, and of which the first reads are damaged under way.
+// Local files with known checksums whose first reads are damaged in transit.
 class VouchedStorage final : public Storage {
  public:
   VouchedStorage(std::string content, int damaged) : content_(std::move(content)), damaged_(damaged) {}

@@ -29,7 +29,7 @@ constexpr std::string_view kUnfinished = ".unfinished";  // of an entry (output_
 
 bool is_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
-// What a folder has of one copy.
+// The files of one copy in a folder.
 struct Files {
   std::optional<Copy> object;
   bool entry = false, partial = false;
@@ -70,7 +70,7 @@ Result<Found> list(const std::string& folder) {
   std::error_code error;
   if (!is_there(objects)) return found;
   for (fs::directory_iterator inner(objects, error), end; !error && inner != end; inner.increment(error)) {
-    std::error_code gone;  // a folder that is removed meanwhile has nothing in it
+    std::error_code gone;  // a folder that is concurrently removed counts as empty
     for (fs::directory_iterator file(inner->path(), gone); !gone && file != end; file.increment(gone))
       add_file(inner->path().string(), file->path().filename().string(), found);
   }
@@ -78,7 +78,7 @@ Result<Found> list(const std::string& folder) {
   return found;
 }
 
-// What a download takes that is under way; 0: its maker is gone, and so is it where it may be removed.
+// The disk space of a download in progress; 0 if its maker is gone, in which case it is removed if permitted.
 std::uint64_t partial_bytes(const std::string& path, Leftovers leftovers, const NodeCalls& calls) {
   const std::string partial = path + std::string(kPartial);
   const LockedFile dead = lock_named(partial, LOCK_EX | LOCK_NB);
@@ -149,7 +149,7 @@ Result<Copies> scan(const std::string& folder, Leftovers leftovers, const NodeCa
     for (const std::string& file : found.unfinished) calls.files.remove(file.c_str());
   for (auto& [path, files] : found.copies) {
     if (files.partial) copies.disk_bytes += partial_bytes(path, leftovers, calls);
-    // without an entry nothing says what it is: somebody has removed a file by hand
+    // an object without an entry is unusable: someone has deleted a file by hand
     if (files.object && !files.entry && removes && remove_unused(path, calls)) continue;
     if (!files.object && files.entry && removes) calls.files.remove((path + std::string(kEntry)).c_str());
     if (!files.object) continue;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a cache of a node says of a copy that it keeps: NAME.entry beside NAME.object. A frame (frame.h) with these
-// numbers, and the object's name as its section:
+// The description of a cached copy: NAME.entry, next to NAME.object. A frame (frame.h) with these numbers, and the
+// object's name as its section:
 //
 //   0 bytes   1 mtime_ns   2 tag   of the object
 //   3 checksum                     XXH3-64 of its bytes
-//   4 made_ns                      when the copy was made, since 1970
+//   4 made_ns                      creation time of the copy, since 1970
 //   5 bytes of the name
 
 #include <cstddef>
@@ -21,20 +21,20 @@
 namespace feedline::cache {
 
 struct Entry {
-  std::string object;  // by its Storage::identity(), which holds no secret
+  std::string object;  // its Storage::identity(), which contains no secret
   storage::Version version;
   std::uint64_t checksum = 0;
   std::int64_t made_ns = 0;
 };
 
-// An entry takes a page; an object with a longer name than this is not kept.
+// An entry occupies a page; an object with a longer name is not cached.
 inline constexpr std::size_t kMostObjectName = 4000;
 inline constexpr std::uint64_t kPage = 4096;
 
-// 32 hexadecimal digits of the whole name and the version. Two objects with the same ones, should there ever be any,
-// are told apart by what their entries say.
+// 32 hexadecimal digits derived from the whole name and the version. Should two objects ever collide, their entries
+// distinguish them.
 std::string entry_name(const std::string& object, const storage::Version& version);
-// What a copy takes of the disk, its entry included.
+// The disk space of a copy, including its entry.
 std::uint64_t disk_bytes(std::uint64_t object_bytes);
 
 std::span<std::byte> write_entry(const Entry& entry, memory::ByteBuffer& buffer);

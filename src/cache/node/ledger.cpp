@@ -36,14 +36,14 @@ std::span<const std::byte> read_ledger(const FileDescriptor& fd, Content& conten
   return std::span(content).first(bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
 }
 
-// A folder whose ledger a killed process had no time to fill is a cache, and so is one with a ledger that is damaged.
+// A folder whose ledger is empty (its creator was killed) or damaged is still a cache.
 Result<void> check_version_of(const std::string& folder) {
   const FileDescriptor fd(::open(ledger_path(folder).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd.valid()) return file_error("cannot open", ledger_path(folder), errno);
   Content content;
   if (is_foreign(read_ledger(fd, content), kKind))
     return config_error("cache: '" + folder +
-                        "' is a cache of another version of Feedline: give another folder, or remove this one");
+                        "' is a cache of another version of Feedline: choose another folder, or remove this one");
   return {};
 }
 
@@ -58,13 +58,13 @@ Result<void> check_cache_folder(const std::string& folder, FolderAccess access, 
   if (is_there(ledger_path(folder))) return check_version_of(folder);
   if (access == FolderAccess::kExists) {
     if (!is_there(folder)) return file_error("cannot open the cache", folder, ENOENT);
-    return config_error("cache: '" + folder + "' is no cache of Feedline: it has no file " + kLedgerName);
+    return config_error("cache: '" + folder + "' is not a Feedline cache: it has no file " + kLedgerName);
   }
   FEEDLINE_CHECK_OK(make_folder(folder));
   std::error_code error;
   const bool empty = std::filesystem::is_empty(folder, error);
   if (error) return file_error("cannot list the folder", folder, error.value());
-  if (!empty && !is_there(ledger_path(folder)))  // another process may have made it one meanwhile
+  if (!empty && !is_there(ledger_path(folder)))  // another process may have just initialised it
     return config_error("cache: '" + folder +
                         "' holds something else: give a folder for the cache alone, which may be one that is not "
                         "there yet, such as " +
@@ -100,7 +100,7 @@ Result<void> Ledger::write(std::uint64_t disk_bytes) {
   if (::lseek(file_.file().get(), 0, SEEK_SET) != 0) return file_error("cannot write", path_, errno);
   const ssize_t written = calls_->files.write(file_.file().get(), file.data(), file.size());
   if (written < 0) return file_error("cannot write", path_, errno);
-  return {};  // what was cut is found by its checksum
+  return {};  // truncation is detected by its checksum
 }
 
 }  // namespace feedline::cache

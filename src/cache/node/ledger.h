@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How much a cache takes of its disk, and the lock under which that changes: the file "feedline-cache" in its folder,
-// which also says that the folder is a cache.
+// The disk space used by a cache, and the lock that guards changes to it: the file "feedline-cache" in its folder,
+// which also marks the folder as a cache.
 //
-// The number is never below the truth: it grows before anything is written, and shrinks after it was removed. Whoever
-// is killed in between leaves it too high, until the next one that finds no room counts what is there (scan()).
+// The number is never too low: it is increased before anything is written, and decreased after a removal. A process
+// killed in between leaves it too high, until the next process that finds no room recounts the files (scan()).
 
 #include <cstdint>
 #include <optional>
@@ -32,16 +32,16 @@ enum class FolderAccess {
 
 inline constexpr const char* kLedgerName = "feedline-cache";
 
-// kConfig: the folder holds something else, or is another version's. kStorage: it cannot be made, or looked at.
+// kConfig: the folder has other contents, or is another version's. kStorage: it cannot be created or accessed.
 Result<void> check_cache_folder(const std::string& folder, FolderAccess access, const NodeCalls& calls);
 
 // Locked while it lives. For one thread.
 class Ledger {
  public:
-  // Waits for whoever has it, which nobody has for long. kStorage: the folder takes no files, or knows no locks.
+  // Waits for the holder, which is always brief. kStorage: the folder is not writable, or has no locks.
   static Result<Ledger> lock(const std::string& folder, const NodeCalls& calls);
 
-  std::optional<std::uint64_t> disk_bytes() const;  // nullopt: nobody has counted yet
+  std::optional<std::uint64_t> disk_bytes() const;  // nullopt: not counted yet
   Result<void> write(std::uint64_t disk_bytes);
 
  private:

@@ -28,9 +28,9 @@ namespace {
 using storage::FileDescriptor;
 
 constexpr mode_t kMode = 0666;  // less the umask
-// A copy's time of use is written anew after this: one write for many opens of small objects.
+// A copy's time of use is updated at most this often: one write for many opens of small objects.
 constexpr std::int64_t kTouchNs = 1'000'000'000;
-// A list of what goes first serves for so large a part of the copies, as making it looks at each of them.
+// A list of eviction candidates is reused for this fraction of the copies, as building it examines every copy.
 constexpr std::size_t kPartOfVictims = 16;
 
 std::int64_t now_ns() {
@@ -47,7 +47,7 @@ std::string object_file(const std::string& path) { return path + std::string(kOb
 std::string entry_file(const std::string& path) { return path + std::string(kEntry); }
 std::string partial_file(const std::string& path) { return path + std::string(kPartial); }
 
-// A share is of what the disk has free and what the cache has of it: the same whether the cache is full or empty.
+// A fraction refers to the disk's free space plus the cache's size, so it does not change as the cache fills.
 Result<std::uint64_t> bytes_of(const CacheLimit& limit, const std::string& folder, std::uint64_t held) {
   if (limit.bytes > 0) return limit.bytes;
   struct ::statvfs disk;
@@ -56,12 +56,12 @@ Result<std::uint64_t> bytes_of(const CacheLimit& limit, const std::string& folde
   return static_cast<std::uint64_t>((free + static_cast<double>(held)) * limit.share);
 }
 
-// A copy that is made again is another one, whatever the file system calls it.
+// A rebuilt copy is a different one, even if the file system reuses its inode number.
 std::uint64_t number_of(const Kept& kept) {
   return base::mix64(xxh3(std::as_bytes(std::span(kept.path))) + static_cast<std::uint64_t>(kept.entry.made_ns));
 }
 
-// A list of what goes first may be of some time ago.
+// The list of eviction candidates may be out of date.
 bool is_unused_since(const Copy& copy) {
   const auto stat = storage::local_storage()->stat(object_file(copy.path));
   return stat && stat->mtime_ns == copy.used_ns;
@@ -94,7 +94,7 @@ Result<std::shared_ptr<NodeCache>> NodeCache::open(const std::string& folder, Ca
   }
   FEEDLINE_TRY(const std::uint64_t bytes, bytes_of(limit, folder, held));
   std::shared_ptr<NodeCache> cache(new NodeCache(folder, bytes, calls));
-  if (!refused.empty()) cache->note("nothing can be added to the cache, whose copies are used: " + refused);
+  if (!refused.empty()) cache->note("nothing can be added to the cache; existing copies are used: " + refused);
   return cache;
 }
 
@@ -133,7 +133,7 @@ bool NodeCache::is_sound(const Kept& kept) {
 }
 
 void NodeCache::discard(Kept kept) {
-  note("a copy is damaged, and is made again: " + object_file(kept.path));
+  note("a copy is damaged, and is fetched again: " + object_file(kept.path));
   auto ledger = Ledger::lock(folder_, calls_);
   struct ::stat status;
   if (!ledger || ::fstat(kept.file.get(), &status) != 0) return;
@@ -155,7 +155,7 @@ Result<std::optional<Kept>> NodeCache::keep(const std::string& object, const sto
     Claim claimed = claim(path, busy);
     if (!claimed.possible || (!claimed.file.valid() && busy == Busy::kLeave)) return std::nullopt;
     if (!claimed.file.valid()) continue;
-    auto kept = find(object, version, check);  // made until we had the claim
+    auto kept = find(object, version, check);  // completed before we acquired the claim
     if (!kept && !is_there(object_file(path)))
       return make(std::move(claimed), path, Entry{object, version, 0, now_ns()}, fill);
     if (!kept) note("read without the cache: " + object_file(path) + " is damaged and in use, or not to be read");
@@ -179,7 +179,7 @@ bool NodeCache::may_keep(const std::string& object, const storage::Version& vers
          disk_bytes(version.bytes) < refused_->bytes;
 }
 
-// A lock that is not had at once is waited for: then the copy is there, or its maker gone.
+// If the lock is taken, wait for it: afterwards the copy exists, or its maker is gone.
 NodeCache::Claim NodeCache::claim(const std::string& path, Busy busy) {
   const std::string partial = partial_file(path);
   const auto open_partial = [&] {
@@ -193,7 +193,7 @@ NodeCache::Claim NodeCache::claim(const std::string& path, Busy busy) {
     return {LockedFile(), false};
   }
   if (lock_open_file(file.file(), LOCK_EX | LOCK_NB)) {
-    // what a killed maker left in it goes: a scan counts what is there
+    // discards a killed maker's data: a scan counts the actual size
     if (is_named(file.file(), partial) && ::ftruncate(file.get(), 0) == 0) return {std::move(file), true};
     return {};
   }
@@ -212,7 +212,7 @@ Result<std::optional<Kept>> NodeCache::make(Claim claim, const std::string& path
     note("read without the cache: " + error.message());
     release(path, disk_bytes(bytes));
   };
-  // a file system that cannot reserve writes, and says then that it is full
+  // without fallocate() support, writes report a full disk
   const int refused = calls_.allocate(claim.file.file().get(), 0, static_cast<off_t>(bytes));
   if (refused == ENOSPC || refused == EDQUOT || refused == EFBIG)
     return give_up(storage::file_error("cannot keep", entry.object, refused).error()), std::nullopt;
@@ -232,7 +232,7 @@ Result<std::optional<Kept>> NodeCache::make(Claim claim, const std::string& path
   Kept kept{std::move(claim.file), path, std::move(entry)};
   {
     const std::lock_guard lock(mutex_);
-    checked_.insert(number_of(kept));  // its checksum is of what was written just now
+    checked_.insert(number_of(kept));  // its checksum was computed while writing
   }
   // between the two locks there may be none
   if (lock_open_file(kept.file.file(), LOCK_SH) && is_named(kept.file.file(), object_file(path))) return kept;
@@ -269,8 +269,8 @@ std::uint64_t NodeCache::next_use(const Plans& plans, const Entry& entry) {
   return next;
 }
 
-// Room for what is needed sooner than all that goes for it, or the exchange would be a loss. What no plan knows is
-// asked for all the same, and so it is needed now.
+// Evicts only copies that are needed later than the new one, or the exchange would be a loss. An object in no plan was
+// requested directly, so it is needed now.
 Result<NodeCache::Room> NodeCache::make_room(Ledger& ledger, const Entry& entry) {
   const std::uint64_t bytes = disk_bytes(entry.version.bytes);
   const auto held = ledger.disk_bytes();
@@ -311,7 +311,7 @@ Result<NodeCache::Room> NodeCache::make_room(Ledger& ledger, const Entry& entry)
     if (!remove_unused(victim.path, calls_)) continue;
     counted -= std::min(counted, disk_bytes(victim.bytes));
     ++removed_;
-    refused_.reset();  // there may be more room than this takes
+    refused_.reset();  // there may be room for more than this
   }
   const bool has_room = counted + bytes <= limit_;
   if (!has_room && found_sooner) refused_ = Refused{changes(), plans.size(), wanted, bytes};
@@ -382,14 +382,14 @@ std::string NodeCache::summary() const {
 }
 
 Result<void> NodeCache::Output::append(std::span<const std::byte> bytes) {
-  if (bytes.size() > left_) return storage_error("the object is longer than its version says", 0);
+  if (bytes.size() > left_) return storage_error("the object is longer than its version", 0);
   left_ -= bytes.size();
   sum_.add(bytes);
   while (!bytes.empty()) {
     const ssize_t written = calls_.files.write(fd_.get(), bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
-      failed_ = storage_error("the cache's disk takes no more", written < 0 ? errno : ENOSPC).error();
+      failed_ = storage_error("the cache's disk is full", written < 0 ? errno : ENOSPC).error();
       return std::unexpected(*failed_);
     }
     bytes = bytes.subspan(static_cast<std::size_t>(written));

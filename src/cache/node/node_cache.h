@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Copies of whole objects in a folder of this machine, made once for all processes that use the folder, and together
-// never larger than a limit.
+// Copies of whole objects in a folder on this machine, made once for all processes that use the folder, and limited in
+// total size.
 //
 //   keep(object, version)
-//     1. NAME.object is there: a shared lock on it, and its checksum, once a process. Nobody removes it meanwhile.
-//     2. Else NAME.partial is made and locked. Who finds it locked waits, and begins again.
-//     3. Its room is added to the ledger, under its lock, after what has to go is removed; then it is that long.
-//     4. The disk gives the room (fallocate), and the caller writes it.
-//     5. NAME.entry appears, then NAME.partial becomes NAME.object: under the lock of the ledger, each by a rename.
-//     6. The maker's lock becomes a shared one.
+//     1. If NAME.object exists: takes a shared lock on it, which prevents removal, and verifies it once per process.
+//     2. Otherwise creates and locks NAME.partial. If it is locked already, waits, and starts over.
+//     3. Under the ledger's lock, evicts copies, adds the size to the ledger, and extends the file to that size.
+//     4. Reserves the disk space (fallocate), and the caller writes the object.
+//     5. Under the ledger's lock, creates NAME.entry, then renames NAME.partial to NAME.object.
+//     6. Downgrades the maker's lock to a shared one.
 //
-// Whoever is killed, wherever, leaves a file without a lock, which the next one removes that wants the object, or the
-// room. Nothing is flushed to the device: what a power cut spoils, the checksum finds.
+// A process killed at any point leaves an unlocked file, which is removed by the next process that needs the object or
+// the space. Nothing is flushed to the device: checksums detect damage from a power failure.
 //
-// What goes first when there is no room: with plans, what they need again last, and nothing that they need as soon as
-// what is to come; without one, and of what they never need again, what was not opened for longest.
+// Eviction order: with plans, the copies needed last go first, but none that are needed as soon as the new one; without
+// a plan, and among copies that no plan needs, the least recently opened go first.
 
 #include <atomic>
 #include <cstdint>
@@ -55,26 +55,30 @@ struct Kept {
 // Thread-safe.
 class NodeCache {
  public:
-  // kConfig: the folder holds something else. A folder that takes no files is used as it is, and noted.
+  // kConfig: the folder has other contents. A folder that is not writable is used read-only, with a note.
   static Result<std::shared_ptr<NodeCache>> open(const std::string& folder, CacheLimit limit,
                                                  const NodeCalls& calls = node_calls());
 
   enum class Check : bool { kNo, kOnce };  // the checksum; kNo: the caller does, who reads all of it
-  // nullopt: it is not kept.
+  // nullopt: not cached.
   std::optional<Kept> find(const std::string& object, const storage::Version& version, Check check);
-  // As find(), after one process of all has had `fill` write the object. Errors: those of fill. nullopt: it cannot be
-  // kept, and notes() say why.
+  // Like find(), but if there is no copy, one process calls `fill` to write the object. Errors: those of fill. nullopt:
+  // it cannot be cached, and notes() has the reason.
   class Output;
   using Fill = std::function<Result<void>(Output& output)>;
-  enum class Busy : bool { kWait, kLeave };  // what another one is fetching: kLeave: nullopt, and no note
+  enum class Busy : bool {
+    kWait,
+    kLeave
+  };  // if another process is fetching it: kLeave: returns nullopt without a
+      // note
   Result<std::optional<Kept>> keep(const std::string& object, const storage::Version& version, Check check,
                                    const Fill& fill, Busy busy = Busy::kWait);
-  // The copy is not what its entry says: it goes, unless others read it.
+  // Reports that the copy does not match its entry: it is removed, unless others read it.
   void discard(Kept kept);
 
-  // From now on, for as long as somebody has what is given. Of several plans the one counts that needs a copy soonest.
+  // Registers a plan for the lifetime of the result. Among several plans the earliest need of a copy counts.
   [[nodiscard]] std::shared_ptr<const NextUse> follow(NextUse plan);
-  // Another number after each change by which what found no room may find it: plans that went on, copies let go of.
+  // Changes whenever room may have become available: when plans advance or copies are released.
   std::uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
   void note_change() { changes_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -82,14 +86,14 @@ class NodeCache {
     std::uint64_t found = 0, made = 0, made_bytes = 0, removed = 0;
   };
   Counts counts() const;
-  void note_compared() { ++compared_; }  // a copy that was made has the checksum that somebody vouches for
+  void note_compared() { ++compared_; }  // a new copy matched the checksum from its server or manifest
   std::uint64_t limit() const { return limit_; }
-  std::string summary() const;  // for explain(): where, how much, and what went wrong
+  std::string summary() const;  // for explain(): the location, the size, and any problems
 
  private:
   struct Claim {
     LockedFile file;       // not valid: another one was quicker, or is at it
-    bool possible = true;  // false: nobody can keep anything here
+    bool possible = true;  // false: no process can write here
   };
   NodeCache(std::string folder, std::uint64_t limit, const NodeCalls& calls);
   bool may_keep(const std::string& object, const storage::Version& version);
@@ -112,12 +116,12 @@ class NodeCache {
   const NodeCalls& calls_;
   Notes notes_;
   std::atomic<std::uint64_t> found_{0}, made_{0}, made_bytes_{0}, removed_{0}, compared_{0};
-  std::mutex mutex_;  // of what stands below
+  std::mutex mutex_;  // guards the members below
   std::unordered_set<std::uint64_t> checked_;
   std::vector<std::weak_ptr<const NextUse>> plans_;
   std::vector<Copy> victims_;  // the next one to go last; as of the last scan
   std::size_t victims_found_ = 0;
-  // What the plans had no room for last: nobody looks again until something has changed.
+  // The last request for which plans left no room: not retried until something changes.
   struct Refused {
     std::uint64_t changes = 0;
     std::size_t plans = 0;  // that were followed
@@ -127,10 +131,10 @@ class NodeCache {
   std::atomic<std::uint64_t> changes_{1};
 };
 
-// Where fill() writes an object, from its beginning to its end.
+// The destination to which fill() writes an object sequentially.
 class NodeCache::Output {
  public:
-  // An error: the disk takes no more, or the object would be longer than its version says; fill() passes it on.
+  // Error: the disk is full, or the object is longer than its version; fill() returns it.
   Result<void> append(std::span<const std::byte> bytes);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: objects of a cache of a node, and what its folder holds.
+// Test support: cached objects of a node, and the contents of the cache's folder.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -19,7 +19,7 @@
 
 namespace feedline::cache {
 
-// The same for a name whoever makes it.
+// The same bytes for a name in every process.
 inline std::string content_of(const std::string& object, std::size_t bytes) {
   std::string content(bytes, '\0');
   std::uint64_t x = 0x9e37'79b9'7f4a'7c15;
@@ -34,9 +34,9 @@ inline std::string text_in(const Kept& kept) {
   return text.substr(0, got > 0 ? static_cast<std::size_t>(got) : 0);
 }
 
-// Several processes that run `work` with their number, each to its end; gives their exit statuses, 128 and the signal
-// where one ended them. `meanwhile` is called again and again until all have ended: in a thread it could hold a lock of
-// the allocator at a fork, which the child would wait for without end.
+// Runs `work` in several processes, each with its number, until all have exited; returns their exit statuses, or 128
+// plus the signal. Calls `meanwhile` repeatedly until then: in a thread it could hold an allocator lock during a fork,
+// and the child would deadlock.
 inline std::vector<int> in_processes(int count, const std::function<int(int)>& work,
                                      const std::function<void()>& meanwhile = {}) {
   std::vector<pid_t> children;
@@ -64,7 +64,7 @@ class NodeCacheTest : public testing::Test {
     EXPECT_TRUE(opened) << opened.error().message();
     return opened ? *opened : nullptr;
   }
-  // "whole", "wrong bytes", or "" where it is not kept; `fetched` counts how often it was made.
+  // "whole", "wrong bytes", or "" if not cached; `fetched` counts the fetches.
   std::string keep(NodeCache& cache, const std::string& object, std::size_t bytes, int* fetched = nullptr) const {
     auto kept = cache.keep(object, {bytes, 1}, NodeCache::Check::kOnce, [&](NodeCache::Output& output) -> Result<void> {
       if (fetched != nullptr) ++*fetched;
@@ -86,7 +86,7 @@ class NodeCacheTest : public testing::Test {
   std::string file_of(const std::string& object, std::size_t bytes, std::string_view suffix = kObject) const {
     return copy_path(path_, entry_name(object, {bytes, 1})) + std::string(suffix);
   }
-  // Whole pages of every file in the folder: by the file system, and by nothing of ours.
+  // Whole pages of every file in the folder: as reported by the file system.
   std::uint64_t pages() const {
     std::uint64_t bytes = 0;
     std::error_code gone;

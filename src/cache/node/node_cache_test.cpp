@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-// The process that makes these calls ends at the one with this number, as by kill -9.
+// Exits the process at the call with this number, as kill -9 would.
 int calls_left = 0;
 void count_call() {
   if (calls_left-- == 0) ::kill(::getpid(), SIGKILL);
@@ -75,7 +75,7 @@ TEST_F(NodeCacheTest, KilledAnywhereNothingIsLostAndNothingPassesForWhole) {
     const auto after = cache(limit);
     EXPECT_FALSE(has(*after, "first", 9000) && has(*after, "second", 9000));
     EXPECT_TRUE(!ended || has(*after, "second", 9000));
-    for (const std::string object : {"third", "second", "first"}) {  // what was left takes no room away
+    for (const std::string object : {"third", "second", "first"}) {  // leftovers must not occupy space
       EXPECT_EQ(keep(*after, object, 9000), "whole") << killed;
       EXPECT_LE(pages(), limit) << killed;
     }
@@ -132,7 +132,7 @@ TEST_F(NodeCacheTest, OfEightProcessesOneFetchesEachObject) {
   EXPECT_EQ(fetched, kObjects);
 }
 
-// What the folder takes is looked at under the lock of the ledger, where nobody adds or removes.
+// The folder's size is measured under the ledger's lock, so that it cannot change.
 TEST_F(NodeCacheTest, EightWritersNeverPassTheLimit) {
   const std::uint64_t limit = room({60'000, 60'000, 60'000, 30'000, 30'000, 5000});
   cache(limit);
@@ -484,7 +484,7 @@ TEST_F(NodeCacheTest, WhatIsNeededAsSoonStaysAndNobodyLooksAgainUntilSomethingCh
   EXPECT_NE(one->summary().find("needed as soon"), std::string::npos) << one->summary();
   fs::remove(file_of("a", 5000));
   fs::remove(file_of("a", 5000, kEntry));
-  fs::remove(fs::path(path_) / kLedgerName);  // so that whoever looks counts anew
+  fs::remove(fs::path(path_) / kLedgerName);  // so that the next lookup counts again
   EXPECT_EQ(keep(*one, "c", 5000), "") << "nobody looked";
   of_c = 4;
   EXPECT_EQ(keep(*one, "c", 5000), "whole") << "what is needed sooner is no matter of that";
@@ -540,7 +540,7 @@ TEST_F(NodeCacheTest, AChildKeepsNoLockThatItsParentGaveBackAndTakesNoneAway) {
   EXPECT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   for (const int fd : {to_child[0], to_child[1], to_parent[0], to_parent[1]}) ::close(fd);
-  const pid_t other = ::fork();  // which has it open, and waits until it is killed
+  const pid_t other = ::fork();  // has it open, and waits until it is killed
   if (other == 0) {
     ::pause();
     ::_exit(0);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Memory for pieces of objects that are fetched whole through one storage, whoever fetches: the threads that go ahead,
-// and those whose sample is the first of its object.
+// The memory for pieces of objects that are fetched whole through one storage, shared by prefetching threads and
+// threads that need the first sample of an object.
 //
-//   a loader ──set_aside()──► Share    as much of its memory budget; the limit is what all of them together set aside
-//   a fetch  ──wait_for(), try_for()──► Room    of a piece, for as long as its bytes are in memory
+//   a loader ──set_aside()──► Share    part of its memory budget; the limit is the sum of all shares
+//   a fetch  ──wait_for(), try_for()──► Room    for a piece, for as long as its bytes are in memory
 //
-// Where nobody has set anything aside, as no loader is there yet (shards are looked through at their opening), the
-// limit is the one that it was made with.
+// Without any share, as before a loader exists (shards are scanned when they are opened), the constructor's limit
+// applies.
 
 #include <condition_variable>
 #include <cstddef>
@@ -22,10 +22,10 @@ namespace feedline::cache {
 
 class Stop;
 
-// Pieces of an object that are under way at a time, and their size, where there is memory for them.
+// The number of an object's pieces in flight, and their size, if memory permits.
 inline constexpr std::size_t kPiecesAtOnce = 4;
 inline constexpr std::uint64_t kPieceBytes = std::uint64_t{4} << 20;
-// However little memory there is: what a request is worth.
+// The minimum, however little memory there is: smaller requests are inefficient.
 inline constexpr std::uint64_t kLeastPieceBytes = std::uint64_t{64} << 10;
 
 // Thread-safe.
@@ -58,12 +58,13 @@ class PieceMemory : public std::enable_shared_from_this<PieceMemory> {
   // Of one piece of an object that is fetched now.
   std::uint64_t piece_bytes() const;
 
-  // Waits until there is room, or nobody has any: a fetch of one piece at a time always goes on, however little was set
-  // aside. nullopt: stop.stop() was called. stop: nullptr: nobody ends it. Requires: the caller holds none.
+  // Waits until there is room, or no other piece has any: a fetch of one piece at a time always makes progress, however
+  // small the shares. nullopt: stop.stop() was called. stop: nullptr: cannot be stopped. Requires: the caller holds
+  // none.
   std::optional<Room> wait_for(std::uint64_t bytes, Stop* stop);
-  // nullopt: there is no room, or somebody waits for it.
+  // nullopt: there is no room, or another fetch waits for it.
   std::optional<Room> try_for(std::uint64_t bytes);
-  // Does somebody wait, so that who has several pieces should give some back?
+  // Whether another fetch waits, so that a fetch with several pieces should release some.
   bool is_waited_for() const;
 
   std::uint64_t most_held() const;  // bytes at a time, so far

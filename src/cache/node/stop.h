@@ -24,7 +24,8 @@ class Stop {
 
 inline bool is_stopped(const Stop* stop) { return stop != nullptr && stop->is_stopped(); }
 
-// While it lives, stop() calls `wake`, under a lock of its own: whoever waits looks again. stop: nullptr: nobody does.
+// While this exists, stop() calls `wake`, under a separate lock, so that waiting threads check again. stop: nullptr: no
+// effect.
 class Waking {
  public:
   Waking(Stop* stop, std::function<void()> wake);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person does with a cache of a node.
+// The user's maintenance operations on a node's cache.
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -76,8 +76,8 @@ Result<std::string> verify_copy(const std::string& directory, const std::string&
   const bool removed = cache::remove_unused(path, cache::node_calls());
   FEEDLINE_TRY(const Copies left, cache::scan(directory, Leftovers::kRemove, cache::node_calls()));
   FEEDLINE_CHECK_OK(ledger.write(left.disk_bytes));
-  return std::string(removed ? "it is not what was written, and was removed"
-                             : "it is not what was written, and stays because it is being read");
+  return std::string(removed ? "its bytes do not match its checksum; it was removed"
+                             : "its bytes do not match its checksum; it was not removed because it is being read");
 }
 
 Result<CacheRemoval> prune_cache(const std::string& directory, std::uint64_t bytes) {

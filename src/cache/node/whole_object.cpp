@@ -24,10 +24,10 @@ std::unexpected<Error> stopped() {
   return std::unexpected(Error{ErrorCode::kCancelled, "the loader is closed", {}, 0});
 }
 
-// What is fetched goes through here, in order.
+// Receives the fetched bytes in order.
 struct Sink {
   NodeCache::Output& output;
-  std::optional<storage::RunningSum>& sum;  // of what somebody vouches for
+  std::optional<storage::RunningSum>& sum;  // of the expected checksum
   Result<void> append(std::span<const std::byte> bytes) {
     if (sum) sum->add(bytes);
     return output.append(bytes);
@@ -47,17 +47,17 @@ Result<void> fetch_in_turn(const Whole& whole, const Reader& reader, Sink output
     const auto part = room.first(static_cast<std::size_t>(std::min<std::uint64_t>(room.size(), bytes - at)));
     FEEDLINE_TRY(const std::size_t got, reader.read_at(at, part));
     FEEDLINE_CHECK_OK(output.append(part.first(got)));
-    if (got < part.size()) break;  // the output says how much is missing
+    if (got < part.size()) break;  // the output reports the missing bytes
     at += got;
   }
   return {};
 }
 
-// Pieces of one object, each in memory from its start until it was appended. Memory stays for the next piece, unless
-// somebody else has none: this fetch keeps that of one.
+// The pieces of one object, each in memory from its start until it is appended. Memory is reused for the next piece,
+// unless another fetch has none: this fetch then retains memory for one piece.
 class Pieces {
  public:
-  // first: room for a piece of so many bytes.
+  // first: room for a piece of this size.
   Pieces(const Whole& whole, std::shared_ptr<const Reader> reader, std::uint64_t piece_bytes, PieceMemory::Room first)
       : memory_(whole.memory), reader_(std::move(reader)), bytes_(whole.version.bytes), piece_bytes_(piece_bytes) {
     slots_.front().room.emplace(std::move(first));
@@ -78,7 +78,7 @@ class Pieces {
   }
   static void note_done(storage::Fetch& fetch) { static_cast<Slot&>(fetch).is_done = true; }
 
-  // What is done, in order. false: the object has ended too early.
+  // Appends finished pieces in order. Returns false if the object ended too early.
   Result<bool> append_to(Sink& output) {
     while (!under_way_.empty() && under_way_.front()->is_done) {
       Slot& slot = *under_way_.front();
@@ -116,7 +116,7 @@ class Pieces {
   PieceMemory& memory_;
   const std::shared_ptr<const Reader> reader_;
   const std::uint64_t bytes_, piece_bytes_;
-  std::uint64_t next_ = 0;  // where the next piece begins
+  std::uint64_t next_ = 0;  // offset of the next piece
   std::array<Slot, kPiecesAtOnce> slots_;
   std::deque<Slot*> under_way_;
   std::vector<Slot*> idle_;  // with memory
@@ -136,7 +136,7 @@ Result<void> fetch_side_by_side(const Whole& whole, const std::shared_ptr<const 
     if (is_stopped(stop)) return stopped();
     if (storage::Fetch* const fetch = queue->finished(Clock::now() + std::chrono::hours(1))) Pieces::note_done(*fetch);
     FEEDLINE_TRY(const bool goes_on, pieces.append_to(output));
-    if (!goes_on) break;  // the output says how much is missing
+    if (!goes_on) break;  // the output reports the missing bytes
   }
   return {};
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The bytes of a whole object into its copy: one piece after the other, and where each is a request over a network,
-// some pieces at a time, so that their round trips overlap.
+// Copies a whole object: piece by piece, and if each piece is a network request, several at a time, so that their round
+// trips overlap.
 
 #include <functional>
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace feedline::cache {
 
-// An object to be copied, the memory that it comes through, and where it is read: called where there is no copy yet.
+// An object to copy, the memory for its pieces, and a function that opens the original, called if there is no copy yet.
 struct Whole {
   const std::shared_ptr<const storage::Storage>& storage;
   const std::string& path;
@@ -25,9 +25,9 @@ struct Whole {
   std::function<Result<std::shared_ptr<const storage::Reader>>()> stored;
 };
 
-// As NodeCache::keep(). Bytes that are not those that somebody vouches for are fetched once more: they may have been
-// damaged under way. Errors: kStorage: the object cannot be read, is not of this version any more, or has other bytes.
-// kCancelled: stop() was called. stop: nullptr: nobody ends it.
+// As NodeCache::keep(). Bytes that do not match the expected checksum are fetched once more: they may have been damaged
+// in transit. Errors: kStorage: the object cannot be read, has changed, or has other bytes. kCancelled: stop() was
+// called. stop: nullptr: cannot be stopped.
 Result<std::optional<Kept>> keep_whole(NodeCache& cache, const Whole& whole, NodeCache::Busy busy, Stop* stop);
 
 }  // namespace feedline::cache

@@ -31,7 +31,7 @@ std::shared_ptr<const ForeignImages> registered_images() {
 
 void read_foreign_images_by(std::shared_ptr<const ForeignImages> images) {
   const std::lock_guard lock(registered().mutex);
-  registered().images.swap(images);  // the one before is let go of behind the lock
+  registered().images.swap(images);  // the previous decoder is released outside the lock
 }
 
 std::map<std::string, std::uint64_t> foreign_images_decoded() {

@@ -11,12 +11,12 @@
 
 namespace feedline::decode {
 
-// Is there somebody who reads images that have no codec here? Thread-safe.
+// Returns whether a decoder is registered for formats without a built-in codec. Thread-safe.
 bool reads_foreign_images();
 
 class ForeignDecoder final : public Codec {
  public:
-  // Of what is opened from now on: turned as its EXIF orientation says.
+  // Applies to images opened from now on: rotates them according to their EXIF orientation.
   void apply_exif(bool applies) { applies_exif_ = applies; }
   std::string kind() const;                                // of the image that is open, in lower case
   int orientation() const { return opened_.orientation; }  // likewise: EXIF, 1 to 8

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// Reads whatever it is given as an image of one size, whose pixels tell where they are.
+// Decodes any input as an image of one fixed size whose pixels encode their position.
 class MadeImages final : public ForeignImages {
  public:
   static constexpr int kWidth = 7, kHeight = 5;

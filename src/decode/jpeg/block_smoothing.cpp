@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/jpeg/block_smoothing.h"
 
-// The estimate of a coefficient is a weighted sum of 25 DC coefficients: those of the block and of the two rings around
-// it; blocks outside the image repeat those at its edge. It replaces a coefficient that is zero and not known to its
-// last bit. If no scan contained any of the first nine AC coefficients, all nine are estimated by one set of weights
-// and the DC coefficient is smoothed, too; else the first five are estimated by another set.
+// The estimate of a coefficient is a weighted sum of 25 DC coefficients: those of the block and of the two rings of
+// blocks around it; blocks outside the image repeat the edge. It replaces a coefficient that is zero and not known to
+// its last bit. If no scan contained any of the first nine AC coefficients, all nine are estimated with one set of
+// weights and the DC coefficient is smoothed, too; otherwise the first five are estimated with another set.
 //
-// The estimates must be made from the DC coefficients in the file, so these are copied first.
+// The estimates must use the DC coefficients from the file, so these are copied first.
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Interblock smoothing of progressive JPEGs that end before their last scans: low frequencies that no scan contained
-// are estimated from the mean values of the surrounding blocks. The arithmetic is that of libjpeg-turbo 3.0.1 and later
-// (decompress_smooth_data), which differs from 2.1's next to edges, in images two blocks wide and in components that
-// are sampled more than once vertically. Doing it here gives the same pixels with any linked version.
+// Interblock smoothing of progressive JPEGs that end before their last scans: low frequencies missing from all scans
+// are estimated from the mean values of the surrounding blocks. The arithmetic matches libjpeg-turbo 3.0.1 and later
+// (decompress_smooth_data), which differs from 2.1's at edges, in images two blocks wide and in components with
+// vertical sampling factors above one. Implementing it here gives the same pixels with any linked version.
 
 #include <cstdint>
 #include <cstdio>

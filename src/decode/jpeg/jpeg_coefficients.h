@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A JPEG as its quantised coefficients, read and written by libjpeg: what lossless changes are made of.
+// The quantised coefficients of a JPEG, read and written by libjpeg, for lossless transformations.
 
 #include <cstddef>
 #include <cstdio>
@@ -30,7 +30,7 @@ class JpegCoefficients {
 
   // Requires: open() succeeded.
   const jpeg_decompress_struct& header() const { return jpeg_; }
-  // Requires: read() succeeded. Bytes behind the image's end marker.
+  // The bytes after the image's end marker. Requires: read() succeeded.
   std::size_t bytes_behind() const { return source_.ran_out ? 0 : source_.callbacks.bytes_in_buffer; }
   // Requires: read() succeeded, of both. The same coefficients and quantisation?
   bool equal(JpegCoefficients& other);
@@ -54,8 +54,8 @@ class WrittenJpeg {
   WrittenJpeg(const WrittenJpeg&) = delete;
   WrittenJpeg& operator=(const WrittenJpeg&) = delete;
 
-  // Once. With a restart marker behind every `restart_interval` MCUs, in one scan. False where a coefficient is larger
-  // than any code. Kept tables that lack a code give nonsense.
+  // Writes one scan with a restart marker after every `restart_interval` MCUs. Can be called once. Returns false if a
+  // coefficient is too large for any code. Output is invalid if reused tables lack a code.
   [[nodiscard]] bool write(JpegCoefficients& from, int restart_interval, HuffmanTables tables);
   std::span<const std::byte> bytes() const { return destination_.bytes; }
 

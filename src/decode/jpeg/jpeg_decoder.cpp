@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/jpeg/jpeg_decoder.h"
 
-// libjpeg leaves a failing call by longjmp. Every call that can fail therefore runs inside Session::guarded(), whose
-// steps hold nothing that needs a destructor; everything that allocates on our side is done before.
+// libjpeg exits a failing call by longjmp. Every call that can fail therefore runs inside Session::guarded(), whose
+// steps hold nothing that needs a destructor; our own allocations happen before.
 //
-// Of a region, libjpeg decodes the columns from the iMCU before it (crop), throws the rows above away after entropy
-// decoding (skip), and is stopped after the last row. Fancy upsampling mixes each chroma sample with its neighbours,
-// so the cropped columns reach kMargin further than the region; libjpeg itself keeps the rows above and below right.
+// For a region, libjpeg decodes columns starting one iMCU before it (crop), discards the rows above after entropy
+// decoding (skip), and is stopped after the last row. Fancy upsampling mixes each chroma sample with its neighbours, so
+// the cropped columns extend kMargin beyond the region; libjpeg itself handles the rows above and below.
 
 #include <cstdio>
 
@@ -35,8 +35,8 @@ namespace {
 
 constexpr int kMargin = 2;    // one chroma sample at 2:1; 4:1 is upsampled without looking at neighbours
 constexpr int kMaxIMcu = 32;  // widest iMCU: 4 blocks of 8
-// The samples of a progressive image stay in memory as 2-byte coefficients until its last scan. The bound is what
-// the largest image that open() lets through needs with four components, plus its edge blocks.
+// A progressive image's samples stay in memory as 2-byte coefficients until its last scan. The limit is the memory of
+// the largest image that open() accepts, with four components and edge blocks.
 constexpr long kMaxLibjpegBytes = memory::PixelBuffer::kMaxPixels * 4 * 2 + (64L << 20);
 constexpr int kRowsPerCall = 16;
 constexpr int kMaxComponents = 4;
@@ -64,7 +64,7 @@ struct JpegDecoder::Session {
   bool created = false;
   bool ready = false;  // between a successful open() and the decode() that uses it up
   const baseline::Kernels* kernels = nullptr;
-  std::optional<baseline::BaselineDecoder> baseline;  // made for the first image it can take: many folders have none
+  std::optional<baseline::BaselineDecoder> baseline;           // created lazily: many datasets never need it
   std::optional<progressive::ProgressiveDecoder> progressive;  // likewise
   bool used_baseline = false, used_progressive = false;
 
@@ -72,7 +72,7 @@ struct JpegDecoder::Session {
     if (created) jpeg_destroy_decompress(&jpeg);
   }
 
-  // Runs `step`; false where libjpeg left it, with the reason in trap.message.
+  // Runs `step`. Returns false, with the reason in trap.message, if libjpeg aborted it.
   template <typename Step>
   [[nodiscard]] bool guarded(Step step) {
     if (setjmp(trap.jump) != 0) return false;
@@ -83,18 +83,18 @@ struct JpegDecoder::Session {
   void create();
   void read_header();
   bool multi_scan() { return jpeg_has_multiple_scans(&jpeg); }
-  // Nothing where libjpeg has to decode.
+  // Empty if libjpeg must decode the image.
   std::optional<baseline::Frame> frame_for_baseline();
   std::optional<progressive::ScanReader> scans_for_progressive();
   // Requires: the image is not one for the baseline decoder.
   Result<void> decode_by_others(const Box& region, ColorMode mode, memory::PixelBuffer& out);
   Result<void> decode_by_libjpeg(const Box& region, ColorMode mode, memory::PixelBuffer& out);
-  // Do the file's bytes suffice for the smallest code there is, one bit per block? A header alone can then not make
-  // libjpeg allocate coefficients for an absurd size.
+  // Returns whether the file is large enough for the shortest code, one bit per block. Otherwise a header alone could
+  // make libjpeg allocate coefficients for an absurd size.
   bool is_plausible() const;
   bool every_scan_seen() const;
   void start(ColorMode mode);
-  JDIMENSION crop(const Box& region);  // to the region's columns and what they depend on; returns the first
+  JDIMENSION crop(const Box& region);  // crops to the region's columns and their dependencies; returns the first
   void read_rows(const Box& region, ColorMode mode, memory::PixelBuffer& out);
   bool end_is_there();
   // After the last row of the region: are the rows below it there too? Arithmetic coding pads missing data with zeros
@@ -141,13 +141,14 @@ bool JpegDecoder::Session::is_plausible() const {
   return jpeg.arith_code || blocks / 8 <= source.callbacks.bytes_in_buffer;
 }
 
-// Only for files of several scans, which libjpeg has read to the end by now.
+// Only for multi-scan files, which libjpeg has read to the end by now.
 bool JpegDecoder::Session::every_scan_seen() const {
   for (int i = 0; i < jpeg.num_components; ++i) {
     const jpeg_component_info& component = jpeg.comp_info[i];
     if (!component.quant_table) return false;  // set by the component's first scan
     if (!jpeg.progressive_mode) continue;
-    const int(&bits_left)[DCTSIZE2] = jpeg.coef_bits[i];  // -1: never seen; else low bits still to come
+    const int(&bits_left)[DCTSIZE2] =
+        jpeg.coef_bits[i];  // -1: not seen yet; otherwise the number of low bits still missing
     if (bits_left[0] < 0) return false;
     if (source.ran_out && std::ranges::any_of(bits_left, [](int bits) { return bits != 0; })) return false;
   }
@@ -161,7 +162,7 @@ void JpegDecoder::Session::start(ColorMode mode) {
     jpeg.out_color_space = jpeg.num_components == 3 ? JCS_RGB : JCS_CMYK;
   jpeg.dct_method = JDCT_ISLOW;
   jpeg.do_block_smoothing = FALSE;  // done by BlockSmoothing
-  jpeg.do_fancy_upsampling = TRUE;  // which also keeps libjpeg from merging upsampling with colour conversion
+  jpeg.do_fancy_upsampling = TRUE;  // also prevents libjpeg from merging upsampling with colour conversion
   jpeg.progress = multi_scan() ? &progress : nullptr;
   jpeg.input_iMCU_row = 0;  // for damage(): starting can fail before libjpeg clears the last image's
   jpeg_start_decompress(&jpeg);
@@ -216,7 +217,7 @@ bool JpegDecoder::Session::rest_is_there() {
   if (end_is_there()) return true;
   if (jpeg.arith_code) return false;
   if (multi_scan()) return true;  // every_scan_seen() has looked
-  JSAMPROW row = scratch_row;     // thrown away; what is missing makes libjpeg warn
+  JSAMPROW row = scratch_row;     // discarded; libjpeg warns about missing data
   while (jpeg.output_scanline < jpeg.output_height) jpeg_read_scanlines(&jpeg, &row, 1);
   return true;
 }
@@ -283,7 +284,7 @@ Result<void> JpegDecoder::Session::decode_by_libjpeg(const Box& region, ColorMod
   if (finished && !complete)
     result = jpeg.arith_code ? decode_error("truncated JPEG: without its end marker")
                              : damage("a component lacks a scan or its table");
-  jpeg_abort_decompress(&jpeg);  // takes the image's memory back now
+  jpeg_abort_decompress(&jpeg);  // frees the image's memory now
   return result;
 }
 

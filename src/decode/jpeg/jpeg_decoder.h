@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// JPEG: accurate DCT, fancy upsampling, and of a region only the columns and rows it needs. libjpeg-turbo reads every
-// header and decodes what our own two decoders leave to it; all give the same pixels and errors.
+// Decodes JPEGs with accurate DCT and fancy upsampling, reading only the columns and rows that a region needs.
+// libjpeg-turbo reads every header and decodes the images that our own two decoders reject; all three produce the same
+// pixels and errors.
 
 #include <array>
 #include <memory>
@@ -16,8 +17,8 @@ struct Kernels;
 const Kernels& best_kernels();
 }  // namespace baseline
 
-// Keeps one libjpeg decompressor for all images. Damage that libjpeg only warns of is an error here where it costs
-// pixels; oddities that do not (unknown markers, bytes between segments or after the end) are not.
+// Reuses one libjpeg decompressor for all images. Damage that costs pixels is an error even if libjpeg only warns;
+// harmless oddities (unknown markers, bytes between segments or after the end) are not.
 class JpegDecoder final : public Codec {
  public:
   // Without `kernels` libjpeg decodes everything, for comparing.
@@ -32,7 +33,7 @@ class JpegDecoder final : public Codec {
   static std::array<Result<void>, 2> decode_in_turn(JpegDecoder& first, const PixelTask& first_task,
                                                     JpegDecoder& second, const PixelTask& second_task);
 
-  // Did the baseline decoder, not libjpeg, give the last decode() or decode_planes() its result?
+  // Returns whether the baseline decoder, not libjpeg, produced the last result of decode() or decode_planes().
   bool used_baseline() const;
   // Did our progressive decoder?
   bool used_progressive() const;

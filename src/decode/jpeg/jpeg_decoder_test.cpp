@@ -134,7 +134,7 @@ TEST(JpegDecoder, OnlyTheEndMarkerMayBeMissing) {
     const auto whole = decode_whole(bytes);
     bytes.resize(bytes.size() - 2);
     const auto pixels = decode_whole(bytes);
-    if (kind.arithmetic) {  // where nothing else shows that the data is whole
+    if (kind.arithmetic) {  // if nothing else shows that the data is complete
       EXPECT_FALSE(pixels);
       continue;
     }
@@ -178,7 +178,7 @@ TEST(JpegDecoder, OdditiesThatCostNoPixelsAreFine) {
   EncodedBytes behind = plain;
   behind.resize(behind.size() + 1000, std::byte{0x5A});
   EXPECT_EQ(*decode_whole(behind), *expected);
-  EncodedBytes adobe = plain;  // an unknown colour transform is taken for YCbCr
+  EncodedBytes adobe = plain;  // an unknown colour transform is treated as YCbCr
   insert(adobe, 2, {0xFF, 0xEE, 0, 14, 'A', 'd', 'o', 'b', 'e', 0, 100, 0, 0, 0, 0, 9});
   EXPECT_EQ(*decode_whole(adobe), *expected);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// JPEGs of every kind, made by libjpeg out of a made-up photo.
+// JPEGs of every kind, encoded by libjpeg from a synthetic photo.
 
 #include <cstdio>
 
@@ -24,12 +24,12 @@ struct JpegKind {
   bool progressive = false, arithmetic = false, interleaved = true;
   int restart = 0;  // MCUs between restart markers
   int quality = 90;
-  bool optimised = false;               // Huffman tables made for the picture
+  bool optimised = false;               // Huffman tables optimised for the image
   bool tables = true;                   // false: as in motion JPEG, without Huffman tables
   std::vector<jpeg_scan_info> scans{};  // progressive ones of one's own
 };
 
-// What was written to `memory`, which jpeg_mem_dest() was given.
+// The bytes written to `memory`, the buffer passed to jpeg_mem_dest().
 inline EncodedBytes finished(jpeg_compress_struct& jpeg, unsigned char*& memory, const unsigned long& size) {
   jpeg_finish_compress(&jpeg);
   jpeg_destroy_compress(&jpeg);

@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <cstring>
 
-// which codes it numbers depends on jpeglib.h's configuration, so it comes after that
+// included after jpeglib.h, whose configuration determines the error codes
 #include <jerror.h>
 
-// A whole image's blocks of one component; libjpeg knows it as a name only. Its own keeps what does not fit into memory
-// in a file; here everything is in memory or it is an error.
+// All blocks of one component; opaque to libjpeg. libjpeg's own version spills to a file when memory runs out; this one
+// reports an error.
 struct jvirt_barray_control {
   jvirt_barray_control* older;
-  JBLOCKARRAY rows;  // nullptr until the arrays are made
+  JBLOCKARRAY rows;  // nullptr until the arrays are allocated
   JDIMENSION blocks_per_row;
   JDIMENSION row_count;
   JDIMENSION first_unseen;  // rows from here on have not been zeroed yet
@@ -42,7 +42,7 @@ struct JpegMemory::Callbacks {
     return given;
   }
 
-  // Rows in one piece, and where each of them begins.
+  // Contiguous rows and the start of each.
   template <typename T>
   static T** rows_of(j_common_ptr jpeg, std::size_t row_bytes, JDIMENSION count) {
     auto** const rows = static_cast<T**>(allocate(jpeg, count * sizeof(T*)));
@@ -51,7 +51,7 @@ struct JpegMemory::Callbacks {
     return rows;
   }
 
-  // Of the permanent pool too: from a created decompressor it is asked for tables, and for nothing else.
+  // Covers the permanent pool too, which an existing decompressor uses only for tables.
   static void* alloc(j_common_ptr jpeg, int /*pool*/, std::size_t bytes) { return allocate(jpeg, bytes); }
 
   static JSAMPARRAY alloc_samples(j_common_ptr jpeg, int /*pool*/, JDIMENSION samples, JDIMENSION rows) {
@@ -62,7 +62,7 @@ struct JpegMemory::Callbacks {
     return rows_of<JBLOCK>(jpeg, blocks * sizeof(JBLOCK), rows);
   }
 
-  // Those that need not be zeroed are too: decompressors ask for none such.
+  // Zeroes all arrays: decompressors never request unzeroed ones.
   static jvirt_barray_ptr request_blocks(j_common_ptr jpeg, int /*pool*/, boolean /*zeroed*/, JDIMENSION blocks,
                                          JDIMENSION rows, JDIMENSION /*most_accessed*/) {
     JpegMemory& memory = memory_of(jpeg);
@@ -83,7 +83,7 @@ struct JpegMemory::Callbacks {
                                    boolean /*writable*/) {
     if (array->rows == nullptr || first > array->row_count || count > array->row_count - first)
       ERREXIT(jpeg, JERR_BAD_VIRTUAL_ACCESS);
-    // one after the other as they are first asked for: of an image that is cut off, most never are
+    // zeroed on first access: in a truncated image most rows are never accessed
     for (; array->first_unseen < first + count; ++array->first_unseen)
       std::memset(array->rows[array->first_unseen], 0, array->blocks_per_row * sizeof(JBLOCK));
     return array->rows + first;

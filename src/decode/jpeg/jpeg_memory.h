@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What libjpeg allocates for an image, from an arena: its own manager gives every image's memory back to malloc. Only
-// what a decompressor has from its creation on stays with that manager.
+// Allocates libjpeg's per-image memory from an arena; libjpeg's own manager returns it to malloc after every image.
+// Only memory allocated when the decompressor is created stays with that manager.
 //
-// The tables are an image's too. libjpeg keeps them from image to image, and a file that leaves one out would be
-// decoded with that of whatever image came before; here it is decoded as by a new decompressor.
+// Tables are per-image as well. libjpeg retains them between images, so a file without its own tables would be decoded
+// with those of the previous image; here it is decoded as by a new decompressor.
 
 #include <cstdio>
 
@@ -17,7 +17,8 @@ namespace feedline::decode {
 
 class JpegMemory {
  public:
-  // Becomes the memory of `jpeg`, which was just created, and takes its client_data. Must outlive it. Once.
+  // Installs itself as the memory manager of the newly created `jpeg` and uses its client_data. Must outlive `jpeg`.
+  // Can be called once.
   void serve(jpeg_decompress_struct& jpeg);
 
   std::size_t held_bytes() const { return arena_.held_bytes(); }
@@ -27,7 +28,8 @@ class JpegMemory {
 
   void take_back(jpeg_decompress_struct& jpeg);  // everything of the image
 
-  // Of photos up to about 1,600 x 1,200 with several scans, whose coefficients libjpeg holds. One scan takes far less.
+  // Enough for the coefficients that libjpeg holds for multi-scan photos up to about 1,600 x 1,200. Single scans need
+  // far less.
   static constexpr std::size_t kMostKept = 8 << 20;
 
   memory::Arena arena_{kMostKept};

@@ -10,15 +10,15 @@
 namespace feedline::decode {
 
 struct JpegSegment {
-  unsigned marker = 0;                 // the byte behind 0xFF
-  std::span<const std::byte> payload;  // behind the length; shorter where the file ends
+  unsigned marker = 0;                 // the byte after 0xFF
+  std::span<const std::byte> payload;  // after the length; shorter if the file is truncated
 };
 
-// Segment after segment of a file, from behind its first marker.
+// Iterates over the segments of a file, starting after its first marker.
 class JpegSegments {
  public:
   explicit JpegSegments(std::span<const std::byte> file) : file_(file) {}
-  // Nothing at the first scan, at the image's end, and where no segment is.
+  // Empty at the first scan, at the end of the image, or if no segment follows.
   std::optional<JpegSegment> next();
 
  private:
@@ -26,7 +26,7 @@ class JpegSegments {
   std::size_t at_ = 2;
 };
 
-// SOF (ITU-T T.81, table B.1): the low bits of its marker say how samples are coded.
+// SOF (ITU-T T.81, table B.1): the low bits of the marker specify the coding.
 struct JpegFrame {
   unsigned marker = 0;
   int bits = 0;

@@ -22,7 +22,7 @@ struct JpegSource {
 // Makes `source` the input of `jpeg`. Both must outlive the reading.
 void attach(JpegSource& source, jpeg_decompress_struct& jpeg, std::span<const std::byte> bytes);
 
-// Does an end-of-image marker stand anywhere in what libjpeg has not read yet?
+// Returns whether the data that libjpeg has not read yet contains an end-of-image marker.
 bool end_marker_ahead(const JpegSource& source);
 
 }  // namespace feedline::decode

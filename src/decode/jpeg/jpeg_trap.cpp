@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/jpeg/jpeg_trap.h"
 
-// which codes it numbers depends on jpeglib.h's configuration, so it comes after that
+// included after jpeglib.h, whose configuration determines the error codes
 #include <jerror.h>
 
 #include "decode/jpeg/jpeg_segments.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How libjpeg's errors come back to us: it leaves the failing call by longjmp. Whoever calls it does so after setjmp()
-// on the trap's `jump`, in steps that hold nothing that needs a destructor.
+// Captures libjpeg's errors: it exits the failing call by longjmp. Callers call setjmp() on the trap's `jump` first and
+// hold nothing that needs a destructor.
 
 #include <csetjmp>
 #include <cstdio>
@@ -19,7 +19,7 @@ struct ErrorTrap {
   char message[JMSG_LENGTH_MAX];
 };
 
-// Why libjpeg gave up, in words for people: kinds of JPEG that it does not decode by their names, else its own message.
+// Why libjpeg failed, for users: the name of an unsupported kind of JPEG, or libjpeg's own message.
 std::string reason_of(const ErrorTrap& trap);
 
 // For `jpeg.err`. Nothing is printed; warnings that cost pixels are errors.

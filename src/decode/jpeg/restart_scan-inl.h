@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The search for restart markers, once per target.
+// The search for restart markers, compiled once per target.
 //
-// In entropy-coded data a byte 0xFF is followed by a stuffed 0, by another 0xFF that fills, or it begins a marker. So a
-// look at every byte and the one behind it finds every marker, whatever was meant to stand in between.
+// In entropy-coded data a byte 0xFF is followed by a stuffed 0 or by a fill byte 0xFF, or it begins a marker. Looking
+// at each pair of adjacent bytes therefore finds every marker, whatever the data between them.
 
 #if defined(FEEDLINE_DECODE_RESTART_SCAN_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_DECODE_RESTART_SCAN_INL_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Regions of images with restart markers: the pixels of a full decode, from the intervals that they touch alone.
+// Decoding a region from only the restart intervals that it touches must give the pixels of a full decode.
 
 #include "decode/jpeg/restart_scan.h"
 
@@ -34,7 +34,7 @@ TEST_P(RestartScan, FindsWhatALookAtEachByteFinds) {
       bytes[at + 1] = static_cast<std::uint8_t>(0xD0 + next);
       next = (next + 1) % 8;
     }
-    for (std::size_t i = 0; i + 1 < bytes.size(); ++i)  // what was random must not be a marker, mostly
+    for (std::size_t i = 0; i + 1 < bytes.size(); ++i)  // random data should rarely form a marker
       if (bytes[i] == 0xFF && bytes[i + 1] < 0xD0 && number(0, 500) != 0) bytes[i + 1] = 0;
     const std::uint8_t *from = bytes.data(), *end = from + bytes.size();
     for (const int count : {1, 2, 3, 7}) {
@@ -88,8 +88,8 @@ TEST(RestartRegions, ReadOnlyTheIntervalsThatTheyTouch) {
   const EncodedBytes bytes = image();
   ASSERT_EQ(decoded_by(decoder, bytes, {100, 100, 32, 32}, ColorMode::kRgb).error, "");
   ASSERT_TRUE(decoder.used_baseline());
-  // 20 MCUs across are 5 intervals a row. The region depends on MCUs 6 to 8 of rows 6 to 8, which lie in two intervals
-  // of each; libjpeg would read 9 rows. Passed over are their intervals but for those, the first one and the last.
+  // 20 MCUs across form 5 intervals per row. The region depends on MCUs 6 to 8 of rows 6 to 8, which are in two
+  // intervals per row; libjpeg would read 9 rows. All other intervals except the first and the last are skipped.
   EXPECT_EQ(decoder.intervals_passed(), 9 * 5 - 3 * 2 - 2);
   ASSERT_EQ(decoded_by(decoder, bytes, {0, 0, 320, 320}, ColorMode::kRgb).error, "");
   EXPECT_EQ(decoder.intervals_passed(), 0);
@@ -115,14 +115,14 @@ TEST(RestartRegions, AreNotDecodedFromAFileThatLacksAnInterval) {
     EXPECT_EQ(decoded.error, decoded_by(theirs, bytes, region, ColorMode::kRgb).error);
     EXPECT_NE(decoded.error, "");
   }
-  // damage in an interval that nobody needs costs no pixel
+  // damage in an interval outside the region must not change any pixel
   EncodedBytes bytes = good;
   const auto inside = static_cast<std::ptrdiff_t>(marker_at(good, 12) + 2);
   std::fill_n(bytes.begin() + inside, 20, std::byte{0x55});
   EXPECT_TRUE(decoded_by(ours, bytes, region, ColorMode::kRgb) == expected);
 }
 
-// The part of an interval that lies beside the region is read as well: short data would otherwise give made-up pixels.
+// The rest of an interval is read as well, although outside the region: truncated data would give invented pixels.
 TEST(RestartRegions, JudgeEveryIntervalThatTheyUse) {
   JpegDecoder ours, theirs(nullptr);
   const Box region{100, 100, 32, 32};

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/jpeg/restart_transcoder.h"
 
-// libjpeg decodes the coefficients and codes them again, with the restart interval and the image's own Huffman tables.
-// Of what it writes only the entropy-coded data is taken; the segments before and the bytes after are the file's own:
+// libjpeg decodes the coefficients and encodes them again, with the restart interval and the image's own Huffman
+// tables. Only the entropy-coded data is taken from its output; the segments before and the bytes after are copied:
 //
-//   SOI  segments, less DRI   DRI   SOS   data with markers   EOI  what followed it
-//   ~~~~~~~~~~~~~~~~~~~~~~~  new         ~~~ libjpeg's ~~~~        ~~~~~~~~~~~~~~~~
+//   SOI  segments, less DRI   DRI   SOS   data with markers   EOI  trailing bytes
+//   ~~~~~~~~~~~~~~~~~~~~~~~  new         ~~~ libjpeg's ~~~~        ~~~~~~~~~~~~~~
 //
-// So profiles, orientation, thumbnails and whatever decides about colours stay as they are. The result is read back and
-// its coefficients are compared before anybody gets it. That is also how a missing code is noticed: behind a marker the
-// whole DC value is coded, not a difference, and tables made for the image may have no code for one so large, which
-// libjpeg-turbo writes as nonsense. Then libjpeg makes new tables, which stand before SOS instead of the old ones.
+// Profiles, orientation, thumbnails and colour metadata are therefore unchanged. The result is read back and its
+// coefficients are compared before it is returned. This also detects a missing code: after a marker the full DC value
+// is coded, not a difference, and optimised tables may have no code for a value that large, which libjpeg-turbo writes
+// as garbage. libjpeg then builds new tables, which replace the old ones before SOS.
 
 #include <array>
 #include <string>
@@ -27,12 +27,12 @@ using Bytes = std::span<const std::byte>;
 
 enum Marker : unsigned { kDht = 0xC4, kSoi = 0xD8, kEoi = 0xD9, kSos = 0xDA, kDri = 0xDD };
 
-// The segments of a header that libjpeg has read or written, one after the other.
+// The segments of a header that libjpeg has read or written, in order.
 class Segments {
  public:
   explicit Segments(Bytes file) : rest_(file.subspan(2)) {}
 
-  // With its marker. Nothing where the bytes are not of that form; libjpeg is laxer.
+  // Includes its marker. Empty if the bytes do not have this form; libjpeg is more lenient.
   std::optional<Bytes> next() {
     if (rest_.size() < 4 || rest_[0] != std::byte{0xFF}) return {};
     marker_ = std::to_integer<unsigned>(rest_[1]);
@@ -43,7 +43,7 @@ class Segments {
     return segment;
   }
   unsigned marker() const { return marker_; }  // of the last segment
-  Bytes rest() const { return rest_; }         // behind it
+  Bytes rest() const { return rest_; }         // after the header
 
  private:
   Bytes rest_;
@@ -52,7 +52,7 @@ class Segments {
 
 void append(std::vector<std::byte>& to, Bytes bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
-// The file with the data of `written` and its interval, and with its tables where these were made.
+// The file with the data and interval of `written`, and with its tables if they were rebuilt.
 std::optional<std::vector<std::byte>> spliced(Bytes file, Bytes tail, Bytes written, int interval, bool new_tables) {
   std::vector<std::byte> out;
   out.reserve(file.size() + written.size() / 8);
@@ -68,7 +68,7 @@ std::optional<std::vector<std::byte>> spliced(Bytes file, Bytes tail, Bytes writ
   const std::array<unsigned, 6> restart{
       0xFF, kDri, 0, 4, static_cast<unsigned>(interval) >> 8, static_cast<unsigned>(interval) & 255};
   for (const unsigned value : restart) out.push_back(static_cast<std::byte>(value));
-  append(out, new_tables ? *made_scan : *own_scan);  // which names the tables
+  append(out, new_tables ? *made_scan : *own_scan);  // which selects the tables
   append(out, made.rest());
   append(out, tail);
   return out;
@@ -97,7 +97,7 @@ Result<std::optional<std::vector<std::byte>>> with_restarts(Bytes encoded, int i
   const auto frame = baseline::baseline_frame(from.header());
   if (!frame) return Unchanged();
   FEEDLINE_CHECK_OK(check_size(frame->width, frame->height));
-  // the smallest code is one bit per block: a header alone must not make anybody allocate
+  // the shortest code is one bit per block; a header alone must not cause a large allocation
   if (std::int64_t{frame->mcus_across()} * frame->mcus_down() / 8 > static_cast<std::int64_t>(encoded.size()))
     return decode_error("truncated JPEG: " + std::to_string(encoded.size()) + " bytes cannot hold " +
                         std::to_string(frame->width) + " x " + std::to_string(frame->height) + " pixels");
@@ -116,7 +116,7 @@ Result<std::optional<std::vector<std::byte>>> with_restarts(Bytes encoded, int i
     if (!out) return Unchanged();
     if (reads_back(*out, from)) return out;
   }
-  return Unchanged();  // coefficients that no baseline JPEG can hold: decoders are laxer than encoders
+  return Unchanged();  // coefficients that no baseline JPEG can encode: decoders are more lenient than encoders
 }
 
 }  // namespace feedline::decode

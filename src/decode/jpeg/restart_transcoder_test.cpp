@@ -11,7 +11,7 @@ namespace {
 using baseline::Decoded;
 using baseline::decoded_by;
 
-// Nothing where it stays as it is.
+// Empty if the image stays unchanged.
 std::optional<EncodedBytes> rewritten(const EncodedBytes& bytes, int interval) {
   auto result = with_restarts(bytes, interval);
   EXPECT_TRUE(result) << result.error().what;
@@ -117,7 +117,7 @@ TEST(RestartTranscoder, SaysWhatIsDamaged) {
   EXPECT_EQ(std::vector((*whole)->end() - 2, (*whole)->end()), std::vector(good.end() - 2, good.end()));
 }
 
-// Any bytes: never a crash, and what is written has the pixels of what was read.
+// Arbitrary input must not crash, and the output must have the pixels of the input.
 TEST(RestartTranscoder, StaysRightUnderFlippedBytes) {
   std::mt19937 random(3);
   const EncodedBytes good = encode({.width = 61, .height = 57, .optimised = true});

@@ -9,7 +9,7 @@
 namespace feedline::decode {
 namespace {
 
-// Deflate makes at most 1032 bytes out of one; less than that in the file and the image cannot be whole.
+// Deflate expands one byte to at most 1032, so a file smaller than this cannot hold the image.
 constexpr std::uint64_t kMaxInflation = 1032;
 
 int read_stream(spng_ctx*, void* user, void* out, std::size_t bytes) {
@@ -53,7 +53,7 @@ Result<void> PngDecoder::decode_prepared(const Box& region, memory::PixelBuffer&
 }
 
 int PngDecoder::rows_to_read(const Box& region) const {
-  // a file that is cut off somewhere gets all its rows decoded, to learn whether one is missing
+  // all rows of a truncated file are decoded, to find out whether one is missing
   return stream_.complete() ? region.top + region.height : static_cast<int>(header_.height);
 }
 
@@ -136,7 +136,7 @@ void PngDecoder::scatter(const PngPass& pass, int y, const std::uint8_t* raw, co
 std::unexpected<Error> PngDecoder::failure(int status, std::uint32_t rows) const {
   const std::string place = std::to_string(rows) + " of " + std::to_string(header_.height) + " rows";
   const bool is_short = status == SPNG_IO_EOF || status == SPNG_EIDAT_TOO_SHORT;
-  if (is_short && header_.interlaced) return decode_error("truncated PNG: an interlaced pass is cut short");
+  if (is_short && header_.interlaced) return decode_error("truncated PNG: an interlaced pass is incomplete");
   if (is_short) return decode_error("truncated PNG: " + place);
   return decode_error("damaged PNG after " + place + ": " + spng_strerror(status));
 }

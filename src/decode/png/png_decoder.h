@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// PNG: rows that are inflated in one go, or, of large and doubtful files, row by row by libspng, so that no more of the
-// image is in memory than the region asked for.
+// Decodes PNGs: all rows are inflated at once, or, for large and doubtful files, row by row by libspng, which keeps
+// only the requested region of the image in memory.
 
 #include <cstdint>
 #include <span>
@@ -30,18 +30,18 @@ class PngDecoder final : public Codec {
   const PngHeader& header() const { return header_; }
   Result<void> decode_labels(memory::PixelBuffer& out);
 
-  // Did libspng give the last image its pixels?
+  // Returns whether libspng decoded the last image.
   bool used_libspng() const { return used_libspng_; }
 
  private:
   Result<void> decode_prepared(const Box& region, memory::PixelBuffer& out);
-  // False where libspng has to decode it from its start.
+  // Returns false if libspng must decode the image from its start.
   bool decode_at_once(const Box& region, memory::PixelBuffer& out);
   Result<void> decode_by_libspng(const Box& region, memory::PixelBuffer& out);
   Result<void> decode_rows(spng_ctx* context, const Box& region, memory::PixelBuffer& out);
   Result<void> decode_passes(spng_ctx* context, const Box& region, memory::PixelBuffer& out);
   int rows_to_read(const Box& region) const;
-  // Pixels of row `y` of a pass, which are apart from each other in the image.
+  // Writes the pixels of row `y` of a pass, which are not adjacent in the image.
   void scatter(const PngPass& pass, int y, const std::uint8_t* raw, const Box& region, memory::PixelBuffer& out);
   std::unexpected<Error> failure(int status, std::uint32_t rows) const;
 
@@ -53,7 +53,7 @@ class PngDecoder final : public Codec {
   PngRows rows_;
   bool used_libspng_ = false;
   PngMemory memory_;
-  memory::ByteBuffer raw_, row_;  // a row as stored, and one in the colours asked for
+  memory::ByteBuffer raw_, row_;  // a row as stored, and one in the requested colours
 };
 
 }  // namespace feedline::decode

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/png/png_filters.h"
 
-// A byte waits for the one to its left, so what counts is the chain of operations between the two, not their number:
-// all channels of a pixel go through it side by side. Paeth, which most rows of photos have, is a vector of words,
-// written in the compiler's own vectors: any x86-64 has those, and no instruction of newer ones shortens the chain.
+// A byte depends on the one to its left, so speed depends on the length of that dependent chain, not on the number of
+// operations: all channels of a pixel are processed in parallel. Paeth, the filter of most rows of photos, uses vectors
+// of words, written with the compiler's vector extensions: every x86-64 supports them, and no newer instruction
+// shortens the chain.
 
 #include <cstring>
 
@@ -33,8 +34,7 @@ inline void store(WordLanes words, std::uint8_t* to) {
 inline WordLanes absolute(WordLanes words) { return words < 0 ? -words : words; }
 inline WordLanes smaller(WordLanes a, WordLanes b) { return a < b ? a : b; }
 
-// Of the left, the one above and the one above on the left (the corner), that which is nearest to left + above -
-// corner.
+// Selects from left, above and corner (above left) the value nearest to left + above - corner.
 inline WordLanes nearest(WordLanes left, WordLanes above, WordLanes corner) {
   const WordLanes down = above - corner, across = left - corner;  // `down` does not wait for the left
   const WordLanes from_left = absolute(down), from_above = absolute(across), from_corner = absolute(down + across);
@@ -45,7 +45,7 @@ inline WordLanes nearest(WordLanes left, WordLanes above, WordLanes corner) {
 
 template <std::size_t kPixel>
 void undo_paeth(std::uint8_t* row, const std::uint8_t* above, std::size_t bytes) {
-  constexpr std::size_t kAtOnce = kPixel == 3 ? 4 : kPixel == 6 ? 8 : kPixel;  // one load where it can be
+  constexpr std::size_t kAtOnce = kPixel == 3 ? 4 : kPixel == 6 ? 8 : kPixel;  // a single load if possible
   WordLanes left{}, corner{};
   std::size_t i = 0;
   const auto step = [&](WordLanes stored, WordLanes over) {

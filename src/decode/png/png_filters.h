@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The filters of PNG rows (PNG specification, section 9): each byte is stored as its difference from a prediction made
-// of the bytes to the left, above, and above on the left. Stateless and thread-safe.
+// The filters of PNG rows (PNG specification, section 9): each byte is stored as its difference from a prediction based
+// on the bytes to the left, above, and above left. Stateless and thread-safe.
 
 #include <cstddef>
 #include <cstdint>
 
 namespace feedline::decode {
 
-inline constexpr std::uint8_t kLastFilter = 4;  // Paeth's; a row that says another is damaged
+inline constexpr std::uint8_t kLastFilter = 4;  // Paeth's; a row with a larger number is damaged
 constexpr bool is_filter(std::uint8_t number) { return number <= kLastFilter; }
 
-// Takes the filter off `row`, in place. above: the row above as it was before filtering, zeros where there is none.
-// pixel_bytes: 1, 2, 3, 4, 6 or 8; 1 for pixels of less than a byte. False where no filter has that number.
+// Reverses the filter of `row` in place. above: the unfiltered row above, zeros if there is none. pixel_bytes: 1, 2, 3,
+// 4, 6 or 8; 1 for pixels smaller than a byte. Returns false if the filter number is invalid.
 [[nodiscard]] bool unfilter(std::uint8_t filter, int pixel_bytes, std::uint8_t* row, const std::uint8_t* above,
                             std::size_t bytes);
 

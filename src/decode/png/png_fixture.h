@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For tests: PNGs that are made, not stored.
+// Generates PNGs for tests.
 
 #include <spng.h>
 

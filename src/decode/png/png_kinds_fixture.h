@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// PNGs of every kind there is, and what tests do to their chunks.
+// Generates PNGs of every kind, and modifies their chunks for tests.
 
 #include <gtest/gtest.h>
 #include <spng.h>
@@ -38,7 +38,7 @@ inline PngHeader header_of(const PngKind& kind) {
           kind.interlaced};
 }
 
-// One value per sample, 0 ... 2^depth - 1. 16-bit grey has many values below 256, which Pillow does not clip.
+// One value per sample, 0 ... 2^depth - 1. Many 16-bit grey values are below 256, which Pillow does not clip.
 inline std::vector<int> samples_of(const PngKind& kind) {
   std::vector<int> samples;
   const int channels = header_of(kind).channels();
@@ -76,7 +76,7 @@ inline EncodedBytes encode_png(const PngKind& kind, bool ancillary = true) {
   for (std::size_t i = 0; i < samples.size(); ++i) {
     std::uint8_t* row = raw.data() + i / per_row * row_bytes;
     const std::size_t bit = i % per_row * static_cast<std::size_t>(kind.depth);
-    if (kind.depth == 16) {  // spng takes them in this machine's order
+    if (kind.depth == 16) {  // spng expects host byte order
       const auto sample = static_cast<std::uint16_t>(samples[i]);
       std::memcpy(row + bit / 8, &sample, 2);
     } else {
@@ -117,7 +117,7 @@ inline void set_big_endian(EncodedBytes& bytes, std::size_t at, std::uint32_t va
   for (std::size_t i = 0; i < 4; ++i) bytes[at + i] = static_cast<std::byte>(value >> (24 - 8 * i));
 }
 
-// Makes the checksum of the chunk at `chunk` right again.
+// Recomputes the checksum of the chunk at `chunk`.
 inline void seal(EncodedBytes& bytes, std::size_t chunk, std::size_t data_bytes) {
   const auto* type = reinterpret_cast<const Bytef*>(bytes.data() + chunk + 4);
   set_big_endian(bytes, chunk + 8 + data_bytes, static_cast<std::uint32_t>(crc32_z(0, type, 4 + data_bytes)));
@@ -137,7 +137,8 @@ inline void add_chunk(EncodedBytes& bytes, std::string_view type, std::span<cons
   seal(bytes, chunk, data.size());
 }
 
-// The image data of `bytes` in IDATs of the given sizes, the rest in a last one; a text chunk before number `text`.
+// Splits the image data of `bytes` into IDATs of the given sizes and one for the rest, with a text chunk before IDAT
+// number `text`.
 inline EncodedBytes with_data_split(const EncodedBytes& bytes, const std::vector<std::size_t>& sizes,
                                     std::size_t text) {
   const std::size_t at = chunk_at(bytes, "IDAT"), end = chunk_at(bytes, "IEND");

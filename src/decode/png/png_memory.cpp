@@ -13,7 +13,7 @@ namespace {
 
 thread_local memory::Arena* serving = nullptr;
 
-// In front of every allocation stands its size, for realloc().
+// Every allocation is preceded by its size, for realloc().
 constexpr std::size_t kHead = memory::Arena::kAlignment;
 
 void* allocate(std::size_t bytes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What libspng, and zlib through it, allocate for an image, from an arena.
+// Allocates the per-image memory of libspng and zlib from an arena.
 
 #include <cstddef>
 
@@ -11,7 +11,7 @@ struct spng_ctx;
 
 namespace feedline::decode {
 
-// libspng's allocation functions are not told whose they are, so the thread has a memory that serves it: this object's
+// libspng's allocation functions have no context argument, so the memory is thread-local: this object serves the thread
 // from begin() to the end of the Image.
 class PngMemory {
  public:

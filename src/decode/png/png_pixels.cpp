@@ -33,7 +33,7 @@ void PngPixels::prepare_labels(const PngHeader& header) {
   is_wide_ = header.depth == 16;
   if (is_wide_) return;
   const int values = 1 << header.depth;
-  // of grey, Pillow keeps bits as they are and spreads 2 and 4 of them over a byte
+  // Pillow does not scale 1-bit grey, but expands 2- and 4-bit grey to a byte
   const int factor = header.color == PngColor::kPalette || header.depth == 1 ? 1 : 255 / (values - 1);
   for (int i = 0; i < values; ++i) rgb_[static_cast<std::size_t>(i)].fill(static_cast<std::uint8_t>(i * factor));
 }
@@ -71,7 +71,7 @@ void PngPixels::convert(const std::uint8_t* row, int first, int count, std::uint
       look_up<1>(row, first, count, out);
     return;
   }
-  const int sample_bytes = header_.depth / 8;  // the high byte stands first
+  const int sample_bytes = header_.depth / 8;  // the high byte comes first
   const int step = header_.channels() * sample_bytes;
   const std::uint8_t* in = row + std::int64_t{first} * step;
   const bool is_rgb = header_.channels() >= 3;

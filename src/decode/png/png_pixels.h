@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Raw PNG rows to RGB or grey as Pillow's convert() gives them: alpha and transparency are dropped, 16-bit grey is
-// clipped to 255, other 16-bit samples keep their high byte, indices past the palette's end are black.
+// Converts raw PNG rows to RGB or grey like Pillow's convert(): alpha and transparency are dropped, 16-bit grey is
+// clipped to 255, other 16-bit samples are reduced to their high byte, out-of-range palette indices are black.
 
 #include <array>
 #include <cstdint>

@@ -10,7 +10,7 @@
 namespace feedline::decode {
 namespace {
 
-// Rows inflated at once in front of libspng must give and say what libspng alone does.
+// Inflating rows at once must give the same results and errors as libspng alone.
 class BothWays {
  public:
   // Did the rows serve?
@@ -21,7 +21,7 @@ class BothWays {
   }
 
  private:
-  // The pixels, or what is wrong.
+  // The pixels, or the error.
   static std::string decoded_by(PngDecoder& decoder, const EncodedBytes& bytes, const Box& region, ColorMode mode) {
     const auto header = decoder.open(bytes);
     if (!header) return header.error().what;
@@ -63,7 +63,7 @@ int image_data_chunks(const EncodedBytes& bytes) {
   return chunks;
 }
 
-// Damage anywhere behind the header; in image data the chunk's checksum is made right again, so that it is looked at.
+// Damages bytes anywhere after the header; the checksums of image data are corrected, so that the data is read.
 EncodedBytes damaged(EncodedBytes bytes, std::mt19937& random) {
   constexpr std::size_t kHeader = 33;
   const std::size_t at = kHeader + random() % (bytes.size() - kHeader);
@@ -101,9 +101,9 @@ TEST(PngRows, DamageIsReportedAsByLibspng) {
   EXPECT_GE(all.size(), 100u);  // 10,000 files
 }
 
-// Which libspng reads with the row before it.
+// libspng reads it along with the previous row.
 TEST(PngRows, AFilterThatDoesNotExistIsSeenFromTheRowAbove) {
-  const std::vector<Bytef> rows{0, 1, 2, 3, 0, 4, 5, 6, 5, 7, 8, 9, 0, 1, 2, 3};  // of three pixels, behind a filter
+  const std::vector<Bytef> rows{0, 1, 2, 3, 0, 4, 5, 6, 5, 7, 8, 9, 0, 1, 2, 3};  // three pixels after a filter byte
   uLongf packed_bytes = compressBound(rows.size());
   std::vector<Bytef> packed(packed_bytes);
   ASSERT_EQ(compress(packed.data(), &packed_bytes, rows.data(), rows.size()), Z_OK);
@@ -117,7 +117,7 @@ TEST(PngRows, AFilterThatDoesNotExistIsSeenFromTheRowAbove) {
   EXPECT_FALSE(both.expect_same(bytes, {0, 0, 3, 3}, ColorMode::kL, "the row itself"));
 }
 
-// Behind rows that nobody asked for, libspng does not look; the rows' checksum is of all.
+// libspng does not read past the requested rows; the rows' checksum covers all of them.
 TEST(PngRows, DamageBelowTheRegionIsLeftToLibspng) {
   BothWays both;
   EncodedBytes bytes = encode_png(PngKind{});

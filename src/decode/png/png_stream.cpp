@@ -34,7 +34,7 @@ std::uint32_t big_endian(Bytes at) {
 }
 
 struct Chunk {
-  Bytes whole;  // head, data, checksum; less where the file ends early
+  Bytes whole;  // head, data, checksum; less if the file is truncated
   Bytes data;
   std::string_view type;
   bool cut = false;
@@ -124,13 +124,13 @@ Result<void> PngStream::open(Bytes bytes, const PngHeader& header) {
   palette_ = {};
   compressed_bytes_ = 0;
   complete_ = false;
-  Bytes run;       // the first IDAT and those that follow at once, as they stand in the file
+  Bytes run;       // the first IDAT and those that directly follow it
   Bytes cut_data;  // data of an IDAT that the file's end cuts off
   bool after_run = false;
   for (Bytes rest = bytes.subspan(kHeadBytes); !rest.empty() && !complete_;) {
     auto chunk = next_chunk(rest);
     if (!chunk && compressed_bytes_ == 0) return std::unexpected(std::move(chunk).error());
-    if (!chunk) break;  // the image data may be whole all the same: decoding will tell
+    if (!chunk) break;  // the image data may still be complete, which decoding will show
     const bool is_data = chunk->type == "IDAT" && !after_run;
     if (is_data) {
       if (run.empty()) run = rest.first(0);

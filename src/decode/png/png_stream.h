@@ -2,7 +2,7 @@
 #pragma once
 
 // The chunks of a PNG that decide its pixels: IHDR, PLTE and the run of IDATs. Everything else (text, profiles,
-// gamma, transparency, animation) is stepped over, so it can neither fail nor cost anything.
+// gamma, transparency, animation) is skipped, so it can neither fail nor cost anything.
 
 #include <array>
 #include <cstddef>
@@ -33,15 +33,15 @@ Result<PngHeader> read_png_header(std::span<const std::byte> bytes);
 
 class PngStream {
  public:
-  // Walks the chunks of a file whose header is `header`. kData: a chunk that matters is damaged (its checksum is
-  // verified here) or missing.
+  // Reads the chunks of a file with the header `header`. kData: a critical chunk is missing or damaged (checksums are
+  // verified here).
   Result<void> open(std::span<const std::byte> bytes, const PngHeader& header);
 
   std::span<const std::byte> palette() const { return palette_; }  // red, green, blue, ...; empty without PLTE
   std::uint64_t compressed_bytes() const { return compressed_bytes_; }
   bool complete() const { return complete_; }  // ends with IEND, so nothing was cut off
-  // What the IDATs hold; that of several is joined in `room`. Nothing where one is cut off, or there is no memory.
-  // Requires: nothing was read.
+  // Returns the contents of the IDATs, concatenated in `room` if there are several. Empty if one is truncated or memory
+  // runs out. Requires: nothing has been read.
   std::optional<std::span<const std::byte>> data(memory::ByteBuffer& room) const;
 
   // Hands out a minimal PNG of the same raw rows: IHDR, then the IDATs. False at its end.
@@ -53,7 +53,7 @@ class PngStream {
 
   static constexpr std::size_t kHeadBytes = 8 + 25;  // signature and IHDR chunk
   std::array<std::byte, kHeadBytes> head_{};
-  std::array<std::byte, 8> cut_head_{};  // of an IDAT that is cut off, with the length that is there
+  std::array<std::byte, 8> cut_head_{};  // of a truncated IDAT, with the available length
   std::array<std::span<const std::byte>, 4> pieces_;
   std::size_t piece_ = 0;
   std::span<const std::byte> palette_;

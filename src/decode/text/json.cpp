@@ -16,7 +16,7 @@ constexpr std::size_t kMostDigits = 4300;  // of an integer: sys.int_info.defaul
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
-// Goes through the text once, without recursion: what is open is a bit per level.
+// Scans the text once, without recursion, with one bit per open nesting level.
 class JsonScanner {
  public:
   explicit JsonScanner(std::string_view text) : text_(text) {}
@@ -54,7 +54,7 @@ class JsonScanner {
     while (next() == ' ' || next() == '\t' || next() == '\n' || next() == '\r') ++at_;
   }
 
-  // A value, of a container its beginning up to where its first value ends, or begins to be a container itself.
+  // Parses a value; for a container, its start up to the end of its first value or the start of a nested container.
   bool value() {
     while (true) {
       skip_space();
@@ -72,7 +72,7 @@ class JsonScanner {
       if (first == '{' && !key()) return false;
     }
   }
-  // Behind a value in the innermost container: its end, or the next value.
+  // After a value in the innermost container: parses its end or the next value.
   bool rest_of_container() {
     skip_space();
     const bool is_object = is_object_[depth_ - 1];
@@ -143,7 +143,7 @@ class JsonScanner {
     const std::size_t before = at_++;
     if (next() == '+' || next() == '-') ++at_;
     if (digits() > 0) return true;
-    at_ = before;  // the number ends before it, and what follows it is wrong
+    at_ = before;  // the number ends before it; the text after it is invalid
     return false;
   }
 

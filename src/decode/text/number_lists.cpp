@@ -96,7 +96,7 @@ class ListReader {
   std::string_view text_;
   std::vector<float>& numbers_;
   std::size_t at_ = 0, levels_ = 0;
-  std::size_t numbers_level_ = 0;  // where numbers stand, from 1 on; 0: there was none
+  std::size_t numbers_level_ = 0;  // the level at which numbers appear, from 1; 0: none yet
   std::array<std::int64_t, kMostLevels> lengths_{};
 };
 

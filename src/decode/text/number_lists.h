@@ -10,9 +10,9 @@
 
 namespace feedline::decode {
 
-// Lists of numbers in JSON, as an array: "[[1, 2.5], [3, 4]]" is of shape (2, 2). Up to three levels, lists of a level
-// of one length; "[]" has the shape (0,). NaN, Infinity and null, which is NaN, are numbers. Gives the shape, and puts
-// the numbers into `numbers`. kData: anything else; says what is wrong, and at which byte.
+// Parses lists of numbers in JSON as an array: "[[1, 2.5], [3, 4]]" has the shape (2, 2). Lists have up to three levels
+// and equal lengths within a level; "[]" has the shape (0,). NaN, Infinity and null (as NaN) are numbers. Returns the
+// shape, and stores the numbers in `numbers`. kData for anything else, with the problem and its byte position.
 Result<Shape> read_number_lists(std::span<const std::byte> text, std::vector<float>& numbers);
 
 }  // namespace feedline::decode

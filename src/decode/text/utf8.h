@@ -8,7 +8,8 @@
 
 namespace feedline::decode {
 
-// kData: not UTF-8 as Python decodes it (no overlong forms, no surrogates, nothing above U+10FFFF); says at which byte.
+// kData if not UTF-8 as Python decodes it (no overlong forms, no surrogates, nothing above U+10FFFF), with the byte
+// position.
 Result<void> check_utf8(std::span<const std::byte> text);
 
 }  // namespace feedline::decode

@@ -26,7 +26,7 @@ constexpr std::size_t kChunkHead = 8;
 
 const std::uint8_t* data_of(Bytes bytes) { return reinterpret_cast<const std::uint8_t*>(bytes.data()); }
 
-// What the file says it has, from its first byte on. Requires: the head of a chunk is there.
+// The file size declared in the header, from the first byte. Requires: the header of a chunk is present.
 std::uint64_t riff_bytes(Bytes bytes) {
   std::uint64_t size = 0;
   for (std::size_t i = 0; i < 4; ++i) size |= std::to_integer<std::uint64_t>(bytes[4 + i]) << (8 * i);

@@ -56,7 +56,7 @@ class AdaptedReader final : public Reader {
     return std::nullopt;
   }
   std::size_t worthwhile_bytes() const override {
-    constexpr std::size_t kBytes = 8 << 20;  // as of what is read over HTTP: a round trip is behind most of these
+    constexpr std::size_t kBytes = 8 << 20;  // as for HTTP: most of these calls need a round trip
     return kBytes;
   }
   const std::string& name() const override { return name_; }
@@ -78,7 +78,7 @@ Result<std::shared_ptr<const Storage>> foreign_storage(const std::string& scheme
     find = all.find;
   }
   if (!find) return nullptr;
-  FEEDLINE_TRY(auto foreign, find(scheme));  // it may wait for whoever asks the same
+  FEEDLINE_TRY(auto foreign, find(scheme));  // it may block on another caller with the same request
   if (!foreign) return nullptr;
   const std::lock_guard lock(all.mutex);
   auto& storage = all.storages[scheme];

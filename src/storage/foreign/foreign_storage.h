@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A storage that somebody else reads (feedline/foreign_storage.h), as this folder's interface has it.
+// Adapts a user's storage library (feedline/foreign_storage.h) to the Storage interface.
 
 #include <memory>
 #include <string>
@@ -12,11 +12,11 @@
 
 namespace feedline::storage {
 
-// Who reads the scheme; nullptr: nobody. The same one each time.
+// Returns the library for the scheme, always the same one; nullptr if there is none.
 Result<std::shared_ptr<const Storage>> foreign_storage(const std::string& scheme);
 
-// Thread-safe. Objects are URLs without_secrets(). A reader is held to a version by its opening alone: there is no way
-// to say which one is to be read, so what changes while it is read is noticed by its length, or by Reader::stat().
+// Thread-safe. Objects are URLs without_secrets(). A reader's version is checked only on opening, since the library
+// cannot request a version: later changes are detected only by length, or by Reader::stat().
 class AdaptedStorage final : public Storage {
  public:
   explicit AdaptedStorage(std::shared_ptr<const ForeignStorage> foreign) : foreign_(std::move(foreign)) {}
@@ -24,7 +24,7 @@ class AdaptedStorage final : public Storage {
   Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override;
   Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
                                               std::uint64_t most) const override;
-  // Asks for one byte more than there should be, and not for the version.
+  // Requests one byte more than expected, without checking the version.
   Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
                                                   std::uint64_t most, const Version& version) const override;
   Result<std::vector<Entry>> list(const std::string& directory) const override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A storage that somebody else reads: its objects, its listings, and what it must not be believed.
+// A storage read by a user's library: objects, listings, and invalid results that must be rejected.
 #include "storage/foreign/foreign_storage.h"
 
 #include <gtest/gtest.h>

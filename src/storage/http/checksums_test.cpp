@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole objects that are compared with the checksums that their server says: taken where they fit, read once more where
-// they do not, and an error then; and nothing asked for, nor compared, where nobody wants it.
+// Verification of whole objects against the server's checksums: a match is accepted, a mismatch is read once more and
+// is then an error; without verification, checksums are neither requested nor compared.
 #include <gtest/gtest.h>
 
 #include <cerrno>

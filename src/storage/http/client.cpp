@@ -15,7 +15,7 @@ constexpr long kKeptConnections = 256;
 constexpr auto kBetweenLooks = std::chrono::milliseconds(50);  // for stalls: their times are much longer
 constexpr int kLongestWaitMs = 60'000;
 
-// What another try would not change.
+// Errors that a retry would not fix.
 bool is_final(int code) {
   switch (code) {
     case CURLE_URL_MALFORMAT:
@@ -83,7 +83,7 @@ void Client::give_up(Transfer& transfer) {
   ask(&transfer, nullptr);
 }
 
-// Whoever came since the thread last looked has woken it for those that follow; and while it works it looks by itself
+// The first caller since the thread last checked has woken it for all later ones; while it works, it checks again
 // before it sleeps. Requires: mutex_ is held.
 void Client::ask(Transfer* transfer, Waiting* waiting) {
   asked_.emplace_back(transfer, waiting);
@@ -113,12 +113,12 @@ void Client::run() {
     }
     end_finished();
     end_stalled();
-    tell();  // and then looks for what is asked in answer to it
+    tell();  // and then checks for requests made in response
   }
   lose({ErrorCode::kCancelled, "the process ends", {}, 0});
 }
 
-// Nobody serves any more.
+// The client is shut down.
 void Client::lose(const Error& error) {
   {
     const std::lock_guard lock(mutex_);
@@ -175,7 +175,7 @@ void Client::begin_waiting() {
   waiting_.insert(waiting_.end(), left.begin(), left.end());
 }
 
-// Of a job whose host is known: is there room for it, and is it its turn?
+// For a job with a known host: returns whether there is room for it and the rate limit allows it.
 bool Client::may_begin(Job& job) {
   const auto under_way = of_host_.find(job.host);
   if (under_way != of_host_.end() && under_way->second >= limits_.at_once_per_host) {
@@ -261,13 +261,13 @@ void Client::end_finished() {
       continue;
     }
     std::string trouble;
-    // an answer that we broke off is no trouble
+    // a response that we aborted is not an error
     if (code != CURLE_OK && code != CURLE_WRITE_ERROR)
       trouble = attempt.words[0] != '\0' ? attempt.words.data() : curl_.easy_strerror(code);
     if (trouble.empty() && job.transfer.is_data() && !job.transfer.sends()) measure(job);
     end(job, trouble, !is_final(code));
   }
-  for (Job* const job : under_way_)  // who lost goes at once
+  for (Job* const job : under_way_)  // the losing request is cancelled at once
     if (job->answering != nullptr && job->other(*job->answering).is_under_way()) close(job->other(*job->answering));
 }
 
@@ -282,7 +282,7 @@ void Client::end_stalled() {
     if (now - job.window_began < limits.stall) continue;
     const std::uint64_t sent = sent_bytes(job), to_send = job.transfer.bytes_to_send();
     const std::uint64_t came = job.transfer.bytes_received() + sent - job.window_bytes;
-    // a server that was sent something may take its time over the answer, a blank now and then being enough
+    // a server may take long to respond to an upload, as long as it sends an occasional blank
     const bool flows = job.transfer.sends() ? 0 < sent && sent < to_send : job.transfer.has_begun();
     if (came >= (flows ? limits.least_bytes : 1)) {
       job.window_began = now;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One thread for all remote reads of the process, over curl's multi interface: it keeps connections, starts requests,
-// ends those that stall, and waits before another try. A small read costs what libcurl takes for it and little more:
-// sockets are waited for together (socket_watch.h), handles keep the options that all requests have, and the thread is
-// woken only where it sleeps.
+// One thread for all remote reads of the process, with curl's multi interface: it reuses connections, starts requests,
+// aborts stalled ones, and delays retries. Overhead per read is small: sockets are polled together (socket_watch.h),
+// handles retain the options common to all requests, and the thread is woken only if it sleeps.
 //
-// Where a transfer may be hedged, and its request is later than 99 of 100 of its host, the same request is made once
-// more. The first of the two that is answered by 200 or 206 is the answer, and the other one is ended; what refuses or
-// breaks is passed over while the other may still come.
+// If hedging is enabled for a transfer and its request is slower than 99 % of its host's, the same request is sent
+// again. The first 200 or 206 response wins, and the other request is cancelled; failures are ignored while the other
+// may still succeed.
 
 #include <chrono>
 #include <cstddef>
@@ -36,40 +35,40 @@
 
 namespace feedline::storage {
 
-// What became of a transfer: it is finished (how), or so many of its parts are there and more are to come.
+// A transfer's state: finished (with the result), or the number of completed parts with more to come.
 struct Notice {
   Transfer* transfer = nullptr;
   std::size_t parts_done = 0;
   std::optional<Transfer::Next> how;
 };
 
-// Who is told by the client's thread. It must not wait, nor throw.
+// Receives events on the client's thread. Must not block or throw.
 class Waiting {
  public:
   virtual ~Waiting() = default;
-  // All that has happened since it was told last, in order: one call wakes whoever waits, and not one for each
-  // transfer. Once it was told that all its transfers are finished, it may be gone.
+  // All events since the last call, in order: one call wakes the waiting thread for many transfers. It may be destroyed
+  // once all its transfers are reported finished.
   virtual void told(std::span<const Notice> notices) = 0;
 };
 
 // Any thread.
 class Client {
  public:
-  // The process's, made at the first call; a child after fork() gets one of its own, and leaves its parent's alone.
-  // kStorage: there is no libcurl. Its thread ends with the process.
+  // Returns the process's client, created at the first call; a child after fork() gets its own and leaves its parent's
+  // alone. kStorage: libcurl is missing. Its thread ends with the process.
   static Result<Client*> here();
-  // The process's, where there is one already.
+  // Returns the process's client, if it exists.
   static Client* made();
   static Result<std::unique_ptr<Client>> make(const HttpLimits& limits);
   ~Client();
 
-  // Never waits. The transfer is the client's until `waiting` is told: kDone, or kAfterRenewal, then it may be started
-  // again. Requires: both outlive that.
+  // Never blocks. The client owns the transfer until `waiting` receives kDone, or kAfterRenewal, after which it may be
+  // started again. Requires: both outlive that.
   void start(Transfer& transfer, Waiting& waiting);
-  // Nobody wants it any more: `waiting` is told soon. Nothing happens where it is finished.
+  // Cancels the transfer: `waiting` is notified soon. No effect if it is finished.
   void give_up(Transfer& transfer);
 
-  // What it did so far.
+  // Statistics so far.
   const RequestTally& tally() const { return tally_; }
 
  private:
@@ -112,10 +111,10 @@ class Client {
   RequestTally tally_;
   std::mutex mutex_;
   // guarded by mutex_
-  std::vector<std::pair<Transfer*, Waiting*>> asked_;  // in order; nullptr: it is given up
+  std::vector<std::pair<Transfer*, Waiting*>> asked_;  // in order; nullptr: cancelled
   bool stopping_ = false;
   bool sleeping_ = false;      // the thread does not look before it is woken
-  std::optional<Error> lost_;  // why nobody serves any more
+  std::optional<Error> lost_;  // why the client is shut down
   // the thread's own
   std::unordered_map<Transfer*, std::unique_ptr<Job>> jobs_;
   std::deque<Job*> waiting_;  // for their time, or for others to end
@@ -124,14 +123,14 @@ class Client {
   std::map<std::string, RequestPace> paces_;                 // of hosts
   std::map<std::string, HedgePolicy> hedges_;                // of hosts
   EasyHandles handles_;
-  std::vector<std::pair<Waiting*, Notice>> notices_;  // that nobody was told yet
+  std::vector<std::pair<Waiting*, Notice>> notices_;  // not reported yet
   Clock::time_point noted_;                           // the first of them
   bool has_room_ = false;                             // for those of waiting_ that there was none for
   Clock::time_point looked_for_stalls_;
   std::optional<base::Thread> thread_;
 };
 
-// Started, and waited for, with credentials renewed where that helps.
+// Starts the transfer and waits for it, renewing credentials if necessary.
 Result<std::span<const std::byte>> carry_out(Transfer& transfer);
 Result<std::span<const std::byte>> carry_out(Client& client, Transfer& transfer);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A transfer as the client has it. The client's thread alone.
+// The client's state of a transfer. Used only on the client's thread.
 
 #include <array>
 #include <cstdint>
@@ -20,8 +20,8 @@ struct Client::Attempt {
   curl_slist* headers = nullptr;
   std::array<char, CURL_ERROR_SIZE> words{};
   Clock::time_point begun;
-  bool is_refused = false;  // while another one was under way
-  bool is_plain = true;     // a GET: its handle has no options that another one would not set anew
+  bool is_refused = false;  // while another request was in flight
+  bool is_plain = true;     // a GET: every option of its handle is overwritten by the next request
 
   bool is_under_way() const { return handle != nullptr; }
 };
@@ -39,16 +39,16 @@ struct Client::Job {
   std::size_t parts_told = 0;
   std::uint64_t received_before = 0;  // this request
   std::string host;
-  std::array<Attempt, 2> attempts;  // the request, and a second one where it is late
-  Attempt* answering = nullptr;     // the one whose answer the transfer gets
+  std::array<Attempt, 2> attempts;  // the request and its hedge
+  Attempt* answering = nullptr;     // the one whose response the transfer uses
   std::optional<Call> call;         // of a transfer that may be hedged
   std::optional<Clock::time_point> hedge_at;
-  // of the time in which bytes must come
+  // of the current stall interval
   Clock::time_point window_began;
   std::uint64_t window_bytes = 0;  // received before it
 
   Attempt& other(const Attempt& attempt) { return &attempt == &attempts[0] ? attempts[1] : attempts[0]; }
-  // Whoever is alone decides, and so does the first that has what was asked for.
+  // The only remaining request wins, or the first one with a valid response.
   bool may_answer(const Attempt& attempt, int status) {
     const Attempt& second = other(attempt);
     return !second.is_under_way() || second.is_refused || status / 100 == 2;

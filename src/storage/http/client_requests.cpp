@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client asks of curl for one request, and what curl calls for its answer.
+// Sets a request's curl options and handles curl's callbacks for the response.
 #include <algorithm>
 #include <cstdint>
 #include <ctime>
@@ -16,7 +16,7 @@ namespace feedline::storage {
 namespace {
 
 constexpr auto kLongestUntold = std::chrono::microseconds(500);  // while other sockets are looked at
-// A bit mask, which later versions have in words too.
+// A bit mask; later versions also accept text.
 constexpr auto kRedirectProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 182);
 
 }  // namespace
@@ -44,7 +44,7 @@ bool Client::set_up(Attempt& attempt, const Call& call) {
   if (call.method != "GET" && call.method != "HEAD") set(CURLOPT_CUSTOMREQUEST, call.method.c_str());
   if (call.body) {
     set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(call.body->size()));
-    // which is not copied; nullptr would mean that it comes by a call
+    // not copied; nullptr would mean that a callback provides it
     set(CURLOPT_POSTFIELDS, call.body->empty() ? "" : reinterpret_cast<const char*>(call.body->data()));
   }
   set(CURLOPT_FOLLOWLOCATION, call.follows ? 1L : 0L);
@@ -120,7 +120,7 @@ void Client::measure(const Job& job) {
   tally_.answered(job.host, std::max(first - sent, 0.0), bytes, std::max(last - first, 0.0));
 }
 
-// Of the body of the request under way.
+// Data of the response body.
 std::uint64_t Client::sent_bytes(const Job& job) const {
   curl_off_t sent = 0;
   if (job.transfer.bytes_to_send() > 0) curl_.easy_getinfo(job.attempts[0].handle, CURLINFO_SIZE_UPLOAD_T, &sent);

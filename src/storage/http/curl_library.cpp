@@ -51,7 +51,7 @@ Result<CurlLibrary> open_curl(const std::string& file) {
     if (library == nullptr) continue;
     found = name;
     CurlLibrary curl;
-    // where somebody else has initialised it, it goes on with his
+    // if libcurl has already been initialised, it keeps those functions
     if (find_all(library, curl) &&
         curl.global_init_mem(CURL_GLOBAL_DEFAULT, allocate_for_curl, free_of_curl, reallocate_for_curl,
                              duplicate_for_curl, allocate_zeros_for_curl) == CURLE_OK)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The machine's libcurl, opened at run time: where there is none, only what needs it fails.
+// The system's libcurl, opened at run time: without it, only remote reads fail.
 
 #include <curl/curl.h>
 
@@ -29,12 +29,12 @@ struct CurlLibrary {
   decltype(&::curl_multi_remove_handle) multi_remove_handle = nullptr;
   CURLMcode (*multi_socket_action)(CURLM*, curl_socket_t, int, int*) = nullptr;
   CURLMcode (*multi_assign)(CURLM*, curl_socket_t, void*) = nullptr;
-  decltype(&::curl_multi_wakeup) multi_wakeup = nullptr;  // not called: it came with the oldest version that is tried
+  decltype(&::curl_multi_wakeup) multi_wakeup = nullptr;  // not called: requires the minimum supported version
   decltype(&::curl_multi_info_read) multi_info_read = nullptr;
 };
 
-// file: a library to take and no other; empty: the first that the system knows. kStorage, with what to install: there
-// is none that will do. It stays open until the process ends.
+// file: the library to load; empty: the first that the system finds. kStorage, with the package to install, if there is
+// no suitable one. It stays loaded until the process ends.
 Result<CurlLibrary> open_curl(const std::string& file);
 // The process's: of FEEDLINE_LIBCURL, or the system's; opened at the first call.
 const Result<CurlLibrary>& curl_library();

@@ -16,13 +16,13 @@ constexpr long kBufferBytes = kCurlBufferBytes;  // a write to memory for each; 
 constexpr std::size_t kMostKept = 64;
 constexpr auto kProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 181);  // bits; later versions have words
 
-// What a child after fork() may not have: its parent's connections.
+// State that a child after fork() must not use: its parent's connections.
 int keep_to_this_program(void* /*data*/, curl_socket_t socket, curlsocktype /*purpose*/) {
   ::fcntl(socket, F_SETFD, FD_CLOEXEC);
   return 0;
 }
 
-// Where the environment says that certificates are, besides the system's own; nullptr: it does not.
+// The certificate location from the environment, in addition to the system's; nullptr if not set.
 struct Certificates {
   const char* file = nullptr;
   const char* folder = nullptr;
@@ -68,7 +68,7 @@ void EasyHandles::give_back(CURL* handle, bool has_usual_options) {
     curl_.easy_cleanup(handle);
 }
 
-// curl copies what is text.
+// curl copies strings.
 void EasyHandles::set_lasting(CURL* handle) const {
   const auto set = [&](CURLoption option, auto value) { curl_.easy_setopt(handle, option, value); };
   set(CURLOPT_MAXREDIRS, kMostRedirects);

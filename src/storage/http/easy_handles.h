@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// curl's handles for requests, which are used again: each keeps the options that all requests have in common.
+// A pool of curl handles that retain the options common to all requests.
 
 #include <cstddef>
 #include <string>
@@ -14,8 +14,7 @@ namespace feedline::storage {
 // For one thread, but for the constructor.
 class EasyHandles {
  public:
-  // What curl calls for a line of a head, and for bytes of a body, with what a request has set for HEADERDATA and
-  // WRITEDATA.
+  // curl's callbacks for header lines and body data, with a request's HEADERDATA and WRITEDATA.
   using Receive = std::size_t (*)(char* data, std::size_t size, std::size_t count, void* request);
 
   EasyHandles(const CurlLibrary& curl, Receive on_header, Receive on_body);
@@ -23,9 +22,9 @@ class EasyHandles {
   EasyHandles(const EasyHandles&) = delete;
   EasyHandles& operator=(const EasyHandles&) = delete;
 
-  // One that has those options, and what the read before it had besides. nullptr: libcurl has no memory.
+  // Returns a handle with the common options, and options left from its previous read. nullptr: out of memory.
   CURL* take();
-  // Kept for others, or freed where it has options that another request would not set anew.
+  // Returns a handle to the pool, or frees it if it has options that the next request would not overwrite.
   void give_back(CURL* handle, bool has_usual_options);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Second requests for one that is late: the first answer is taken, whichever it is, and there are few of them.
+// Hedged requests: the first response wins, whichever it is, and few are sent.
 #include <gtest/gtest.h>
 
 #include <condition_variable>

@@ -6,7 +6,7 @@
 namespace feedline::storage {
 namespace {
 
-constexpr double kOld = 7.0 / 8;               // what an answer leaves of those before it
+constexpr double kOld = 7.0 / 8;               // weight of earlier responses after a new one
 constexpr std::uint64_t kTelling = 64 * 1024;  // a shorter body is in a buffer before anybody looks
 constexpr double kShortest = 1e-6;
 constexpr std::size_t kRemembered = 512, kLeastSeen = 64, kOnTime = 99;  // answers; per cent

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What is known of one host: how fast it answers, and when it may be asked again. Arithmetic over times that the caller
-// has measured.
+// Tracks a host's latency and throughput, and when the next request is allowed. Pure arithmetic on times that the
+// caller measured.
 
 #include <chrono>
 #include <cstdint>
@@ -21,7 +21,7 @@ class SpeedEstimate {
  public:
   // An answer that was data. seconds: of its body.
   void add(double latency_s, std::uint64_t bytes, double seconds);
-  LinkSpeed speed() const;  // 0 where nothing was seen
+  LinkSpeed speed() const;  // 0 if there are none
 
  private:
   double latency_s_ = 0;
@@ -31,11 +31,11 @@ class SpeedEstimate {
 // When is a request so late that a second one is worth it, and may there be one? Not thread-safe.
 class HedgePolicy {
  public:
-  void began();                     // a request: with it a little is earned towards a second one of some request
+  void began();                     // counts a request, which adds to the budget for hedged requests
   void answered(double latency_s);  // after so long its answer began; or it was waited for no longer than this
-  // After which time one is among the slowest hundredth, by the last 512; nullopt: too few were seen.
+  // The 99th percentile of latency over the last 512 responses; nullopt if there are too few.
   std::optional<double> late_after_s() const { return late_after_s_; }
-  bool may_spend();  // a second request is made, where there may be one
+  bool may_spend();  // consumes the budget of one hedged request, if available
 
  private:
   std::vector<double> latencies_;  // the last ones, in a ring
@@ -44,8 +44,8 @@ class HedgePolicy {
   double earned_ = 0;
 };
 
-// No more requests than so many a second: in any time of t seconds 1 + (t + 0.01) times as many. Those 10 ms make up
-// for a caller who wakes late. Not thread-safe.
+// A rate limit: in any period of t seconds at most 1 + (t + 0.01) times the rate. The 10 ms compensate for late
+// wake-ups. Not thread-safe.
 class RequestPace {
  public:
   using Clock = std::chrono::steady_clock;
@@ -56,7 +56,7 @@ class RequestPace {
 
  private:
   const std::uint64_t per_second_;
-  Clock::time_point even_;  // when the next one would be due if all had come evenly
+  Clock::time_point even_;  // when the next request would be due at an even rate
 };
 
 }  // namespace feedline::storage

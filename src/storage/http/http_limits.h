@@ -7,10 +7,10 @@
 
 namespace feedline::storage {
 
-// What a request may take. Stalls are bounded, not transfers: one that moves may take its time.
+// Limits on a request. Stalls are bounded, not total time: a transfer that progresses may take long.
 struct HttpLimits {
   std::chrono::milliseconds connect{10'000};
-  // In each such time: at least one byte until the first has come, then `least_bytes`.
+  // Each interval needs at least one byte until the first has arrived, then `least_bytes`.
   std::chrono::milliseconds stall{20'000};
   std::uint64_t least_bytes = 20'000;
   int tries = 6;  // in a row without a byte of the body
@@ -24,8 +24,8 @@ struct HttpLimits {
   std::uint64_t requests_per_s = 0;          // of a host; 0: as many as there are
 };
 
-// The defaults, less what FEEDLINE_HTTP_STALL_MS, FEEDLINE_HTTP_TRIES, FEEDLINE_HTTP_CONNECTIONS and
-// FEEDLINE_HTTP_REQUESTS_PER_S (both of a host) say. They are looked at once.
+// The defaults, overridden by FEEDLINE_HTTP_STALL_MS, FEEDLINE_HTTP_TRIES, FEEDLINE_HTTP_CONNECTIONS and
+// FEEDLINE_HTTP_REQUESTS_PER_S (the last two per host). The environment is read once.
 const HttpLimits& http_limits();
 
 }  // namespace feedline::storage

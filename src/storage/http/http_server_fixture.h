@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: an HTTP server in this process, which answers as a test says, right or wrong.
+// Test support: an HTTP server in this process with scripted responses, valid or invalid.
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -45,17 +45,17 @@ struct ServedRequest {
 
 struct ServedAnswer {
   int status = 200;
-  std::vector<std::string> headers;  // "Name: value"; Content-Length comes with `says_length`
+  std::vector<std::string> headers;  // "Name: value"; Content-Length is set from `says_length`
   std::string body;
   bool says_length = true;
-  std::optional<std::uint64_t> length;        // said in place of the body's own
+  std::optional<std::uint64_t> length;        // declared instead of the actual length
   std::optional<std::size_t> breaks_after{};  // bytes of the body; then the connection is closed
   std::optional<std::size_t> stalls_after{};  // bytes of the body; then nothing until the client goes
   bool closes = false;
   std::string raw;  // in place of all the above; then the connection is closed
 };
 
-// A right answer of an object, to whatever is asked for.
+// The correct response to any request for an object.
 inline ServedAnswer serve(const ServedRequest& request, const std::string& content, const std::string& etag) {
   ServedAnswer answer;
   answer.headers = {"ETag: " + etag};
@@ -83,7 +83,7 @@ inline ServedAnswer serve(const ServedRequest& request, const std::string& conte
   return answer;
 }
 
-// A thread for each connection. Answers come from `answer`, which is called by any of them.
+// One thread per connection. Each calls `answer` for its responses.
 class HttpServer {
  public:
   using Answer = std::function<ServedAnswer(const ServedRequest&)>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a server may do to a read, and what becomes of it: the bytes asked for, or an error. Never other bytes.
+// Server faults during reads: the result is the requested bytes or an error, never other bytes.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -33,7 +33,7 @@ HttpLimits quick_limits() {
 
 ServedAnswer right(const ServedRequest& request) { return serve(request, kContent, kETag); }
 
-// One read of a server that answers each request of it by `answer`, which gets the number of the try.
+// One read from a server that responds with `answer`, which gets the number of the attempt.
 struct Outcome {
   std::string text;  // "(error)" for an error
   Error error;
@@ -79,7 +79,7 @@ class HttpStorageTest : public testing::Test {
     EXPECT_TRUE(outcome.text == wanted()) << what << ": " << outcome.error.message();
     EXPECT_GE(outcome.requests.size(), 2u) << what;
   }
-  // Wrong answers all the time: an error that names the object and says why.
+  // If every response is invalid, the error names the object and the reason.
   Error expect_error(const Answer& wrong, const std::string& why, HttpLimits limits = quick_limits()) {
     const Outcome outcome = read(wrong, limits);
     EXPECT_EQ(outcome.text, "(error)") << why;
@@ -214,7 +214,7 @@ TEST_F(HttpStorageTest, AWholeObjectInPlaceOfARangeIsCutOutWhereItsLengthIsSaid)
       [](const ServedRequest&, std::uint64_t) {
         return ServedAnswer{.headers = {"ETag: " + kETag}, .body = kContent, .says_length = false};
       },
-      "does not say how long it is");
+      "without its length");
   expect_recovery(
       [](const ServedRequest&) {
         return ServedAnswer{.headers = {"ETag: " + kETag}, .body = kContent, .breaks_after = 30'000};

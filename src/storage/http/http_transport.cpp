@@ -23,7 +23,7 @@ bool can_be_joined(const HeldTo& held_to) {
 struct HttpTransport::Asked {
   Read* read = nullptr;
   std::span<std::byte> room;
-  std::size_t parts = 0;       // still to come
+  std::size_t parts = 0;       // outstanding
   std::optional<Error> error;  // of the part that lies first
   std::uint64_t error_at = 0;  // where that is
   bool is_given_up = false;
@@ -66,7 +66,7 @@ void HttpTransport::start(Read& read) {
     read.bytes = std::unexpected(room.error());
     return finish(read);
   }
-  if (remote != nullptr && room->empty()) {  // no byte of it lies in the object
+  if (remote != nullptr && room->empty()) {  // entirely past the end of the object
     read.bytes = *room;
     return finish(read);
   }
@@ -88,7 +88,7 @@ void HttpTransport::start(Read& read) {
   begin(std::move(request));
 }
 
-// The room for what lies in the object of a range.
+// The buffer for the part of a range inside the object.
 Result<std::span<std::byte>> HttpTransport::prepare(Read& read) {
   FEEDLINE_CHECK_OK(remote_.site->prepare());
   if (!read.piece.reader) return std::span<std::byte>();
@@ -113,7 +113,7 @@ RangeLimits HttpTransport::limits_of(const std::string& host, bool joins) const 
   return limits;
 }
 
-// Plans the requests for all that waits, by what each host does.
+// Plans the requests for all waiting reads, using each host's measurements.
 void HttpTransport::start_waiting() {
   if (waiting_.empty()) return;
   std::map<std::pair<std::string, bool>, std::vector<Asked*>> groups;
@@ -170,7 +170,7 @@ void HttpTransport::begin(std::unique_ptr<Request> request) {
 void HttpTransport::told(std::span<const Notice> notices) {
   const std::lock_guard lock(mutex_);
   events_.insert(events_.end(), notices.begin(), notices.end());
-  arrived_.notify_one();  // under the lock: whoever takes the last one may destroy this
+  arrived_.notify_one();  // under the lock: the thread that receives the last event may destroy this
 }
 
 Read* HttpTransport::finished(Clock::time_point until) {
@@ -257,7 +257,7 @@ void HttpTransport::give_up(Read& read) {
   asked.is_given_up = true;
   const auto client = this->client();
   if (!client) return;
-  for (Request* const request : asked.requests)  // the others of a joined one go on
+  for (Request* const request : asked.requests)  // other reads of a coalesced request continue
     if (!request->is_wanted()) (*client)->give_up(*request->transfer);
 }
 

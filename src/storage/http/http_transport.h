@@ -18,17 +18,17 @@
 
 namespace feedline::storage {
 
-// Many remote reads at once, without a thread of their own: the client's thread carries them out. Ranges that are
-// started before the next finished() become the requests that fit them (range_plan.h):
+// Many concurrent remote reads without a thread of its own: the client's thread executes them. Ranges started before
+// the next finished() are coalesced into requests (range_plan.h):
 //
-//   start() ... ─► waiting_ ─► finished(): plan ─► requests ─► parts of reads ─► a read whose parts are all there
+//   start() ... ─► waiting_ ─► finished(): plan ─► requests ─► parts of reads ─► a read whose parts are all complete
 class HttpTransport final : public Transport, private Waiting {
  public:
   explicit HttpTransport(Remote remote);
   ~HttpTransport() override;
 
   std::string_view name() const override { return "http"; }
-  // Waits for credentials alone, where there are none yet.
+  // Blocks only to get credentials, if there are none yet.
   void start(Read& read) override;
   Read* finished(Clock::time_point until) override;
   void give_up(Read& read) override;
@@ -53,11 +53,11 @@ class HttpTransport final : public Transport, private Waiting {
   const Remote remote_;
   // of the thread that reads
   std::unordered_map<Read*, std::unique_ptr<Asked>> asked_;  // those of waiting_ and of requests_
-  std::vector<Asked*> waiting_;                              // ranges without a request, as they came
+  std::vector<Asked*> waiting_;                              // ranges without a request, in order of arrival
   std::unordered_map<Transfer*, std::unique_ptr<Request>> requests_;
   std::unordered_map<std::string, std::string> hosts_;  // of objects that are read by ranges
   std::deque<Read*> done_;
-  std::deque<Notice> came_;  // taken from events_ together: a lock for all that have come meanwhile
+  std::deque<Notice> came_;  // taken from events_ together, with one lock for all
   std::mutex mutex_;
   std::condition_variable arrived_;
   // guarded by mutex_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many reads by few requests: what each read gets, whatever the server does to the requests.
+// Many reads through few requests: each read's result under server faults.
 #include "storage/http/http_transport.h"
 
 #include <gtest/gtest.h>

@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::size_t kSlots = 64;  // bits of a word: connections to a host, too
 constexpr std::size_t kMoreThanBuffer = 64;
-constexpr std::size_t kSlotBytes = kCurlBufferBytes + (std::size_t{4} << 10);  // with what curl asks for besides
+constexpr std::size_t kSlotBytes = kCurlBufferBytes + (std::size_t{4} << 10);  // including curl's overhead
 
 struct Slots {
-  std::byte* begin = nullptr;          // nullptr: the system gave none
+  std::byte* begin = nullptr;          // nullptr: allocation failed
   std::atomic<std::uint64_t> free{0};  // a bit for each
 
   bool has(const void* block) const {
@@ -26,7 +26,7 @@ struct Slots {
   }
 };
 
-// Made once, and never gone: curl may free blocks until the process ends.
+// Created once and never destroyed: curl may free blocks until the process ends.
 Slots& slots() {
   static Slots* const made = [] {
     auto* const all = new Slots;
@@ -84,7 +84,7 @@ char* duplicate_for_curl(const char* text) {
   return static_cast<char*>(copy);
 }
 
-// Of what is large and many zeros malloc's are the better ones: fresh pages have them already.
+// For large zeroed blocks malloc is better: fresh pages are already zero.
 void* allocate_zeros_for_curl(std::size_t count, std::size_t bytes) { return std::calloc(count, bytes); }
 
 }  // namespace feedline::storage

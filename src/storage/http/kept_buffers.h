@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// curl allocates a buffer of 256 KB for each request and frees it at its end. malloc gives so large a block back to the
-// system, whose pages then have to be made and cleared again for the next request: as many as the answer has, which is
-// a fifth of the CPU time of a photo of 110 KB. So these blocks, and no others, come from memory that is kept: 64 of
-// them, of which those are in memory that were used, as many as there were requests at a time.
+// curl allocates a 256 KB buffer per request and frees it at its end. malloc returns blocks of that size to the system,
+// which must then map and clear their pages again for the next request: a fifth of the CPU time for a photo of 110 KB.
+// So blocks of this size, and no others, are pooled: up to 64, of which only those that were used are resident.
 //
-// For curl_global_init_mem(), by whoever initialises libcurl first in a process. Any thread; a child after fork() has
-// its own. Blocks may be freed by any of curl's calls.
+// Pass these functions to curl_global_init_mem() when initialising libcurl first in a process. Thread-safe; a child
+// after fork() has its own pool. Any of curl's calls may free blocks.
 
 #include <cstddef>
 

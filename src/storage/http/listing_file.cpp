@@ -38,7 +38,7 @@ Result<Tree> parse_listing_file(std::string_view text) {
   const auto lines = parse_size(text.substr(kHead.size(), head_end - kHead.size()));
   text.remove_prefix(head_end + 1);
   if (!lines || static_cast<std::uint64_t>(std::ranges::count(text, '\n')) != *lines)
-    return no_listing("it has not as many lines as it says");
+    return no_listing("its number of lines differs from its header");
   Tree tree;
   for (std::size_t line = 2; !text.empty(); ++line) {
     const std::size_t end = text.find('\n'), space = text.find(' ');

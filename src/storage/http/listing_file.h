@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a folder holds, as a file in it: for storages that have no listings. `feedline index` writes it.
+// A folder's contents, listed in a file in it, for storages without listings. `feedline index` writes it.
 //
-//     feedline-listing 1 2                        format number, lines that follow
+//     feedline-listing 1 2                        format number, number of lines that follow
 //     110331 n01440764/n01440764_10026.JPEG       bytes, path below the folder, percent-encoded
-//     0 empty/                                    a folder that holds nothing
+//     0 empty/                                    an empty folder
 
 #include <string_view>
 
@@ -16,7 +16,7 @@ namespace feedline::storage {
 
 inline constexpr std::string_view kListingFile = "feedline-listing.txt";
 
-// kData: it is none, or one that is cut.
+// kData: not a listing, or truncated.
 Result<Tree> parse_listing_file(std::string_view text);
 
 }  // namespace feedline::storage

@@ -23,7 +23,7 @@ struct Here {
 Here& process() {
   static Here* const here = [] {
     static Here* const made = new Here;
-    // another thread of the parent may hold the mutex, and the client's thread is not in the child
+    // another thread of the parent may hold the mutex, and the child does not have the client's thread
     ::pthread_atfork(nullptr, nullptr, [] { new (made) Here; });
     return made;
   }();
@@ -36,7 +36,7 @@ class Arrival final : public Waiting {
   void told(std::span<const Notice> notices) override {
     const std::lock_guard lock(mutex_);
     how_ = notices.back().how;  // of its one transfer, which has one part
-    finished_.notify_one();     // under the lock: whoever waits destroys this
+    finished_.notify_one();     // under the lock: the waiting thread destroys this
   }
   Transfer::Next wait() {
     std::unique_lock lock(mutex_);

@@ -11,12 +11,12 @@ namespace {
 constexpr double kLeastGap = 16 << 10, kWidestGap = 1 << 20;
 constexpr double kLeastJoined = 512 << 10, kLongest = 8 << 20;
 
-// Requests that are made one behind the other, as long as reads fit into the last of them.
+// Consecutive requests, as long as reads fit into the last one.
 class Joiner {
  public:
   Joiner(const RangeLimits& limits, std::vector<RangeRequest>& requests) : limits_(limits), requests_(requests) {}
 
-  // Requires: none before it that lies further back in its object.
+  // Requires: offsets in ascending order within the object.
   void add(std::size_t read, const WantedRange& wanted) {
     if (wanted.bytes > limits_.longest) return split(read, wanted);
     if (!fits(wanted)) open(wanted);

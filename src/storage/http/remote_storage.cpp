@@ -14,7 +14,7 @@
 namespace feedline::storage {
 namespace {
 
-// What comes with the opening: enough to tell a gzip, a tar and its first member.
+// Read when opening: enough to recognise gzip, tar and its first member.
 constexpr std::size_t kStartBytes = 4096;
 // At 1 GB/s and a latency of 10 ms, reading this takes twice as long as one byte.
 constexpr std::size_t kWorthwhileBytes = 8 << 20;
@@ -176,7 +176,7 @@ HttpStorage::HttpStorage(HttpLimits limits, Client* client)
 
 Result<std::vector<Entry>> HttpStorage::list(const std::string& directory) const {
   FEEDLINE_TRY(const Tree tree, list_below(directory, Depth::kFolder));
-  std::map<std::string, bool> entries;  // sorted, each once
+  std::map<std::string, bool> entries;  // sorted, without duplicates
   for (const StoredBelow& object : tree.objects) {
     const std::size_t slash = object.path.find('/');
     entries.emplace(object.path.substr(0, slash), slash != object.path.npos);

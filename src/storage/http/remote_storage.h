@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Objects behind a network, by requests of a Site: what HTTP and S3 have in common.
+// Remote objects, read by requests of a Site: the code common to HTTP and S3.
 
 #include <atomic>
 #include <cstdint>
@@ -17,19 +17,19 @@
 
 namespace feedline::storage {
 
-// What was read ahead, and what it took. Any thread.
+// Data that was prefetched, and its cost. Thread-safe.
 struct Traffic {
   std::atomic<std::uint64_t> reads{0}, requests{0};
   std::atomic<std::uint64_t> wanted_bytes{0}, asked_bytes{0};
-  std::atomic<std::uint64_t> compared{0}, without_sum{0};  // whole objects, where sums are to be compared
+  std::atomic<std::uint64_t> compared{0}, without_sum{0};  // whole objects, if checksums are verified
 
   HedgeCounts hedges;
 
-  // A transfer of a whole object that came to its end.
+  // A completed transfer of a whole object.
   void count(const Transfer& whole);
 };
 
-// How requests are made, and by whom.
+// How requests are made, and by which client.
 struct Remote {
   std::shared_ptr<const Site> site;
   HttpLimits limits = http_limits();
@@ -46,7 +46,7 @@ struct Remote {
 // All reads are of the version that it was opened with.
 class RemoteReader final : public Reader {
  public:
-  // start: the object's first bytes, where they came with its opening.
+  // start: the object's first bytes, if they were read when opening.
   RemoteReader(Remote remote, std::string name, HeldTo held_to, std::vector<std::byte> start);
 
   Result<ObjectStat> stat() const override;
@@ -57,7 +57,7 @@ class RemoteReader final : public Reader {
   }
   std::size_t worthwhile_bytes() const override;
   const std::string& name() const override { return name_; }
-  // Of [offset, offset + bytes), what lies in the object.
+  // The part of [offset, offset + bytes) inside the object.
   std::uint64_t bytes_there(std::uint64_t offset, std::uint64_t bytes) const;
   const HeldTo& held_to() const { return held_to_; }
 
@@ -73,7 +73,7 @@ class RemoteStorage : public Storage {
  public:
   explicit RemoteStorage(Remote remote) : remote_(std::move(remote)) {}
 
-  // One request, which brings the object's first bytes too.
+  // Opens with one request, which also reads the object's first bytes.
   Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override;
   // No request.
   Result<std::unique_ptr<Reader>> open_version(const std::string& path, Access access,
@@ -83,7 +83,7 @@ class RemoteStorage : public Storage {
   Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
                                                   std::uint64_t most, const Version& version) const override;
   Result<ObjectStat> stat(const std::string& path) const override;
-  // One request, where sums are to be compared.
+  // One request, if checksums are verified.
   Result<std::optional<ObjectSum>> known_sum(const std::string& path, const Version& version) const override;
   bool holds_versions() const override { return true; }
   bool is_remote() const override { return true; }
@@ -97,8 +97,8 @@ class RemoteStorage : public Storage {
   const Remote remote_;
 };
 
-// http:// and https://. A URL that ends in a slash is a folder, every other one is an object, and nobody is asked for
-// it. HTTP has no listings: what a folder holds says a file in it (listing_file.h), or nobody does.
+// http:// and https://. A URL that ends in a slash is a folder, any other is an object; no request is needed to tell.
+// HTTP has no listings: a folder's contents are read from a file in it (listing_file.h), if there is one.
 class HttpStorage final : public RemoteStorage {
  public:
   explicit HttpStorage(HttpLimits limits = http_limits(), Client* client = nullptr);
@@ -107,7 +107,7 @@ class HttpStorage final : public RemoteStorage {
   bool has_flat_names() const override { return true; }
   // All that is below, whatever the depth.
   Result<Tree> list_below(const std::string& directory, Depth depth) const override;
-  // Paths are as files are called: percent-encoded here.
+  // Paths are file names, percent-encoded here.
   void name_below(const std::string& directory, std::string_view path, std::string& name) const override;
   Result<std::vector<Entry>> list(const std::string& directory) const override;
   Result<bool> is_directory(const std::string& path) const override;

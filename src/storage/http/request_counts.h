@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a client did, and how fast it was answered, by host ("name:port").
+// A client's request statistics and latencies, by host ("name:port").
 
 #include <cstdint>
 #include <map>
@@ -15,7 +15,7 @@ namespace feedline::storage {
 struct RequestCounts {
   std::uint64_t requests = 0, connections = 0, bytes = 0;
   std::uint64_t hedges = 0;     // of them, second ones for others that were late
-  std::uint64_t held_back = 0;  // requests that waited as there may be only so many a second
+  std::uint64_t held_back = 0;  // requests delayed by the rate limit
 };
 
 // Any thread.
@@ -25,13 +25,13 @@ class RequestTally {
   void hedge(const std::string& host);  // a request too
   void held_back();
   void connected(const std::string& host, std::uint64_t connections);
-  void received(const std::string& host, std::uint64_t bytes);  // of a transfer; empty: it came to no host
-  // An answer that was data: seconds until it began, its bytes, and the seconds that they took.
+  void received(const std::string& host, std::uint64_t bytes);  // of a transfer; empty: never reached a host
+  // A response with data: seconds to its first byte, its bytes, and their transfer time in seconds.
   void answered(const std::string& host, double latency_s, std::uint64_t bytes, double seconds);
 
   RequestCounts counts() const;
   std::map<std::string, RequestCounts> counts_of_hosts() const;  // without those of no host, hedges and held_back
-  LinkSpeed speed(const std::string& host) const;                // nothing: it was not asked yet
+  LinkSpeed speed(const std::string& host) const;                // nullopt: no request yet
 
  private:
   mutable std::mutex mutex_;

@@ -102,7 +102,7 @@ std::optional<std::int64_t> parse_http_date(std::string_view text) {
   return *days * 86'400 + static_cast<std::int64_t>(*hour * 3600 + *minute * 60 + *second);
 }
 
-// A sum of sums, as of an object of parts, has "-3" behind it, and is none.
+// A checksum of checksums, as for multipart objects, ends in "-3" and is not usable.
 void ResponseHead::add_sum(SumKind kind, std::string_view base64) {
   auto found = sum_of_base64(kind, base64);
   if (found && (!sum || kind < sum->kind)) sum = std::move(found);
@@ -167,7 +167,7 @@ std::optional<std::uint64_t> ResponseHead::object_bytes() const {
 
 std::optional<Version> ResponseHead::version() const {
   constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-  constexpr std::int64_t kMostSeconds = 9'000'000'000;  // before and after 1970: what 64 bits of nanoseconds hold
+  constexpr std::int64_t kMostSeconds = 9'000'000'000;  // the range of 64-bit nanoseconds around 1970
   const auto bytes = object_bytes();
   if (!bytes) return {};
   if (!etag.empty()) return Version{*bytes, 0, tag_of(etag)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a server says of its answer before the body.
+// The header of a server's response.
 
 #include <chrono>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace feedline::storage {
 
-// "bytes 0-499/1234", "bytes 0-499/*", "bytes */1234". Numbers that cannot be are no range.
+// "bytes 0-499/1234", "bytes 0-499/*", "bytes */1234". Impossible numbers are rejected.
 struct ContentRange {
   bool has_range = false;
   std::uint64_t first = 0, last = 0;   // both are in it
@@ -22,37 +22,37 @@ struct ContentRange {
   friend bool operator==(const ContentRange&, const ContentRange&) = default;
 };
 std::optional<ContentRange> parse_content_range(std::string_view text);
-// Digits alone, and within 63 bits.
+// Only digits, up to 63 bits.
 std::optional<std::uint64_t> parse_size(std::string_view text);
 // "Sun, 06 Nov 1994 08:49:37 GMT", in seconds since 1970.
 std::optional<std::int64_t> parse_http_date(std::string_view text);
 
-// The tag of a version (reader.h) by its ETag, with its quotes. Not 0, which stands for none.
+// The tag of a version (reader.h) for an ETag with its quotes. Never 0, which means none.
 std::uint64_t tag_of(std::string_view etag);
 
 struct ResponseHead {
   int status = 0;
   std::optional<std::uint64_t> content_length;
   std::optional<ContentRange> content_range;
-  bool is_whole = false;        // the empty line has come
+  bool is_whole = false;        // the empty line has been read
   bool has_bad_range = false;   // a Content-Range that is none
-  bool ends_by_itself = false;  // chunks or frames: a body that is cut is noticed without its length
+  bool ends_by_itself = false;  // chunks or frames: truncation is detected without the length
   bool is_multipart = false;
   std::string etag;  // as it is written, with its quotes
   std::optional<std::int64_t> last_modified;
   std::string request_id;
   std::string bucket_region;
   std::string location;
-  std::optional<ObjectSum> sum;  // of the whole object: the quickest one that the server says
-  bool is_recoded = false;       // Google's body is not the object as it is stored, of which the sum is
-  std::optional<std::chrono::seconds> retry_after;  // from `now` on where it is a date
+  std::optional<ObjectSum> sum;  // of the whole object: the fastest checksum that the server sent
+  bool is_recoded = false;       // Google sent a decompressed body, so the checksum of the stored object does not apply
+  std::optional<std::chrono::seconds> retry_after;  // relative to `now` if it is a date
 
   // One line, with or without its end. A status line begins a new head.
   void add(std::string_view line, std::int64_t now);
-  // Of the whole object. nullopt: the head does not say how long that is.
+  // The length of the whole object; nullopt if the header does not contain it.
   std::optional<Version> version() const;
   std::optional<std::uint64_t> object_bytes() const;
-  // The ETag, where If-Match may be asked with it; empty: there is none, or a weak one.
+  // The ETag if it is usable for If-Match; empty: missing or weak.
   std::string_view strong_etag() const;
 
  private:

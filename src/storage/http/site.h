@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What makes a request of an object's name: plain HTTP, or S3 with its signatures.
+// Maps an object's name to requests: plain HTTP, or S3 with its signatures.
 
 #include <cstddef>
 #include <optional>
@@ -19,13 +19,13 @@ struct Call {
   std::string url;
   std::vector<std::string> headers;  // "Name: value"
   std::string method = "GET";
-  // What is sent, where something is: it has to outlive the request.
+  // The body to send, if any; must outlive the request.
   std::optional<std::span<const std::byte>> body = {};
   std::uint64_t keys = 0;  // generation of the keys that it has: see renew()
-  bool follows = false;    // redirects; what they lead to gets no user name, no password and none of `headers`
+  bool follows = false;    // follows redirects, to which no user name, password or `headers` are sent
 };
 
-// What a refusal means.
+// How to handle an error response.
 enum class Refused : std::uint8_t {
   kForGood,
   kForNow,          // worth another try
@@ -36,27 +36,27 @@ enum class Refused : std::uint8_t {
 class Site {
  public:
   virtual ~Site() = default;
-  // The request for `object`, made anew for each try. Never waits.
+  // Builds the request for `object`, again for each attempt. Never blocks.
   virtual Result<Call> call(const std::string& object, std::string_view query) const = 0;
-  // The same for all of an object and its checksums, where they are to be asked for; "HEAD": for these alone.
+  // The same for the whole object and its checksums, if enabled; "HEAD": for these only.
   virtual Result<Call> call_with_sums(const std::string& object, const std::string& method) const;
-  // May it refuse HEAD of what it gives? A URL that is signed for GET does, and so do some servers.
+  // Whether it may reject HEAD for an object that GET returns, as URLs signed for GET and some servers do.
   virtual bool may_refuse_heads() const { return false; }
-  // Before the first try, by the thread that asks; may wait.
+  // Called before the first attempt on the requesting thread; may block.
   virtual Result<void> prepare() const { return {}; }
-  // After kForCredentials of a Call with these keys; may wait. The error, where there are no others.
+  // Called after kForCredentials for a Call with these keys; may block. Returns an error if there are no other keys.
   virtual Result<void> renew(std::uint64_t /*keys*/) const { return {}; }
-  // After any other answer than 200 and 206: is the object elsewhere, and does call() know where from now on?
+  // After a status other than 200 and 206: returns whether the object is elsewhere and call() uses the new location.
   virtual bool has_moved(const std::string& /*object*/, const ResponseHead& /*head*/, std::string_view /*body*/) const {
     return false;
   }
-  // What an answer of another status than 200 and 206 means; body: its beginning.
+  // Classifies a response with a status other than 200 and 206; body: its beginning.
   virtual Refused refused(const ResponseHead& head, std::string_view body) const;
-  // Is an answer of status 200 a refusal all the same? Of what was sent; body: all of it.
+  // Whether a response to an upload with status 200 is an error; body: all of it.
   virtual bool denies(std::string_view /*body*/) const { return false; }
-  // What is done to the object, for errors: "write part 3"; empty: it is read.
+  // The operation on the object, for errors: "write part 3"; empty: a read.
   virtual std::string deed() const { return {}; }
-  // What it says besides its status, for people; empty: nothing.
+  // The details besides the status, for users; empty: none.
   virtual std::string reason(const ResponseHead& /*head*/, std::string_view /*body*/) const { return {}; }
 };
 

@@ -14,13 +14,13 @@
 namespace feedline::storage {
 namespace {
 
-constexpr std::size_t kMostEvents = 64;  // taken at a time; the others are there the next time
+constexpr std::size_t kMostEvents = 64;  // per call; the rest is returned by the next call
 
 std::uint32_t events_of(int what) {
   return (what & CURL_POLL_IN ? EPOLLIN : 0U) | (what & CURL_POLL_OUT ? EPOLLOUT : 0U);
 }
 
-// An error is found, and named, by whoever reads.
+// The reader detects and reports errors.
 int what_of(std::uint32_t events) {
   return (events & (EPOLLIN | EPOLLHUP | EPOLLERR) ? CURL_CSELECT_IN : 0) | (events & EPOLLOUT ? CURL_CSELECT_OUT : 0);
 }
@@ -46,7 +46,7 @@ Result<std::unique_ptr<SocketWatch>> SocketWatch::make(const CurlLibrary& curl, 
 SocketWatch::SocketWatch(const CurlLibrary& curl, CURLM* multi, FileDescriptor poll, FileDescriptor woken)
     : curl_(curl), multi_(multi), poll_(std::move(poll)), woken_(std::move(woken)) {}
 
-// known: what it was told of this socket by multi_assign(): anything at all, where it is watched.
+// known: the pointer set by multi_assign() for this socket; non-null if it is watched.
 int SocketWatch::on_socket(CURL* /*easy*/, curl_socket_t socket, int what, void* watch, void* known) {
   SocketWatch& it = *static_cast<SocketWatch*>(watch);
   epoll_event event{};

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Waits for the sockets of a curl multi handle by epoll, and has curl go on with those that something has come for.
-// With curl_multi_perform() each look asks the kernel about every transfer under way, and the fewer bytes a transfer
-// has the more of its time that is.
+// Waits for the sockets of a curl multi handle with epoll, and lets curl process only the ready ones.
+// curl_multi_perform() would query the kernel about every transfer at each call, which dominates for small transfers.
 
 #include <chrono>
 #include <memory>
@@ -20,7 +19,7 @@ class SocketWatch {
  public:
   static Result<std::unique_ptr<SocketWatch>> make(const CurlLibrary& curl, CURLM* multi);
 
-  // Until something has come, curl's own time is up, wake(), or `most_ms`.
+  // Waits until a socket is ready, curl's timer expires, wake(), or `most_ms`.
   void wait(int most_ms);
   // Any thread: ends the wait, or the next one.
   void wake();
@@ -37,7 +36,7 @@ class SocketWatch {
   const CurlLibrary& curl_;
   CURLM* const multi_;
   const FileDescriptor poll_, woken_;
-  std::optional<Clock::time_point> due_;  // when curl wants to be called, whatever comes
+  std::optional<Clock::time_point> due_;  // when curl must be called in any case
 };
 
 }  // namespace feedline::storage

@@ -14,7 +14,7 @@ namespace feedline::storage {
 namespace {
 
 constexpr int kOk = 200, kNoContent = 204, kPartial = 206;
-constexpr std::size_t kMostOfRefusal = 4096;       // that is kept, to say why
+constexpr std::size_t kMostOfRefusal = 4096;       // stored, to report the reason
 constexpr std::uint64_t kMostIgnored = 64 * 1024;  // that is waited for, so that the connection can be used again
 constexpr int kMostDoublings = 20;
 constexpr int kMostMoves = 2;  // to where a bucket is
@@ -59,7 +59,7 @@ int errno_of(int status) {
   return EREMOTEIO;
 }
 
-// Half to all of it, so that those who were refused together do not come back together.
+// Half of it to all of it, so that requests rejected together are not retried together.
 std::chrono::milliseconds jittered(std::chrono::milliseconds pause) {
   const auto half = static_cast<std::uint64_t>(pause.count()) / 2;
   return std::chrono::milliseconds(half + base::mix64(base::now_ns()) % (half + 1));
@@ -117,7 +117,7 @@ Result<Call> Transfer::request() {
   refusal_.clear();
   contradiction_.clear();
   grown_.clear();
-  if (version_ && !can_be_told_apart(*version_)) got_ = 0;  // nothing says that the rest would be of the same object
+  if (version_ && !can_be_told_apart(*version_)) got_ = 0;  // the rest might belong to a different object
   const bool asks_sums = heads_ || (compares_ && buffer_ != nullptr && query_.empty());
   FEEDLINE_TRY(Call call,
                asks_sums ? site_->call_with_sums(object_, heads_ ? "HEAD" : "GET") : site_->call(object_, query_));
@@ -148,11 +148,11 @@ bool Transfer::judge() {
   return taken_ = is_part ? take_part() : take_from_whole();
 }
 
-// Some servers say 200 to a range, and send it.
+// Some servers respond with 200 to a range request, and send the range.
 bool Transfer::take_part() {
   const std::uint64_t begin = offset_ + got_, left = size_ - got_;
   const auto& range = head_.content_range;
-  if (head_.is_multipart || !range || !range->has_range) return refuse("the answer does not say which bytes it has");
+  if (head_.is_multipart || !range || !range->has_range) return refuse("the response does not specify its byte range");
   expected_ = range->last - range->first + 1;
   if (range->first != begin || expected_ > left)
     return refuse("the answer has other bytes, " + range_text(range->first, expected_));
@@ -165,7 +165,7 @@ bool Transfer::take_part() {
 }
 
 bool Transfer::take_from_whole() {
-  if (!head_.content_length) return refuse("the answer is the whole object, and does not say how long it is");
+  if (!head_.content_length) return refuse("the response is the whole object, without its length");
   if (!hold()) return false;
   const std::uint64_t begin = offset_ + got_;
   skip_ = std::min(begin, *head_.content_length);
@@ -182,10 +182,10 @@ bool Transfer::take_head() {
 
 bool Transfer::take_whole() {
   if (head_.status != kOk || head_.content_range || head_.has_bad_range)
-    return refuse("the answer is a part of the object, which was asked for as a whole");
+    return refuse("the response is a part of the object, but the whole object was requested");
   said_ = head_.is_recoded ? std::nullopt : head_.sum;
   if (!head_.content_length) {
-    if (!head_.ends_by_itself || held_to_.version) return refuse("the answer does not say how long the object is");
+    if (!head_.ends_by_itself || held_to_.version) return refuse("the response does not specify the object's length");
     return growing_ = true;
   }
   if (!hold()) return false;
@@ -209,7 +209,7 @@ bool Transfer::hold() {
     same.content_range->total = held_to_.version->bytes;
     now = same.version();
   }
-  if (!now) return refuse("the answer does not say how long the object is");
+  if (!now) return refuse("the response does not specify the object's length");
   if (held_to_.version && *held_to_.version != *now) {
     auto same = check_version(object_, *held_to_.version, *now);
     error_ = std::move(same).error();
@@ -251,7 +251,7 @@ bool Transfer::on_body(std::span<const std::byte> bytes) {
   skip_ -= skipped;
   bytes = bytes.subspan(skipped);
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), expected_ - had_));
-  if (wanted < bytes.size() && !cut_) return refuse("the answer has more bytes than it says");
+  if (wanted < bytes.size() && !cut_) return refuse("the response has more bytes than it declared");
   if (wanted > 0) {
     put(bytes.first(wanted));
     had_ += wanted;
@@ -295,7 +295,7 @@ Transfer::Next Transfer::on_end(std::string_view trouble, bool is_worth_another_
 Transfer::Next Transfer::end_of_data(std::string_view trouble, bool is_worth_another_try) {
   if (growing_ && trouble.empty()) return sends_ ? end_of_sent() : finish_grown();
   if (!growing_ && got_ == size_) return end_of_bytes();
-  if (!growing_ && had_ == expected_ && had_ > 0) {  // a part of the range: the rest, at once
+  if (!growing_ && had_ == expected_ && had_ > 0) {  // part of the range: requests the rest at once
     pause_ = {};
     return tries_ < limits_->tries_in_all ? Next::kAgain : give_up("the answers have too few bytes each", EREMOTEIO);
   }
@@ -334,7 +334,7 @@ Transfer::Next Transfer::end_of_bytes() {
     error_ = sums_differ(object_, *said_, read, "the server").error();
     return Next::kDone;
   }
-  got_ = 0;  // they may have been damaged under way
+  got_ = 0;  // they may have been damaged in transit
   is_sized_ = false;
   pause_ = {};
   return Next::kAgain;
@@ -364,7 +364,9 @@ Transfer::Next Transfer::end_of_refusal() {
   if (const std::string_view words = words_of(head_.status); !words.empty()) why.append(" ").append(words);
   if (const std::string reason = site_->reason(head_, refusal_); !reason.empty()) why += ", " + reason;
   Refused refused = site_->refused(head_, refusal_);
-  if (heads_ && (head_.status == 400 || head_.status == 403)) refused = Refused::kForCredentials;  // nobody says why
+  if (heads_ && (head_.status == 400 || head_.status == 403))
+    refused = Refused::kForCredentials;  // no reason was
+                                         // given
   switch (refused) {
     case Refused::kForNow:
       return try_again(why);

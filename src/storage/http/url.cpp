@@ -21,8 +21,8 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-// Query parameters by which S3, GCS, Azure and CDNs sign a URL. What only dates the signature hides nothing, and is no
-// part of the object's name either.
+// Query parameters with which S3, GCS, Azure and CDNs sign a URL. Parameters that only date the signature are not
+// secret, but are not part of the object's name either.
 bool is_of_signature(std::string_view name) {
   static constexpr std::array<std::string_view, 13> kNames{
       "signature", "awsaccesskeyid", "expires",      "googleaccessid", "key-pair-id", "policy", "sig", "se",
@@ -32,7 +32,7 @@ bool is_of_signature(std::string_view name) {
          std::ranges::find(kNames, small) != kNames.end();
 }
 
-// What was hidden, by its number; for the authority it was written for. Never forgotten: names stay valid.
+// The hidden secrets by number, with the host each belongs to. Never erased: names stay valid.
 class Secrets {
  public:
   std::string hide(std::string_view authority, std::string_view secret) {
@@ -61,7 +61,7 @@ Secrets& secrets() {
   return *all;
 }
 
-// The query with `change(name, value)` for each value; parameters for which it has none are left out.
+// Returns the query with `change(name, value)` for each value; drops parameters for which it returns nothing.
 template <typename Change>
 std::string changed_query(std::string_view query, const Change& change) {
   std::string result;

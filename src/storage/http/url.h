@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// URLs as text: their parts, and what of them is nobody's business.
+// Parses URLs and hides their secrets.
 
 #include <optional>
 #include <string>
@@ -17,24 +17,24 @@ struct UrlParts {
   std::string_view user;       // "name:password"
   std::string_view authority;  // "host" or "host:port"
   std::string_view path;       // from the first slash on
-  std::string_view query;      // behind "?", without a fragment
+  std::string_view query;      // after "?", without a fragment
 };
 // nullopt: no scheme, or no host.
 std::optional<UrlParts> parts_of_url(std::string_view url);
 
-// The URL with a name in the place of every secret: of user and password, and of the signatures and tokens in its
-// query. This process remembers them, for this host alone.
+// Replaces every secret of the URL by a placeholder: user and password, and signatures and tokens in its query. This
+// process remembers the secrets, for this host only.
 std::string without_secrets(std::string_view url);
-// What stood there before. Text that was never without_secrets() is itself.
+// Restores the secrets. Text without placeholders is unchanged.
 std::string with_secrets(std::string_view url);
 
 // The same for every way to write the URL: scheme and host in lower case, no port that is the scheme's own, no user,
 // and nothing that signs or dates the request.
 std::string normal_url(std::string_view url);
 
-// As AWS wants it: all but A-Z a-z 0-9 - . _ ~ as %XX; slashes stay where they divide a path.
+// AWS's encoding: all but A-Z a-z 0-9 - . _ ~ as %XX; slashes that separate path components are not encoded.
 std::string percent_encoded(std::string_view text, bool keeps_slashes);
-// nullopt: a % without two hexadecimal digits, or one that stands for the end of a C string.
+// nullopt: a % without two hexadecimal digits, or %00.
 std::optional<std::string> percent_decoded(std::string_view text);
 
 }  // namespace feedline::storage

@@ -14,8 +14,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-// What a shell takes for words, its quotes left out; what it would do besides, such as expanding a variable, is no
-// matter here.
+// Splits like a shell and removes quotes, without expanding variables or anything else.
 std::vector<std::string> words_of(std::string_view command) {
   static constexpr std::string_view kBetween = " \t\n;|&()<>";
   std::vector<std::string> words(1);
@@ -29,7 +28,8 @@ std::vector<std::string> words_of(std::string_view command) {
     } else if (quote != '\'' && c == '\\' && i + 1 < command.size()) {
       words.back() += command[++i];
     } else if (quote == 0 && kBetween.find(c) != kBetween.npos) {
-      // "&" joins the parts of a URL that nobody quoted: what follows is another command, and a secret all the same
+      // "&" separates query parameters in an unquoted URL: the shell would start another command, but the secret must
+      // be hidden
       words.emplace_back();
     } else {
       words.back() += c;
@@ -107,7 +107,7 @@ std::vector<std::string> secrets_in(std::string_view command) {
     if (takes_a_header(word)) secrets.add_header(words[i + 1]);
     if (word.starts_with("--") && !word.contains('=') && is_secret_name(word)) secrets.add(words[i + 1]);
   }
-  // the longest first, so that none is left in part where it holds another one
+  // longest first, so that no secret that contains another is left in part
   std::ranges::sort(secrets.found, std::ranges::greater(), &std::string::size);
   return std::move(secrets.found);
 }

@@ -27,24 +27,24 @@ extern "C" char** environ;
 namespace feedline::storage {
 namespace {
 
-constexpr std::size_t kMostSaid = 4096;  // of what a command wrote to stderr, its last
+constexpr std::size_t kMostSaid = 4096;  // the end of a command's stderr
 constexpr std::size_t kMostLines = 5;
 constexpr std::string_view kHidden = "<hidden-";
 
 std::string folder_or_default(std::string folder) {
   if (!folder.empty()) return folder;
   const char* const chosen = std::getenv("TMPDIR");
-  return chosen && *chosen ? chosen : "/var/tmp";  // which may be on a disk where /tmp is memory
+  return chosen && *chosen ? chosen : "/var/tmp";  // often on a disk when /tmp is in memory
 }
 
-// A file without a name, which goes with its last descriptor.
+// An unnamed file, deleted when its last descriptor is closed.
 Result<FileDescriptor> nameless_file(const std::string& folder) {
   FileDescriptor file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (file.valid()) return file;
   std::string name = folder + "/feedline-XXXXXX";  // of file systems that have none
   file = FileDescriptor(::mkostemp(name.data(), O_CLOEXEC));
   if (!file.valid())
-    return storage_error("cannot keep the output of a command in '" + folder + "' (TMPDIR chooses another folder)",
+    return storage_error("cannot store the output of a command in '" + folder + "' (TMPDIR chooses another folder)",
                          errno);
   ::unlink(name.c_str());
   return file;
@@ -56,7 +56,7 @@ class Child {
   Child() {
     ::posix_spawn_file_actions_init(&actions_);
     ::posix_spawnattr_init(&attributes_);
-    // Python ignores SIGPIPE, and whoever waits in a thread may block signals: a command expects neither
+    // Python ignores SIGPIPE, and the calling thread may block signals: commands expect neither
     sigset_t all, none;
     sigfillset(&all);
     sigemptyset(&none);
@@ -96,7 +96,7 @@ std::uint64_t bytes_in(const FileDescriptor& file) {
   return ::fstat(file.get(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
-// The last lines of what a command has said, in one.
+// The last lines of a command's stderr, joined.
 std::string last_lines(const FileDescriptor& file) {
   const std::uint64_t bytes = bytes_in(file);
   std::string text(std::min<std::uint64_t>(bytes, kMostSaid), '\0');
@@ -139,7 +139,7 @@ std::string replaced(std::string_view text, const Replace& replace) {
   return result;
 }
 
-// "<hidden-12>" where the text has one at this place; else empty.
+// "<hidden-12>" if the text has one at this position; else empty.
 std::string_view token_at(std::string_view text, std::size_t at) {
   constexpr std::size_t kMostDigits = 9;
   text.remove_prefix(at);
@@ -157,10 +157,10 @@ std::unexpected<Error> failed(const std::string& path, const std::string& what, 
 
 }  // namespace
 
-// One run: whoever comes first makes it, the others wait.
+// One run of a command: the first caller runs it, others wait.
 struct PipeStorage::Output {
   std::mutex mutex;
-  std::optional<Result<FileDescriptor>> file;  // guarded by mutex; stays once it is there
+  std::optional<Result<FileDescriptor>> file;  // guarded by mutex; unchanged once set
 };
 
 PipeStorage::PipeStorage(std::string folder) : folder_(folder_or_default(std::move(folder))) {}
@@ -170,7 +170,7 @@ std::string PipeStorage::name_of(std::string_view text) {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> hidden = secrets_in(text.substr(kPipe.size()));
   for (std::size_t at = 0; (at = text.find(kHidden, at)) != text.npos; ++at)
-    hidden.emplace_back(text.substr(at, token_at(text, at).size()));  // what only looks like one of ours
+    hidden.emplace_back(text.substr(at, token_at(text, at).size()));  // text that only resembles a placeholder
   std::erase(hidden, "");
   return replaced(text, [&](std::string_view rest) -> std::optional<Replaced> {
     const auto found = std::ranges::find_if(hidden, [&](const std::string& one) { return rest.starts_with(one); });

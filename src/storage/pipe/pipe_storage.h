@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What commands write to their standard output, as objects: "pipe:curl -s https://host/000.tar".
+// The standard output of commands as objects: "pipe:curl -s https://host/000.tar".
 //
-//   open()  ─►  /bin/sh -c COMMAND   stdin: /dev/null   stdout: a file without a name   stderr: another one
-//           ─►  its end is waited for; status 0, and there are bytes: the file is the object
+//   open()  ─►  /bin/sh -c COMMAND   stdin: /dev/null   stdout: an unnamed file   stderr: another one
+//           ─►  waits for its end; with status 0 and at least one byte, the file is the object
 //
-// A command is run once for a storage, whoever opens it how often; its file goes with the storage and its readers. The
-// text behind "pipe:" is the command as it stands: nothing that is read ever becomes a part of one.
+// A storage runs each command once, however often it is opened; its file is deleted with the storage and its readers.
+// The text after "pipe:" is the command as written: data that was read never becomes part of one.
 
 #include <cstddef>
 #include <map>
@@ -31,14 +31,14 @@ class PipeStorage final : public Storage {
   explicit PipeStorage(std::string folder = {});
   ~PipeStorage() override;
 
-  // What this storage calls the object of a command, or of a pattern of commands. Requires: it begins with kPipe.
+  // The storage's name for the object of a command, or of a pattern of commands. Requires: it begins with kPipe.
   std::string name_of(std::string_view text);
 
   Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override;
   Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
                                               std::uint64_t most) const override;
   Result<std::vector<Entry>> list(const std::string& directory) const override;
-  // Of what has run; nothing is run to know it.
+  // Only of commands that have run; does not run any.
   Result<ObjectStat> stat(const std::string& path) const override;
   Result<bool> is_directory(const std::string& path) const override;
   std::string note() const override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands whose output is an object: run once, judged by how they end, and shown without their secrets.
+// The output of commands as objects: each command runs once, failures are detected, and secrets are hidden.
 #include "storage/pipe/pipe_storage.h"
 
 #include <gtest/gtest.h>

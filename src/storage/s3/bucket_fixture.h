@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: a bucket in this process, with listings as S3 gives them.
+// Test support: a bucket in this process, with listings like S3's.
 
 #include <cstdint>
 #include <map>
@@ -94,7 +94,7 @@ class Bucket {
   std::map<std::string, std::string> objects_;  // guarded by mutex_
 };
 
-// A storage of what a server of this process has. The server outlives it.
+// A storage backed by a server in this process, which must outlive it.
 inline std::shared_ptr<S3Storage> bucket_storage(const HttpServer& server) {
   const S3Settings settings{.endpoint = "http://" + server.host(), .path_style = true};
   HttpLimits limits;

@@ -13,8 +13,8 @@
 namespace feedline::storage {
 namespace {
 
-constexpr std::int64_t kBeforeExpiry = 300;  // seconds: AWS and Google give new ones so early
-constexpr std::int64_t kBetweenLooks = 15;   // seconds, where a place has no newer ones yet, or fails
+constexpr std::int64_t kBeforeExpiry = 300;  // seconds before expiry at which AWS and Google issue new ones
+constexpr std::int64_t kBetweenLooks = 15;   // seconds until the next attempt if a provider fails or has no newer keys
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -62,15 +62,15 @@ Result<S3Keys> of_web_identity(const KeyAsker& ask, const std::string& token_fil
   return keys;
 }
 
-// What a profile may say instead of keys, and this does not do: an error, as other keys than those that the profile
-// means would be a surprise.
+// Profile settings that are not supported: an error, since using other keys than the profile's would be a surprise.
 Result<void> refuse_other_ways() {
   const auto refused = [](const std::string& key) {
     const std::string name = profile_name();
-    return storage_error("the profile '" + name + "' gets its keys by " + key +
-                             ", which Feedline does not do: set what `aws configure export-credentials --profile " +
-                             name + " --format env` prints, before they expire, or give the profile keys",
-                         EACCES);
+    return storage_error(
+        "the profile '" + name + "' gets its keys by " + key +
+            ", which Feedline does not support: set what `aws configure export-credentials --profile " + name +
+            " --format env` prints, before they expire, or give the profile keys",
+        EACCES);
   };
   for (const char* key : {"credential_process", "sso_session", "sso_start_url", "source_profile", "credential_source"})
     if (!profile_value(key).empty()) return refused(key);
@@ -93,7 +93,7 @@ Result<S3Keys> of_container(const KeyAsker& ask) {
   return keys_of_json(answer, from);
 }
 
-// No keys where there is no such service: most machines are no instances.
+// No keys if the service does not exist: most machines are not EC2 instances.
 Result<S3Keys> of_instance(const KeyAsker& ask) {
   const std::string from = "the instance's metadata";
   std::string endpoint = variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
@@ -156,7 +156,7 @@ std::optional<std::int64_t> parse_iso_time(std::string_view text) {
 }
 
 std::string profile_value(const std::string& key) {
-  // what both say, the file of credentials says
+  // the credentials file takes precedence over the config file
   for (const auto& path :
        {home_file("AWS_SHARED_CREDENTIALS_FILE", "credentials"), home_file("AWS_CONFIG_FILE", "config")})
     if (const auto file = key_file_text(path)) {

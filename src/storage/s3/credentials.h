@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where keys come from, as AWS's own tools look for them:
+// Looks for keys in the order of AWS's own tools:
 //
 //   1  AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
 //   2  AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN, at STS
@@ -9,7 +9,7 @@
 //   4  AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, or ..._FULL_URI: ECS, EKS
 //   5  the instance's metadata, version 2, unless AWS_EC2_METADATA_DISABLED
 //
-// Keys are in no error, and in nothing that is kept.
+// Keys never appear in errors or in stored data.
 
 #include <cstdint>
 #include <functional>
@@ -29,11 +29,11 @@ namespace feedline::storage {
 std::map<std::string, std::string> profile_in(std::string_view file, std::string_view profile);
 // Seconds since 1970 of "2026-01-02T03:04:05Z", with or without a fraction; nullopt: it is none.
 std::optional<std::int64_t> parse_iso_time(std::string_view text);
-// Of the profile that is in use, by its files; empty: it says nothing.
+// The region of the current profile in its files; empty if not set.
 std::string profile_value(const std::string& key);
 
-// The first place that has some; without any: no keys, and requests go unsigned. Asks over the network by `remote`'s
-// limits. The error of a place that is set up, and fails.
+// Returns keys from the first source that has some; without any, no keys, and requests are unsigned. Network requests
+// use `remote`'s limits. Returns the error of a source that is configured but fails.
 Result<S3Keys> find_keys(const HttpLimits& limits, Client* client);
 
 // Any thread. One set of keys, found when they are first wanted and again before they expire.
@@ -43,10 +43,10 @@ class KeyRing {
   using Now = std::function<std::int64_t()>;
   KeyRing(Find find, Now now) : find_(std::move(find)), now_(std::move(now)) {}
 
-  // May wait for the place that they come from. Keys that are valid still are good enough where that fails.
+  // May block on the key source. If that fails, keys that are still valid are returned.
   Result<void> prepare() const;
-  // Keys of this generation are refused: others, or an error. Where there are newer ones already, as they were refused
-  // to several requests, nobody is asked.
+  // Called when keys of this generation were rejected: returns other keys, or an error. Sends no request if there are
+  // newer keys already, as after several concurrent rejections.
   Result<void> renew(std::uint64_t refused) const;
   S3Keys keys() const;  // never waits; those of the last prepare()
 

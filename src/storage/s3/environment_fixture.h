@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: the variables by which keys are found, of one test.
+// Test support: a test's environment variables for credentials.
 
 #include <cstdlib>
 #include <map>

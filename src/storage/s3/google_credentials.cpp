@@ -8,7 +8,7 @@
 namespace feedline::storage {
 namespace {
 
-constexpr std::int64_t kTokenSeconds = 3600;  // the longest that Google gives
+constexpr std::int64_t kTokenSeconds = 3600;  // Google's maximum
 constexpr std::string_view kTokenUrl = "https://oauth2.googleapis.com/token";
 // Reads and writes objects, and nothing else of Google's.
 constexpr std::string_view kScope = "https://www.googleapis.com/auth/devstorage.read_write";
@@ -90,14 +90,14 @@ Result<S3Keys> of_file(const KeyAsker& ask, const std::string& path, std::int64_
       EACCES);
 }
 
-// What `gcloud auth application-default login` writes.
+// The file written by `gcloud auth application-default login`.
 std::string gcloud_file() {
   const std::string folder = variable("CLOUDSDK_CONFIG"), home = variable("HOME");
   if (folder.empty() && home.empty()) return {};
   return (folder.empty() ? home + "/.config/gcloud" : folder) + "/application_default_credentials.json";
 }
 
-// No keys where there is no such service: most machines are none of Google's.
+// No keys if the service does not exist: most machines are not Google's.
 Result<S3Keys> of_metadata(const KeyAsker& ask, std::int64_t now) {
   const std::string from = "the machine's metadata", named = variable("GCE_METADATA_HOST");
   const std::string host = named.empty() ? "metadata.google.internal" : named;

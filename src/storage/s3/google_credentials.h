@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where keys and tokens for gs:// come from, as Google's own tools look for them:
+// Looks for keys and tokens for gs:// in the order of Google's own tools:
 //
 //   1  GS_ACCESS_KEY_ID, GS_SECRET_ACCESS_KEY: an HMAC key
-//   2  CLOUDSDK_AUTH_ACCESS_TOKEN: a token as it is
-//   3  the file that GOOGLE_APPLICATION_CREDENTIALS names, or that `gcloud auth application-default login` has left:
+//   2  CLOUDSDK_AUTH_ACCESS_TOKEN: a token, used as it is
+//   3  the file named by GOOGLE_APPLICATION_CREDENTIALS, or written by `gcloud auth application-default login`:
 //      a service account, which signs, or a user, who refreshes
 //   4  the machine's metadata (GCE, GKE, Cloud Run), unless NO_GCE_CHECK
 //
-// They are in no error, and in nothing that is kept.
+// They never appear in errors or in stored data.
 
 #include <cstdint>
 

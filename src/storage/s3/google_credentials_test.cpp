@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens of Google: each place that gives them, made here; how they are sent; and when they are found anew.
+// Google tokens from each simulated source: how they are sent, and when they are renewed.
 #include "storage/s3/google_credentials.h"
 
 #include <dlfcn.h>
@@ -32,7 +32,7 @@ HttpLimits quick_limits() {
 
 Result<S3Keys> found(std::int64_t now = kNow) { return find_google_keys({quick_limits(), nullptr}, now); }
 
-// The value behind "name=" of a form.
+// The value of "name=" in a form.
 std::string field_of(const std::string& form, const std::string& name) {
   const std::size_t at = form.find(name + "=");
   if (at == form.npos) return {};

@@ -25,7 +25,7 @@ class KeyService final : public Site {
   const Call call_;
 };
 
-// Where the value behind "name": begins; npos: there is none.
+// The start of the value of "name":; npos if missing.
 std::size_t value_at(std::string_view json, std::string_view name) {
   const std::string quoted = "\"" + std::string(name) + "\"";
   std::size_t at = json.find(quoted);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the places that keys come from have in common: files, variables, JSON, and services that are asked over HTTP.
+// Code common to all key sources: files, variables, JSON, and services queried over HTTP.
 
 #include <cstdint>
 #include <optional>
@@ -18,19 +18,19 @@ namespace feedline::storage {
 std::string variable(const char* name);
 // A small file of this machine, all of it.
 Result<std::string> key_file_text(const std::string& path);
-// The text behind "name": in a JSON object; empty: there is none. An object's own names come before those of the
-// objects in it.
+// The text of "name": in a JSON object; empty if missing. An object's own names take precedence over those of nested
+// objects.
 std::string json_text(std::string_view json, std::string_view name);
 // Likewise a whole number.
 std::optional<std::int64_t> json_number(std::string_view json, std::string_view name);
 
-// Asks a service that gives keys. Its URL, what is sent and its answer may be secret: errors name `what` alone.
+// Requests keys from a service. Its URL, the request and the response may be secret: errors contain only `what`.
 struct KeyAsker {
   HttpLimits limits;
   Client* client = nullptr;  // nullptr: the process's
 
   Result<std::string> operator()(const std::string& what, Call call) const;
-  // The same by POST, of "name=value" encoded: a secret in a URL would stand in the logs of whoever passes it on.
+  // The same by POST, with encoded "name=value": a secret in a URL would appear in the logs of proxies.
   Result<std::string> post(const std::string& what, const std::string& url, const std::string& form) const;
   // For a service that is not there on most machines: it answers soon, or is none.
   KeyAsker impatient() const;

@@ -28,7 +28,7 @@ void add_utf8(std::string& text, std::uint32_t code) {
   }
 }
 
-// "&amp;" and the like; what is none stays as it is.
+// Decodes "&amp;" and the like; invalid entities are unchanged.
 std::string with_entities_read(std::string_view text) {
   static constexpr std::array<std::pair<std::string_view, char>, 5> kNamed{
       {{"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}}};
@@ -60,8 +60,8 @@ std::string with_entities_read(std::string_view text) {
   return result;
 }
 
-// The inside of the first element of this name from `from` on, which moves behind it. Elements of S3's answers that are
-// looked for hold none of their own name.
+// The content of the first element of this name from `from` on, which moves past it. The elements used in S3's
+// responses never contain others of the same name.
 std::optional<std::string_view> inside(std::string_view xml, std::string_view name, std::size_t& from) {
   const std::string open = "<" + std::string(name), close = "</" + std::string(name) + ">";
   for (std::size_t begin = xml.find(open, from); begin != xml.npos; begin = xml.find(open, begin + 1)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What S3 answers in XML: the few elements that are needed, of any text.
+// Parses the few elements needed of S3's XML responses.
 
 #include <cstdint>
 #include <optional>
@@ -24,7 +24,7 @@ struct S3Listing {
   std::string next;                   // the token that continues it; empty: it is all
 };
 
-// Of ListObjectsV2 with encoding-type=url. kStorage: it is no listing, or one that is cut.
+// Parses ListObjectsV2 with encoding-type=url. kStorage: not a listing, or truncated.
 Result<S3Listing> parse_listing(std::string_view xml);
 // An upload of several parts that was begun and neither completed nor aborted.
 struct S3Upload {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: an RSA key that was made for the tests and opens nothing.
+// Test support: an RSA key that was generated for the tests and grants access to nothing.
 
 #include <string_view>
 

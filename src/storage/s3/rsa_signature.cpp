@@ -68,7 +68,7 @@ Result<std::string> signed_by(const CryptoLibrary& crypto, std::string_view key,
   const auto refused = [] { return storage_error("its private key is no RSA key in PEM", EACCES); };
   void* const bio = crypto.BIO_new_mem_buf(key.data(), static_cast<int>(key.size()));
   if (bio == nullptr) return refused();
-  char no_password = '\0';  // else it would ask the terminal for one
+  char no_password = '\0';  // otherwise it would prompt for one on the terminal
   const Held parsed(crypto.PEM_read_bio_PrivateKey(bio, nullptr, nullptr, &no_password), crypto.EVP_PKEY_free);
   crypto.BIO_free(bio);
   const Held context(crypto.EVP_MD_CTX_new(), crypto.EVP_MD_CTX_free);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What Google wants a service account to sign its requests for tokens with, by the machine's libcrypto, opened at run
-// time: where there is none, only this fails.
+// Signs a service account's token requests for Google with the system's libcrypto, opened at run time: without it, only
+// this fails.
 
 #include <string>
 #include <string_view>
@@ -11,8 +11,8 @@
 
 namespace feedline::storage {
 
-// RSASSA-PKCS1-v1_5 with SHA-256 (RS256 of RFC 7518) of `text`. key: a private RSA key in PEM, of which no error says
-// anything. kStorage: it is none, or there is no libcrypto, with what to install.
+// RSASSA-PKCS1-v1_5 with SHA-256 (RS256 of RFC 7518) of `text`. key: a private RSA key in PEM, never included in
+// errors. kStorage: an invalid key, or no libcrypto, with the package to install.
 Result<std::string> rs256(std::string_view key, std::string_view text);
 // The same with this library and no other; tests.
 Result<std::string> rs256_by(const std::string& library, std::string_view key, std::string_view text);

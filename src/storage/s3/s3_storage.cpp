@@ -15,8 +15,8 @@
 namespace feedline::storage {
 namespace {
 
-// What a server calls a refusal. Constants of the program: its client still has answers when the process ends, and
-// takes down what it made on the way.
+// S3's error codes. Constant-initialised: the client still handles responses while the process exits and destroys
+// statics.
 constexpr std::array<std::string_view, 3> kExpired{"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"};
 constexpr std::array<std::string_view, 5> kForNow{"SlowDown", "RequestTimeout", "InternalError", "RequestThrottled",
                                                   "ServiceUnavailable"};
@@ -36,14 +36,14 @@ std::string without_end_slash(std::string text) {
   return text;
 }
 
-// Amazon's are letters, digits and dashes; what else an answer says would become the name of a host.
+// Amazon's regions are letters, digits and dashes; anything else in a response would become part of a host name.
 bool is_region(std::string_view text) {
   constexpr std::size_t kLongest = 32;
   const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
   return !text.empty() && text.size() <= kLongest && std::ranges::all_of(text, fits);
 }
 
-// Is what is sent there read by nobody on the way?
+// Whether the connection is safe from eavesdropping.
 bool is_private(const UrlParts& endpoint) {
   const std::string_view host = endpoint.authority.substr(0, endpoint.authority.rfind(':'));
   return endpoint.scheme == "https" || host == "localhost" || host.starts_with("127.") || host == "[::1]";
@@ -66,7 +66,7 @@ std::map<std::string, std::string> query_of_folder(const std::string& prefix, De
   return query;
 }
 
-// What stands behind the last slash of a key, or of a prefix without its own.
+// The text after the last slash of a key, or of a prefix without its final slash.
 std::string last_part(std::string_view key) {
   if (key.ends_with('/')) key.remove_suffix(1);
   return std::string(key.substr(key.rfind('/') + 1));
@@ -74,7 +74,7 @@ std::string last_part(std::string_view key) {
 
 int hex(char c) { return c >= 'A' ? c - 'A' + 10 : c - '0'; }
 
-// Of a query that query_text() has made.
+// Parses a query made by query_text().
 std::map<std::string, std::string> query_in(std::string_view text) {
   std::map<std::string, std::string> query;
   while (!text.empty()) {
@@ -231,7 +231,7 @@ std::string S3Site::reason(const ResponseHead& head, std::string_view body) cons
             settings_.region + ": set AWS_REGION";
   if ((head.status == 403 || head.status == 401) && keys_.keys().is_empty())
     text +=
-        std::string(text.empty() ? "" : ": ") + "asked without keys, as none were found" +
+        std::string(text.empty() ? "" : ": ") + "sent without keys, as none were found" +
         (settings_.scheme == "gs" ? ": set GOOGLE_APPLICATION_CREDENTIALS, or GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY"
                                   : ": set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
   return text;
@@ -251,7 +251,7 @@ Result<void> S3Storage::each_page(const std::string& directory, Depth depth, con
 }
 
 Result<std::vector<Entry>> S3Storage::list(const std::string& directory) const {
-  std::map<std::string, bool> entries;  // sorted, each once
+  std::map<std::string, bool> entries;  // sorted, without duplicates
   FEEDLINE_CHECK_OK(each_page(directory, Depth::kFolder, [&](const S3Listing& page) {
     for (const auto& object : page.objects)
       if (!object.key.ends_with('/')) entries.emplace(last_part(object.key), false);  // with: a folder's own mark

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// s3:// and gs://, over the XML interface that both have. Objects are "s3://bucket/key", as the user writes them.
+// s3:// and gs://, through their common XML API. Objects are "s3://bucket/key", as the user writes them.
 
 #include <functional>
 #include <map>
@@ -38,12 +38,12 @@ std::optional<S3Name> s3_name(std::string_view object);
 
 std::int64_t now_in_seconds();
 
-// A page of a folder of keys; `continued`: S3Listing::next of the one before. kFolder: what stands behind another slash
-// is there by its prefix.
+// A page of a folder's keys; `continued`: the previous page's S3Listing::next. kFolder: keys below a further slash
+// appear only as their prefix.
 Result<S3Listing> list_page(const Remote& remote, const std::string& directory, Depth depth,
                             const std::string& continued, std::size_t most);
 
-// A request to S3 besides reading: what is sent, or done.
+// A request to S3 other than a read: an upload or an operation.
 struct S3Order {
   std::string method = "GET";
   std::string query;       // "name=value" encoded
@@ -66,7 +66,7 @@ class S3Site final : public Site {
   }
   Result<void> prepare() const override { return keys_.prepare(); }
   Result<void> renew(std::uint64_t keys) const override { return keys_.renew(keys); }
-  // Another region, which every later request to the bucket then goes to.
+  // Another region, used for all later requests to the bucket.
   bool has_moved(const std::string& object, const ResponseHead& head, std::string_view body) const override;
   Refused refused(const ResponseHead& head, std::string_view body) const override;
   std::string reason(const ResponseHead& head, std::string_view body) const override;
@@ -83,7 +83,7 @@ class S3Site final : public Site {
   mutable std::map<std::string, std::string, std::less<>> regions_;  // of buckets that are elsewhere; guarded by mutex_
 };
 
-// Folders are what stands between slashes of keys.
+// Folders are the components between the slashes of keys.
 class S3Storage final : public RemoteStorage {
  public:
   explicit S3Storage(std::shared_ptr<const S3Site> site, HttpLimits limits = http_limits(), Client* client = nullptr)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests to S3 as they are sent, keys as they come and go, and listings that have pages.
+// Requests to S3 as sent, rotation of keys, and paginated listings.
 #include "storage/s3/s3_storage.h"
 
 #include <gtest/gtest.h>
@@ -225,7 +225,7 @@ TEST(S3Storage, ListsAllPages) {
   EXPECT_EQ(storage->list("s3://bucket/none").error().system_errno, ENOENT);
 }
 
-// ---- where keys come from ----
+// ---- key sources ----
 
 TEST(S3Keys, ComeFromTheEnvironmentFirst) {
   const Environment environment(
@@ -381,7 +381,7 @@ TEST(S3Storage, KeysThatAreRefusedToManyRequestsAreRenewedOnce) {
   }
 }
 
-// Each place that gives keys which expire: found, used until five minutes before they do, and found anew.
+// Each source of temporary keys: found, used until five minutes before they expire, and renewed.
 class ExpiringKeys : public testing::TestWithParam<std::string> {};
 
 TEST_P(ExpiringKeys, AreRenewedBeforeTheyExpire) {

@@ -16,11 +16,11 @@ struct S3Keys {
   std::string token;             // of temporary keys
   std::int64_t expires = 0;      // in seconds since 1970; 0: never
   std::string bearer = {};       // in place of all these but `expires`: a token that is sent as it is
-  std::uint64_t generation = 0;  // counts what a KeyRing has found
+  std::uint64_t generation = 0;  // increases with each set of keys that a KeyRing finds
   bool is_empty() const { return id.empty() && bearer.empty(); }
 };
 
-// Stands for the SHA-256 of a body that TLS keeps whole.
+// Replaces the SHA-256 of a body whose integrity TLS protects.
 inline constexpr std::string_view kUnsignedPayload = "UNSIGNED-PAYLOAD";
 
 struct S3Request {
@@ -28,8 +28,8 @@ struct S3Request {
   std::string host;
   std::string path;                            // as it is sent: percent_encoded()
   std::map<std::string, std::string> query;    // as they are
-  std::map<std::string, std::string> headers;  // names in lower case; "host" and those of AWS come by themselves
-  std::string payload;  // the SHA-256 of the body in hexadecimal, or kUnsignedPayload; empty: there is no body
+  std::map<std::string, std::string> headers;  // names in lower case; "host" and AWS's headers are added automatically
+  std::string payload;  // the SHA-256 of the body in hexadecimal, or kUnsignedPayload; empty: no body
 };
 
 // "a=1&b=2", encoded and in the order that is signed.

@@ -37,7 +37,7 @@ storage::UploadLimits upload_limits() {
   return limits;
 }
 
-// A key does not belong into a URL, and is not repeated where it stands in one.
+// A URL should not contain a key; if it does, it is not repeated in the message.
 bool has_keys(std::string_view url) { return url.substr(0, url.find('/', url.find("://") + 3)).find('@') != url.npos; }
 
 }  // namespace

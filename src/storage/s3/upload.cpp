@@ -29,7 +29,7 @@ constexpr auto kLongestCompletion = 300s;        // without a byte: it may put t
 
 Error cancelled() { return {ErrorCode::kCancelled, "the upload was cancelled", {}, 0}; }
 
-// S3's, for what is sent.
+// S3's limits for uploads.
 class SendingSite final : public Site {
  public:
   SendingSite(std::shared_ptr<const S3Site> s3, S3Order order, std::string deed)
@@ -69,7 +69,7 @@ struct Request {
   memory::ByteBuffer answer;
   Transfer transfer;
   std::uint64_t part = 0;
-  std::size_t room = 0;  // which buffer its body is in
+  std::size_t room = 0;  // the buffer with its body
 
   std::string_view text() const {
     const auto bytes = transfer.result();
@@ -77,11 +77,11 @@ struct Request {
   }
 };
 
-// Requests under way for one thread, which waits for any of them.
+// Requests in flight for one thread, which waits for any of them.
 class Requests final : public Waiting {
  public:
   Requests(const S3Remote& remote, std::stop_token stop) : remote_(remote), stop_(std::move(stop)) {}
-  // None is left: who is destroyed with some would be told of them.
+  // Cancels and waits for all requests, which would otherwise notify a destroyed object.
   ~Requests() override { give_up(); }
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
@@ -100,7 +100,7 @@ class Requests final : public Waiting {
     return {};
   }
   std::size_t running() const { return running_.size(); }
-  // One that has ended; kCancelled: a stop is asked for. Requires: some are running.
+  // Returns a finished request; kCancelled: a stop was requested. Requires: some are in flight.
   Result<Request*> next() {
     while (true) {
       std::pair<Transfer*, Transfer::Next> arrived;
@@ -136,7 +136,7 @@ class Requests final : public Waiting {
     const std::lock_guard lock(mutex_);
     for (const Notice& notice : notices)
       if (notice.how) arrived_.emplace_back(notice.transfer, *notice.how);
-    changed_.notify_one();  // under the lock: whoever waits may destroy this
+    changed_.notify_one();  // under the lock: the waiting thread may destroy this
   }
 
   const S3Remote& remote_;
@@ -158,7 +158,7 @@ Result<void> carry_out(const S3Remote& remote, Request& request, std::stop_token
 
 constexpr std::span<const std::byte> kNothing;
 
-// What is done once somebody wants to go: it has seconds.
+// Clean-up after a stop request, limited to seconds.
 HttpLimits hurried(HttpLimits limits) {
   limits.connect = std::min<std::chrono::milliseconds>(limits.connect, 2s);
   limits.stall = std::min<std::chrono::milliseconds>(limits.stall, 3s);
@@ -179,7 +179,7 @@ std::unexpected<Error> not_taken(const std::string& object, const std::string& w
   return error;
 }
 
-// Of a file whose bytes go up in parts.
+// The upload of a file in parts.
 class Multipart {
  public:
   Multipart(const S3Remote& remote, const OpenFile& file, const std::string& file_name, const std::string& object,
@@ -215,7 +215,7 @@ class Multipart {
 
   Result<void> send_parts() {
     std::vector<std::vector<std::byte>> rooms(at_once_);
-    std::list<Request> made;  // before `requests`, which gives up what runs
+    std::list<Request> made;  // declared before `requests`, which cancels requests in flight
     std::vector<std::size_t> free;
     for (std::size_t i = at_once_; i-- > 0;) free.push_back(i);
     Requests requests(remote_, stop_);
@@ -265,7 +265,7 @@ class Multipart {
         .method = "POST", .query = query_text({{"uploadId", id_}}), .body = std::as_bytes(std::span<const char>(list))};
     Request request(remote_, object_, order, "complete the upload", patient);
     if (auto done = carry_out(remote_, request, stop_); !done) {
-      if (done.error().system_errno == ENOENT)  // curl asks once more by itself where a kept connection dies
+      if (done.error().system_errno == ENOENT)  // curl itself retries once if a reused connection is closed
         if (auto etag = etag_if_it_is_there(); !etag.empty()) return etag;
       return std::unexpected(std::move(done).error());
     }
@@ -284,7 +284,7 @@ class Multipart {
     return transfer.etag().find("-" + std::to_string(parts_)) == std::string::npos ? std::string() : transfer.etag();
   }
 
-  // What went wrong first is the error.
+  // The first failure is the error.
   std::unexpected<Error> abort(Error error) {
     Request request(remote_, object_, {.method = "DELETE", .query = query_text({{"uploadId", id_}}), .body = kNothing},
                     "abort the upload", hurried(remote_.limits));

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Objects written to S3: small ones by one request, larger ones by parts that are sent side by side.
+// Writes objects to S3: small ones with one request, larger ones in parts that are sent concurrently.
 //
-//   POST ?uploads  ─►  PUT ?partNumber=1..n&uploadId=  ─►  POST ?uploadId=  ─►  the object is there, as a whole
-//                            └─ one fails, or a stop is asked for ─►  DELETE ?uploadId=  ─►  nothing is there
+//   POST ?uploads  ─►  PUT ?partNumber=1..n&uploadId=  ─►  POST ?uploadId=  ─►  the complete object exists
+//                            └─ failure, or a stop request ─►  DELETE ?uploadId=  ─►  nothing exists
 //
-// Each request is tried again as reads are (transfer.h). Not taken for success:
+// Requests are retried like reads (transfer.h). Special cases:
 //
-//   200 to the completion, with an Error in its body     tried again, or an error, by its code
+//   200 to the completion, with an Error in its body     retried, or an error, depending on its code
 //   200 to the completion, without its result            an error
 //   200 to a part, without an ETag                       an error
-//   404 to the completion                                success, if the object is there in as many bytes and parts: an
-//                                                        answer before was lost
+//   404 to the completion                                success, if the object exists with the same bytes and parts:
+//                                                        an earlier response was lost
 
 #include <cstddef>
 #include <cstdint>
@@ -29,26 +29,27 @@
 
 namespace feedline::storage {
 
-// How requests are made, and by whom.
+// How requests are made, and by which client.
 struct S3Remote {
   std::shared_ptr<const S3Site> site;
   HttpLimits limits = http_limits();
   Client* client = nullptr;  // nullptr: the process's
 };
 
-// What is in memory is at most at_once parts.
+// At most at_once parts are in memory.
 struct UploadLimits {
-  std::uint64_t part_bytes = 16 << 20;  // S3 takes no less than 5 MiB; more where an object would have over 10,000
+  std::uint64_t part_bytes = 16 << 20;  // S3's minimum is 5 MiB; larger if an object would have over 10,000 parts
   std::size_t at_once = 4;
 };
 
-// All wait. kCancelled: a stop was asked for; what was begun is aborted, within seconds. The ETag of what is written.
+// These block and return the ETag of the written object. kCancelled: a stop was requested; uploads in progress are
+// aborted within seconds.
 Result<std::string> put_object(const S3Remote& remote, const std::string& object, std::span<const std::byte> bytes,
                                std::stop_token stop = {});
-// Of a local file, which does not change meanwhile.
+// Uploads a local file, which must not change during the call.
 Result<std::string> upload_file(const S3Remote& remote, const std::string& file, const std::string& object,
                                 const UploadLimits& limits = {}, std::stop_token stop = {});
-// Of what is not there, too.
+// Succeeds for missing objects, too.
 Result<void> remove_object(const S3Remote& remote, const std::string& object);
 // The uploads of parts below `folder` ("s3://bucket/prefix/") that were begun and not ended.
 Result<std::vector<S3Upload>> unfinished_uploads(const S3Remote& remote, const std::string& folder);

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 constexpr UploadLimits kSmallParts{.part_bytes = 1000, .at_once = 3};
 
-// An S3 as it should be, and what a test puts before it.
+// A correct S3 server, with responses that a test injects first.
 class Bucket {
  public:
   using Fault = std::function<std::optional<ServedAnswer>(const ServedRequest&)>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Files with something wrong: with our decoder in front, JpegDecoder must say and give what libjpeg alone does. Where
-// intervals are passed over it may give pixels of a file that libjpeg refuses.
+// Damaged files: JpegDecoder must return the errors and pixels that libjpeg alone returns. If it skips intervals, it
+// may return pixels for a file that libjpeg rejects.
 
 #include <algorithm>
 #include <random>
@@ -19,7 +19,7 @@ class Pair {
                     ColorMode mode = ColorMode::kRgb) {
     const Decoded mine = decoded_by(ours_, bytes, region, mode);
     const Decoded other = decoded_by(theirs_, bytes, region, mode);
-    const bool not_seen = mine.error.empty() && ours_.intervals_passed() > 0;  // where nothing is decoded
+    const bool not_seen = mine.error.empty() && ours_.intervals_passed() > 0;  // if nothing is decoded
     if (!not_seen || other.error.empty()) {
       EXPECT_EQ(mine.error, other.error) << what;
       EXPECT_TRUE(mine.pixels == other.pixels) << what;
@@ -51,7 +51,7 @@ TEST(BaselineDamage, IsSeenInTheSameRowsAsByLibjpeg) {
       bytes[marker] ^= std::byte{4};
       for (int top = 0; top < height; ++top)
         for (int rows = 1; rows <= height - top; ++rows) {
-          // from the left border on, libjpeg is asked for many rows at a time
+          // starting at the left edge, libjpeg reads many rows at a time
           const auto by = pair.expect_same(bytes, {top % 2 == 0 ? 8 : 0, top, rows % 2 == 0 ? 9 : 40 - 8, rows},
                                            std::to_string(v) + " down, marker at " + std::to_string(marker) +
                                                ", rows " + std::to_string(top) + " + " + std::to_string(rows));
@@ -63,14 +63,14 @@ TEST(BaselineDamage, IsSeenInTheSameRowsAsByLibjpeg) {
   EXPECT_GT(taken, 1000);
 }
 
-// A grey image of the given coefficients, random within what can be coded, and quantisation steps up to `largest_step`.
+// A greyscale image with random codable coefficients and quantisation steps up to `largest_step`.
 EncodedBytes absurd(std::mt19937& random, int largest_step) {
   const auto number = [&random](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
   constexpr JDIMENSION kSide = 8;  // blocks
   jpeg_compress_struct jpeg;
   jpeg_error_mgr errors;
   jpeg.err = jpeg_std_error(&errors);
-  errors.emit_message = [](j_common_ptr, int) {};  // that such steps are no baseline's: decoders do not mind
+  errors.emit_message = [](j_common_ptr, int) {};  // steps this large are not baseline, but decoders accept them
   jpeg_create_compress(&jpeg);
   unsigned char* memory = nullptr;
   unsigned long size = 0;
@@ -92,7 +92,7 @@ EncodedBytes absurd(std::mt19937& random, int largest_step) {
   return finished(jpeg, memory, size);
 }
 
-// Only x86 is promised this: what overflows there is what the formulas of baseline_idct.cpp follow.
+// Guaranteed only on x86: the formulas in baseline_idct.cpp reproduce its overflow behaviour.
 #if defined(__x86_64__)
 TEST(BaselineDamage, CoefficientsThatNo16BitsHoldGiveTheSamePixels) {
   Pair pair;
@@ -136,7 +136,7 @@ TEST(BaselineDamage, FlippedBytesAreReportedAlike) {
     const auto scan = std::ranges::search(good, std::array{std::byte{0xFF}, std::byte{0xDA}}).begin() - good.begin();
     for (int round = 0; round < 600; ++round) {
       EncodedBytes bytes = good;
-      // the header once in a while, the data mostly
+      // damages the header occasionally, the data mostly
       const std::size_t from = round % 8 == 0 ? 2 : static_cast<std::size_t>(scan);
       for (unsigned i = 0; i < 1 + random() % 4; ++i) {
         const std::size_t at = from + random() % (bytes.size() - from);

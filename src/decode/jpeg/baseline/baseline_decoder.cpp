@@ -1,59 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/jpeg/baseline/baseline_decoder.h"
 
-// How it is fast
+// Performance
 //
-// At training quality four fifths of a region's decode is Huffman decoding, of the whole scan down to the region's last
-// row: there is no way to the middle but through the bits before it. libjpeg-turbo spends some 20 cycles on a symbol:
-// look up the code, branch on its size, get so many bits more, branch on their sign. Here a symbol takes a shift, a
-// look-up and a shift, each waiting for the one before, some 7 cycles, and everything else happens beside that chain:
+// At training quality four fifths of a region's decode time is Huffman decoding of the whole scan down to the region's
+// last row: the bits before the region cannot be skipped. libjpeg-turbo spends about 20 cycles per symbol: look up the
+// code, branch on its size, read the value bits, branch on their sign. Here a symbol costs a dependent chain of a
+// shift, a look-up and a shift, about 7 cycles, and all other work runs in parallel to that chain:
 //
-// - The value in the table. Eleven bits index a table (baseline_huffman.h). Where they hold a whole code and the first
-//   bit of the value behind it, which is its sign, the entry says how many bits code and value take together, by how
-//   much the coefficient's index advances, and a constant. The value is those bits, as one number, plus the constant:
-//   that takes the code away again and, of negative values, 2^size - 1. So no branch looks at size or sign.
-// - One branch per symbol. An end of block, and a code too long for the table (1 in 200), have an advance that lifts
-//   the index over 63, as the 63rd coefficient does. The loop asks for nothing else, and guesses wrong once per block.
-// - Bits without asking (baseline_entropy.h, fill()). Eight bytes are loaded at every symbol, and or'ed below the bits
-//   that are there; what was there already is or'ed with itself. It depends on the look-up before, not on this one.
-// - No look at the input. Zeros stuffed behind 0xFF are removed before, piece by piece (baseline_input.h), and behind
-//   every piece lie as many bytes as an MCU may take. Whether a file ended too early shows afterwards.
-// - Blocks outside the region still have to be read for their length and their DC difference, but not for their values:
-//   a second table tells of 12 bits how many whole symbols they hold and how far these advance. It takes ten times
-//   as long to build as the first one, so it is kept from image to image, and left out where little is skipped
-//   (baseline_tables.h). Where it reads past the end of a block, it is asked again, symbol by symbol.
-// - Restart intervals that the region does not touch are not decoded at all: the predictions begin anew at every
-//   marker, and markers can be found without decoding (restart_scan-inl.h).
+// - Values in the table. Eleven bits index a table (baseline_huffman.h). If they contain a whole code and the first bit
+//   of the value after it, which is its sign, the entry holds the total number of bits of code and value, the advance
+//   of the coefficient's index, and a constant. The value is those bits, as one number, plus the constant, which
+//   subtracts the code and, for negative values, 2^size - 1. No branch depends on size or sign.
+// - One branch per symbol. An end of block, and a code too long for the table (1 in 200), have an advance that raises
+//   the index above 63, as the 63rd coefficient does. The loop has no other test, and mispredicts once per block.
+// - Branchless refill (baseline_entropy.h, fill()). Every symbol loads eight bytes and ORs them below the valid bits;
+//   bits loaded before are ORed with themselves. The refill depends on the previous look-up, not on the current one.
+// - No input checks. Zeros stuffed after 0xFF are removed beforehand, piece by piece (baseline_input.h), and every
+// piece
+//   is followed by as many bytes as an MCU can consume. A file that ends too early is detected afterwards.
+// - Blocks outside the region must be read for their length and their DC difference, but not for their values: a second
+//   table maps 12 bits to the number of whole symbols in them and their total advance. Building it takes ten times as
+//   long as the first table, so it is cached between images, and not built if little is skipped (baseline_tables.h).
+//   If an entry extends past the end of a block, the block is decoded again, symbol by symbol.
+// - Restart intervals outside the region are not decoded at all: predictions are reset at every marker, and markers can
+//   be found without decoding (restart_scan-inl.h).
 //
-// Tried on a prototype and left out: larger tables (fall out of the first-level cache), two values per look-up (the
-// same), no branches at all (the chain becomes twice as long).
+// Tried in a prototype and rejected: larger tables (they exceed the L1 cache), two values per look-up (the same), no
+// branches at all (the dependent chain doubles).
 //
-// Two images in turn (decode_in_turn(), baseline_turns.h). The chain leaves a core idle for most of its seven cycles,
-// and nothing in the same image can fill them: so a thread decodes two images, two symbols of the one, two of the
-// other. A run of MCUs (EntropyRun) may stop within a block while the other image is looked after, and go on later.
-// Three images at a time gained no more on small photos: their state does not fit the registers.
+// Interleaving two images (decode_in_turn(), baseline_turns.h). The chain leaves a core idle for most of its seven
+// cycles, and the same image has no independent work: so a thread decodes two images, two symbols of one, then two of
+// the other. A run of MCUs (EntropyRun) can pause within a block while the other image needs attention, and resume
+// later. Three images were no faster on small photos: their state does not fit the registers.
 //
-// Coefficients go where the inverse DCT wants them (Places in baseline_entropy.h): as many blocks as a vector has 128
-// bits are interleaved row by row, in chunks of eight MCUs that never leave the first-level cache, and the inverse DCT
-// leaves zeros behind. Samples stay in two rows of MCUs at most (baseline_planes.h), from which rows of pixels are
-// made.
+// Coefficients are stored in the layout of the inverse DCT (Places in baseline_entropy.h): one block per 128 bits of a
+// vector, interleaved row by row, in chunks of eight MCUs that never leave the L1 cache; the inverse DCT zeroes them
+// after use. At most two rows of MCUs of samples are stored (baseline_planes.h), from which rows of pixels are
+// computed.
 //
-// Smaller pictures (decode_planes(), for fidelity "fast"). The bits are the same, but a block's inverse DCT makes four,
-// two or one samples a side of its lowest coefficients (baseline_reduced_dct.h), colour is not upsampled, and nothing
-// becomes RGB. Where two a side or one are wanted, the rest of a block is skipped by the table that skips whole ones.
+// Reduced sizes (decode_planes(), for fidelity "fast"). Entropy decoding is the same, but the inverse DCT of a block
+// computes four, two or one samples per side from its lowest coefficients (baseline_reduced_dct.h), chroma is not
+// upsampled, and nothing is converted to RGB. For two or one samples per side, the table for skipping blocks also skips
+// the rest of each block.
 //
-// How it is right
+// Correctness
 //
 // Pixels are those of libjpeg-turbo's full decode, cropped. The inverse DCT, fancy upsampling and colour conversion
-// have exact definitions; baseline_idct.cpp follows even what libjpeg-turbo's x86 code does with absurd coefficients.
+// have exact definitions; baseline_idct.cpp even reproduces libjpeg-turbo's x86 behaviour for out-of-range
+// coefficients.
 //
-// What a file is worth, libjpeg decides. It has read the header, so there is one parser and one opinion on headers.
-// This decoder reads as many rows of MCUs as libjpeg would for the region (Window::end_coded_row), no more, no less,
-// and gives up at whatever libjpeg could have something to say about: a code that is none, a 65th coefficient, a marker
-// that is early, late or another one than due, data that ends, an end marker that is not there. Then libjpeg decodes
-// the image from its start, and its pixels and errors are the answer. fuzz/baseline_jpeg_fuzz.cpp compares the two.
-// Of the intervals that are passed over, only the markers are looked at, in all rows that libjpeg would read: damage
-// between them is not seen, as damage below the region is not.
+// libjpeg decides whether a file is valid. It parses the header, so there is only one header parser. This decoder reads
+// exactly the rows of MCUs that libjpeg would read for the region (Window::end_coded_row), and gives up at anything
+// that libjpeg might report: an invalid code, a 65th coefficient, an early, late or unexpected marker, truncated data,
+// a missing end marker. libjpeg then decodes the image from its start, and its pixels and errors are the result.
+// fuzz/baseline_jpeg_fuzz.cpp compares the two. In skipped intervals only the markers are checked, in all rows that
+// libjpeg would read: damage inside them is not detected, nor is damage below the region.
 
 #include <algorithm>
 #include <cstdlib>
@@ -66,12 +68,12 @@
 namespace feedline::decode::baseline {
 namespace {
 
-// libjpeg gives up where the sum of a row's DC differences leaves 32 bits: far before, so does this decoder. A row of
-// MCUs adds less than 2^30.
+// libjpeg fails if the sum of a row's DC differences exceeds 32 bits; this decoder gives up far earlier. A row of MCUs
+// adds less than 2^30.
 constexpr std::int32_t kMaxDc = 1 << 24;
 
-// By reduction: the index in zigzag order, plus one, behind the last coefficient that it needs. Two by two end with the
-// 4th; four by four with the 24th, behind which so few are left that skipping them gains nothing.
+// By reduction: the zigzag index, plus one, after the last coefficient needed. 2 x 2 needs the first 4; 4 x 4 the first
+// 24, after which so few remain that skipping them gains nothing.
 constexpr unsigned kEndOfDc = 2;
 constexpr std::array<unsigned, kMaxReduction + 1> kEndOfLow{kBlockSize, kBlockSize, 6, kEndOfDc};
 
@@ -90,7 +92,7 @@ struct BaselineDecoder::Impl {
   memory::PixelBuffer* out = nullptr;  // null: to `whole`
   int next_row = 0;                    // of pixels, in the image
   memory::Planes* whole = nullptr;
-  bool low = false;  // are there coefficients that nobody needs?
+  bool low = false;  // whether some coefficients are not needed
   Window window;
   McuPlan plan;
   EntropyState state;
@@ -111,7 +113,7 @@ struct BaselineDecoder::Impl {
   bool start_planes(const memory::Coarseness& most, memory::Planes& to);
   bool plan_tables(BaselineTables& shared);
 
-  // plan_run(), decode and advance(), until that is false: then `decoded` says whether all is there.
+  // Call plan_run(), decode and advance() until it returns false; `decoded` then tells whether decoding succeeded.
   bool plan_run();
   void decode_alone();
   bool advance();
@@ -214,7 +216,7 @@ bool BaselineDecoder::Impl::pass_intervals(int count) {
   return true;
 }
 
-// The MCU up to which none is wanted from next_mcu on, or that ends its row: DC values are looked at there.
+// The end of the skippable MCUs from next_mcu on, at most the end of the row, where DC values are checked.
 int BaselineDecoder::Impl::end_of_skip() const {
   const int across = frame->mcus_across(), row = next_mcu / across;
   if (is_in_rows(row) && next_mcu % across < window.first_column) return row * across + window.first_column;
@@ -223,8 +225,8 @@ int BaselineDecoder::Impl::end_of_skip() const {
   return is_in_rows(next) ? next * across + window.first_column : window.end_coded_row * across;
 }
 
-// Of the last row of MCUs libjpeg reads all, but not the marker behind it. An interval that is left is read to its end,
-// where its marker must stand: so whatever gave pixels is known to be of the length it should have.
+// libjpeg reads the last row of MCUs completely, but not the marker after it. Before decoding leaves an
+// interval, it reads to the interval's end, where its marker must be: data that produced pixels has the right length.
 bool BaselineDecoder::Impl::plan_run() {
   const int across = frame->mcus_across(), interval_mcus = frame->restart_interval;
   int end = 0;
@@ -289,7 +291,7 @@ bool BaselineDecoder::Impl::decode_all() {
   return decoded;
 }
 
-// What can be made of the samples that are there now.
+// Writes the rows of pixels whose samples are available.
 bool BaselineDecoder::Impl::end_run() {
   if (!std::ranges::all_of(state.dc, [](std::int32_t dc) { return std::abs(dc) < kMaxDc; })) return false;
   if (!run.coefficients) return true;
@@ -360,7 +362,7 @@ std::array<bool, 2> BaselineDecoder::decode_in_turn(BaselineDecoder& first, cons
   const std::array<Impl*, 2> d{first.impl_.get(), second.impl_.get()};
   FEEDLINE_CHECK(d[0] != d[1] && &d[0]->kernels == &d[1]->kernels);
   const std::array<const Task*, 2> tasks{&first_task, &second_task};
-  BaselineTables& tables = d[0]->tables;  // what both look up in stays in the cache once
+  BaselineTables& tables = d[0]->tables;  // shared look-up tables occupy the cache only once
   tables.begin_image();
   std::array<bool, 2> goes_on{};
   for (std::size_t i = 0; i < 2; ++i) {

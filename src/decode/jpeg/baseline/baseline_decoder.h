@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Our own decoder of baseline JPEGs, about twice as fast as libjpeg-turbo, whose pixels it gives bit for bit.
+// A decoder of baseline JPEGs, about twice as fast as libjpeg-turbo and bit-identical to it.
 
 #include <array>
 #include <memory>
@@ -12,25 +12,24 @@
 
 namespace feedline::decode::baseline {
 
-// A thread keeps one: tables and memory are reused. Not for several threads at once.
+// Not thread-safe. Each thread should reuse one, which reuses tables and memory.
 class BaselineDecoder {
  public:
   explicit BaselineDecoder(const Kernels& kernels = best_kernels());
   ~BaselineDecoder();
 
-  // False where anything about the file is doubtful, in what libjpeg would read for this region: then `out` is
-  // unspecified, and libjpeg has to decode the region and to say what it thinks of the file.
-  // Requires: region lies inside the image, `out` has its size and the mode's channels.
+  // Returns false if the data that libjpeg would read for this region may be invalid; `out` is then unspecified, and
+  // libjpeg must decode the region and report any error. Requires: the region is inside the image, `out` has its size
+  // and the mode's channels.
   [[nodiscard]] bool decode(const Frame& frame, const Box& region, ColorMode mode, memory::PixelBuffer& out);
 
-  // The same rows of the same file, as planes: those samples that the region's pixels are made of, and maybe some
-  // beside them. kL takes brightness alone. False as above.
+  // Decodes the same rows of the same file to planes: the samples that determine the region's pixels, and possibly some
+  // next to them. kL decodes only the luma plane. Returns false as above.
   [[nodiscard]] bool decode_planes(const Frame& frame, const Box& region, ColorMode mode,
                                    const memory::Coarseness& most, memory::Planes& out);
 
-  // decode() of two images in one go, which takes less time than one after the other. What is wrong with one does not
-  // touch the other: true for each that is decoded. The decoders use the first one's tables; their kernels are the
-  // same.
+  // Decodes two images together, which is faster than one after the other. Failures are independent: returns true for
+  // each image that was decoded. Both decoders use the first one's tables; they must have the same kernels.
   struct Task {
     const Frame* frame;
     Box region;

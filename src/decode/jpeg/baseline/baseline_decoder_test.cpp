@@ -8,7 +8,7 @@
 namespace feedline::decode::baseline {
 namespace {
 
-// Every layout that the decoder takes, with everything else that an encoder may choose.
+// Every layout that the decoder supports, with all other encoder options.
 std::vector<JpegKind> taken_kinds() {
   struct Layout {
     int channels, h, v;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Bits to coefficients. Included by what compiles it for an instruction set: everything is inlined into a kernel.
+// Decodes bits to coefficients. Included in each instruction set's kernels, into which everything is inlined.
 
 #include <bit>
 #include <cstring>
@@ -13,8 +13,8 @@
 
 namespace feedline::decode::baseline {
 
-// Where the coefficients go that come in zigzag order, in a group of `kGroup` interleaved blocks. An index is counted
-// after its advance, so place k - 1 stands at k. Those over 64 do not exist in a healthy file.
+// Maps the zigzag index to the coefficient's position in a group of `kGroup` interleaved blocks. The index is taken
+// after its advance, so entry k holds the position of coefficient k - 1. Valid files never reach entries above 64.
 template <int kGroup>
 struct Places {
   static constexpr std::array<std::uint8_t, kBlockSize + 1> kAt = [] {
@@ -64,7 +64,7 @@ FEEDLINE_INLINE std::size_t index_of(const BitBuffer& input) {
   return static_cast<std::size_t>(input.bits >> (64 - kBits));
 }
 
-// Requires: the entry has a value, and as many bits as it takes are valid.
+// Requires: the entry has a value, and all bits that it consumes are valid.
 FEEDLINE_INLINE std::int16_t value_of(const BitBuffer& input, HuffmanEntry entry) {
   const auto code_and_value = static_cast<std::uint32_t>(input.bits >> ((64 - entry) & 63));
   return static_cast<std::int16_t>(code_and_value + (entry >> 16));
@@ -72,7 +72,7 @@ FEEDLINE_INLINE std::int16_t value_of(const BitBuffer& input, HuffmanEntry entry
 
 FEEDLINE_INLINE unsigned advance_of(HuffmanEntry entry) { return entry >> 8 & 255; }
 
-// A symbol that the look-up table does not tell. Takes its bits. False where no code is.
+// Decodes a symbol that is not in the look-up table and consumes its bits. Returns false if the code is invalid.
 struct LongSymbol {
   int run = 0, size = 0;
   std::int16_t value = 0;
@@ -111,10 +111,10 @@ FEEDLINE_INLINE bool decode_dc(const HuffmanTable& table, BitBuffer& input, std:
   return true;
 }
 
-// What ends a run of stored values.
+// Handles the entry that ends a run of stored values.
 enum class AcEnd : std::uint8_t { kBlockDone, kGoOn, kNoCode };
 
-// `entry` lifts the index over 63; no bit of it is taken yet.
+// `entry` raises the index above 63; none of its bits has been consumed.
 template <typename Store>
 FEEDLINE_INLINE AcEnd end_run(const HuffmanTable& table, HuffmanEntry entry, BitBuffer& input, unsigned& index,
                               Store store) {
@@ -130,7 +130,7 @@ FEEDLINE_INLINE AcEnd end_run(const HuffmanTable& table, HuffmanEntry entry, Bit
     return AcEnd::kBlockDone;
   }
   LongSymbol symbol;
-  BitBuffer copy = input;  // a reference to `input` itself would keep it out of the registers
+  BitBuffer copy = input;  // a reference to `input` would keep it out of registers
   if (!long_symbol(table, HuffmanUse::kAc, copy, symbol)) return AcEnd::kNoCode;
   input = copy;
   if (symbol.size == 0 && symbol.run != 15) return AcEnd::kBlockDone;

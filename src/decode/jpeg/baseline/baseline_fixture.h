@@ -42,7 +42,7 @@ inline std::vector<std::uint8_t> packed(const memory::PixelBuffer& pixels) {
   return all;
 }
 
-// The pixels of a region, or what is wrong with the file.
+// The pixels of a region, or the file's error.
 struct Decoded {
   std::vector<std::uint8_t> pixels{};
   std::string error{};
@@ -57,7 +57,7 @@ inline Decoded decoded_by(JpegDecoder& decoder, const EncodedBytes& bytes, const
   return {.pixels = packed(out)};
 }
 
-// Empty where the decoder leaves the file to libjpeg.
+// Empty if the decoder leaves the file to libjpeg.
 inline std::vector<std::uint8_t> decoded_by(BaselineDecoder& decoder, const Frame& frame, const Box& region,
                                             ColorMode mode) {
   memory::PixelBuffer out;

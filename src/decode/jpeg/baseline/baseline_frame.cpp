@@ -53,7 +53,7 @@ bool copy_tables(const jpeg_decompress_struct& jpeg, const jpeg_component_info& 
          copy_huffman(jpeg.ac_huff_tbl_ptrs[from.ac_tbl_no], to.ac);
 }
 
-// What baseline and progressive images have in common.
+// Checks common to baseline and progressive images.
 std::optional<Frame> frame_of(const jpeg_decompress_struct& jpeg) {
   if (!is_plain_coding(jpeg) || !is_known_layout(jpeg)) return std::nullopt;
   Frame frame;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the baseline decoder needs of a JPEG's header, and which JPEGs it takes.
+// The header data that the baseline decoder needs, and the test whether it supports a JPEG.
 
 #include <array>
 #include <cstddef>
@@ -25,10 +25,10 @@ struct Component {
 
 struct Frame {
   int width = 0, height = 0;
-  int components = 1;  // 1: grey, 3: Y, Cb, Cr, of which the last two have one block per MCU
+  int components = 1;  // 1: grey; 3: Y, Cb, Cr, with one block per MCU for Cb and Cr
   std::array<Component, kMaxComponents> component;
   int restart_interval = 0;         // MCUs between restart markers; 0: none
-  std::span<const std::byte> scan;  // what follows the scan's header
+  std::span<const std::byte> scan;  // the data after the scan's header
 
   int mcu_width() const { return kBlockSide * component[0].across; }
   int mcu_height() const { return kBlockSide * component[0].down; }
@@ -39,11 +39,11 @@ struct Frame {
   int chroma_height() const { return (height + component[0].down - 1) / component[0].down; }
 };
 
-// Requires: jpeg_read_header() has just read the header of a whole image from `jpeg`'s memory source.
-// Nothing for what libjpeg must decode: all but 8-bit baseline, in one scan, of grey, 4:4:4, 4:2:2 or 4:2:0.
+// Requires: jpeg_read_header() has just read the header of a whole image from `jpeg`'s memory source. Empty if libjpeg
+// must decode the image: everything but single-scan 8-bit baseline in grey, 4:4:4, 4:2:2 or 4:2:0.
 std::optional<Frame> baseline_frame(const jpeg_decompress_struct& jpeg);
-// The same of a progressive image, whose scans bring their own tables: components have none here, and `scan` is the
-// first one's data. Nothing where the image's layout or coding is not one of the above.
+// The same for a progressive image, whose scans define their own tables: its components have none, and `scan` is the
+// first scan's data. Empty if the layout or coding is unsupported.
 std::optional<Frame> progressive_frame(const jpeg_decompress_struct& jpeg);
 
 }  // namespace feedline::decode::baseline

@@ -8,10 +8,10 @@
 namespace feedline::decode::baseline {
 namespace {
 
-constexpr int kMaxDcSize = 15;  // what libjpeg allows
+constexpr int kMaxDcSize = 15;  // libjpeg's limit
 constexpr int kZeroRun = 15;    // with size 0: sixteen zeros, not the end of the block
 
-// What a symbol means: the bits of the value behind the code, and by how much the index advances.
+// A decoded symbol: the number of value bits after the code, and the advance of the index.
 struct Meaning {
   int size;
   unsigned advance;
@@ -20,7 +20,7 @@ struct Meaning {
 Meaning meaning_of(std::uint8_t symbol, HuffmanUse use) {
   if (use == HuffmanUse::kDc) return {symbol, 1};
   const int run = symbol >> 4, size = symbol & 15;
-  // size 0 with any other run ends a block too: libjpeg takes it so
+  // like libjpeg, treats size 0 with any other run as an end of block
   return {size, size == 0 && run != kZeroRun ? kEndOfBlock : static_cast<unsigned>(run) + 1};
 }
 
@@ -57,11 +57,11 @@ bool build_table(const HuffmanSpec& spec, HuffmanUse use, HuffmanTable& table) {
       const auto [size, advance] = meaning_of(spec.symbols[symbol], use);
       const int places = 1 << (kBits - length);
       if (use == HuffmanUse::kBand && advance == kEndOfBlock) {
-        const int more = spec.symbols[symbol] >> 4;  // bits behind the code; with none, this block alone ends
+        const int more = spec.symbols[symbol] >> 4;  // bits after the code; if there are none, only this block ends
         to = std::fill_n(to, places, entry_of(length + more, advance, (1 << more) - (code << more)));
       } else if (size == 0) {
         to = std::fill_n(to, places, entry_of(length, advance, -code));
-      } else if (length < kBits) {  // the sign is the bit behind the code
+      } else if (length < kBits) {  // the sign is the bit after the code
         const int total = length + size;
         to = std::fill_n(to, places / 2, entry_of(total, advance, -(code << size) - ((1 << size) - 1)));
         to = std::fill_n(to, places / 2, entry_of(total, advance, -(code << size)));
@@ -77,14 +77,14 @@ bool build_table(const HuffmanSpec& spec, HuffmanUse use, HuffmanTable& table) {
 
 namespace {
 
-constexpr unsigned kMaxAdvance = 63;  // over which the advances of several symbols would look like a flag
+constexpr unsigned kMaxAdvance = 63;  // a larger sum of advances would be mistaken for a flag
 
 constexpr std::uint16_t skip_entry(int total, unsigned advance) {
   return static_cast<std::uint16_t>(static_cast<unsigned>(total) | advance << 8);
 }
 
-// Entries for all strings of `bits` bits, out of the ones for shorter strings: a symbol, then what the bits behind it
-// are known to be. `largest` is the largest advance that does not end a block, of each of them.
+// Builds the entries for all strings of `bits` bits from those for shorter strings: a symbol, followed by the entry of
+// the remaining bits. `largest` is the largest advance of any entry that does not end a block.
 struct SkipLevel {
   std::uint16_t* entries;
   unsigned largest;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Huffman codes laid out for decoding by look-up. What the entries hold and why: the essay in baseline_decoder.cpp.
+// Huffman codes in a layout for table look-up. baseline_decoder.cpp explains the entries.
 
 #include <array>
 #include <cstdint>
 
 namespace feedline::decode::baseline {
 
-// A table as a file gives it: how many codes there are of each length 1 ... 16, and their symbols, shortest first.
+// A table as stored in a file: the number of codes of each length 1 ... 16, and their symbols, shortest first.
 struct HuffmanSpec {
   std::array<std::uint8_t, 17> counts{};
   std::array<std::uint8_t, 256> symbols{};
@@ -16,29 +16,30 @@ struct HuffmanSpec {
   friend bool operator==(const HuffmanSpec&, const HuffmanSpec&) = default;
 };
 
-// kBand: AC coefficients of a progressive scan, where a code may end a whole run of blocks. Its value is their number.
+// kBand: AC coefficients of a progressive scan, in which a code may end a run of blocks. Its value is the run's length.
 enum class HuffmanUse : std::uint8_t { kDc, kAc, kBand };
 
-// An entry of the look-up table, from the lowest bit: 6 bits how many bits code and value take together, 2 unused,
-// 8 by how much the coefficient's index advances, 16 what to add to those bits to get the value (modulo 2^16).
+// An entry of the look-up table, from the lowest bit: 6 bits total length of code and value, 2 unused, 8 advance of the
+// coefficient's index, 16 the constant to add to those bits to get the value (modulo 2^16).
 using HuffmanEntry = std::uint32_t;
 
-// Added to the advance of an entry after which a block needs more than storing a value. Both lift the index over 63.
+// Added to the advance of an entry that needs more work than storing a value. Both raise the index above 63.
 inline constexpr unsigned kEndOfBlock = 128;
-inline constexpr unsigned kLongCode = 192;  // the bits looked at do not tell code and sign: HuffmanTable::code_in()
+inline constexpr unsigned kLongCode = 192;  // the indexed bits do not contain the whole code and sign: use
+                                            // HuffmanTable::code_in()
 
 struct HuffmanTable {
   static constexpr int kIndexBits = 11;  // larger tables no longer stay in the fastest cache
   static constexpr int kLongest = 16;
 
   std::array<HuffmanEntry, 1 << kIndexBits> entries;
-  // Of each length: the first 16-bit string after its codes, and what to add to a code to get its symbol's position.
+  // For each length: the first 16-bit string after its codes, and the offset from a code to its symbol's position.
   std::array<std::uint32_t, kLongest + 2> limits;
   std::array<std::int32_t, kLongest + 2> positions;
   std::array<std::uint8_t, 256> symbols;
 
-  // Length and symbol of the code that `bits` (16 of them) starts with; length 0 where no code does.
-  // Requires: no code shorter than `shortest` does.
+  // Returns length and symbol of the code at the start of `bits` (16 bits); length 0 if there is none. Requires: `bits`
+  // does not start with a code shorter than `shortest`.
   struct Code {
     int length = 0;
     std::uint8_t symbol = 0;
@@ -52,11 +53,11 @@ struct HuffmanTable {
   }
 };
 
-// False, and `table` unspecified, where libjpeg would refuse the specification or it has no codes at all.
+// Returns false, leaving `table` unspecified, if libjpeg would reject the specification or it has no codes.
 [[nodiscard]] bool build_table(const HuffmanSpec& spec, HuffmanUse use, HuffmanTable& table);
 
-// For blocks whose pixels nobody wants: as many whole symbols as are known from kIndexBits. An entry, from the lowest
-// bit: 8 bits how many bits to drop, 8 the advance of the index, with kEndOfBlock or kLongCode as above.
+// For blocks whose pixels are not needed: covers all whole symbols within kIndexBits. An entry, from the lowest bit: 8
+// bits number of bits to drop, 8 the advance of the index, with kEndOfBlock or kLongCode as above.
 struct SkipTable {
   static constexpr int kIndexBits = 12;
   std::array<std::uint16_t, 1 << kIndexBits> entries;

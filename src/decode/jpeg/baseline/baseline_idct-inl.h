@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The inverse DCT of baseline_idct.h for a group of blocks at once: a vector holds row r of each of them, a block in
-// every 128 bits. Columns first, so that the eight vectors are the eight inputs; transposed within blocks; again.
+// The inverse DCT of baseline_idct.h for a group of blocks at once: a vector holds row r of each block, one block per
+// 128 bits. Columns are transformed first, so the eight vectors are the eight inputs; then blocks are transposed and
+// transformed again.
 
 #if defined(FEEDLINE_DECODE_BASELINE_IDCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_DECODE_BASELINE_IDCT_INL_H_
@@ -14,7 +15,7 @@
 #include "decode/jpeg/baseline/baseline_kernels.h"
 #include "hwy/highway.h"
 
-#if HWY_TARGET != HWY_SCALAR  // which has one lane: the plain kernels serve
+#if HWY_TARGET != HWY_SCALAR  // has a single lane; the scalar kernels are used
 HWY_BEFORE_NAMESPACE();
 namespace feedline::decode::baseline::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -34,7 +35,7 @@ HWY_INLINE Sum dot(Word pairs, Sum sum) {
   const Word factors =
       hn::BitCast(Words(), hn::Set(d, (kX & 0xFFFF) | static_cast<int>(static_cast<unsigned>(kY) << 16)));
   Sum odd = hn::Zero(d);
-#if HWY_ARCH_X86  // adds where `sum` has its lanes
+#if HWY_ARCH_X86  // adds in the lanes selected by `sum`
   const Sum even = hn::ReorderWidenMulAccumulate(d, pairs, factors, sum, odd);
   return hn::RearrangeToOddPlusEven(even, odd);
 #else  // NEON adds elsewhere, until the sums are rearranged
@@ -95,7 +96,7 @@ HWY_INLINE void interleave(const Word (&in)[8], Word (&out)[8]) {
   for (int i = 0; i < 8; ++i) {
     if (i & kDistance) continue;
     const auto a = hn::BitCast(d, in[i]), b = hn::BitCast(d, in[i + kDistance]);
-    // the two results take the places whose transposed lanes they hold
+    // the two results replace the vectors whose transposed lanes they hold
     out[i] = hn::BitCast(words, hn::InterleaveLower(d, a, b));
     out[i + kDistance] = hn::BitCast(words, hn::InterleaveUpper(d, a, b));
   }

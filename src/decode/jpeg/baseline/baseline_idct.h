@@ -10,7 +10,7 @@
 namespace feedline::decode::baseline {
 
 inline constexpr int kConstantBits = 13;
-inline constexpr int kFirstPassBits = 2;  // that the first pass keeps behind the point
+inline constexpr int kFirstPassBits = 2;  // fractional bits of the first pass
 inline constexpr int kFirstPassShift = kConstantBits - kFirstPassBits;
 inline constexpr int kSecondPassShift = kConstantBits + kFirstPassBits + 3;
 
@@ -20,9 +20,9 @@ inline constexpr int k0_298 = fixed(0.298631336), k0_390 = fixed(0.390180644), k
                      k1_501 = fixed(1.501321110), k1_847 = fixed(1.847759065), k1_961 = fixed(1.961570560),
                      k2_053 = fixed(2.053119869), k2_562 = fixed(2.562915447), k3_072 = fixed(3.072711026);
 
-// Row r of the coefficients starts at r * row_stride. What does not fit in 16 bits wraps or saturates where it does in
-// libjpeg-turbo's vector code for x86, so that absurd coefficients give the same pixels too. That code has a short cut
-// which shows there: in a block with nothing below its first row, the first pass wraps instead of saturating.
+// Row r of the coefficients starts at r * row_stride. Values that exceed 16 bits wrap or saturate as in libjpeg-turbo's
+// x86 vector code, so out-of-range coefficients give the same pixels. That includes the effect of its shortcut: in a
+// block with only zeros below its first row, the first pass wraps instead of saturating.
 void inverse_dct_of_block(const std::int16_t* coefficients, std::size_t row_stride, const std::uint16_t* quantisation,
                           std::uint8_t* out, std::size_t stride);
 

@@ -23,7 +23,7 @@ void BaselineInput::start(std::span<const std::byte> scan, BitBuffer& buffer) {
   (void)refill(buffer);
 }
 
-// Appends to the buffer until it is full or a marker comes.
+// Appends to the buffer until it is full or a marker follows.
 void BaselineInput::unstuff() {
   while (filled_ < kPiece) {
     const std::size_t room = std::min(kPiece - filled_, static_cast<std::size_t>(end_ - from_));
@@ -52,7 +52,7 @@ bool BaselineInput::refill(BitBuffer& buffer) {
   unstuff();
   if (at_marker_) {
     std::memset(buffer_.data() + filled_, 0, kSlack);
-    // `next` runs ahead of the bits taken by less than the buffer's 8 bytes: further, and bits were made up
+    // `next` is ahead of the consumed bits by less than the buffer's 8 bytes; otherwise bits were read past the end
     buffer.limit = buffer_.data() + filled_ + sizeof buffer.bits;
   } else {
     buffer.limit = buffer_.data() + filled_ - kSlack;
@@ -83,7 +83,7 @@ bool BaselineInput::restart(int number, BitBuffer& buffer) {
 }
 
 bool BaselineInput::end_marker_ahead() const {
-  // from the end: in a healthy file the marker is the last thing, so this takes one step
+  // backwards: a valid file ends with the marker, so this takes one step
   for (const std::uint8_t* at = end_; at - from_ >= 2; --at)
     if (at[-1] == kEndOfImage && at[-2] == kMarkerPrefix) return true;
   return false;

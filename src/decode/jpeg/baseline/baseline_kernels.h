@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The inner loops of the baseline decoder, which every instruction set has its own version of. All versions give the
-// same bytes. Stateless and thread-safe.
+// The inner loops of the baseline decoder, compiled for every instruction set. All versions produce the same bytes.
+// Stateless and thread-safe.
 
 #include <array>
 #include <cstddef>
@@ -24,7 +24,7 @@ inline constexpr int kMaxBlocksInMcu = 6;
 // Bytes that a kernel may read and write past the last sample of a row, and read before its first.
 inline constexpr std::size_t kRowSlack = 64;
 
-// MCUs are decoded in chunks whose coefficients stay in the fastest cache. A multiple of every `group`.
+// MCUs are decoded in chunks whose coefficients fit the L1 cache. A multiple of every `group`.
 inline constexpr int kChunkMcus = 8;
 inline constexpr int kMaxChunkBlocks = kChunkMcus * kMaxBlocksInMcu;
 
@@ -34,11 +34,10 @@ struct BlockPlan {
   const HuffmanTable* ac = nullptr;
   const SkipTable* skip = nullptr;  // may be null
   int component = 0;
-  int row = 0;     // of the chunk's rows of blocks: where in the coefficients that row starts, in blocks
+  int row = 0;     // the offset of each row of the chunk's blocks in the coefficients, in blocks
   int column = 0;  // within the MCU's part of the row
   int across = 1;  // blocks that an MCU has in the row
-  // Of decode_low_mcus: the coefficients wanted are those before, by their index in zigzag order plus one. Below 64
-  // only where there is `skip`.
+  // For decode_low_mcus: coefficients before this zigzag index plus one are needed. Below 64 only if `skip` is set.
   unsigned end = kBlockSize;
 };
 
@@ -48,13 +47,13 @@ struct McuPlan {
   std::array<BlockPlan, kMaxBlocksInMcu> block;
 };
 
-// What decoding carries from MCU to MCU.
+// State carried from MCU to MCU.
 struct EntropyState {
   BitBuffer input;
   std::array<std::int32_t, kMaxComponents> dc{};
 };
 
-// MCUs that are decoded one after the other, and how far that is. It may stop anywhere and go on later.
+// A sequence of MCUs and the progress in it. Decoding can stop anywhere and resume later.
 struct EntropyRun {
   const McuPlan* plan = nullptr;
   EntropyState* state = nullptr;
@@ -62,10 +61,10 @@ struct EntropyRun {
   int next = 0, end = 0;                 // the MCU that is begun, or is to be; in the chunk if there is one
   int block = 0;                         // in that MCU
   unsigned index = 0;                    // in that block, in zigzag order plus one; 0: not begun
-  bool failed = false;                   // came to a code that is none
+  bool failed = false;                   // reached an invalid code
 };
 
-// What happens to a run's blocks.
+// How a run's blocks are processed.
 enum class Blocks : std::uint8_t {
   kWanted,   // coefficients are stored
   kSkipped,  // read for their length and DC values, by the tables for that
@@ -79,16 +78,18 @@ inline Blocks blocks_of(const EntropyRun& run) {
 
 struct Kernels {
   const char* name = "";
-  // Blocks side by side whose coefficients are interleaved: row r of the first, row r of the second, ..., row r + 1.
+  // The number of adjacent blocks whose coefficients are interleaved: row r of the first, row r of the second, ..., row
+  // r + 1.
   int group = 1;
 
-  // Decodes a run to its end, or to the first MCU that begins behind input.limit, or to a code that is none. By Blocks.
+  // Decodes a run to its end, to the first MCU that begins after input.limit, or to an invalid code. Indexed by Blocks.
   std::array<void (*)(EntropyRun& run), 3> alone{};
-  // The same for two runs in turn, of wanted or skipped blocks each, until one of them stops: 0, or 1 for `second`.
+  // The same for two interleaved runs, each of wanted or skipped blocks, until one of them stops. Returns 0, or 1 for
+  // `second`.
   using InTurn = int (*)(EntropyRun& first, EntropyRun& second);
   std::array<std::array<InTurn, 2>, 2> in_turn{};
-  // Decodes MCUs `first` ... `end` - 1 of a chunk, but stores few of the coefficients from each block's `end` on, or
-  // none. Stops where a run does. Returns where it stopped, or -1 at a code that is none.
+  // Decodes MCUs `first` ... `end` - 1 of a chunk, storing few or no coefficients from each block's `end` on. Stops
+  // under the same conditions as a run. Returns the position where it stopped, or -1 at an invalid code.
   int (*decode_low_mcus)(const McuPlan& plan, int first, int end, EntropyState& state,
                          std::int16_t* coefficients) = nullptr;
   // Samples of `groups` groups side by side, 8 >> i rows by the i-th function (baseline_reduced_dct.h, but for the
@@ -96,9 +97,9 @@ struct Kernels {
   using InverseDct = void (*)(std::int16_t* coefficients, const std::uint16_t* quantisation, int groups,
                               std::uint8_t* out, std::size_t stride);
   std::array<InverseDct, kMaxReduction + 1> inverse_dct{};
-  // Fancy upsampling of `count` samples to twice as many: across (2 x 1), or across and down (2 x 2), where `near`
-  // is the row of samples that the output row lies in and `far` the other one that it lies next to. The samples on
-  // both sides of the row are read too: at an image's edge they must equal its last.
+  // Fancy upsampling of `count` samples to twice as many: horizontally (2 x 1), or in both directions (2 x 2), with
+  // `near` the sample row that contains the output row and `far` the other adjacent one. The samples on both sides of
+  // the row are read too: at an image's edge they must equal its last sample.
   void (*upsample_across)(const std::uint8_t* row, int count, std::uint8_t* out) = nullptr;
   void (*upsample_both)(const std::uint8_t* near, const std::uint8_t* far, int count, std::uint8_t* out) = nullptr;
   // Writes nothing past the last pixel.

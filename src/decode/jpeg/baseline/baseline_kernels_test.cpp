@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Every instruction set's kernels give what the scalar ones give, and those what libjpeg's formulas say.
+// Every instruction set's kernels must match the scalar ones, and those must match libjpeg's formulas.
 
 #include "decode/jpeg/baseline/baseline_kernels.h"
 
@@ -30,7 +30,7 @@ class BaselineKernels : public testing::TestWithParam<const Kernels*> {
   std::mt19937 random_{20261121};
 };
 
-// From photos' coefficients to ones that no 16 bits hold once they are multiplied.
+// From coefficients of photos to values that exceed 16 bits after multiplication.
 TEST_P(BaselineKernels, InverseDct) {
   const Kernels& kernels = *GetParam();
   constexpr int kGroups = 3;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Upsampling and colour conversion of rows, once per target. The formulas are in baseline_scalar_kernels.cpp.
+// Upsampling and colour conversion of rows, compiled once per target. baseline_scalar_kernels.cpp has the formulas.
 
 #if defined(FEEDLINE_DECODE_BASELINE_PIXELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_DECODE_BASELINE_PIXELS_INL_H_
@@ -61,7 +61,7 @@ inline void upsample_both(const std::uint8_t* near, const std::uint8_t* far, int
   }
 }
 
-// 0.402 and -0.228 (1.402 less 1 and 1.772 less 2) in 16 and 17 bits: what is left fits a signed word.
+// 0.402 and -0.228 (1.402 - 1 and 1.772 - 2) in 16 and 17 bits, so that the remainder fits a signed word.
 inline constexpr std::int16_t kRed = 26345, kBlue = -14942;
 inline constexpr int kGreenBlue = -22554, kGreenRed = 65536 - 46802;
 

@@ -14,7 +14,7 @@ constexpr std::size_t kAlignment = 64;
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// The chroma row that row `y` of an image with half as many of them lies next to.
+// The chroma row adjacent to luma row `y` with 2:1 vertical subsampling.
 int far_row(const Frame& frame, int y) {
   return std::clamp(y / 2 + (y % 2 == 0 ? -1 : 1), 0, frame.chroma_height() - 1);
 }
@@ -34,7 +34,7 @@ Window window_of(const Frame& frame, const Box& region) {
   if (frame.component[0].down == 2) {
     window.first_row = std::min(far_row(frame, region.top), region.top / 2) / kBlockSide;
     window.end_row = std::max(far_row(frame, bottom), bottom / 2) / kBlockSide + 1;
-    // libjpeg makes a pair of rows at a time
+    // libjpeg produces two rows at a time
     window.end_coded_row = std::min((bottom + 2) / frame.mcu_height() + 1, frame.mcus_down());
   } else {
     window.first_row = region.top / kBlockSide;
@@ -89,7 +89,7 @@ void BaselinePlanes::start(const Frame& frame, const Window& window, const Kerne
   rgb_ = free + 2 * widest;
 }
 
-// The samples beside an image's first and last are copies of these.
+// The samples outside the image's first and last columns repeat them.
 void BaselinePlanes::end_mcu_row(int mcu_row) {
   if (frame_->components == 1 || frame_->component[0].across == 1) return;
   for (int c = 1; c < kMaxComponents; ++c) {
@@ -97,7 +97,7 @@ void BaselinePlanes::end_mcu_row(int mcu_row) {
     const bool at_end = window_.end_column == frame_->mcus_across();
     for (int i = 0; i < kBlockSide; ++i) {
       std::uint8_t* const samples = row(c, mcu_row * kBlockSide + i);
-      samples[-1] = samples[0];  // where the window begins further right, it begins at a sample that is not needed
+      samples[-1] = samples[0];  // if the window begins further right, its first sample is not needed
       if (at_end) samples[end] = samples[end - 1];
     }
   }

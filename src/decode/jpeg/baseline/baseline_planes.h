@@ -14,26 +14,26 @@
 
 namespace feedline::decode::baseline {
 
-// What of an image is decoded for a region. Rows and columns of MCUs.
+// The part of an image that is decoded for a region, in rows and columns of MCUs.
 struct Window {
   int first_column = 0, end_column = 0;
-  int first_row = 0, end_row = 0;  // whose samples the region's pixels depend on
-  int end_coded_row = 0;           // until which libjpeg reads before it has the region's last row
+  int first_row = 0, end_row = 0;  // contain the samples that determine the region's pixels
+  int end_coded_row = 0;           // the end of the rows that libjpeg reads to produce the region's last row
 };
 Window window_of(const Frame& frame, const Box& region);
 
-// Makes room for the samples of the first out.count components in the window, each for at most so many pixels, and says
-// where they lie. False where there is no memory.
+// Allocates the samples of the first out.count components in the window, each sample covering at most the given number
+// of pixels, and sets their locations. Returns false if memory runs out.
 [[nodiscard]] bool lay_out_planes(const Frame& frame, const Window& window, const memory::Coarseness& most,
                                   memory::Planes& out);
 
-// A thread keeps one. Not for several threads at once.
+// Not thread-safe. Each thread should reuse one.
 class BaselinePlanes {
  public:
   // Requires: `frame` lives until the last pixels are written.
   void start(const Frame& frame, const Window& window, const Kernels& kernels);
 
-  // Where the samples of a component go from its row `y` and the window's first column on.
+  // The destination of a component's samples from its row `y` and the window's first column on.
   std::uint8_t* row(int component, int y) {
     const Plane& plane = planes_[component];
     return plane.first + static_cast<std::size_t>(y & plane.row_mask) * plane.stride;
@@ -43,7 +43,7 @@ class BaselinePlanes {
   // Call when the samples of a row of MCUs are there.
   void end_mcu_row(int mcu_row);
 
-  // The pixels from `region.left` on of image row `y`, whose samples and those of its neighbours are there.
+  // Writes the pixels of image row `y` from `region.left` on. Requires: the samples of the row and its neighbours.
   void write_row(const Box& region, int y, ColorMode mode, std::uint8_t* out);
 
  private:
@@ -51,7 +51,7 @@ class BaselinePlanes {
     std::uint8_t* first = nullptr;
     std::size_t stride = 0;
     int row_mask = 0;
-    int first_sample = 0;  // of the component's row: where the plane begins
+    int first_sample = 0;  // the column of the component's row at which the plane begins
   };
 
   const std::uint8_t* chroma_row(const Box& region, int component, int y);

@@ -13,7 +13,7 @@
 namespace feedline::decode::baseline {
 namespace {
 
-// What libjpeg has before it upsamples and converts.
+// libjpeg's samples before upsampling and colour conversion.
 memory::Planes raw_samples(const EncodedBytes& bytes) {
   memory::Planes all;
   jpeg_decompress_struct jpeg{};
@@ -96,7 +96,7 @@ std::vector<memory::Coarseness> all_coarseness() {
   return all;
 }
 
-// The samples that a region is made of are those of the `whole` image.
+// A region's samples must equal those of the `whole` image.
 void expect_samples(const memory::Plane& plane, const memory::Plane& whole, const Box& region) {
   const Box needed = samples_of(plane, region);
   ASSERT_TRUE(lies_inside(needed, plane.samples));
@@ -163,7 +163,7 @@ TEST_P(BaselinePlanesVariant, SmallerOnesAreMadeOfTheFilesCoefficients) {
 INSTANTIATE_TEST_SUITE_P(All, BaselinePlanesVariant, testing::ValuesIn(all_kernels()),
                          [](const auto& variant) { return std::string(variant.param->name); });
 
-// A sample of a reduced plane is nearly the mean of those it stands for.
+// A sample of a reduced plane must be close to the mean of the samples it replaces.
 TEST(BaselinePlanes, SmallerOnesShowTheSame) {
   BaselineDecoder decoder;
   const EncodedBytes bytes = encode({.width = 301, .height = 147, .quality = 90});
@@ -210,7 +210,7 @@ TEST(BaselinePlanes, DoubtfulFilesHaveNone) {
   EXPECT_NE(result.error().what.find("truncated"), std::string::npos) << result.error().what;
 }
 
-// What was left of an image that was decoded small must not show in the next one.
+// Leftovers of an image decoded at reduced size must not show in the next one.
 TEST(BaselinePlanes, LeaveNoTrace) {
   BaselineDecoder decoder, fresh;
   const EncodedBytes bytes = encode({.width = 149, .height = 83});

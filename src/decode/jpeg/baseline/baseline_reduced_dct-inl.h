@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The transform of four of baseline_reduced_dct.h for a group of blocks at once, a block in every 128 bits of a vector,
-// of which half or less is used: what the rows are transposed into is as narrow. One and two samples of a block are not
-// worth vectors.
+// The 4 x 4 transform of baseline_reduced_dct.h for a group of blocks at once, one block per 128 bits of a vector, of
+// which at most half is used, since the transposed rows are equally narrow. The 1 x 1 and 2 x 2 transforms gain nothing
+// from vectors.
 
 #if defined(FEEDLINE_DECODE_BASELINE_REDUCED_DCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_DECODE_BASELINE_REDUCED_DCT_INL_H_
@@ -17,7 +17,7 @@
 #include "decode/jpeg/baseline/baseline_reduced_dct.h"
 #include "hwy/highway.h"
 
-#if HWY_TARGET != HWY_SCALAR  // which has one lane: the plain kernels serve
+#if HWY_TARGET != HWY_SCALAR  // has a single lane; the scalar kernels are used
 HWY_BEFORE_NAMESPACE();
 namespace feedline::decode::baseline::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Blocks at a half, a quarter or an eighth of their size: the inverse DCT of as many of their lowest coefficients,
-// which leaves out what a smaller picture cannot show. Of one block; every vector version gives the same samples.
+// Decodes blocks at a half, a quarter or an eighth of their size: the inverse DCT of only their lowest coefficients,
+// which omits the frequencies that a smaller image cannot show. One block per call; every vector version gives the same
+// samples.
 //
-// In the scale of the coefficients, a transform of four takes x0 ... x3 to e0 +- a, e1 +- b with
+// In the scale of the coefficients, a transform of four maps x0 ... x3 to e0 +- a, e1 +- b with
 //   e0 = x0 + x2    a = 1.306563 x1 + 0.541196 x3      (square root of 2 times the cosine of 1/8 and 3/8 pi)
 //   e1 = x0 - x2    b = 0.541196 x1 - 1.306563 x3
-// and one of two to x0 +- x1. Both directions together give 8 times the sample, less 128.
+// and one of two maps to x0 +- x1. Both directions together give 8 times the sample, less 128.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +17,7 @@ namespace feedline::decode::baseline {
 
 inline constexpr int kMaxReduction = 3;  // log2: one sample of a block
 
-// Of the transform of four, in 16 bits: two bits behind the point, products of 15-bit factors rounded, sums saturated.
+// The transform of four in 16 bits: two fractional bits, rounded products of 15-bit factors, saturated sums.
 inline constexpr int kReducedBits = 2;
 inline constexpr int kReducedShift = kReducedBits + 3;
 constexpr std::int16_t fixed_15(double factor) { return static_cast<std::int16_t>(factor * (1 << 15) + 0.5); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Compiles the kernels once per instruction set, and lists those this machine can run.
+// Compiles the kernels once per instruction set, and lists those that this machine supports.
 
 #include "base/simd_targets.h"
 
@@ -22,7 +22,7 @@ namespace feedline::decode::baseline::HWY_NAMESPACE {
 #if HWY_TARGET == HWY_SCALAR
 const Kernels* target_kernels() { return nullptr; }  // the plain kernels serve
 #else
-// Not vector code, but the shifts of newer instruction sets take any register.
+// Not vector code, but newer instruction sets have shifts by any register.
 template <Blocks kBlocks>
 inline void alone(EntropyRun& run) {
   run_alone<kGroup, kBlocks>(run);
@@ -92,8 +92,8 @@ const std::vector<const Kernels*>& all_kernels() {
   return kernels;
 }
 
-// Made when the library is loaded: a thread that makes it during fork() would leave it unfinished in the child, which
-// would wait for it forever.
+// Initialised when the library is loaded: if another thread initialised it lazily during fork(), the child would
+// inherit it half-initialised and wait forever.
 [[maybe_unused]] const auto& made_at_load = all_kernels();
 
 const Kernels& best_kernels() { return *all_kernels().front(); }

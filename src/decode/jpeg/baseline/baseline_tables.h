@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Keeps the look-up tables of the last images: files that share theirs, as most do, have them built once.
+// Caches the look-up tables of the last images. Most files share their tables, which are then built only once.
 
 #include <array>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace feedline::decode::baseline {
 
-// A thread keeps one. Not for several threads at once.
+// Not thread-safe. Each thread should reuse one.
 class BaselineTables {
  public:
   BaselineTables();
@@ -19,12 +19,12 @@ class BaselineTables {
   // Tables handed out before may be replaced from now on. Two images that are decoded in turn count as one.
   void begin_image() { ++image_; }
 
-  // The table of `spec`, valid until the next begin_image(); null where `spec` is none. At most kMaxUsed different
-  // ones per image and use.
+  // Returns the table of `spec`, valid until the next begin_image(); null if `spec` is invalid. At most kMaxUsed
+  // different tables per image and use.
   const HuffmanTable* find(const HuffmanSpec& spec, HuffmanUse use);
 
-  // The table to skip with, of an AC table that find() returned. Null where building it takes longer than skipping
-  // `blocks` blocks without it and no image before had the same table.
+  // Returns the skip table for an AC table that find() returned. Null if building it takes longer than skipping
+  // `blocks` blocks without it and no previous image had the same table.
   const SkipTable* find_skip(const HuffmanTable* table, std::int64_t blocks);
 
  private:

@@ -8,7 +8,7 @@
 
 namespace feedline::decode::baseline {
 
-// An EntropyRun in registers. What every symbol needs are locals of the kernel; the rest stays in the run.
+// An EntropyRun in registers. The state that every symbol needs is in locals of the kernel; the rest stays in the run.
 template <int kGroup, Blocks kBlocks>
 struct Lane {
   EntropyRun& run;
@@ -80,7 +80,7 @@ struct Lane {
 
   FEEDLINE_INLINE bool step_through() {
     HuffmanEntry entry = table[index_of<HuffmanTable::kIndexBits>(input)];
-    fill(input);  // beside the look-up, not after it: 25 bits are valid still
+    fill(input);  // parallel to the look-up, not after it: 25 bits are still valid
     unsigned next = index + advance_of(entry);
     if (next < kBlockSize) [[likely]] {
       store(next, value_of(input, entry));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Two images in turn: each has the pixels and the errors that it has alone, whatever the other one is.
+// When two images are interleaved, each has the pixels and errors of decoding it alone, whatever the other one is.
 
 #include "decode/jpeg/baseline/baseline_turns.h"
 
@@ -34,7 +34,7 @@ std::vector<JpegKind> kinds() {
 
 struct Image {
   explicit Image(const JpegKind& kind) : bytes(encode(kind)), frame(*ReadHeader(bytes).frame()) {}
-  EncodedBytes bytes;  // the frame's scan lies there
+  EncodedBytes bytes;  // the frame's scan refers to these bytes
   Frame frame;
 };
 
@@ -73,7 +73,7 @@ TEST_P(BaselineTurns, GiveEachImageItsPixels) {
     }
 }
 
-// Cut anywhere, the damaged one is given up, and the other one has its pixels; then both decoders are as before.
+// Wherever the damaged image is truncated, it fails and the other one is decoded; both decoders stay usable.
 TEST_P(BaselineTurns, DamageStaysWithItsImage) {
   const Image good({.name = "good", .width = 149, .height = 83}), whole({.name = "cut", .width = 120, .height = 99});
   BaselineDecoder first(*GetParam()), second(*GetParam()), alone(*GetParam());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which samples of a plane matter: for tests and fuzzers that compare planes.
+// Selects the samples of a plane that matter, for tests and fuzzers that compare planes.
 
 #include <algorithm>
 #include <utility>
@@ -11,7 +11,7 @@
 
 namespace feedline::decode {
 
-// The samples that the region's pixels are made of, as an image.
+// The samples that determine the region's pixels, as an image.
 inline Box samples_of(const memory::Plane& plane, const Box& region) {
   const auto range = [](const memory::PlaneAxis& axis, int begin, int count) {
     const auto at = [&axis](int pixel, int beside) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The coefficients of a progressive image, which its scans come back to: of the blocks around a region their values, of
-// all others which are not zero.
+// The coefficients of a progressive image, which every scan refines: values for the blocks around a region, and for all
+// other blocks only a mask of the nonzero coefficients.
 
 #include <array>
 #include <cstddef>
@@ -18,10 +18,11 @@ using baseline::Frame;
 using baseline::kMaxComponents;
 using baseline::Window;
 
-// A thread keeps one. Not for several threads at once.
+// Not thread-safe. Each thread should reuse one.
 class Coefficients {
  public:
-  // All zero: 128 bytes for a block in the window and 8 for any. False where there is no memory.
+  // Allocates zeroed coefficients: 128 bytes per block in the window and 8 per block anywhere. Returns false if memory
+  // runs out.
   [[nodiscard]] bool start(const Frame& frame, const Window& window, int group);
   // The image's memory is the next one's, up to kMostKept.
   void end() { arena_.reset(); }
@@ -29,7 +30,7 @@ class Coefficients {
   // Blocks of the image, without those that only fill its last MCUs.
   int blocks_across(int component) const { return planes_[static_cast<std::size_t>(component)].across; }
   int blocks_down(int component) const { return planes_[static_cast<std::size_t>(component)].down; }
-  // Those whose values are kept.
+  // The blocks whose values are stored.
   int first_column(int component) const { return planes_[static_cast<std::size_t>(component)].first_column; }
   int end_column(int component) const { return planes_[static_cast<std::size_t>(component)].end_column; }
   // Of one row of them.
@@ -40,7 +41,7 @@ class Coefficients {
     const Plane& plane = planes_[static_cast<std::size_t>(component)];
     return plane.masks + static_cast<std::size_t>(row) * static_cast<std::size_t>(plane.across);
   }
-  // From first_column() on, in groups; null where the row is not kept.
+  // The row's values from first_column() on, in groups; null if the row is not stored.
   std::int16_t* values(int component, int row) {
     const Plane& plane = planes_[static_cast<std::size_t>(component)];
     if (row < plane.first_row || row >= plane.end_row) return nullptr;
@@ -57,7 +58,7 @@ class Coefficients {
     std::int16_t* values = nullptr;
   };
 
-  // Of photos up to about 1,600 x 1,200, as libjpeg keeps (jpeg_memory.h).
+  // Enough for photos up to about 1,600 x 1,200, as for libjpeg (jpeg_memory.h).
   static constexpr std::size_t kMostKept = 8 << 20;
 
   std::array<Plane, kMaxComponents> planes_;

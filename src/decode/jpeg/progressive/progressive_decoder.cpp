@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/jpeg/progressive/progressive_decoder.h"
 
-// How it is fast
+// Performance
 //
-// A progressive file has some ten scans: first the highest bits of some coefficients of all blocks, then one bit more
-// of them, and so on. Most of the time goes into the scans that refine: they have a bit for each coefficient that is
-// not zero, and symbols that say where others stop being zero, by how many zeros lie between. libjpeg-turbo walks over
-// the coefficients, one by one in zigzag order, and asks each whether it is zero.
+// A progressive file has about ten scans: first the highest bits of some coefficients of all blocks, then one more bit
+// of each, and so on. Most of the time goes into the refinement scans: they have one bit for each nonzero coefficient,
+// and symbols for coefficients that become nonzero, with the number of zeros before them. libjpeg-turbo visits the
+// coefficients one by one in zigzag order and tests each for zero.
 //
-// - Masks. A block has 64 bits, one for each coefficient that is not zero. Where the n-th zero is, how many bits for
-//   other coefficients come before it, and which these are, is arithmetic on masks; only coefficients that are not zero
-//   are touched.
-// - Symbols by one look-up, as in the baseline decoder (its essay): the table has code and value, and also the lengths
-//   of runs of blocks without anything. In a scan of first bits such a run is one step.
-// - A region. All of the file has to be read, but outside the region's blocks only masks are kept: bits of coefficients
-//   that nobody wants are counted, not applied, and there is no room for their values.
-// - Values lie in groups of blocks from the beginning (baseline_kernels.h), so that the inverse DCT takes them from
-// there.
+// - Masks. A block has 64 bits, one for each nonzero coefficient. The position of the n-th zero, and the number and
+//   positions of correction bits before it, are computed from masks; only nonzero coefficients are accessed.
+// - Symbols by one look-up, as in the baseline decoder (see baseline_decoder.cpp): the table has code and value, and
+// also
+//   the lengths of end-of-band runs. In a first scan such a run is one step.
+// - Regions. The whole file must be read, but outside the region's blocks only masks are stored: correction bits of
+//   unneeded coefficients are counted, not applied, and their values have no storage.
+// - Values are stored in groups of blocks (baseline_kernels.h), the layout of the inverse DCT.
 //
-// How it is right
+// Correctness
 //
-// As the baseline decoder is: libjpeg has read the header, and at whatever it could have something to say about later
-// this one gives up. So it does where bits are still missing at the end, which libjpeg makes up for by smoothing; where
-// a scan brings bits that are there already, or others than the next; where anything but tables, intervals and comments
-// stands between scans. libjpeg reads such files to their end marker whatever the region, and so does this.
+// As in the baseline decoder, libjpeg has read the header, and this decoder gives up at anything that libjpeg might
+// report later. It also gives up if bits are still missing at the end, which libjpeg conceals by smoothing; if a scan
+// repeats bits or sends them out of order; and if anything but tables, intervals and comments is between scans. Like
+// libjpeg, it reads such files to their end marker for any region.
 
 #include <algorithm>
 #include <array>
@@ -66,10 +65,10 @@ struct ProgressiveDecoder::Impl {
   bool read_scan(const ScanReader& scans);
   bool build_tables(const ScanReader& scans);
 
-  // What a scan's rows are made of: MCUs, or the blocks of its only component.
+  // The units of a scan's rows: MCUs, or the blocks of its only component.
   struct Rows {
     int across = 0, down = 0;
-    int first_column = 0, end_column = 0, first_row = 0, end_row = 0;  // whose values are kept
+    int first_column = 0, end_column = 0, first_row = 0, end_row = 0;  // whose values are stored
   };
   Rows plan_dc(const Scan& scan);
   Rows plan_band(const Scan& scan);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Our own decoder of progressive JPEGs, which gives libjpeg-turbo's pixels bit for bit.
+// A decoder of progressive JPEGs, bit-identical to libjpeg-turbo.
 
 #include <memory>
 
@@ -12,15 +12,14 @@
 
 namespace feedline::decode::progressive {
 
-// A thread keeps one: tables and memory are reused. Not for several threads at once.
+// Not thread-safe. Each thread should reuse one, which reuses tables and memory.
 class ProgressiveDecoder {
  public:
   explicit ProgressiveDecoder(const baseline::Kernels& kernels);
   ~ProgressiveDecoder();
 
-  // False where anything about the file is doubtful: then `out` is unspecified, and libjpeg has to decode the region
-  // and to say what it thinks of the file. Uses up `scans`. Requires: region lies inside the image, `out` has its size
-  // and the mode's channels.
+  // Returns false if the file may be invalid; `out` is then unspecified, and libjpeg must decode the region and report
+  // any error. Consumes `scans`. Requires: the region is inside the image, `out` has its size and the mode's channels.
   [[nodiscard]] bool decode(ScanReader& scans, const Box& region, ColorMode mode, memory::PixelBuffer& out);
   // The same as planes, as BaselineDecoder has them.
   [[nodiscard]] bool decode_planes(ScanReader& scans, const Box& region, ColorMode mode, const memory::Coarseness& most,

@@ -36,7 +36,7 @@ TEST_P(ProgressiveVariant, RegionsHaveLibjpegsPixels) {
   }
 }
 
-// The same samples as the baseline decoder makes of the same coefficients.
+// Must give the same samples as the baseline decoder for the same coefficients.
 TEST_P(ProgressiveVariant, PlanesAreTheBaselineDecoders) {
   JpegDecoder ours(GetParam());
   memory::Planes planes, expected;
@@ -112,7 +112,7 @@ TEST(ProgressiveDecoder, WhatStandsBetweenScansIsTakenAlike) {
   EXPECT_EQ(pair.expect_same(behind, all, "bytes behind the end"), Taken::kByUs);
 }
 
-// Scans that come twice, not at all, or before the ones that they refine.
+// Scans that are repeated, missing, or before the scans that they refine.
 TEST(ProgressiveDecoder, ScansThatAreNotDueAreLibjpegs) {
   Pair pair;
   const Box all{0, 0, 61, 47};
@@ -150,7 +150,7 @@ TEST(ProgressiveDecoder, ScansThatAreNotDueAreLibjpegs) {
   }
 }
 
-// libjpeg takes some of these orders, refuses others, and changes what it takes from release to release.
+// libjpeg accepts some of these orders and rejects others, and releases differ.
 TEST(ProgressiveDecoder, ScansOfComponentsInAnotherOrderAreLibjpegs) {
   Pair pair;
   const EncodedBytes good = decode::encode({.progressive = true});
@@ -171,7 +171,7 @@ TEST(ProgressiveDecoder, ScansOfComponentsInAnotherOrderAreLibjpegs) {
   EXPECT_EQ(scans, 2);  // first bits of DC, and the last ones
 }
 
-// Every coefficient in scans of its own, bit by bit: legal, and more than anybody writes.
+// One scan per coefficient and bit: legal, but more than any encoder writes.
 TEST(ProgressiveDecoder, AsManyScansAsLibjpegMayReadAreRead) {
   Pair pair;
   const auto of_scans = [](int count) {

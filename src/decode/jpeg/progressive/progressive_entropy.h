@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Bits of progressive scans to coefficients: why so, see the essay in progressive_decoder.cpp. Included by what
-// compiles it for an instruction set, as baseline_entropy.h is.
+// Decodes bits of progressive scans to coefficients; see progressive_decoder.cpp. Like baseline_entropy.h, included in
+// each instruction set's kernels.
 
 #include <algorithm>
 #include <bit>
@@ -41,7 +41,7 @@ struct BandSymbol {
   std::int16_t value = 0;
 };
 
-// False where no code is.
+// Returns false if the code is invalid.
 __attribute__((noinline)) inline bool long_band_symbol(const HuffmanTable& table, BitBuffer& input, BandSymbol& out) {
   baseline::LongSymbol symbol;
   if (!baseline::long_symbol(table, HuffmanUse::kAc, input, symbol)) return false;
@@ -53,10 +53,10 @@ __attribute__((noinline)) inline bool long_band_symbol(const HuffmanTable& table
   return true;
 }
 
-// `entry` is what stands in `input`, none of it taken yet.
+// `entry` is the next entry in `input`, not consumed yet.
 FEEDLINE_INLINE bool take_symbol(const HuffmanTable& table, HuffmanEntry entry, BitBuffer& input, BandSymbol& out) {
   if (advance_of(entry) >= kLongCode) [[unlikely]] {
-    BitBuffer copy = input;  // a reference to `input` itself would keep it out of the registers
+    BitBuffer copy = input;  // a reference to `input` would keep it out of registers
     if (!long_band_symbol(table, copy, out)) return false;
     input = copy;
     return true;
@@ -79,8 +79,8 @@ struct FirstBits {
   }
 };
 
-// One block. The number of blocks that ended with it, itself included, which is 0 where all its coefficients came; -1
-// at what is no code or lies behind the band.
+// Decodes one block. Returns the number of blocks that ended with it, including itself; 0 if all its coefficients were
+// present; -1 at an invalid code or past the end of the band.
 template <int kGroup, bool kWanted>
 FEEDLINE_INLINE int first_of_block(const BandRun& run, BitBuffer& input, FirstBits<kGroup, kWanted>& to) {
   const HuffmanEntry* const table = run.table->entries.data();
@@ -89,7 +89,7 @@ FEEDLINE_INLINE int first_of_block(const BandRun& run, BitBuffer& input, FirstBi
   fill(input);
   for (;;) {
     HuffmanEntry entry = table[index_of<HuffmanTable::kIndexBits>(input)];
-    fill(input);  // beside the look-up, as in baseline_turns.h
+    fill(input);  // parallel to the look-up, as in baseline_turns.h
     unsigned k = index + advance_of(entry);
     if (k < last) [[likely]] {
       to.put(k, value_of(input, entry));
@@ -142,10 +142,10 @@ FEEDLINE_INLINE void first_of_band(BandRun& run) {
   run.blocks_ended = ended;
 }
 
-// Coefficients that are not zero, those in `which`, get one bit more each: away from zero where it is set.
+// Reads one more bit for each nonzero coefficient in `which` and moves the coefficient away from zero if it is set.
 template <int kGroup, bool kWanted>
 FEEDLINE_INLINE void correct(std::uint64_t which, int shift, std::int16_t* out, BitBuffer& input) {
-  constexpr unsigned kAtOnce = 56;  // what fill() gives
+  constexpr unsigned kAtOnce = 56;  // the bits that fill() guarantees
   while (which != 0) {
     fill(input);
     const unsigned count = std::min(static_cast<unsigned>(std::popcount(which)), kAtOnce);
@@ -165,8 +165,9 @@ FEEDLINE_INLINE void correct(std::uint64_t which, int shift, std::int16_t* out, 
   }
 }
 
-// One block's symbols, which tell of coefficients that were zero until now, and the bits between them. Blocks that
-// ended as in first_of_block(); `left` are the places in the band whose bit did not come yet.
+// Decodes one block's symbols, for coefficients that were zero so far, and the correction bits between them. Returns
+// the number of ended blocks as in first_of_block(); `left` are the band's positions whose correction bit is still
+// missing.
 template <int kGroup, bool kWanted>
 FEEDLINE_INLINE int refine_block(const BandRun& run, std::uint64_t mask, std::int16_t* out, BitBuffer& input,
                                  std::uint64_t& left, std::uint64_t& added) {

@@ -63,7 +63,7 @@ inline std::vector<ScanScript> complete_scripts() {
                    of_each(21, 62, 1, 0), of_each(63, 63, 1, 0)})}};
 }
 
-// Bits are missing at the end, or come twice.
+// Bits are missing at the end, or repeated.
 inline std::vector<ScanScript> incomplete_scripts() {
   return {{"DC alone", {{3, {0, 1, 2}, 0, 0, 0, 0}}},
           {"a component without AC", {{3, {0, 1, 2}, 0, 0, 0, 0}, {1, {0}, 1, 63, 0, 0}, {1, {1}, 1, 63, 0, 0}}},
@@ -71,7 +71,7 @@ inline std::vector<ScanScript> incomplete_scripts() {
            {{3, {0, 1, 2}, 0, 0, 0, 1}, {1, {0}, 1, 63, 0, 0}, {1, {1}, 1, 63, 0, 0}, {1, {2}, 1, 63, 0, 0}}}};
 }
 
-// All that the decoder takes.
+// All supported kinds.
 inline std::vector<ProgressiveKind> taken_kinds() {
   std::vector<ProgressiveKind> all;
   struct Layout {
@@ -97,7 +97,7 @@ inline std::vector<ProgressiveKind> taken_kinds() {
   return all;
 }
 
-// With our decoder in front, JpegDecoder must say and give what libjpeg alone does.
+// JpegDecoder must return the pixels and errors of libjpeg alone.
 class Pair {
  public:
   enum class Taken { kByUs, kByLibjpeg, kByNobody };
@@ -118,7 +118,7 @@ class Pair {
   JpegDecoder ours_, theirs_{nullptr};
 };
 
-// Where a scan's data has just ended, also the last one's.
+// The end of each scan's data, including the last one's.
 inline std::vector<std::size_t> segments_between_scans(const EncodedBytes& bytes) {
   std::vector<std::size_t> found;
   bool in_scan = false;

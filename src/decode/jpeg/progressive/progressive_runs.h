@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the inner loops of the progressive decoder work on, and the loops themselves: one version per instruction set
-// (baseline_kernels.h has them all). Stateless and thread-safe.
+// The inner loops of the progressive decoder and their data, compiled for every instruction set (listed in
+// baseline_kernels.h). Stateless and thread-safe.
 
 #include <array>
 #include <cstddef>
@@ -16,21 +16,21 @@ namespace feedline::decode::progressive {
 inline constexpr int kMaxScanComponents = 3;
 inline constexpr int kMaxScanBlocks = 6;
 
-// Blocks that follow each other in a scan and lie in one row, and how far they are. A loop stops at `end`, in front of
-// a block that begins behind input.limit, or with `failed`.
+// Consecutive blocks of a scan in one row, and the progress in them. A loop stops at `end`, before a block that begins
+// after input.limit, or with `failed`.
 //
-// Coefficients of a row lie as the inverse DCT wants them: as many blocks as `Kernels::group` are interleaved, row by
-// row. A mask has bit k where the k-th coefficient in zigzag order is not zero.
+// A row's coefficients have the layout of the inverse DCT: `Kernels::group` blocks are interleaved, row by row. Bit k
+// of a mask is set if the k-th coefficient in zigzag order is not zero.
 
 // AC coefficients first ... last of one component.
 struct BandRun {
   const baseline::HuffmanTable* table = nullptr;  // of HuffmanUse::kBand
   unsigned first = 1, last = 63;                  // in zigzag order
-  int shift = 0;                                  // the bit that comes now, of each coefficient
+  int shift = 0;                                  // the bit of each coefficient that this scan adds
   baseline::BitBuffer input;
-  int blocks_ended = 0;                  // that have nothing more to say in this scan, from `next` on
+  int blocks_ended = 0;                  // blocks from `next` on without further data in this scan
   std::uint64_t* masks = nullptr;        // of the block 0 of the row
-  std::int16_t* coefficients = nullptr;  // of the row; null: nobody wants them, masks and bits matter alone
+  std::int16_t* coefficients = nullptr;  // the row's values; null if only masks and bits are needed
   int first_column = 0;                  // the block that is the row's first coefficient
   int next = 0, end = 0;                 // blocks
   bool failed = false;
@@ -39,7 +39,7 @@ struct BandRun {
 // DC coefficients of all components of a scan.
 struct DcRun {
   struct Block {
-    const baseline::HuffmanTable* table = nullptr;  // not looked at where bits are refined
+    const baseline::HuffmanTable* table = nullptr;  // unused by refinement scans
     int component = 0;                              // of the scan
     std::int16_t* coefficients = nullptr;           // of the row
     int column = 0, across = 1;                     // in the MCU, and how many it has in the row

@@ -25,7 +25,7 @@ std::optional<HuffmanSpec> spec_of(const JHUFF_TBL* from) {
 
 bool is_legal(const Scan& scan) {
   if (scan.low > kMostBits || (scan.high > 0 && scan.low != scan.high - 1)) return false;
-  // of other orders libjpeg takes some and refuses some; the standard has this one alone
+  // libjpeg accepts some other orders and rejects others; the standard allows only this one
   for (int i = 1; i < scan.components; ++i)
     if (scan.component[i] <= scan.component[i - 1]) return false;
   if (scan.is_dc()) return scan.last == 0;

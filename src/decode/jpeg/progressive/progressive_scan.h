@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The scans of a progressive JPEG: what stands between them, and whether it is what libjpeg takes without a word.
+// Parses the scans of a progressive JPEG and the segments between them, and checks that libjpeg accepts them without a
+// warning.
 
 #include <array>
 #include <cstddef>
@@ -24,36 +25,37 @@ using baseline::kMaxComponents;
 struct Scan {
   int components = 0;
   std::array<int, kMaxScanComponents> component{};  // their numbers in the frame
-  std::array<int, kMaxScanComponents> table{};      // Huffman tables: DC ones where first is 0, else AC
+  std::array<int, kMaxScanComponents> table{};      // Huffman tables: DC if first is 0, else AC
   unsigned first = 0, last = 0;                     // coefficients in zigzag order
-  int high = 0, low = 0;            // 0: no bits came before; else the one that came last; and now comes
+  int high = 0, low = 0;            // 0: first scan of these bits; otherwise the previous bit position; then the
+                                    // current one
   int restart_interval = 0;         // MCUs; 0: none
-  std::span<const std::byte> data;  // what follows the scan's header
+  std::span<const std::byte> data;  // the data after the scan's header
 
   bool is_dc() const { return first == 0; }
   bool refines() const { return high > 0; }
 };
 
-// A file whose header libjpeg has read.
+// The scans of a file whose header libjpeg has read.
 class ScanReader {
  public:
-  // Requires: jpeg_read_header() has just read the header of a whole image from `jpeg`'s memory source.
-  // Nothing for what libjpeg must decode: all but 8-bit progressive of the layouts that the baseline decoder takes.
+  // Requires: jpeg_read_header() has just read the header of a whole image from `jpeg`'s memory source. Empty if
+  // libjpeg must decode the image: all but 8-bit progressive in the layouts that the baseline decoder supports.
   static std::optional<ScanReader> of(const jpeg_decompress_struct& jpeg);
 
   const Frame& frame() const { return frame_; }
   // The last that was read.
   const Scan& scan() const { return scan_; }
-  // Its table number; null where the file has none.
+  // Returns the table with this number; null if the file has none.
   const HuffmanSpec* table(int number) const;
 
-  // Is scan() in its place: does it bring bits that come next for its coefficients? Counts them as there.
+  // Returns whether scan() has the next bits of its coefficients, and records them as present.
   [[nodiscard]] bool accept();
   // Are all bits of all coefficients there?
   bool is_complete() const;
 
   enum class Next : std::uint8_t { kScan, kEnd, kDoubtful };
-  // `ahead`: what follows scan()'s data, a marker.
+  // `ahead`: the data after scan()'s, starting with a marker.
   Next read_next(std::span<const std::uint8_t> ahead);
 
  private:
@@ -70,7 +72,7 @@ class ScanReader {
   int restart_interval_ = 0;
   std::array<int, kMaxComponents> ids_{};
   std::array<Specs, 2> tables_;                                                          // DC, AC
-  std::array<std::array<std::int8_t, baseline::kBlockSize>, kMaxComponents> bits_left_;  // -1: none came
+  std::array<std::array<std::int8_t, baseline::kBlockSize>, kMaxComponents> bits_left_;  // -1: none yet
 };
 
 }  // namespace feedline::decode::progressive
