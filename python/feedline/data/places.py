@@ -103,9 +103,9 @@ _PLACES = {
             "the source is in an object store, mounted by FUSE",
             "s3fs, goofys, mountpoint-s3, rclone, gcsfuse and similar tools present objects as files: each file opened "
             "is a request or two  "
-            "of some 10 to 100 ms, and each read passes through a process of the mount. Reads here and there in "
+            "of some 10 to 100 ms, and each read passes through a process of the mount. Random reads of "
             "a file are  "
-            "requests of their own, or bytes that nobody wanted.",
+            "separate requests, or read unneeded bytes.",
             "Open the objects by URL (s3://, gs://, az://, https://): Feedline prefetches the ranges that the plan "
             "needs, "
             "concurrently.  "
@@ -160,8 +160,7 @@ def entries() -> list[Entry]:
 
 
 def findings_of_source(source: str, root: Path = Path("/")) -> list[Finding]:
-    """What is to be known of where each part of a source lies, a note for each mount; none of a plain disk or a "
-    "URL."""
+    """Returns a note for each mount that a source is stored on, except plain disks and URLs."""
     found: dict[str, Finding] = {}
     for part in source.split("::"):
         try:
@@ -198,8 +197,7 @@ def _is_there(part: str) -> bool:
 
 
 def explained(text: str, source: str, root: Path = Path("/")) -> str:
-    """The text of ``explain()``, with a line for each place that is slow by its nature, unless copies are kept "
-    "already."""
+    """Adds to the text of ``explain()`` a line for each slow storage type, unless a cache is used."""
     if "cache '" in text:
         return text
     quick = (_BIND.code, _PLACES["overlay"].page.code)

@@ -233,7 +233,7 @@ class Ranks:
 
 @dataclass(frozen=True)
 class Ladder:
-    """Numbers of workers and other changes that were tried after the run, with the loader alone."""
+    """Numbers of workers and other changes that were tried after the run, without the loop."""
 
     rungs: Mapping[int, float] = field(default_factory=dict)  # batches per second, by workers
     # 95 % intervals of those rates, and of trials too uncertain for a rate
