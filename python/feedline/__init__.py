@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 __version__: str
 
-# The module of each name above that is imported with its first use; a test holds one list to the other.
+# Maps names to the module that is imported on first use; a test compares this with __all__.
 _NAMES_OF = {
     "_engine": ("Inspection", "InspectionFinding"),
     "data.chain": ("Chain", "chain"),
@@ -96,7 +96,7 @@ _NAMES_OF = {
     "trace.profiling": ("profile",),
 }
 _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
-_MODULES = {"_engine": "_engine", "presets": "data.presets"}  # names that are modules themselves
+_MODULES = {"_engine": "_engine", "presets": "data.presets"}  # names of submodules
 
 
 def __getattr__(name: str) -> Any:
@@ -111,17 +111,17 @@ def __getattr__(name: str) -> Any:
         value = getattr(module, name) if name in _MODULE_OF else module
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value  # the next use finds it there
+    globals()[name] = value  # caches it for later uses
     return value
 
 
 def __dir__() -> list[str]:
-    """Includes names that are not imported yet, so that completion finds them."""
+    """Includes names that are not imported yet, for completion."""
     return sorted({*globals(), *__all__, *_MODULE_OF} - {"TYPE_CHECKING", "Any"})
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext feedline``: the cell magic ``%%feedline``, which says where a cell's time goes."""
+    """``%load_ext feedline``: the cell magic ``%%feedline``, which profiles a cell."""
     from .notebook.magic import load
 
     load(shell)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions that Feedline raises, each with the place of the error as attributes, and its warnings."""
+"""Feedline's exceptions, with the location of the error as attributes, and its warnings."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 
 class Error(Exception):
-    """Base of every exception that Feedline raises.
+    """Base class of Feedline's exceptions.
 
-    ``str(error)`` is one line for people: what happened, then every known part of where.
+    ``str(error)`` is one line of text: the error, then every known part of its location.
 
-    Attributes (``None`` where they do not apply):
-        dataset: what was passed to :func:`feedline.open`.
+    Attributes (``None`` if they do not apply):
+        dataset: the argument of :func:`feedline.open`.
         shard: path of the shard or file.
         key: the sample's key: relative path in a folder, or WebDataset key.
-        record: index of the sample in the dataset that was opened, also of a subset or a split of it.
+        record: index of the sample in the opened dataset, also for a subset or a split of it.
         offset: byte offset in the shard or file.
         stage: ``"storage"``, ``"format"``, ``"decode"``, ``"transform"``, ...
     """
@@ -48,15 +48,15 @@ class Error(Exception):
 
 
 class ConfigError(Error, ValueError):
-    """Something impossible was asked for; found before any sample is read."""
+    """An invalid argument or configuration, found before any sample is read."""
 
 
 class DataError(Error, RuntimeError):
-    """A stored sample is damaged, or is not what its name says."""
+    """A stored sample is damaged or has the wrong type."""
 
 
 class StorageError(Error, OSError):
-    """The operating system could not open, read or list. ``errno`` and ``filename`` are set as far as known."""
+    """The operating system could not open, read or list. ``errno`` and ``filename`` are set if known."""
 
     def __init__(self, message: str = "", *, errno: int | None = None, **place: Any) -> None:
         super().__init__(message, **place)
@@ -78,11 +78,11 @@ class StalledError(Error, TimeoutError):
 
 
 class WorkerDiedError(Error, RuntimeError):
-    """A worker process ended by itself. ``pid``, ``exitcode``, ``worker_id`` and ``sample_index`` say which."""
+    """A worker process ended unexpectedly. ``pid``, ``exitcode``, ``worker_id`` and ``sample_index`` identify it."""
 
 
 class RecordError(Error):
-    """A file is no run record that this version reads. The message says which file, where in it, and what to do."""
+    """A file is not a readable run record. The message names the file, the position and the remedy."""
 
 
 class SettingsWarning(UserWarning):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For tests that hold every path of the engine against each other; no training needs it."""
+"""Functions for tests that compare the engine's code paths; not for training."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if typing.TYPE_CHECKING:
 
 
 def force_simd_variant(name: str) -> None:
-    """Uses one of :func:`feedline.simd_variants` in the whole process; ``""`` is the best. Not while a loader runs.
+    """Selects one of :func:`feedline.simd_variants` for the whole process; ``""`` is the best. Not while a loader runs.
 
     Raises:
-        ConfigError: none of them.
+        ConfigError: an unknown variant.
     """
     _engine.force_simd_variant(name)
 
@@ -33,22 +33,22 @@ def pixel_operation(
     size: tuple[int, int] | None = None,
     noise: npt.NDArray[np.uint8] | None = None,
 ) -> npt.NDArray[np.uint8]:
-    """One operation of the augmentation recipes, its parameters chosen: see ``include/feedline/pixel_operation.h``.
+    """Runs one operation of the augmentation recipes with given parameters: see ``include/feedline/pixel_operation.h``.
 
     Args:
         pixels: uint8, (height, width, 1 or 3).
         name: such as ``"autocontrast"``.
-        values: its numbers, in the order of the members there.
-        interpolation: ``"nearest"``, ``"bilinear"`` or ``"bicubic"``, of those that move pixels.
-        fill: where those have no source; the colour of ``"erase"``.
-        size: (height, width) of what ``"affine"`` and ``"perspective"`` give.
+        values: its numbers, in the order of the header's members.
+        interpolation: ``"nearest"``, ``"bilinear"`` or ``"bicubic"``, for geometric operations.
+        fill: for pixels from outside the image; the colour of ``"erase"``.
+        size: (height, width) of the result of ``"affine"`` and ``"perspective"``.
         noise: bytes for ``"erase"``, (height, width, channels) of its box; for ``"elastic"`` those of its displacement.
 
     Returns:
         uint8, (height, width, channels).
 
     Raises:
-        ConfigError: a parameter out of range.
+        ConfigError: a parameter is out of range.
     """
     return _engine.pixel_operation(pixels, name, values, interpolation, fill, size, noise)
 
@@ -64,10 +64,10 @@ def elastic_displacement(
     seed: int = 0,
     epoch: int = 0,
 ) -> npt.NDArray[np.float32]:
-    """What ``elastic_transform``, as operation ``stream`` of a dataset, adds to the places of sample ``index``.
+    """Returns the displacement by ``elastic_transform``, as operation ``stream`` of a dataset, for sample ``index``.
 
     Returns:
-        float32, (2, height, width): to x and to y, in units of half the width and half the height.
+        float32, (2, height, width): along x and y, in units of half the width and half the height.
     """
     import numpy as np
 
@@ -78,19 +78,19 @@ def elastic_displacement(
 def time_pixel_operation(
     pixels: npt.NDArray[np.uint8], name: str, *values: float, interpolation: str = "nearest", runs: int = 1
 ) -> list[float]:
-    """Seconds of CPU of each of ``runs`` runs of :func:`pixel_operation` inside the engine, on warm memory."""
+    """Returns the CPU seconds of each of ``runs`` runs of :func:`pixel_operation` in the engine, on warm memory."""
     return _engine.time_pixel_operation(pixels, name, values, interpolation, runs)
 
 
 def draw_for_size(
     dataset: Dataset, height: int, width: int, index: int, *, seed: int = 0, epoch: int = 0
 ) -> list[Drawn]:
-    """What the operations of ``dataset`` would decide for sample ``index`` if its image were of this size, in pixels.
+    """Returns the operations' decisions for sample ``index``, assuming an image of this size, in pixels.
 
-    Nothing is read, and there need not be as many samples.
+    Reads nothing; the index may exceed the dataset.
 
     Raises:
-        ConfigError: a size below 1, or a number that is no integer.
+        ConfigError: a size below 1, or a number that is not an integer.
     """
     where = "draw_for_size"
     rows = dataset._engine.draw_for_size(

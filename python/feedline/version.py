@@ -5,8 +5,8 @@ from __future__ import annotations
 
 
 def installed_version() -> str:
-    """The version that the package was installed as."""
-    # imported here: reading it costs more than importing all of Feedline
+    """Returns the installed version."""
+    # imported here because it takes longer than importing all of Feedline
     from importlib import metadata
 
     try:

@@ -39,7 +39,7 @@ def _batches(data: feedline.Dataset) -> list[bytes]:
 def test_shards_and_folders_are_those_of_files(server: BlobServer, folder: Path, tars: list[Path]) -> None:
     for remote, local in (("abfs://box/shards/{000..002}.tar", tars), ("abfs://box/train/", folder)):
         data = feedline.open(remote)
-        assert f"abfs:// is read through Python, by adlfs {adlfs.__version__} over fsspec" in data.explain()
+        assert f"abfs:// is read in Python by adlfs {adlfs.__version__} through fsspec" in data.explain()
         assert data.fingerprint == feedline.open(local).fingerprint
         assert _batches(data) == _batches(feedline.open(local))
     assert any(request.startswith("GET box/train/") for request in server.requests)

@@ -261,14 +261,14 @@ def test_the_plan_names_its_buckets():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, "give batch_size, or buckets and max_tokens"),
+        ({}, "pass batch_size, or buckets and max_tokens"),
         ({"max_tokens": 100}, "max_tokens needs buckets"),
         ({"batch_size": 2, "buckets": 0}, "buckets must be from 1"),
         ({"batch_size": 2, "buckets": []}, "buckets is empty"),
         ({"batch_size": 2, "buckets": [8, 8, 64]}, "buckets must ascend from 1 on; 8 follows 8"),
         ({"batch_size": 2, "buckets": [64, 8]}, "8 follows 64"),
         ({"batch_size": 2, "buckets": [8, 29]}, "longest sample has a length of 30, but the last bucket ends at 29"),
-        ({"batch_size": 2, "buckets": [0, 64]}, "a bound of buckets must be from 1"),
+        ({"batch_size": 2, "buckets": [0, 64]}, "a bucket bound must be from 1"),
         ({"batch_size": 2, "buckets": 1.5}, "buckets must be an integer"),
         ({"buckets": [8, 64], "max_tokens": 63}, "max_tokens=63 is too small for any sample of the bucket up to 64"),
         ({"batch_size": 2**62, "buckets": 2}, r"more than 2\^48 samples"),

@@ -99,7 +99,9 @@ def test_the_contact_sheet_is_the_one_that_show_draws(folder: Path, tmp_path: Pa
         np.testing.assert_array_equal(pixels, np.asarray(Image.open(same)), f"{source} {fields}")
         seen.append(pixels.tobytes())
     assert len(set(seen)) == len(seen), "boxes, their labels and masks are seen"
-    assert "has not the extension of a picture" in run("inspect", folder, "--show", tmp_path / "x", status=2).stderr
+    assert (
+        "does not have an image file's extension" in run("inspect", folder, "--show", tmp_path / "x", status=2).stderr
+    )
 
 
 def test_a_damaged_image_is_a_red_cell_and_a_problem(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_mix_asks_for_a_list() -> None:
     assert said(lambda: feedline.mix(one, one)) == "mix: one dataset was given; pass a list: mix([a, b])"
     assert said(lambda: feedline.mix(7)) == "mix: a value of type int was given; pass a list: mix([a, b])"
     words = said(lambda: feedline.mix([one, "imagenet"]))
-    assert words.startswith("mix: item 1 of the list is a str, not a feedline.Dataset; feedline.open(")
+    assert words.startswith("mix: item 1 of the list is a str, not a feedline.Dataset; create one with feedline.open(")
 
 
 @pytest.mark.parametrize("shuffle", ["shard", 1, None])

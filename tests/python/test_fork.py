@@ -202,7 +202,7 @@ def test_multiprocessing(
 def test_a_loader_does_not_pickle(train: feedline.Dataset, tmp_path: Path) -> None:
     import pickle
 
-    with train.loader(4, output="numpy") as loader, pytest.raises(TypeError, match="make one in each process"):
+    with train.loader(4, output="numpy") as loader, pytest.raises(TypeError, match="create one in each process"):
         pickle.dumps(loader)
 
 

@@ -657,7 +657,7 @@ def test_words(case: str) -> None:
 
 
 WRONG: dict[str, tuple[Chain, str]] = {
-    "degrees": (lambda d: d.random_rotation(-3), "random_rotation: degrees must not be negative"),
+    "degrees": (lambda d: d.random_rotation(-3), "random_rotation: degrees as one number must not be negative"),
     "order": (lambda d: d.random_rotation((3, 1)), "random_rotation: degrees must have its lower bound first"),
     "center": (lambda d: d.random_rotation(3, center=5), "random_rotation: center must be two numbers"),
     "box": (lambda d: d.random_rotation(3, "box"), "random_rotation: interpolation must be nearest"),
@@ -672,8 +672,11 @@ WRONG: dict[str, tuple[Chain, str]] = {
     "elastic": (lambda d: d.elastic_transform(1, 1, "lanczos"), "elastic_transform: interpolation must be nearest"),
     "none": (lambda d: d.resize(), "resize: size or max_size is needed"),
     "edges": (lambda d: d.random_resize(30, 30), "random_resize: max_size must be greater than min_size 30"),
-    "empty": (lambda d: d.random_short_side([]), "random_short_side: min_size must be an integer or several"),
-    "target": (lambda d: d.scale_jitter(30), "scale_jitter: target_size must be two numbers of pixels"),
+    "empty": (
+        lambda d: d.random_short_side([]),
+        "random_short_side: min_size must be an integer or a sequence of integers",
+    ),
+    "target": (lambda d: d.scale_jitter(30), "scale_jitter: target_size must be two integers (pixels)"),
     "range": (lambda d: d.scale_jitter((3, 3), (0, 1)), "scale_jitter: scale_range must be two numbers 0 < low"),
     "longest": (lambda d: d.resize_keep_ratio(20, 1.5), "resize_keep_ratio: longest must be from 0 to 1, got 1.5"),
     "chance": (

@@ -217,7 +217,7 @@ def test_torch_takes_them_on_its_current_stream(
 @pytest.mark.parametrize(
     ("device", "output", "words"),
     [
-        ("mps", "dlpack", "not to 'mps'"),
+        ("mps", "dlpack", "not 'mps'"),
         ("cuda:x", "dlpack", "must be None"),
         (-1, "dlpack", "must be None"),
         (True, "dlpack", "must be None"),
@@ -235,7 +235,7 @@ def test_a_torch_without_cuda(gpu: made_cuda.Gpu, numbers: feedline.Dataset) -> 
     torch = pytest.importorskip("torch")
     if torch.version.cuda is not None:
         pytest.skip("this torch has CUDA")
-    with pytest.raises(feedline.ConfigError, match="is built without CUDA; install one that is"):
+    with pytest.raises(feedline.ConfigError, match="is built without CUDA; install a build with CUDA"):
         numbers.loader(8, device="cuda")
 
 

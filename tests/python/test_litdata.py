@@ -97,15 +97,15 @@ def test_windows_of_what_has_none_are_refused(tmp_path: Path, photos: Path) -> N
     source = made_litdata.tokens(tmp_path / "t", documents, 18, chunks=2)
     opened = feedline.open(source)
     refused = [
-        (lambda: feedline.open(photos).windows(3), "is no index of tokens"),
-        (lambda: opened.map(np.sort, fields="tokens").windows(3), "cut windows first"),
-        (lambda: opened.subset([0]).windows(3), "a part of a dataset"),
-        (lambda: opened.windows(3, dtype="int32"), "dtype is the dataset's own"),
-        (lambda: feedline.tokens(source, window=3, dtype="uint16"), "holds int64, not uint16"),
+        (lambda: feedline.open(photos).windows(3), "is not an index of LitData's TokensLoader"),
+        (lambda: opened.map(np.sort, fields="tokens").windows(3), "call windows before"),
+        (lambda: opened.subset([0]).windows(3), "is a subset"),
+        (lambda: opened.windows(3, dtype="int32"), "dtype is set by the dataset"),
+        (lambda: feedline.tokens(source, window=3, dtype="uint16"), "contains int64, not uint16"),
         (lambda: opened.windows(300), "301 tokens"),
         (
             lambda: feedline.tokens(made_litdata.tokens(tmp_path / "f", documents, 1), window=3),
-            "no tokens that are read",
+            "not supported as tokens",
         ),
         (
             lambda: feedline.tokens(made_litdata.tokens(tmp_path / "z", documents, 18, compression="zstd"), window=3),
@@ -119,7 +119,7 @@ def test_windows_of_what_has_none_are_refused(tmp_path: Path, photos: Path) -> N
     content = path.read_bytes()
     for damaged in (content[:-8], content + bytes(8), b"\x02" + content[1:], b""):
         path.write_bytes(damaged)
-        with pytest.raises(feedline.DataError, match="chunk of 1 documents of 240 bytes behind 12") as raised:
+        with pytest.raises(feedline.DataError, match="chunk of 1 documents of 240 bytes after 12") as raised:
             opened.windows(3)
         assert raised.value.shard == str(path)
     path.unlink()

@@ -75,23 +75,23 @@ def test_a_function_of_the_keys_says_which_samples_there_are_and_in_which_order(
     listed = dataset.subset(keys=["train_01", "val_00", "train_01"])
     assert [int(listed[i].n) for i in range(3)] == [1, 0, 1]
     for keys, said in (
-        (["val_0"], "no sample is called 'val_0'; there is 'val_0[0-9]'"),
+        (["val_0"], "no sample has the key 'val_0'; did you mean 'val_0[0-9]'"),
         ([b"val_00"], "a key must be text"),
-        ("val_00", "names of samples, or a function"),
-        (lambda keys: None, "names of samples, or a function"),
+        ("val_00", "sample names, or a function"),
+        (lambda keys: None, "sample names, or a function"),
         ([], "at least one|no sample"),
     ):
         with pytest.raises(feedline.ConfigError, match=said):
             dataset.subset(keys=keys)  # type: ignore[arg-type]
     for arguments in ({}, {"indices": [1], "keys": ["val_00"]}):
-        with pytest.raises(feedline.ConfigError, match="give indices or keys"):
+        with pytest.raises(feedline.ConfigError, match="pass indices or keys"):
             dataset.subset(**arguments)  # type: ignore[arg-type]
 
 
 def test_a_key_that_two_samples_have_is_refused(tmp_path: Path) -> None:
     both = [made_lmdb.write(tmp_path / name, {b"a.txt": b"1", name.encode() + b".txt": b"2"}) for name in ("b", "c")]
     dataset = feedline.open([str(path) for path in both], fields="text={key}.txt")
-    with pytest.raises(feedline.ConfigError, match="several samples are called 'a'"):
+    with pytest.raises(feedline.ConfigError, match="several samples have the key 'a'"):
         dataset.subset(keys=["b", "a"])
     assert dataset.subset(keys=["c", "b"]).key(0) == "c"
 

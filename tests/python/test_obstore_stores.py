@@ -44,7 +44,7 @@ def batches(data: feedline.Dataset) -> list[bytes]:
 def test_shards_and_folders_are_those_of_files(server: BlobServer, folder: Path, tars: list[Path]) -> None:
     for remote, local in (("az://box/shards/{000..002}.tar", tars), ("az://box/train/", folder)):
         data = feedline.open(remote)
-        assert f"az:// is read through Python, by obstore {obstore.__version__}" in data.explain()
+        assert f"az:// is read in Python by obstore {obstore.__version__}" in data.explain()
         assert data.fingerprint == feedline.open(local).fingerprint
         assert batches(data) == batches(feedline.open(local))
     assert any(request.startswith("GET box/train/") for request in server.requests)

@@ -100,7 +100,7 @@ def test_shards_and_folders_are_those_of_files(stored: str, folder: Path, tars: 
         data = feedline.open(remote)
         assert data.fingerprint == feedline.open(local).fingerprint
         assert data.classes == feedline.open(local).classes
-        assert "memory:// is read through Python, by fsspec" in data.explain()
+        assert "memory:// is read in Python by fsspec" in data.explain()
         assert batches(data) == batches(feedline.open(local))
         assert feedline.inspect(remote).samples == len(data)
 
@@ -112,7 +112,7 @@ def test_a_local_file_system_is_read_so_too(tars: list[Path]) -> None:
 
 def test_objects_are_read_once_and_from_a_cache(blobs: str, folder: Path, tmp_path: Path) -> None:
     data = feedline.open(blobs)
-    assert "blobs:// is read through Python" in data.explain()
+    assert "blobs:// is read in Python" in data.explain()
     assert batches(data) == batches(feedline.open(folder))
     assert len(set(Blobs.reads)) == len(data)
     cached = {"cache": tmp_path / "copies", "cache_limit": "1 GiB"}
@@ -167,7 +167,7 @@ sys.modules["obstore"] = None
 fsspec.register_implementation("az", test_other_stores.Blobs, clobber=True)
 test_other_stores.Blobs.blobs = {{"box/0.tar": pathlib.Path({str(tars[0])!r}).read_bytes()}}
 data, local = feedline.open("az://box/0.tar"), feedline.open({str(tars[0])!r})
-assert "az:// is read through Python" in data.explain(), data.explain()
+assert "az:// is read in Python" in data.explain(), data.explain()
 assert data.fingerprint == local.fingerprint
 assert data.decode().center_crop(8)[0].label == local.decode().center_crop(8)[0].label
 """

@@ -116,7 +116,7 @@ def test_a_folder_of_an_earlier_version_is_not_gone_on_with(folder: Path, tmp_pa
     packing.pack(folder, tmp_path / "out")
     manifest = tmp_path / "out/feedline-pack.json"
     manifest.write_text(manifest.read_text().replace('"version": 2', '"version": 1'))
-    with pytest.raises(feedline.DataError, match="of another version of Feedline; pack into another folder"):
+    with pytest.raises(feedline.DataError, match="another version of Feedline; pack into another folder"):
         packing.pack(folder, tmp_path / "out")
 
 
@@ -301,7 +301,7 @@ def test_interrupted_it_leaves_nothing_unfinished(tmp_path: Path) -> None:
     assert names == ["000000.tar", "000001.tar", "feedline-pack.json"]
     report = packing.pack(folder, output, samples_per_shard=20, progress=lambda position, total: done.append(position))
     assert (report.samples, report.shards_found) == (90, 2)
-    assert done == [*range(51), *range(40, 91)], "every step is told, from where it goes on"
+    assert done == [*range(51), *range(40, 91)], "every step is told, from where it resumes"
 
 
 def test_other_arguments_are_refused_with_what_differs(folder: Path, tmp_path: Path) -> None:
@@ -334,7 +334,7 @@ def test_what_is_there_is_verified(folder: Path, tmp_path: Path) -> None:
     content = bytearray(shard.read_bytes())
     content[700] ^= 1
     shard.write_bytes(content)
-    refused("000001.tar is not what was written")
+    refused("000001.tar has changed since it was packed")
     assert shard.read_bytes() == content, "somebody may want it"
     shard.unlink()
     refused("000001.tar is missing")
@@ -347,7 +347,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(folder: Path, tmp_path
     with pytest.raises(feedline.ConfigError, match="not empty"):
         packing.pack(folder, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
-    with pytest.raises(feedline.ConfigError, match="lies in the source"):
+    with pytest.raises(feedline.ConfigError, match="is inside the source"):
         packing.pack(folder, folder / "apple" / "out")
     assert not (folder / "apple" / "out").exists()
     run("pack", tmp_path / "nothing", tmp_path / "out", status=3)
@@ -390,7 +390,7 @@ def test_a_disk_that_is_full_is_said_and_gone_on_from(folder: Path, tmp_path: Pa
         resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
 
     failed = run("pack", folder, output, status=3, preexec_fn=small_files_only)
-    assert "cannot write into" in failed.stderr and "goes on" in failed.stderr
+    assert "cannot write into" in failed.stderr and "resumes" in failed.stderr
     assert [path.name for path in output.iterdir()] == ["feedline-pack.json"]
     assert "21 samples in 1 shard, " in run("pack", folder, output).stdout
 
@@ -402,7 +402,7 @@ def test_two_at_a_time_do_not_mix(folder: Path, tmp_path: Path) -> None:
     output.mkdir()
     handle = os.open(output, os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)
-    with pytest.raises(feedline.ConfigError, match="another process packs"):
+    with pytest.raises(feedline.ConfigError, match="another process is packing"):
         packing.pack(folder, output)
     os.close(handle)
     assert packing.pack(folder, output).samples == 21

@@ -573,7 +573,7 @@ WRONG: dict[str, tuple[Chain, str]] = {
     "section": (lambda d: d.timm_augment("augmix-x3"), "timm_augment: 'augmix-x3' is not a policy of timm: AugMix has"),
     "set": (lambda d: d.timm_augment("rand-t3b"), "timm_augment: 'rand-t3b' is not a policy of timm: 't3b' must be"),
     "share": (lambda d: d.timm_augment("v0", translate_pct=2), "timm_augment: translate_pct must be from 0 to 1"),
-    "chain": (lambda d: d.random_apply([1]), "random_apply: a chain must be of feedline.chain()"),
+    "chain": (lambda d: d.random_apply([1]), "random_apply: a chain must come from feedline.chain()"),
     "chains": (lambda d: d.random_choice(3), "random_choice: chains must be a sequence of feedline.chain()"),
     "no chains": (lambda d: d.random_choice([]), "random_choice: there is nothing to choose from"),
     "weights": (lambda d: d.random_choice([chain()], [1, 2]), "random_choice: p must have one number for each of 1"),

@@ -73,7 +73,7 @@ def test_rows_may_lie_apart_and_columns_may_not():
     numpy.testing.assert_array_equal(batch.a, wide[::2, 1:4])
     (batch,) = feedline.arrays(a=wide[::-1]).loader(10, output="numpy")
     numpy.testing.assert_array_equal(batch.a, wide[::-1])
-    with pytest.raises(feedline.ConfigError, match="the elements of a row of a do not follow each other"):
+    with pytest.raises(feedline.ConfigError, match="the elements of a row of a are not contiguous"):
         feedline.arrays(a=wide[:, ::2])
 
 
@@ -147,7 +147,7 @@ def test_one_row_is_a_sample():
         ({"a": numpy.zeros((3, 2)), "b": numpy.zeros(4)}, '"b" has 4 rows, "a" has 3'),
         ({"a": numpy.zeros((0, 2))}, "no rows"),
         ({"a": numpy.zeros((3, 0))}, "no elements"),
-        ({"a": numpy.zeros(3, dtype=">f4")}, "byte order of another machine"),
+        ({"a": numpy.zeros(3, dtype=">f4")}, "foreign byte order"),
         ({"a": numpy.zeros(3, dtype="complex64")}, "complex64"),
         ({"a": numpy.array(["x", "y"])}, "dtype"),
     ],
@@ -189,7 +189,7 @@ def test_a_npy_file_says_what_it_holds(tmp_path):
     numpy.save(tmp_path / "b.npy", numpy.arange(100, 140, dtype="int32"))
     data = feedline.tokens([tmp_path / "a.npy", tmp_path / "b.npy"], window=20)
     assert [sample.x[0] for sample in data] == [0, 20, 100]
-    with pytest.raises(feedline.ConfigError, match="holds int32, not uint16"):
+    with pytest.raises(feedline.ConfigError, match="contains int32, not uint16"):
         feedline.tokens(tmp_path / "a.npy", window=20, dtype="uint16")
     numpy.save(tmp_path / "square.npy", numpy.zeros((3, 3), dtype="int32"))
     with pytest.raises(feedline.ConfigError, match=r"shape \(3, 3\)"):
@@ -221,7 +221,7 @@ def test_tokens_resume_on_other_ranks(token_file):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"window": 10}, "does not say what its tokens are"),
+        ({"window": 10}, "does not specify a dtype"),
         ({"window": 0, "dtype": "uint16"}, "window"),
         ({"window": -3, "dtype": "uint16"}, "window"),
         ({"window": 2.5, "dtype": "uint16"}, "window"),
@@ -229,7 +229,7 @@ def test_tokens_resume_on_other_ranks(token_file):
         ({"window": 10, "dtype": "float32"}, "float32 tokens"),
         ({"window": 10, "dtype": "uint16", "output_dtype": "int16"}, "as int16"),
         ({"window": 1000, "dtype": "uint16"}, "1001 tokens that a window and its targets take"),
-        ({"window": 10, "dtype": "uint16", "check": True}, "needs the vocabulary"),
+        ({"window": 10, "dtype": "uint16", "check": True}, "requires vocabulary"),
     ],
 )
 def test_wrong_arguments_are_refused_by_name(token_file, options, words):

@@ -180,7 +180,7 @@ def test_counts_that_differ_name_the_shard(shards: list[Path], tmp_path: Path) -
     right = [len(feedline.open(shard)) for shard in shards]
     for wrong in range(len(shards)):
         said = [{"url": str(shard), "nsamples": right[i] + (i == wrong)} for i, shard in enumerate(shards)]
-        with pytest.raises(feedline.DataError, match=f"{right[wrong]} samples.*says {right[wrong] + 1}") as caught:
+        with pytest.raises(feedline.DataError, match=f"{right[wrong]} samples.*list has {right[wrong] + 1}") as caught:
             feedline.open(wids(tmp_path / "x.json", said))
         assert caught.value.shard == str(shards[wrong])
     feedline.open(wids(tmp_path / "x.json", said), missing="skip")  # which may leave some out
@@ -205,7 +205,7 @@ def test_lists_that_make_no_sense_are_config_errors(said: Any, tmp_path: Path) -
     with pytest.raises(feedline.ConfigError, match=r"x\.json"):
         feedline.open(tmp_path / "x.json")
     (tmp_path / "x.json").write_text('{"__kind__": "wids-shard-index-v1", ')
-    with pytest.raises(feedline.ConfigError, match="not JSON"):
+    with pytest.raises(feedline.ConfigError, match="not valid JSON"):
         feedline.open(tmp_path / "x.json")
 
 
@@ -224,7 +224,7 @@ def test_what_an_index_cannot_say_is_refused(shards: list[Path], folder: Path, t
     assert "--output" in run(shards[0], "--as", "dali", "--output", tmp_path / "x", status=2)["said"]
     (tmp_path / "other").mkdir()
     twin = shutil.copy(shards[0], tmp_path / "other")
-    assert "called alike" in run(f"{shards[0]}::{twin}", "--as", "open_clip", status=2)["said"]
+    assert "have the same name" in run(f"{shards[0]}::{twin}", "--as", "open_clip", status=2)["said"]
     cut = tmp_path / "cut.tar"
     cut.write_bytes(shards[0].read_bytes()[:-10240])
     assert "cut.tar" in run(cut, "--as", "energon", status=3)["said"]

@@ -106,7 +106,7 @@ def test_without_a_path_it_is_written_beside(folder: Path, tmp_path: Path, monke
         feedline.open(folder).show(2, 0)
     with pytest.raises(feedline.ConfigError, match="no image"):
         feedline.arrays(x=np.zeros((3, 2))).show()
-    with pytest.raises(feedline.ConfigError, match=r"sheet\.words.* has not the extension of a picture"):
+    with pytest.raises(feedline.ConfigError, match=r"sheet\.words.* does not have an image file's extension"):
         feedline.open(folder).show(2, 1, path=tmp_path / "sheet.words")
     assert not (tmp_path / "sheet.words").exists()
 

@@ -81,10 +81,10 @@ def test_images_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert (deep["code"], deep["severity"]) == ("deep_pixels", "note")
     assert "1 of 10 images looked at have 16 bits per channel and are read as 8 bits" in deep["text"]
     assert (finding["code"], finding["severity"]) == ("turned_by_exif", "note")
-    assert "4 of 10 images" in finding["text"] and ".decode(apply_exif_orientation=True)" in finding["text"]
+    assert "4 of 10 examined images" in finding["text"] and ".decode(apply_exif_orientation=True)" in finding["text"]
     status, printed = run(capsys, str(folder))
     text = " ".join(printed.split())
-    assert "of 10 looked at: 8 jpeg, 2 png, 2 progressive" in text and "4 with an EXIF orientation" in text
+    assert "of 10 examined: 8 jpeg, 2 png, 2 progressive" in text and "4 with an EXIF orientation" in text
     assert "apply_exif_orientation=True" in text
     assert "1 with 16 bits per channel" in text and "nothing that a reader would drop" not in text
 

@@ -363,10 +363,10 @@ def test_a_dataset_with_random_views_is_random(photos: Path):
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (lambda d: d.views(), "at least one view is needed"),
-        (lambda d: d.views([]), "at least one view is needed"),
+        (lambda d: d.views(), "pass at least one view"),
+        (lambda d: d.views([]), "pass at least one view"),
         (lambda d: d.views(a=BIG, b=8), "must be a chain"),
-        (lambda d: d.views(a=(BIG, 0)), "how many of a"),
+        (lambda d: d.views(a=(BIG, 0)), "the number of a"),
         (lambda d: d.views(a=(BIG, 300)), "at most 254"),
         (lambda d: d.views(a=(BIG, 200), b=(BIG, 55)), "at most 254"),
         (lambda d: d.views([BIG], a=BIG), "one list of chains"),

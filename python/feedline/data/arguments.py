@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Brings the many forms of torchvision's arguments to the one form of the engine.
+"""Converts torchvision's many forms of arguments to the engine's.
 
-Every function raises :class:`ConfigError` that begins with the operation's name. None imports torch, torchvision or
-Pillow: their enumerations are known by value and name.
+Every function raises :class:`ConfigError`, with a message that begins with the operation's name. None imports torch,
+torchvision or Pillow: their enumerations are recognised by value and name.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from .. import _engine
 from ..errors import ConfigError
 
 _INTERPOLATIONS = ("nearest", "box", "bilinear", "bicubic", "lanczos", "random", "torch_bilinear", "torch_bicubic")
-# Pillow's Image.Resampling values, which torchvision accepts as plain integers too
+# Pillow's Image.Resampling values, which torchvision also accepts as plain integers
 _PILLOW_RESAMPLING = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
 _DTYPES = ("uint8", "int64", "float16", "float32")
 _INT_MAX = 2**31 - 1
-MOST_WORKERS = 1024  # more threads than any machine has CPUs; kMaxThreads in the engine
+MOST_WORKERS = 1024  # more threads than any machine has CPUs; matches kMaxThreads in the engine
 _BYTE_UNITS = {
     "": 1,
     **{prefix: 1000**power for power, prefix in enumerate(("K", "M", "G", "T"), 1)},
@@ -33,7 +33,7 @@ _BYTE_UNITS = {
 
 
 def integer(where: str, name: str, value: Any, low: int = -_INT_MAX, high: int = _INT_MAX) -> int:
-    """``value`` as an int in [low, high]; floats and booleans are refused."""
+    """Returns ``value`` as an int in [low, high]; rejects floats and booleans."""
     try:
         if isinstance(value, bool):
             raise TypeError
@@ -46,7 +46,7 @@ def integer(where: str, name: str, value: Any, low: int = -_INT_MAX, high: int =
 
 
 def worker_count(where: str, value: Any, low: int = 0) -> int:
-    """``num_workers`` as an int, with the engine's bound (kMaxThreads) and its error message."""
+    """Returns ``num_workers`` as an int, with the engine's limit (kMaxThreads) and error message."""
     try:
         count = operator.index(value)
     except TypeError:
@@ -59,7 +59,7 @@ def worker_count(where: str, value: Any, low: int = 0) -> int:
 
 
 def real(where: str, name: str, value: Any) -> float:
-    """``value`` as a finite float."""
+    """Returns ``value`` as a finite float."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not is_number or not math.isfinite(value):
         raise ConfigError(f"{where}: {name} must be a finite number, not {value!r}")
@@ -67,7 +67,7 @@ def real(where: str, name: str, value: Any) -> float:
 
 
 def path_text(where: str, name: str, value: Any) -> str:
-    """A path, as text."""
+    """Returns a path as text."""
     path = os.fspath(value) if isinstance(value, str | os.PathLike) else value
     if not isinstance(path, str) or not path:
         raise ConfigError(f"{where}: {name} must be a path, not {value!r}")
@@ -75,7 +75,7 @@ def path_text(where: str, name: str, value: Any) -> str:
 
 
 def flag(where: str, name: str, value: Any, or_word: str | None = None) -> bool:
-    """``value``, which must be a bool; ``or_word``: what it may be besides, for the message."""
+    """Returns ``value``, which must be a bool; ``or_word`` is another accepted value, for the error message."""
     if not isinstance(value, bool):
         allowed = "True or False" if or_word is None else f'True, False or "{or_word}"'
         raise ConfigError(f"{where}: {name} must be {allowed}, not {value!r}")
@@ -83,12 +83,12 @@ def flag(where: str, name: str, value: Any, or_word: str | None = None) -> bool:
 
 
 def is_sequence(value: Any) -> bool:
-    """Lists, tuples, arrays; not strings, and not arrays without extents, which are numbers."""
+    """Whether ``value`` is a list, tuple or array; strings and 0-d arrays are not sequences."""
     return (isinstance(value, Sequence) and not isinstance(value, str | bytes)) or getattr(value, "ndim", 0) > 0
 
 
 def is_iterable(value: Any) -> TypeGuard[Iterable[Any]]:
-    """Whether iter() accepts it: an array without dimensions has __iter__, but iter() raises."""
+    """Whether iter() accepts ``value``: a 0-d array has __iter__, but iter() raises."""
     return isinstance(value, Iterable) and getattr(value, "ndim", 1) > 0
 
 
@@ -97,13 +97,15 @@ def _items(value: Any) -> list[Any]:
 
 
 def square_size(where: str, size: Any) -> tuple[int, int]:
-    """``s`` or ``(s,)`` to (s, s), ``(h, w)`` as it is: the crops' rule."""
+    """Converts ``s`` or ``(s,)`` to (s, s) and leaves ``(h, w)`` unchanged, as crops do."""
     height, width = edge_size(where, size)
     return height, width or height
 
 
 def edge_size(where: str, size: Any) -> tuple[int, int]:
-    """``s`` or ``(s,)`` to (s, 0), which the engine reads as "smaller edge", ``(h, w)`` as it is: resize's rule."""
+    """Converts ``s`` or ``(s,)`` to (s, 0), the engine's "smaller edge", and leaves ``(h, w)`` unchanged, as resize
+    does.
+    """
     extents = _items(size) if is_sequence(size) else [size]
     if len(extents) not in (1, 2):
         raise ConfigError(f"{where}: size must be an integer or (height, width), not {size!r}")
@@ -112,7 +114,7 @@ def edge_size(where: str, size: Any) -> tuple[int, int]:
 
 
 def sides(where: str, padding: Any) -> tuple[int, int, int, int]:
-    """1, 2 or 4 numbers as torchvision reads them, to (left, top, right, bottom); ``None`` is none."""
+    """Converts torchvision's 1, 2 or 4 numbers to (left, top, right, bottom); ``None`` is no padding."""
     extents = [0] if padding is None else _items(padding) if is_sequence(padding) else [padding]
     if len(extents) not in (1, 2, 4):
         raise ConfigError(
@@ -125,25 +127,25 @@ def sides(where: str, padding: Any) -> tuple[int, int, int, int]:
 
 
 def color(where: str, fill: Any) -> tuple[int, int, int]:
-    """A grey value or (red, green, blue), each from 0 to 255; ``None`` is black."""
+    """Returns a grey value or (red, green, blue), each from 0 to 255; ``None`` is black."""
     values = [0] if fill is None else _items(fill) if is_sequence(fill) else [fill]
     if len(values) not in (1, 3):
         raise ConfigError(f"{where}: fill must be one number or (red, green, blue), not {fill!r}")
-    # torchvision takes 0.0 for 0: whole floats are as good as integers here
+    # torchvision accepts 0.0 for 0, so whole floats are accepted
     whole = [int(v) if isinstance(v, float) and v.is_integer() else v for v in values]
     red, green, blue = [integer(where, "fill", v, 0, 255) for v in whole] * (3 // len(values))
     return red, green, blue
 
 
 def interpolation(where: str, value: Any) -> str:
-    """A word, torchvision's InterpolationMode, Pillow's Resampling or its integer."""
+    """Accepts a name, torchvision's InterpolationMode, Pillow's Resampling or its integer."""
     word = value
     if isinstance(value, int) and not isinstance(value, bool):
         word = _PILLOW_RESAMPLING.get(int(value), value)
     elif not isinstance(value, str):
         word = getattr(value, "value", value)
     word = word.lower() if isinstance(word, str) else word
-    if isinstance(word, str) and word == "nearest-exact":  # torchvision does the same for both on PIL images
+    if isinstance(word, str) and word == "nearest-exact":  # torchvision treats both alike on PIL images
         word = "nearest"
     if not isinstance(word, str) or word not in _INTERPOLATIONS:
         raise ConfigError(f"{where}: interpolation must be one of {', '.join(_INTERPOLATIONS)}, not {value!r}")
@@ -151,7 +153,7 @@ def interpolation(where: str, value: Any) -> str:
 
 
 def padding_mode(where: str, value: Any) -> str:
-    """torchvision's four words."""
+    """Checks for one of torchvision's four padding modes."""
     modes = ("constant", "edge", "reflect", "symmetric")
     if not isinstance(value, str) or value not in modes:
         raise ConfigError(f"{where}: padding_mode must be one of {', '.join(modes)}, not {value!r}")
@@ -159,20 +161,20 @@ def padding_mode(where: str, value: Any) -> str:
 
 
 def refuse_aliased(where: str, antialias: Any) -> None:
-    """Only Pillow's filters exist here, and those always antialias."""
+    """Rejects antialias=False: the only filters are Pillow's, which always antialias."""
     if antialias is not True and antialias is not None:
         raise ConfigError(f"{where}: antialias={antialias!r} is not possible: Pillow's filters always antialias")
 
 
 def reals(where: str, name: str, values: Any) -> list[float]:
-    """Numbers."""
+    """Returns a list of finite floats."""
     if not is_sequence(values):
         raise ConfigError(f"{where}: {name} must be numbers, not {values!r}")
     return [real(where, name, value) for value in _items(values)]
 
 
 def low_high(where: str, name: str, value: Any) -> tuple[float, float]:
-    """A pair of numbers, lower first."""
+    """Returns a pair of numbers, lower bound first."""
     pair = _items(value) if is_sequence(value) else []
     if len(pair) != 2:
         raise ConfigError(f"{where}: {name} must be (low, high), not {value!r}")
@@ -183,7 +185,7 @@ def low_high(where: str, name: str, value: Any) -> tuple[float, float]:
 
 
 def pair(where: str, name: str, value: Any) -> tuple[float, float]:
-    """Two numbers, for x and y."""
+    """Returns a pair of numbers, for x and y."""
     numbers_given = _items(value) if is_sequence(value) else []
     if len(numbers_given) != 2:
         raise ConfigError(f"{where}: {name} must be two numbers (x, y), not {value!r}")
@@ -192,24 +194,24 @@ def pair(where: str, name: str, value: Any) -> tuple[float, float]:
 
 
 def whole_pair(where: str, name: str, value: Any, low: int) -> tuple[int, int]:
-    """Two numbers of pixels."""
+    """Returns a pair of integers, in pixels."""
     extents = _items(value) if is_sequence(value) else []
     if len(extents) != 2:
-        raise ConfigError(f"{where}: {name} must be two numbers of pixels, not {value!r}")
+        raise ConfigError(f"{where}: {name} must be two integers (pixels), not {value!r}")
     first, second = (integer(where, name, extent, low=low) for extent in extents)
     return first, second
 
 
 def integers(where: str, name: str, value: Any, low: int) -> list[int]:
-    """One integer or several."""
+    """Returns a list of one or more integers."""
     numbers_given = _items(value) if is_sequence(value) else [value]
     if not numbers_given:
-        raise ConfigError(f"{where}: {name} must be an integer or several, not {value!r}")
+        raise ConfigError(f"{where}: {name} must be an integer or a sequence of integers, not {value!r}")
     return [integer(where, name, number, low=low) for number in numbers_given]
 
 
 def both_directions(where: str, name: str, value: Any) -> tuple[float, float]:
-    """A number for both directions, or (x, y)."""
+    """Returns one number for both directions, or (x, y), as a pair."""
     given = _items(value) if is_sequence(value) else [value]
     if len(given) == 1:
         given = given * 2
@@ -217,17 +219,17 @@ def both_directions(where: str, name: str, value: Any) -> tuple[float, float]:
 
 
 def angles(where: str, name: str, value: Any) -> tuple[float, float]:
-    """torchvision's rule for degrees: a number d is (-d, d)."""
+    """Converts degrees by torchvision's rule: a number d is (-d, d)."""
     if is_sequence(value):
         return low_high(where, name, value)
     most = real(where, name, value)
     if most < 0:
-        raise ConfigError(f"{where}: {name} must not be negative where it is one number, not {value!r}")
+        raise ConfigError(f"{where}: {name} as one number must not be negative, not {value!r}")
     return -most, most
 
 
 def shears(where: str, value: Any) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
-    """None, a number, two or four, to the ranges along x and y."""
+    """Converts None or one, two or four numbers to ranges along x and y."""
     if value is None:
         return None, None
     bounds = _items(value) if is_sequence(value) else value
@@ -239,7 +241,7 @@ def shears(where: str, value: Any) -> tuple[tuple[float, float] | None, tuple[fl
 
 
 def jitter(where: str, name: str, value: Any, center: float, low: float, high: float) -> tuple[float, float]:
-    """torchvision's rule for a colour factor: a number is the distance from ``center``, a pair is the range."""
+    """Converts a colour factor by torchvision's rule: a number is the distance from ``center``, a pair is the range."""
     if is_sequence(value):
         bounds = low_high(where, name, value)
     else:
@@ -250,25 +252,25 @@ def jitter(where: str, name: str, value: Any, center: float, low: float, high: f
         if name != "hue":
             bounds = max(bounds[0], 0.0), bounds[1]
     if bounds[0] < low or bounds[1] > high:
-        raise ConfigError(f"{where}: {name} must lie in [{low:g}, {high:g}], not {value!r}")
+        raise ConfigError(f"{where}: {name} must be in [{low:g}, {high:g}], not {value!r}")
     return bounds
 
 
 def channel_values(where: str, name: str, value: Any) -> list[float]:
-    """One number per channel."""
+    """Returns one number per channel."""
     if not is_sequence(value):
         raise ConfigError(f"{where}: {name} must be one number per channel, not {value!r}")
     return [real(where, name, item) for item in _items(value)]
 
 
 def array_dtype(where: str, value: Any) -> str:
-    """A word, a NumPy dtype or type, or a torch dtype, to NumPy's word; the engine says which it takes."""
+    """Converts a name, a NumPy dtype or type, or a torch dtype to NumPy's name, without checking support."""
     word = value if isinstance(value, str) else getattr(value, "__name__", None) or str(value)
     return word.removeprefix("torch.").removeprefix("numpy.")
 
 
 def dtype(where: str, value: Any, also: tuple[str, ...] = ()) -> str:
-    """array_dtype() of images."""
+    """Returns array_dtype() of an image dtype."""
     word = array_dtype(where, value)
     if word not in _DTYPES and word not in also:
         raise ConfigError(f"{where}: dtype must be one of {', '.join(_DTYPES + also)}, not {value!r}")
@@ -276,7 +278,7 @@ def dtype(where: str, value: Any, also: tuple[str, ...] = ()) -> str:
 
 
 def field_names(where: str, fields: Any) -> list[str]:
-    """None is every field, a str one; else a sequence of names."""
+    """Returns field names: None means all fields, a str one field, else a sequence of names."""
     if fields is None:
         return []
     names: list[Any] = [fields] if isinstance(fields, str) else list(fields) if is_sequence(fields) else [None]
@@ -286,7 +288,9 @@ def field_names(where: str, fields: Any) -> list[str]:
 
 
 def field_specs(where: str, fields: Any) -> list[str]:
-    """None is a format's own fields; else a sequence of specs, or a str with spaces between them."""
+    """Returns field specs: None means the format's default fields; else a sequence of specs, or a str separated by
+    spaces.
+    """
     specs = [] if fields is None else fields.split() if isinstance(fields, str) else fields
     specs = list(specs) if is_iterable(specs) else [specs]
     if not all(isinstance(spec, str) for spec in specs):
@@ -295,31 +299,31 @@ def field_specs(where: str, fields: Any) -> list[str]:
 
 
 def choice(where: str, name: str, value: Any, words: Sequence[str]) -> str:
-    """One of ``words``."""
+    """Checks that ``value`` is one of ``words``."""
     if not isinstance(value, str) or value not in words:
         raise ConfigError(f"{where}: {name} must be one of {', '.join(map(repr, words))}, not {value!r}")
     return str(value)
 
 
 def buckets(where: str, value: Any) -> tuple[list[int], int]:
-    """``None``, a number of buckets, or their bounds, to (bounds, number), one of which is empty or 0."""
+    """Converts ``None``, a number of buckets, or their bounds to (bounds, number), one of which is empty or 0."""
     high = 2**63 - 1
     if value is None:
         return [], 0
     if not is_sequence(value):
         return [], integer(where, "buckets", value, low=1, high=high)
-    bounds = [integer(where, "a bound of buckets", bound, low=1, high=high) for bound in _items(value)]
+    bounds = [integer(where, "a bucket bound", bound, low=1, high=high) for bound in _items(value)]
     if not bounds:
         raise ConfigError(f"{where}: buckets is empty; give bounds, a number of buckets, or None")
     return bounds, 0
 
 
 def output_path(where: str, name: str, value: Any, *, urls: bool = False) -> str:
-    """A path that something is going to be written to: local, in a folder that is there and may be written to.
+    """Checks an output path: local, in an existing writable folder.
 
-    `urls`: or one of object storage, of which no more is known here than that it is written to.
+    `urls`: also accepts object storage URLs, for which only write support is checked.
 
-    Nothing is made on the way: a folder that is missing is a mistyped one more often than not.
+    Does not create folders: a missing folder is usually a typing error.
     """
     path = path_text(where, name, value)
     scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path)
@@ -327,7 +331,7 @@ def output_path(where: str, name: str, value: Any, *, urls: bool = False) -> str
         try:
             return _engine.StoredPlace(path).url
         except ConfigError as error:
-            raise ConfigError(f"{where}: {name}: {error.message}; or write to a local folder, and copy it") from None
+            raise ConfigError(f"{where}: {name}: {error.message}; or write to a local folder and copy it") from None
     if scheme:
         raise ConfigError(
             f"{where}: {name} {path!r}: this version writes local paths only, not {scheme[0]}; write to a local folder "
@@ -335,17 +339,17 @@ def output_path(where: str, name: str, value: Any, *, urls: bool = False) -> str
         )
     parent = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(parent):
-        missing = "is no folder" if os.path.exists(parent) else "does not exist"
+        missing = "is not a folder" if os.path.exists(parent) else "does not exist"
         raise ConfigError(
             f"{where}: {name} {path!r}: the folder {parent!r} {missing}; make it first, or correct the path"
         )
     if not os.access(path if os.path.isdir(path) else parent, os.W_OK | os.X_OK):
-        raise ConfigError(f"{where}: {name} {path!r}: this user may not write there; choose another folder")
+        raise ConfigError(f"{where}: {name} {path!r}: permission denied; choose another folder")
     return path
 
 
 def byte_count(where: str, name: str, value: Any) -> int:
-    """Bytes as an int, or as text: ``"512 MB"`` or ``"5G"`` (powers of 1000), ``"2 GiB"`` (powers of 1024)."""
+    """Parses bytes given as an int or text: ``"512 MB"`` or ``"5G"`` (powers of 1000), ``"2 GiB"`` (powers of 1024)."""
     refusal = ConfigError(f'{where}: {name} must be bytes, or text such as "512 MB" or "2 GiB", not {value!r}')
     if not isinstance(value, str):
         if isinstance(value, bool) or not hasattr(value, "__index__"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random changes of images, the augmentations that choose among them, and operations that take chains."""
+"""Random colour operations, augmentation policies, and operations that apply chains."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class Augmentations(RandomOperations):
-    """The part of a :class:`Dataset` that augments images.
+    """The methods of :class:`Dataset` that augment images.
 
-    Names, arguments, defaults and probabilities are torchvision's; pixels are those of Pillow, bit for bit. Images are
-    uint8, of 1 or 3 channels, and keep their size. ``p`` is a probability from 0 to 1. What is drawn for a sample
-    follows from the seed, the epoch, the sample and the operation's place alone.
+    Names, arguments, defaults and probabilities are torchvision's; pixels match Pillow, bit for bit. Images are uint8
+    with 1 or 3 channels and keep their size. ``p`` is a probability from 0 to 1. Random draws depend only on the seed,
+    the epoch, the sample and the operation's position.
 
     Raises:
-        ConfigError: at the call: an argument out of its range, an operation behind ``normalize`` or ``to_dtype``.
+        ConfigError: at the call: an argument is out of range, or the operation follows ``normalize`` or ``to_dtype``.
     """
 
     def random_invert(self, p: float = 0.5, *, fields: Fields = None) -> Self:
-        """255 minus each value, as ``PIL.ImageOps.invert``."""
+        """Inverts pixels to 255 minus the value, as ``PIL.ImageOps.invert``."""
         return self._operation("random_invert", fields, p=p)
 
     def random_posterize(self, bits: int, p: float = 0.5, *, fields: Fields = None) -> Self:
@@ -36,23 +36,25 @@ class Augmentations(RandomOperations):
         return self._operation("random_posterize", fields, bits=bits, p=p)
 
     def random_solarize(self, threshold: float, p: float = 0.5, *, fields: Fields = None) -> Self:
-        """Inverts the values from ``threshold`` (0 to 256) on, as ``PIL.ImageOps.solarize``."""
+        """Inverts values of at least ``threshold`` (0 to 256), as ``PIL.ImageOps.solarize``."""
         return self._operation("random_solarize", fields, threshold=threshold, p=p)
 
     def random_adjust_sharpness(self, sharpness_factor: float, p: float = 0.5, *, fields: Fields = None) -> Self:
-        """Sharpness times a factor, as ``PIL.ImageEnhance.Sharpness``: 0 blurs, 1 changes nothing, 2 doubles it."""
+        """Multiplies sharpness by a factor, as ``PIL.ImageEnhance.Sharpness``: 0 blurs, 1 changes nothing, 2 doubles
+        it.
+        """
         return self._operation("random_adjust_sharpness", fields, sharpness_factor=sharpness_factor, p=p)
 
     def random_autocontrast(self, p: float = 0.5, *, fields: Fields = None) -> Self:
-        """Stretches each channel from 0 to 255, as ``PIL.ImageOps.autocontrast``."""
+        """Stretches each channel to the range 0 to 255, as ``PIL.ImageOps.autocontrast``."""
         return self._operation("random_autocontrast", fields, p=p)
 
     def random_equalize(self, p: float = 0.5, *, fields: Fields = None) -> Self:
-        """Evens out the histogram of each channel, as ``PIL.ImageOps.equalize``."""
+        """Equalizes the histogram of each channel, as ``PIL.ImageOps.equalize``."""
         return self._operation("random_equalize", fields, p=p)
 
     def random_grayscale(self, p: float = 0.1, *, fields: Fields = None) -> Self:
-        """Luma in all channels, which stay as many, as ``PIL.Image.convert("L")`` has it."""
+        """Sets all channels to luma, as ``PIL.Image.convert("L")``; the number of channels does not change."""
         return self._operation("random_grayscale", fields, p=p)
 
     def auto_augment(
@@ -64,13 +66,13 @@ class Augmentations(RandomOperations):
         version: Literal["v1", "v2"] = "v1",
         fields: Fields = None,
     ) -> Self:
-        """One of 25 learned pairs of changes (Cubuk et al., "AutoAugment", CVPR 2019, as torchvision has it).
+        """Applies one of 25 learned pairs of changes (Cubuk et al., "AutoAugment", CVPR 2019, as in torchvision).
 
         Args:
             policy: ``"imagenet"``, ``"cifar10"`` or ``"svhn"``, or torchvision's AutoAugmentPolicy.
-            interpolation: ``"nearest"``, ``"bilinear"``, ``"bicubic"`` or ``"random"``, of what moves pixels.
-            fill: 0 to 255, one value or (red, green, blue): what comes from outside the image; None is black.
-            version: ``"v2"`` has the thresholds of solarize that ``torchvision.transforms.v2`` has, of which some are a
+            interpolation: ``"nearest"``, ``"bilinear"``, ``"bicubic"`` or ``"random"``, for geometric changes.
+            fill: 0 to 255, one value or (red, green, blue), for pixels from outside the image; None is black.
+            version: ``"v2"`` uses the solarize thresholds of ``torchvision.transforms.v2``, some of which are a
                 millionth above those of ``torchvision.transforms``, ``"v1"``.
         """
         return self._operation(
@@ -93,12 +95,12 @@ class Augmentations(RandomOperations):
         version: Literal["v1", "v2"] = "v1",
         fields: Fields = None,
     ) -> Self:
-        """``num_ops`` changes of one magnitude (Cubuk et al., "RandAugment", 2020, as torchvision has it).
+        """Applies ``num_ops`` changes of one magnitude (Cubuk et al., "RandAugment", 2020, as in torchvision).
 
         Args:
-            num_ops: how many, one after the other; at most 64.
-            magnitude: which of the bins, from 0.
-            num_magnitude_bins: how many bins there are, 2 or more.
+            num_ops: number of changes, applied in sequence; at most 64.
+            magnitude: index of the magnitude bin, from 0.
+            num_magnitude_bins: number of bins, 2 or more.
             interpolation, fill, version: as for :meth:`auto_augment`.
         """
         return self._operation(
@@ -121,10 +123,10 @@ class Augmentations(RandomOperations):
         version: Literal["v1", "v2"] = "v1",
         fields: Fields = None,
     ) -> Self:
-        """One change of any magnitude (Mueller and Hutter, "TrivialAugment", ICCV 2021, as torchvision has it).
+        """Applies one change of random magnitude (Mueller and Hutter, "TrivialAugment", ICCV 2021, as in torchvision).
 
         Args:
-            num_magnitude_bins: how many bins there are, 2 or more.
+            num_magnitude_bins: number of bins, 2 or more.
             interpolation, fill, version: as for :meth:`auto_augment`.
         """
         return self._operation(
@@ -148,14 +150,14 @@ class Augmentations(RandomOperations):
         *,
         fields: Fields = None,
     ) -> Self:
-        """A weighed sum of the image and of chains of changes (Hendrycks et al., "AugMix", ICLR 2020, as torchvision).
+        """Mixes the image with chains of changes by weight (Hendrycks et al., "AugMix", ICLR 2020, as in torchvision).
 
         Args:
-            severity: 1 to 10; magnitudes are among so many of 10 bins.
-            mixture_width: how many chains, 1 to 32.
-            chain_depth: changes in each chain, at most 64; below 1: 1 to 3, drawn.
-            alpha: of the Dirichlet and Beta distributions of the weights, above 0.
-            all_ops: with brightness, colour, contrast and sharpness.
+            severity: 1 to 10; the number of magnitude bins, out of 10, to draw from.
+            mixture_width: number of chains, 1 to 32.
+            chain_depth: changes in each chain, at most 64; below 1 draws 1 to 3.
+            alpha: parameter of the Dirichlet and Beta distributions of the weights, above 0.
+            all_ops: includes brightness, colour, contrast and sharpness.
             interpolation, fill: as for :meth:`auto_augment`.
         """
         return self._operation(
@@ -179,16 +181,16 @@ class Augmentations(RandomOperations):
         *,
         fields: Fields = None,
     ) -> Self:
-        """What one of timm's strings describes: ``"rand-m9-mstd0.5-inc1"``, ``"original-mstd0.5"``, ``"augmix-m5-w4"``.
+        """Applies a timm policy string: ``"rand-m9-mstd0.5-inc1"``, ``"original-mstd0.5"``, ``"augmix-m5-w4"``.
 
         Args:
-            config: begins with ``rand``, ``original``, ``originalr``, ``v0``, ``v0r``, ``3a`` or ``augmix``, with the
-                sections that timm has for it: ``rand``'s sets of changes are ``tweights``, ``t3a`` and ``t3aw``.
-            img_mean: 0 to 255, one value or (red, green, blue): what comes from outside the image.
-            interpolation: ``"nearest"``, ``"bilinear"`` or ``"bicubic"``; ``"random"``: one of the last two for each
-                change.
-            translate_pct: how far translations go at level 10, of the image's side; None: 0.45, and 0.3 for ``augmix``,
-                as timm's ``create_transform`` has them.
+            config: begins with ``rand``, ``original``, ``originalr``, ``v0``, ``v0r``, ``3a`` or ``augmix``, followed
+                by timm's sections for it: ``rand`` accepts the operation sets ``tweights``, ``t3a`` and ``t3aw``.
+            img_mean: 0 to 255, one value or (red, green, blue), for pixels from outside the image.
+            interpolation: ``"nearest"``, ``"bilinear"`` or ``"bicubic"``; ``"random"`` draws one of the last two for
+                each change.
+            translate_pct: translation at level 10, as a fraction of the image's side; None is 0.45, or 0.3 for
+                ``augmix``, as in timm's ``create_transform``.
         """
         where = "timm_augment"
         if not isinstance(config, str):
@@ -199,26 +201,26 @@ class Augmentations(RandomOperations):
         )
 
     def random_apply(self, chain: Chain, p: float = 0.5, *, fields: Fields = None) -> Self:
-        """Does all operations of a chain, or none: ``random_apply(feedline.chain().gaussian_blur(23), p=0.1)``.
+        """Applies all operations of a chain, or none: ``random_apply(feedline.chain().gaussian_blur(23), p=0.1)``.
 
-        Geometry in a chain moves masks too. Operations that take a chain can be nested two levels deep. A chain cannot
-        contain ``normalize`` and ``to_dtype``. If a batch needs one size, the image must have it with and without the
-        chain, or get it from a later operation.
+        Geometric operations in a chain transform masks too. Operations that take a chain can be nested two levels deep.
+        A chain cannot contain ``normalize`` or ``to_dtype``. If a batch needs one size, the image must have it with and
+        without the chain, or get it from a later operation.
 
         Args:
-            chain: of :func:`feedline.chain`.
-            p: how likely the chain is done, from 0 to 1.
+            chain: from :func:`feedline.chain`.
+            p: probability of applying the chain, from 0 to 1.
         """
         return self._operation("random_apply", fields, chain=_engine_of("random_apply", chain), p=p)
 
     def random_choice(
         self, chains: Sequence[Chain], p: Sequence[float] | None = None, *, fields: Fields = None
     ) -> Self:
-        """Does one of several chains; otherwise as :meth:`random_apply`.
+        """Applies one of several chains; otherwise as :meth:`random_apply`.
 
         Args:
-            chains: of :func:`feedline.chain`, one or more. An empty one leaves the image as it is.
-            p: a weight for each, from 0; None: equal ones.
+            chains: one or more from :func:`feedline.chain`. An empty chain leaves the image unchanged.
+            p: a non-negative weight for each; None is equal weights.
         """
         where = "random_choice"
         if not arguments.is_sequence(chains):
@@ -230,10 +232,10 @@ class Augmentations(RandomOperations):
         return self._operation(where, fields, chains=engines, p=weights)
 
     def random_order(self, chain: Chain, *, fields: Fields = None) -> Self:
-        """Does all operations of a chain in random order; otherwise as :meth:`random_apply`.
+        """Applies all operations of a chain in random order; otherwise as :meth:`random_apply`.
 
         Args:
-            chain: of :func:`feedline.chain`.
+            chain: from :func:`feedline.chain`.
         """
         return self._operation("random_order", fields, chain=_engine_of("random_order", chain))
 
@@ -242,5 +244,5 @@ def _engine_of(where: str, chain: Any) -> _engine.Dataset:
     from .chain import Chain
 
     if not isinstance(chain, Chain):
-        raise ConfigError(f"{where}: a chain must be of feedline.chain(), not {chain!r}")
+        raise ConfigError(f"{where}: a chain must come from feedline.chain(), not {chain!r}")
     return chain._engine

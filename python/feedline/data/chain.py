@@ -9,11 +9,10 @@ from .recorded_calls import Recorded, made_by
 
 
 class Chain(Recorded, Augmentations):
-    """A list of operations that belongs to no dataset yet. Immutable: every operation returns a new chain.
+    """A list of operations not bound to a dataset. Immutable: every operation returns a new chain.
 
-    It has the operations on images that a :class:`Dataset` has, with the same arguments, which are checked at the call.
-    How they fit those before and behind them is checked where the chain is used. ``fields=`` is for datasets, which
-    have fields.
+    Has the image operations of :class:`Dataset`, with the same arguments, which are checked at the call. The order of
+    operations is checked when the chain is used. ``fields=`` is not supported: only datasets have fields.
     """
 
     def __init__(self, engine: _engine.Dataset) -> None:
@@ -35,5 +34,5 @@ class Chain(Recorded, Augmentations):
 
 
 def chain() -> Chain:
-    """An empty chain: ``feedline.chain().random_resized_crop(96).random_horizontal_flip()``."""
+    """Returns an empty chain: ``feedline.chain().random_resized_crop(96).random_horizontal_flip()``."""
     return made_by(Chain(_engine.GivenFiles("chain").dataset), "data.chain:chain")

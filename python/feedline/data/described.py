@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a notebook shows of a dataset."""
+"""HTML of a dataset for notebooks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..loader import html_table
 from ..loader.unopened import UnopenedColumn, listed
 from .facts import FieldSpec
 
-_CLASSES = 8  # that are named
+_CLASSES = 8  # maximum number of class names shown
 
 
 class DescribedDataset(Protocol):
@@ -37,7 +37,7 @@ class DescribedDataset(Protocol):
 
 
 def html(dataset: DescribedDataset) -> str:
-    """Its source, classes and operations, and the fields of a sample. Reads no sample."""
+    """Shows source, classes, operations and fields. Reads no sample."""
     rows = [("source", dataset.source), ("format", dataset.format), ("samples", f"{len(dataset):,}")]
     if dataset.classes:
         named = ", ".join(dataset.classes[:_CLASSES])
@@ -53,7 +53,7 @@ def html(dataset: DescribedDataset) -> str:
 def _fields(dataset: DescribedDataset) -> str:
     try:
         schema = dataset.schema
-    except Error as error:  # images of several sizes, which a notebook shows as any other
+    except Error as error:  # images of varying sizes are shown too
         return html_table.facts([("fields", str(error))])
     rows = [[name, spec.dtype, " x ".join(map(str, spec.shape)), spec.form] for name, spec in schema.items()]
     return html_table.grid(("field", "dtype", "shape", "in a batch"), rows)

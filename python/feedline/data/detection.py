@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of detection recipes: crops by boxes, borders around images, and changed colours."""
+"""Operations for detection recipes: crops by boxes, borders around images, and colour changes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .operations import Fields, Operations
 
 
 class Detection(Operations):
-    """The part of a :class:`Dataset` that detection recipes need beside the others.
+    """The methods of :class:`Dataset` for detection recipes.
 
     Names, arguments, defaults and sampling rules are those of torchvision's transforms v2. Boxes, keypoints and masks
-    follow the images.
+    are transformed with the images.
 
     Raises:
-        ConfigError: at the call: an argument out of its range, an operation behind ``normalize`` or ``to_dtype``.
+        ConfigError: at the call: an argument is out of range, or the operation follows ``normalize`` or ``to_dtype``.
     """
 
     def random_iou_crop(
@@ -30,17 +30,17 @@ class Detection(Operations):
         *,
         fields: Fields = None,
     ) -> Self:
-        """A crop that has the centre of a box inside and overlaps such a box enough (Liu et al., "SSD", ECCV 2016).
+        """Crops around the centre of at least one box with enough overlap (Liu et al., "SSD", ECCV 2016).
 
-        Boxes whose centre is outside become ``(0, 0, 0, 0)``; :meth:`Dataset.sanitize_bounding_boxes` leaves them out.
-        The samples must have one field of boxes and an image. A sample without boxes stays whole, as does one for which
-        100 times all trials found nothing, where the original goes on for ever.
+        Boxes whose centre is outside become ``(0, 0, 0, 0)``; :meth:`Dataset.sanitize_bounding_boxes` removes them.
+        Samples must have one field of boxes and an image. A sample without boxes is not cropped, nor is one for which
+        100 rounds of trials fail, where the original loops forever.
 
         Args:
-            min_scale, max_scale: of each side of the crop, as a share of the image's, above 0 and up to 1.
+            min_scale, max_scale: of each side of the crop, as a fraction of the image's, above 0 and up to 1.
             min_aspect_ratio, max_aspect_ratio: of width to height.
-            sampler_options: one of these is drawn: the least intersection over union of the crop and a box; 1 or more
-                leaves the image whole. None is 0, 0.1, 0.3, 0.5, 0.7, 0.9 and 1.
+            sampler_options: one of these is drawn: the minimum intersection over union of the crop and a box; 1 or more
+                leaves the image uncropped. None is 0, 0.1, 0.3, 0.5, 0.7, 0.9 and 1.
             trials: crops to try before another option is drawn, up to 10,000.
 
         Raises:
@@ -66,11 +66,11 @@ class Detection(Operations):
         *,
         fields: Fields = None,
     ) -> Self:
-        """Puts the image somewhere on a larger canvas (Liu et al., "SSD", ECCV 2016).
+        """Places the image at a random position on a larger canvas (Liu et al., "SSD", ECCV 2016).
 
         Args:
             fill: 0 to 255, one value or (red, green, blue); masks get 0.
-            side_range: the canvas's sides are those of the image times a factor from it, 1 to 100.
+            side_range: range of the factor by which the image's sides are multiplied, 1 to 100.
             p: probability.
         """
         return self._operation("random_zoom_out", fields, fill=fill, side_range=side_range, p=p)
@@ -85,10 +85,10 @@ class Detection(Operations):
         *,
         fields: Fields = None,
     ) -> Self:
-        """Brightness, contrast, saturation and hue, each with probability ``p``, then the channels in another order.
+        """Changes brightness, contrast, saturation and hue and permutes the channels, each with probability ``p``.
 
-        The factors are drawn from the ranges (low, high), uniformly; contrast comes second or last. Pixels are those of
-        :meth:`color_jitter`. Images alone.
+        The factors are drawn uniformly from the ranges (low, high); contrast is applied second or last. Pixels are
+        those of :meth:`color_jitter`. Changes only images.
 
         Args:
             brightness, contrast, saturation: ranges of factors, not negative.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a dataset tells of its fields, of what was drawn for a sample, and of how fast it decodes."""
+"""Field specifications, random decisions for a sample, and decode speed."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ class _ShapeAndDtype(NamedTuple):
 
 
 class FieldSpec(_ShapeAndDtype):
-    """One field of a sample: its shape without the batch extent, and NumPy's name of its dtype.
+    """One field of a sample: its shape without the batch dimension, and the NumPy name of its dtype.
 
-    An extent of -1 means that samples differ: a sample has its own there, and a batch that is padded the longest one's.
+    A dimension of -1 varies between samples; in a padded batch it is that of the longest sample.
 
     Attributes:
-        form: how rows stand in a batch: ``"stack"``, ``"pad"`` or ``"list"``.
-        kind: what a row is: ``"array"``, ``"bytes"``, ``"text"`` or ``"json"``.
-        unit: of a table's times, dates and durations, which are integers: ``"days"``, ``"s"``, ``"ms"``, ``"us"`` or
-            ``"ns"``; ``""`` for all else.
+        form: how rows are batched: ``"stack"``, ``"pad"`` or ``"list"``.
+        kind: type of a row: ``"array"``, ``"bytes"``, ``"text"`` or ``"json"``.
+        unit: unit of a table's times, dates and durations, which are integers: ``"days"``, ``"s"``, ``"ms"``, ``"us"``
+            or ``"ns"``; ``""`` for other fields.
     """
 
     form: str
@@ -49,13 +49,13 @@ class _Decision(NamedTuple):
 
 
 class Drawn(_Decision):
-    """What one random or size-dependent operation decided for a sample.
+    """Decision of one random or size-dependent operation for a sample.
 
-    ``operation`` is its name, ``name`` what was decided, ``values`` the numbers: ``"crop"`` is (left, top, width,
-    height) in pixels of the image that the operation gets, ``"flip"`` is (0,) or (1,), ``"brightness"`` a factor.
+    ``operation`` is its name, ``name`` the decision, ``values`` its numbers: ``"crop"`` is (left, top, width, height)
+    in pixels of the operation's input, ``"flip"`` is (0,) or (1,), ``"brightness"`` a factor.
 
     Attributes:
-        view: for which view of the image: ``"global_a"``, ``"local[3]"``; ``""`` is for all of it.
+        view: the view of the image: ``"global_a"``, ``"local[3]"``; ``""`` is the whole image.
     """
 
     view: str
@@ -71,7 +71,7 @@ class Drawn(_Decision):
 
 
 class DecodeLimit(NamedTuple):
-    """How fast this machine decodes: seconds of wall and CPU time for ``images`` images on ``threads`` threads."""
+    """Decode speed of this machine: seconds of wall and CPU time for ``images`` images on ``threads`` threads."""
 
     images: int
     encoded_bytes: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images that the engine has no decoder for, by Pillow: its threads call these functions, under Python's lock."""
+"""Decodes images through Pillow if the engine has no decoder; its threads call these functions with the GIL."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from feedline import _engine
 
 from . import image_depth
 
-_ORIENTATION = 0x0112  # of EXIF's tags
+_ORIENTATION = 0x0112  # EXIF tag of the orientation
 
 Opened = tuple[str, int, int, Any, int, str]  # kind, width, height, Pillow's image, EXIF's orientation, depth
 
-# Held across fork(): a child would wait for ever for the import that a thread of its parent had begun. logging, which
-# Pillow imports, holds its lock across fork() too: imported first, it takes its lock after this one.
+# Held across fork(): otherwise a child would wait forever for an import begun by another thread of its parent. logging,
+# which Pillow imports, also holds its lock across fork(): importing it first makes it lock after this one.
 _importing = threading.RLock()
 os.register_at_fork(before=_importing.acquire, after_in_parent=_importing.release, after_in_child=_importing.release)
 
 
 @functools.cache
 def _pillow() -> tuple[Any, Any] | None:
-    """Pillow's Image, with all its plugins, and ImageOps; None: it is not installed."""
-    with _importing:  # Pillow's plugins import each other, and two threads would see modules that are not complete
+    """Returns Pillow's Image, with all its plugins, and ImageOps; None if it is not installed."""
+    with _importing:  # Pillow's plugins import each other, and concurrent threads would see incomplete modules
         try:
             from PIL import Image, ImageOps
         except ImportError:
@@ -37,15 +37,15 @@ def _pillow() -> tuple[Any, Any] | None:
 
 
 def opened(data: bytes, applies_exif: bool) -> Opened | str:
-    """The image's header: its first one, where there are several. Text: why there is none."""
+    """Reads the header of the (first) image. Returns an error text if that fails."""
     pillow = _pillow()
     if pillow is None:
-        return "reading it takes Pillow, which is not installed (pip install pillow)"
+        return "reading it requires Pillow, which is not installed (pip install pillow)"
     images, image_operations = pillow
     try:
         image = images.open(io.BytesIO(data))
         kind = image.format or "other"
-        # Pillow always turns TIFF images by their EXIF orientation
+        # Pillow always applies the EXIF orientation of TIFF images
         orientation = 1 if kind == "TIFF" else image.getexif().get(_ORIENTATION, 1)
         orientation = orientation if isinstance(orientation, int) and 1 <= orientation <= 8 else 1
         depth = image_depth.of(image, data)
@@ -57,7 +57,9 @@ def opened(data: bytes, applies_exif: bool) -> Opened | str:
 
 
 def decoded(image: Any, mode: str, left: int, top: int, width: int, height: int) -> bytes | str:
-    """A region's pixels as ``image.convert(mode).crop(...)`` has them, row by row. Text: why there are none."""
+    """Returns a region's pixels, as ``image.convert(mode).crop(...)``, row by row. Returns an error text if that
+    fails.
+    """
     try:
         pixels: bytes = image.convert(mode).crop((left, top, left + width, top + height)).tobytes()
     except Exception as error:
@@ -67,14 +69,15 @@ def decoded(image: Any, mode: str, left: int, top: int, width: int, height: int)
 
 def _words(error: Exception) -> str:
     name = type(error).__name__
-    words = "cannot identify image file" if name == "UnidentifiedImageError" else str(error)  # it would name a buffer
+    words = "cannot identify image file" if name == "UnidentifiedImageError" else str(error)  # Pillow's message names
+    # the buffer
     return f"Pillow: {words or name}"
 
 
 def told(text: str) -> str:
-    """The text of a loader's ``explain()``, with a line for what this process has decoded so, if anything."""
+    """Appends to the text of a loader's ``explain()`` a line about images decoded by Pillow in this process, if any."""
     counts = _engine.foreign_images_decoded()
     if not counts:
         return text
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
-    return f"{text}decode     by Pillow so far, under Python's lock, as the engine has no decoder for them: {kinds}\n"
+    return f"{text}decode     by Pillow so far, holding the GIL, as the engine has no decoder for them: {kinds}\n"

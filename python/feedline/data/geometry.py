@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resizes of every kind, borders up to a size, and changes of where pixels stand."""
+"""Resizing, padding to a size, and geometric distortions."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from .operations import Fields
 
 
 class Geometry(Detection):
-    """The part of a :class:`Dataset` that turns, slants, bends and resizes images, by chance or to fit.
+    """The methods of :class:`Dataset` that rotate, shear, distort, pad and resize images.
 
-    Names, arguments, defaults and what is drawn are torchvision's where it has the operation. Images have Pillow's
-    pixels, bit for bit; masks go along, the nearest label each time and 0 from outside, as torchvision v2 moves them.
-    ``fill`` is 0 to 255, one value or (red, green, blue); ``interpolation="random"`` is bilinear or bicubic, drawn for
-    each image.
+    Names, arguments, defaults and random draws are torchvision's if it has the operation. Images have Pillow's pixels,
+    bit for bit; masks follow with nearest labels and 0 from outside, as in torchvision v2. ``fill`` is 0 to 255, one
+    value or (red, green, blue); ``interpolation="random"`` draws bilinear or bicubic for each image.
 
     Raises:
-        ConfigError: at the call: an argument out of its range, an operation behind ``normalize`` or ``to_dtype``.
+        ConfigError: at the call: an argument is out of range, or the operation follows ``normalize`` or ``to_dtype``.
     """
 
     def random_rotation(
@@ -33,14 +32,14 @@ class Geometry(Detection):
         *,
         fields: Fields = None,
     ) -> Self:
-        """Turns the image counterclockwise by an angle from ``degrees``, uniformly, as ``PIL.Image.rotate``.
+        """Rotates the image counterclockwise by an angle drawn uniformly from ``degrees``, as ``PIL.Image.rotate``.
 
         Args:
             degrees: (low, high), or a number d for (-d, d).
             interpolation: ``"nearest"``, ``"bilinear"``, ``"bicubic"`` or ``"random"``.
-            expand: the image grows until it holds all of the rotated one; else it keeps its size.
+            expand: enlarges the image to contain the rotated one; else its size does not change.
             center: (x, y) in pixels from the top left; None is the middle.
-            fill: where the image has no pixel.
+            fill: for pixels from outside the image.
         """
         return self._operation(
             "random_rotation",
@@ -64,15 +63,15 @@ class Geometry(Detection):
         *,
         fields: Fields = None,
     ) -> Self:
-        """Turns, shifts, scales and slants the image around its middle, which keeps its size.
+        """Rotates, translates, scales and shears the image around its centre, without changing its size.
 
         Args:
-            degrees: clockwise, (low, high), or a number d for (-d, d); 0 turns nothing.
-            translate: the most that it is shifted, as shares (0 to 1) of width and height; whole pixels are drawn.
+            degrees: clockwise, (low, high), or a number d for (-d, d); 0 disables rotation.
+            translate: maximum translation, as fractions (0 to 1) of width and height; whole pixels are drawn.
             scale: (low, high) of the factor, above 0.
             shear: degrees: s for (-s, s) along x, (low, high) along x, or (low, high, low, high) along x and y.
             interpolation: ``"nearest"``, ``"bilinear"``, ``"bicubic"`` or ``"random"``.
-            fill: where the image has no pixel.
+            fill: for pixels from outside the image.
             center: (x, y) in pixels from the top left; None is the middle.
         """
         along_x, along_y = arguments.shears("random_affine", shear)
@@ -98,13 +97,13 @@ class Geometry(Detection):
         *,
         fields: Fields = None,
     ) -> Self:
-        """With probability ``p``, moves each corner inwards by up to half of the image times ``distortion_scale``.
+        """Moves each corner inwards, with probability ``p``, by up to half of the image times ``distortion_scale``.
 
         Args:
             distortion_scale: 0 to 1.
             p: 0 to 1.
             interpolation: ``"nearest"``, ``"bilinear"``, ``"bicubic"`` or ``"random"``.
-            fill: where the image has no pixel.
+            fill: for pixels from outside the image.
         """
         return self._operation(
             "random_perspective", fields, distortion_scale=distortion_scale, p=p, interpolation=interpolation, fill=fill
@@ -119,16 +118,16 @@ class Geometry(Detection):
         *,
         fields: Fields = None,
     ) -> Self:
-        """Bends the image: each pixel comes from elsewhere, by smooth noise (Simard et al., ICDAR 2003).
+        """Displaces each pixel by smooth noise (Simard et al., ICDAR 2003).
 
-        torchvision v2's on tensors, within one level of it for the same noise. What bicubic makes of bytes below 0 and
-        above 255, which wraps in torchvision, is cut to them.
+        Matches torchvision v2 on tensors within one level for the same noise. Bicubic results below 0 or above 255,
+        which wrap around in torchvision, are clamped.
 
         Args:
-            alpha: how far, in pixels, of noise from -1 to 1 before it is blurred; one number or (x, y).
-            sigma: of the Gaussian blur of the noise, pixels from 0 (no blur) to 1000; one number or (x, y).
+            alpha: maximum displacement in pixels, scaling noise from -1 to 1 before the blur; one number or (x, y).
+            sigma: Gaussian blur of the noise, pixels from 0 (no blur) to 1000; one number or (x, y).
             interpolation: ``"nearest"``, ``"bilinear"``, ``"bicubic"`` or ``"random"``.
-            fill: where the image has no pixel.
+            fill: for pixels from outside the image.
         """
         return self._operation(
             "elastic_transform", fields, alpha=alpha, sigma=sigma, interpolation=interpolation, fill=fill
@@ -143,7 +142,7 @@ class Geometry(Detection):
         *,
         fields: Fields = None,
     ) -> Self:
-        """The smaller edge to a number of pixels from ``min_size`` to ``max_size`` - 1, the aspect ratio kept."""
+        """Resizes the smaller edge to a random size from ``min_size`` to ``max_size`` - 1, keeping the aspect ratio."""
         arguments.refuse_aliased("random_resize", antialias)
         return self._operation(
             "random_resize", fields, min_size=min_size, max_size=max_size, interpolation=interpolation
@@ -158,12 +157,13 @@ class Geometry(Detection):
         *,
         fields: Fields = None,
     ) -> Self:
-        """The smaller edge to one of ``min_size``, less where the larger would pass ``max_size``, as for detectors.
+        """Resizes the smaller edge to one of ``min_size``, or less to keep the larger within ``max_size``, as for
+        detectors.
 
-        torchvision v2's RandomShortestSize, with its truncation: an edge may come out a pixel shorter.
+        As torchvision v2's RandomShortestSize, with its truncation: an edge may be a pixel shorter.
 
         Args:
-            min_size: pixels, one number or several to choose from, all alike.
+            min_size: pixels, one number or several, drawn with equal probability.
             max_size: pixels; None is no limit.
         """
         arguments.refuse_aliased("random_short_side", antialias)
@@ -184,15 +184,15 @@ class Geometry(Detection):
         *,
         fields: Fields = None,
     ) -> Self:
-        """Both edges by one ratio, so that the image covers ``size`` or fits into it: timm's ResizeKeepRatio.
+        """Scales both edges by one ratio, so that the image covers ``size`` or fits into it: timm's ResizeKeepRatio.
 
         Args:
             size: pixels, one number or (height, width).
-            longest: 0: the image covers ``size``; 1: it fits into it; between: their ratios' weighted mean.
+            longest: 0: the image covers ``size``; 1: it fits into it; between: the weighted mean of both ratios.
             random_scale_prob: probability of a factor from ``random_scale_range`` for both edges.
-            random_scale_area: that factor is of the part of the image's area which ``size`` will show, and less than 1
-                enlarges, as in :meth:`random_resized_crop`; else less than 1 makes smaller.
-            random_aspect_prob: probability of another width over height, by a factor from ``random_aspect_range``
+            random_scale_area: the factor applies to the visible part of the image's area, and less than 1 enlarges, as
+                in :meth:`random_resized_crop`; else less than 1 shrinks.
+            random_aspect_prob: probability of changing width over height by a factor from ``random_aspect_range``
                 (uniform in the logarithm).
         """
         return self._operation(
@@ -217,10 +217,10 @@ class Geometry(Detection):
         *,
         fields: Fields = None,
     ) -> Self:
-        """As large as the image fits into ``target_size``, times a factor from ``scale_range`` (large scale jitter).
+        """Fits the image into ``target_size`` times a factor from ``scale_range`` (large scale jitter).
 
         Args:
-            target_size: pixels, (width, height): torchvision v2's order in this operation alone.
+            target_size: pixels, (width, height): torchvision v2's order, used only in this operation.
             scale_range: (low, high), above 0.
         """
         arguments.refuse_aliased("scale_jitter", antialias)
@@ -237,12 +237,12 @@ class Geometry(Detection):
         *,
         fields: Fields = None,
     ) -> Self:
-        """A border up to ``size`` x ``size`` or ``(height, width)`` pixels; images that are larger raise DataError.
+        """Pads to ``size`` x ``size`` or ``(height, width)`` pixels; larger images raise DataError.
 
         Args:
             size: pixels.
             fill, padding_mode: as for :meth:`random_crop`.
-            position: ``"center"``, the odd pixel right and below, or ``"top_left"``.
+            position: ``"center"``, with an odd pixel at the right and bottom, or ``"top_left"``.
         """
         return self._operation("pad_to", fields, size=size, fill=fill, padding_mode=padding_mode, position=position)
 
@@ -256,16 +256,16 @@ class Geometry(Detection):
         *,
         fields: Fields = None,
     ) -> Self:
-        """As large as the image fits into ``size`` with its aspect ratio, the rest filled: Ultralytics' LetterBox.
+        """Fits the image into ``size``, keeping its aspect ratio, and fills the rest: Ultralytics' LetterBox.
 
-        Sides are rounded (halves to even) and borders split as there; pixels are Pillow's, antialiased, where it has
+        Sides are rounded (halves to even) and borders split as there; pixels are Pillow's, antialiased, instead of
         OpenCV's. OpenCLIP's ``resize_mode="longest"`` is the same with its fill and interpolation.
 
         Args:
             size: ``size`` x ``size`` or ``(height, width)`` pixels.
             interpolation: as for :meth:`resize`.
-            scaleup: False leaves images that are smaller as they are.
-            center: False puts the image to the top left.
+            scaleup: False does not enlarge smaller images.
+            center: False puts the image at the top left.
         """
         return self._operation(
             "letterbox", fields, size=size, fill=fill, interpolation=interpolation, scaleup=scaleup, center=center

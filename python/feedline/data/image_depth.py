@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images with more than 8 bits per channel: their depth by Pillow, and the warning, once per dataset."""
+"""Finds images with more than 8 bits per channel, through Pillow, and warns once per dataset."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .. import _engine
 from ..errors import Error
 
 DEPTHS = ("16 bits", "32 bits", "floats")
-_BITS_PER_SAMPLE, _SAMPLE_FORMAT = 258, 339  # tags of TIFF
-_FLOATS = 3  # value of _SAMPLE_FORMAT
-_SIZ = b"\xff\x4f\xff\x51"  # JPEG 2000: start of the codestream and of its first segment
-_SIZ_PRECISION = 42  # offset from there of the first component's bits - 1
+_BITS_PER_SAMPLE, _SAMPLE_FORMAT = 258, 339  # TIFF tags
+_FLOATS = 3  # a value of _SAMPLE_FORMAT
+_SIZ = b"\xff\x4f\xff\x51"  # JPEG 2000: markers of the start of the codestream and of its first segment
+_SIZ_PRECISION = 42  # offset from the markers to the first component's bit depth - 1
 
 
 def of(image: Any, data: bytes) -> str:
-    """``"16 bits"``, ``"32 bits"`` or ``"floats"``, the engine's names; ``""`` for 8 bits or fewer."""
+    """Returns ``"16 bits"``, ``"32 bits"`` or ``"floats"``, as in the engine; ``""`` for 8 bits or fewer."""
     if image.mode == "F":
         return "floats"
     if image.format == "TIFF":
@@ -47,19 +47,19 @@ def _numbers(value: Any) -> tuple[int, ...]:
 
 
 def warn(dataset: _engine.Dataset) -> None:
-    """Warns once per opened source, after a sample had such an image."""
+    """Warns once per opened source after a sample with such an image was read."""
     depth = dataset.take_image_depth()
     if depth:
         warnings.warn(f"{dataset.source}: {described(depth)}", stacklevel=4)
 
 
 def explained(text: str, dataset: _engine.Dataset) -> str:
-    """The text of an ``explain()``, with a line if the first sample has such an image."""
+    """Adds a line to the text of ``explain()`` if the first sample has such an image."""
     if not len(dataset):
         return text
     try:
         _, _, stored = _engine.image_traits(dataset.encoded(0))
-    except Error:  # no image, or one that a loader will report
+    except Error:  # no image, or an error that a loader will report
         return text
     depths = [depth for depth in DEPTHS if depth in stored]
     return f"{text}decode     {described(depths[0])}\n" if depths else text

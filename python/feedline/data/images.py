@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single images through the engine's own decoder and kernels, without a dataset."""
+"""Decodes and resizes single images with the engine, without a dataset."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# Of ImageNet's training images, per channel (red, green, blue), in units of [0, 1]; torchvision's values.
+# Statistics of ImageNet's training images, per channel (red, green, blue), in units of [0, 1]; torchvision's values.
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
@@ -23,7 +23,9 @@ Buffer = bytes | bytearray | memoryview
 
 
 class ImageInfo(NamedTuple):
-    """``format`` is ``"jpeg"``, ``"png"``, ``"webp"``, or what Pillow calls it in lower case; sizes are in pixels."""
+    """Header of an image. ``format`` is ``"jpeg"``, ``"png"``, ``"webp"``, or Pillow's name in lower case; sizes in
+    pixels.
+    """
 
     format: str
     width: int
@@ -31,9 +33,9 @@ class ImageInfo(NamedTuple):
 
 
 def image_info(data: Buffer) -> ImageInfo:
-    """What an encoded image says of itself; reads its header only.
+    """Reads the header of an encoded image.
 
-    ``data`` is bytes or any other contiguous buffer. Raises DataError when Feedline does not decode such.
+    ``data`` is bytes or any other contiguous buffer. Raises DataError if Feedline cannot decode the image.
     """
     _require_buffer("image_info", data)
     return ImageInfo(*_engine.image_info(data))
@@ -51,20 +53,21 @@ def _require_buffer(where: str, data: Any) -> None:
 def decode_image(
     data: Buffer, box: Sequence[int] | None = None, mode: str = "RGB", *, apply_exif_orientation: bool = False
 ) -> NDArray[numpy.uint8]:
-    """The pixels of an encoded image, as ``PIL.Image.open(...).convert(mode).crop(box)`` gives them.
+    """Decodes an image, with the pixels of ``PIL.Image.open(...).convert(mode).crop(box)``.
 
     Args:
         data: bytes or any other contiguous buffer: JPEG, PNG or WebP; GIF, BMP, TIFF, AVIF, PNM and others by Pillow.
-        box: (left, top, right, bottom) in pixels, inside the image; None is all of it. Only this region is decoded.
+        box: (left, top, right, bottom) in pixels, inside the image; None is the whole image. Only this region is
+            decoded.
         mode: ``"RGB"`` or ``"L"``.
-        apply_exif_orientation: turn the image as its EXIF says; the box is one of the turned image.
+        apply_exif_orientation: applies the EXIF orientation; the box then refers to the rotated image.
 
     Returns:
         uint8 array of shape (height, width, channels).
 
     Raises:
-        ConfigError: the box does not lie inside the image.
-        DataError: damaged, or no such image.
+        ConfigError: the box is not inside the image.
+        DataError: the image is damaged or unsupported.
     """
     where = "decode_image"
     word, turned = (
@@ -85,7 +88,7 @@ def decode_image(
 def resize_image(
     image: NDArray[numpy.uint8], size: Sequence[int], interpolation: Any = "bilinear"
 ) -> NDArray[numpy.uint8]:
-    """``PIL.Image.resize`` to ``size`` (height, width): antialiased unless ``"nearest"``.
+    """Resizes to ``size`` (height, width) as ``PIL.Image.resize``: antialiased unless ``"nearest"``.
 
     Args:
         image: uint8 array of shape (height, width, channels) with 1 or 3 channels, or (height, width).
@@ -108,21 +111,21 @@ def resize_image(
 
 
 def simd_variants() -> list[str]:
-    """Instruction sets that the kernels can use on this machine, best first; ``"scalar"`` is the last."""
+    """Returns the instruction sets that the kernels can use on this machine, best first; ``"scalar"`` is the last."""
     return list(_engine.simd_variants())
 
 
 def active_simd_variant() -> str:
-    """The one in use."""
+    """Returns the instruction set in use."""
     return _engine.active_simd_variant()
 
 
 def follow_pillow(major: int) -> None:
-    """Resizes as that major version of Pillow does, 10 to 13; 13 unless told otherwise. For the whole process.
+    """Sets the major version of Pillow (10 to 13, by default 13) whose resizes are reproduced, for the whole process.
 
-    Pillow 13 chooses the order of the two passes of a resize by the sizes, which moves some pixels by one level. Until
-    Pillow 11 the horizontal pass came first; in 12 (from 12.2 on) too, but for images over 100 times as tall as wide.
-    Not while a loader runs.
+    Pillow 13 chooses the order of the two passes of a resize by the sizes, which changes some pixels by one level. Up
+    to Pillow 11, the horizontal pass came first; in 12 (from 12.2 on) also, except for images over 100 times as tall as
+    wide. Do not call this while a loader runs.
 
     Raises:
         ConfigError: a version whose pixels are not known.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of a loader: kept as they were given, checked and put in the engine's words when a loader is made."""
+"""Loader options: stored as given; checked and converted for the engine when a loader is created."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONGEST_S = 10.0**9  # the longest timeout: 30 years
 
 
 class LoaderOptions(NamedTuple):
-    """The arguments of :meth:`Dataset.loader`, which says what they mean and has their defaults."""
+    """The arguments of :meth:`Dataset.loader`, which documents them and has their defaults."""
 
     batch_size: int | None
     shuffle: bool | str
@@ -59,7 +59,7 @@ class LoaderOptions(NamedTuple):
     partner: str | None
 
     def make_loader(self, dataset: _engine.Dataset) -> Loader:
-        """A loader over ``dataset``. Raises ConfigError where an option is wrong; nothing is read."""
+        """Creates a loader over ``dataset``. Raises ConfigError if an option is wrong; reads nothing."""
         output = Output(arguments.choice(_WHERE, "output", self.output, ("torch", "numpy", "tv_tensors", "dlpack")))
         cuda_device = gpu.index_of(_WHERE, self.device, output)
         self._check_dtype(output)
@@ -67,7 +67,7 @@ class LoaderOptions(NamedTuple):
         share = ranks.Share(_WHERE, self.rank, self.world_size, self.mesh, self.dp)
         try:
             place = share.place()
-        except ConfigError:  # raised again at the first use, unless a process group is initialised before
+        except ConfigError:  # raised again at the first use, unless a process group is initialised by then
             place = ranks.Place(0, 1, "")
 
         def make_engine(place: ranks.Place) -> _engine.Loader:
@@ -95,14 +95,14 @@ class LoaderOptions(NamedTuple):
 
     def _check_dtype(self, output: Output) -> None:
         if output is Output.NUMPY and self._dtype() == "bfloat16":
-            raise ConfigError(f'{_WHERE}: NumPy has no bfloat16; give output="torch" or output="dlpack"')
+            raise ConfigError(f'{_WHERE}: NumPy has no bfloat16; pass output="torch" or output="dlpack"')
 
     def _dtype(self) -> str | None:
         return None if self.dtype is None else arguments.dtype(_WHERE, self.dtype, also=("bfloat16",))
 
     def _wrapper(self, dataset: _engine.Dataset) -> Wrapper:
         if self.layout != "NCHW":
-            raise ConfigError(f'{_WHERE}: output="tv_tensors" has images as torchvision has them: layout="NCHW"')
+            raise ConfigError(f'{_WHERE}: output="tv_tensors" requires layout="NCHW"')
         return Wrapper(_WHERE, dataset.roles())
 
     def _engine_loader(
@@ -112,7 +112,7 @@ class LoaderOptions(NamedTuple):
         bounds, bucket_count = arguments.buckets(_WHERE, self.buckets)
         max_tokens = 0 if self.max_tokens is None else _count("max_tokens", self.max_tokens)
         if self.batch_size is None and max_tokens == 0:
-            raise ConfigError("loader: give batch_size, or buckets and max_tokens")
+            raise ConfigError("loader: pass batch_size, or buckets and max_tokens")
         by_shards = isinstance(self.shuffle, str) and self.shuffle == "shards"
         return _engine.make_loader(
             dataset,
@@ -148,14 +148,14 @@ class LoaderOptions(NamedTuple):
         )
 
     def _report_no_batch(self, samples: int, world_size: int) -> None:
-        """Warns if an epoch has no batch; ConfigError if next() would search endless epochs for one."""
+        """Warns if an epoch has no batch; raises ConfigError if next() would never find one."""
         over = f" over {world_size} ranks" if world_size > 1 else ""
         size = "" if self.batch_size is None else f" of batch_size={self.batch_size}{over}"
-        advice = "leave drop_last out" if self.drop_last else "change uneven"
+        advice = "remove drop_last" if self.drop_last else "change uneven"
         text = f"loader: an epoch has no batch: {samples} samples do not fill one{size}; lower batch_size or {advice}"
         if self.epochs == math.inf:
             raise ConfigError(f"{text}; with epochs=math.inf next() would never return")
-        warnings.warn(text, stacklevel=5)  # the caller of Dataset.loader, or of the first use on other ranks
+        warnings.warn(text, stacklevel=5)  # the caller of Dataset.loader, or on other ranks of the first use
 
 
 def _count(name: str, value: Any) -> int:
@@ -164,8 +164,8 @@ def _count(name: str, value: Any) -> int:
 
 def _thread_count(num_workers: int | str) -> int:
     if isinstance(num_workers, str) and num_workers == "auto":
-        return 0  # the engine's word for it
-    # PyTorch's 0 is "no worker besides this one"; one thread is the nearest here
+        return 0  # the engine's name for it
+    # in PyTorch 0 means no worker process; one thread is the closest equivalent
     return arguments.worker_count(_WHERE, num_workers) or 1
 
 
@@ -189,6 +189,6 @@ def _epoch_count(epochs: float | None) -> float | None:
 
 
 def _explained(text: str, dataset: _engine.Dataset) -> str:
-    from . import foreign_images, places  # with the words for findings
+    from . import foreign_images, places  # imports the texts of findings
 
     return image_depth.explained(foreign_images.told(places.explained(text, dataset.source)), dataset)

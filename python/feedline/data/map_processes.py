@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Worker processes for functions of the user's: each thread of the loader hands one a sample and waits for the answer.
+"""Worker processes for user functions: each loader thread sends a sample to one and waits for the result.
 
-A message is one frame with the sizes of the buffers behind it and what is pickled, then a frame for each buffer, so
-that arrays are not copied on the way into the pipe.
+A message is a frame with the pickle and the sizes of its buffers, then a frame for each buffer, so that arrays are
+not copied on the way into the pipe.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from ..errors import ConfigError, WorkerDiedError
 from .mapping import Fields, NotStarted, Step
 
 _PR_SET_PDEATHSIG = 1
-_END_S = 1.5  # for a process in the middle of a sample, once the loader ends
-_LOOK_S = 1.0  # between two looks at whether the parent lives, where the kernel does not tell
+_END_S = 1.5  # grace period for a process that is handling a sample when the loader ends
+_LOOK_S = 1.0  # interval of checks for the parent, if the kernel cannot signal its end
 
 Draw = tuple[int, int, int]
 
 
 class Processes:
-    """As many processes as asked for, from :meth:`start` to :meth:`end`. Any thread may :meth:`run`."""
+    """A pool of processes, running from :meth:`start` to :meth:`end`. Any thread may call :meth:`run`."""
 
     def __init__(self, steps: Sequence[Step], count: int) -> None:
         self._steps, self._count = tuple(steps), count
@@ -46,17 +46,17 @@ class Processes:
         self._pid = os.getpid()
 
     def start(self) -> None:
-        if getattr(multiprocessing.current_process(), "_inheriting", False):  # it imports the main script
+        if getattr(multiprocessing.current_process(), "_inheriting", False):  # imports the main script
             raise ConfigError(_UNGUARDED)
         self._pickled = pickle.dumps(self._steps)
         for _ in range(self._count):
             self._idle.put(self._new())
 
     def run(self, fields: Fields, draw: Draw) -> Fields:
-        """What the functions make of the fields, in one of the processes; raises what they raise there."""
+        """Returns the functions' result for the fields, computed in one of the processes; raises their exceptions."""
         worker = self._idle.get()
         if worker is None:
-            self._idle.put(None)  # for the next that waits
+            self._idle.put(None)  # wakes the next waiter
             raise WorkerDiedError("the loader is closed")
         try:
             answer = worker.ask(fields, draw)
@@ -73,7 +73,7 @@ class Processes:
         return made
 
     def end(self) -> None:
-        """Ends the processes: at once those that wait for a sample, a moment later those that are at one."""
+        """Ends idle processes at once and busy ones after a grace period."""
         with self._lock:
             if self._ended or self._pid != os.getpid():
                 return
@@ -96,7 +96,7 @@ class Processes:
         return worker
 
     def _after(self, dead: _Worker) -> _Worker:
-        """Another process in the place of one that died of a sample."""
+        """Replaces a process that died while handling a sample."""
         with self._lock:
             if self._ended:
                 return dead
@@ -112,7 +112,7 @@ class Processes:
 
 
 class _Worker:
-    """One process, seen from the loader's. Used by one thread at a time."""
+    """The loader's side of one process. Used by one thread at a time."""
 
     def __init__(self, context: Any, pickled: bytes) -> None:
         self.connection, theirs = context.Pipe()
@@ -158,11 +158,11 @@ def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
-        return "of no name"
+        return "with no name"
 
 
 class _Failure:
-    """An exception as data: the object itself where it can be pickled, and the words of it always."""
+    """An exception as data: the object itself if it can be pickled, and always its text."""
 
     def __init__(self, error: BaseException, about: str = "") -> None:
         self._words = "".join(traceback.format_exception(error))
@@ -170,7 +170,8 @@ class _Failure:
         self._pickled: bytes | None = None
         with contextlib.suppress(Exception):
             pickled = pickle.dumps(error.with_traceback(None))
-            if type(pickle.loads(pickled)) is type(error):  # an __init__ with other arguments fails only there
+            if type(pickle.loads(pickled)) is type(error):  # an exception whose __init__ has other arguments fails only
+                # on unpickling
                 self._pickled = pickled
 
     def exception(self) -> BaseException:
@@ -185,7 +186,7 @@ class _Failure:
 
 
 class _InProcess(Exception):
-    """The cause of an exception from a process: where it was raised there."""
+    """Cause of an exception from a process: the traceback there."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
@@ -209,21 +210,21 @@ def receive(connection: Connection) -> Any:
     (count,) = struct.unpack_from("<Q", frame)
     buffers = []
     for size in struct.unpack_from(f"<{count}Q", frame, 8):
-        buffers.append(bytearray(size))  # so that arrays may be written, as in a thread
+        buffers.append(bytearray(size))  # writable arrays, as in a thread
         connection.recv_bytes_into(buffers[-1])
     return pickle.loads(memoryview(frame)[8 * (count + 1) :], buffers=buffers)
 
 
-# ---- in the process ----
+# ---- in the worker process ----
 
 
 def serve(connection: Connection, pickled: bytes, parent: int, is_main: bool) -> None:
-    """A process from start to end: that of its connection, or of its parent."""
+    """Main function of a worker process, which ends with its connection or its parent."""
     _settle(parent, is_main)
     try:
         steps: tuple[Step, ...] = pickle.loads(pickled)
     except BaseException as error:
-        send(connection, _Failure(error, "the function cannot be imported in its process: "))
+        send(connection, _Failure(error, "the worker process cannot import the function: "))
         return
     with contextlib.suppress(EOFError, OSError):
         send(connection, None)
@@ -243,16 +244,18 @@ def _answer(connection: Connection, steps: Sequence[Step], fields: Fields, draw:
         send(connection, answer)
     except (EOFError, OSError):
         raise
-    except Exception as error:  # what cannot be pickled is that sample's error
+    except Exception as error:  # a result that cannot be pickled is that sample's error
         send(connection, _Failure(error))
 
 
 def _settle(parent: int, is_main: bool) -> None:
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # threads of the engine block all, and start processes too
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's to report
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # SIG_IGN of the main process is inherited
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the engine's threads block all signals, and their children inherit
+    # that
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process reports Ctrl-C
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the main process's SIG_IGN is inherited
     if is_main:
-        # the signal comes when the thread that started us ends, which for the main thread is the process's end
+        # the kernel sends the signal when the thread that started this process ends; for the main thread that is the
+        # end of the process
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
@@ -260,7 +263,7 @@ def _settle(parent: int, is_main: bool) -> None:
 
 
 def _watch(parent: int) -> None:
-    """Ends this process with its parent, whatever function is at work."""
+    """Ends this process with its parent, even during a function call."""
     process = multiprocessing.parent_process()
     while os.getppid() == parent:
         wait([process.sentinel] if process is not None else [], _LOOK_S)

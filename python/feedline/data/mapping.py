@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of the user's on samples, as the engine's threads call them: what they get, and what becomes of it."""
+"""User functions on samples, called by the engine's threads: their inputs and results."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from . import arguments
 if TYPE_CHECKING:
     from .map_processes import Processes
 
-# name, kind, dtype, shape, buffer: one value as the engine takes it
+# name, kind, dtype, shape, buffer: one value in the engine's form
 Row = tuple[str, str, str, tuple[int, ...], Any]
-_READ_ONLY = "; writable=False gives arrays that cannot be changed: copy what the function changes, or leave it out"
-Failed = tuple[str, str, BaseException | None]  # code, words, what was raised
+_READ_ONLY = "; writable=False passes read-only arrays: copy the ones that the function changes, or remove it"
+Failed = tuple[str, str, BaseException | None]  # code, text, exception
 Fields = dict[str, Any]
 
 _DTYPES = frozenset(
@@ -31,9 +31,9 @@ _DTYPES = frozenset(
 class Step(NamedTuple):
     """One ``map()``.
 
-    ``fields``: None is all; ``alone``: one field, whose value the function gives as it is. ``place``: among the maps.
-    ``behind``: how many operations come before it. ``processes``: of its own, 0 is none. ``writable``: whether it gets
-    arrays that it may change.
+    ``fields``: None is all; ``alone``: one field, whose new value is the function's result. ``place``: index among the
+    maps. ``behind``: number of preceding operations. ``processes``: number of worker processes, 0 for none.
+    ``writable``: whether the function may change its arrays.
     """
 
     function: Callable[..., Any]
@@ -46,12 +46,12 @@ class Step(NamedTuple):
     writable: bool
 
     def run(self, fields: Fields, draw: tuple[int, int, int]) -> Fields:
-        """The fields with those that the function gives in the place of those that it takes."""
+        """Returns the fields, with the function's inputs replaced by its results."""
         more = {"rng": generator(*draw, self.place)} if self.seeded else {}
         if self.fields is None:
             made = self.function(fields, **more)
             if not isinstance(made, Mapping) or not all(isinstance(name, str) for name in made):
-                raise _WrongResult(f"it must give a dict of fields by their names, not {_kind(made)}")
+                raise _WrongResult(f"it must return a dict of fields by name, not {_kind(made)}")
             return dict(made)
         missing = [name for name in self.fields if name not in fields]
         if missing:
@@ -60,11 +60,13 @@ class Step(NamedTuple):
         if self.alone:
             return {**fields, self.fields[0]: made}
         if not isinstance(made, (tuple, list)) or len(made) != len(self.fields):
-            raise _WrongResult(f"it must give {len(self.fields)} values, one for each of its fields, not {_kind(made)}")
+            raise _WrongResult(
+                f"it must return {len(self.fields)} values, one for each of its fields, not {_kind(made)}"
+            )
         return {**fields, **dict(zip(self.fields, made, strict=True))}
 
     def __str__(self) -> str:
-        """As a call of :meth:`Dataset.map`."""
+        """Describes it as a call of :meth:`Dataset.map`."""
         named = self.fields[0] if self.fields and self.alone else self.fields
         fields = "" if named is None else f", fields={named!r}"
         processes = f", processes={self.processes}" if self.processes else ""
@@ -73,7 +75,7 @@ class Step(NamedTuple):
 
 
 class Chain:
-    """The functions of a dataset, one behind the other; what one gives the next one gets, as it is."""
+    """The functions of a dataset in sequence; each receives the previous one's unmodified result."""
 
     def __init__(self, steps: Sequence[Step], processes: Processes | None = None) -> None:
         self.steps = tuple(steps)
@@ -84,15 +86,17 @@ class Chain:
         self.takes = _takes(self.steps)
         self.only_reads = not any(step.writable for step in self.steps)
 
-    # ---- what the engine calls, in any thread ----
+    # ---- called by the engine, in any thread ----
 
     def call(self, names: list[str], values: list[Any], seed: int, epoch: int, draw: int) -> list[Row] | Failed:
-        """What the functions make of a sample's fields, or what went wrong. Only what ends a program is raised."""
+        """Returns the functions' result for a sample's fields, or the error. Raises only exceptions that end the
+        program.
+        """
         step: Step | None = None
         name: str | None = None
         try:
             fields = {name: _plain(value) for name, value in zip(names, values, strict=True)}
-            del values[:]  # what the functions do not keep is free for the next sample
+            del values[:]  # frees values that the functions do not reference, for the next sample
             for step in self._before:
                 fields = step.run(fields, (seed, epoch, draw))
             if self._apart:
@@ -108,11 +112,11 @@ class Chain:
             return _failed(error, step, name)
 
     def explain(self) -> list[str]:
-        """Which functions run, and where."""
+        """Lists the functions and where they run."""
         return [f"{step}: {_place(step)}, {self._where(step)}" for step in self.steps]
 
     def for_loader(self) -> Chain | None:
-        """Where processes are asked for, a chain with some of its own."""
+        """Returns a chain with its own processes, if any are requested."""
         if not self._apart:
             return None
         from .map_processes import Processes
@@ -120,38 +124,38 @@ class Chain:
         return Chain(self.steps, Processes(self._apart, max(step.processes for step in self._apart)))
 
     def begin(self) -> None:
-        """Before the first call by a loader's threads."""
+        """Called before the first call by a loader's threads."""
         if self._processes is not None:
             self._processes.start()
 
     def end(self) -> None:
-        """When the loader ends."""
+        """Called when the loader ends."""
         if self._processes is not None:
             self._processes.end()
 
     def _run_apart(self, fields: Fields, draw: tuple[int, int, int]) -> Fields:
         if self._processes is not None:
             return self._processes.run(fields, draw)
-        for step in self._apart:  # one sample by itself is not worth a process
+        for step in self._apart:  # a single sample does not justify a process
             fields = step.run(fields, draw)
         return fields
 
     def _where(self, step: Step) -> str:
         if any(step.place == apart.place for apart in self._apart):
-            return f"in {max(step.processes for step in self._apart)} processes of the loader's own"
-        return "in the loader's threads, which hold the GIL in it: Python code runs in one of them at a time"
+            return f"in {max(step.processes for step in self._apart)} worker processes of the loader"
+        return "in the loader's threads, holding the GIL: Python code runs in one of them at a time"
 
 
 class NotStarted(Exception):
-    """A worker process ended while it imported the main script. It becomes a ConfigError."""
+    """A worker process ended while it imported the main script. Reported as a ConfigError."""
 
 
 class _NoField(ConfigError):
-    """A function is for a field that the one before it does not give."""
+    """A function's field is missing from the previous one's result."""
 
 
 class _WrongResult(TypeError):
-    """What a function gave is not what map() takes."""
+    """A function's result is not valid for map()."""
 
 
 def added(
@@ -163,7 +167,7 @@ def added(
     writable: bool,
     behind: int,
 ) -> Chain:
-    """The chain with one more function, its arguments checked."""
+    """Returns the chain with one more function, after checking its arguments."""
     where = "map"
     if not callable(function):
         raise ConfigError(f"{where}: fn must be a function, not {function!r}")
@@ -187,13 +191,13 @@ def added(
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """As people know it."""
+    """Returns the function's name for users."""
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
     return name.rpartition("<locals>.")[2]
 
 
 def generator(seed: int, epoch: int, draw: int, place: int) -> Any:
-    """Random numbers that follow from the sample and the map's place alone."""
+    """Returns a random generator seeded only by the sample and the map's index."""
     import numpy as np
 
     words = np.array([seed, epoch, draw, place], np.uint64).view(np.uint32)
@@ -204,7 +208,7 @@ def generator(seed: int, epoch: int, draw: int, place: int) -> Any:
 
 
 def row_of(name: str, value: Any) -> Row:
-    """One value as the engine takes it; TypeError or ValueError where it cannot."""
+    """Converts one value for the engine; raises TypeError or ValueError if it cannot."""
     if value is None:
         return name, "none", "", (), b""
     if isinstance(value, bool):
@@ -233,8 +237,9 @@ def _json(value: Any) -> str:
         return json.dumps(value)
     except (TypeError, ValueError) as error:
         raise _WrongResult(
-            f"a {type(value).__name__} is taken as JSON, and this one is none ({error}): give an array, a number, "
-            "text, bytes, or a dict or list of what JSON has"
+            f"a {type(value).__name__} is stored as JSON, and this one is not valid JSON ({error}): return an array, "
+            "a number, "
+            "text, bytes, or a JSON-compatible dict or list"
         ) from None
 
 
@@ -245,23 +250,23 @@ def _array(name: str, value: Any) -> Row:
         if hasattr(value, "data_ptr"):
             value = value.numpy(force=True)
         elif not (hasattr(value, "__array__") or hasattr(value, "__array_interface__")):
-            raise _WrongResult(f"{_kind(value)} is no array, number, text, bytes, or dict or list of what JSON has")
+            raise _WrongResult(f"{_kind(value)} is not an array, number, text, bytes, or JSON-compatible dict or list")
     array = np.asarray(value)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype.name not in _DTYPES:
-        raise _WrongResult(f"an array of dtype {array.dtype} has no place in a batch")
+        raise _WrongResult(f"an array of dtype {array.dtype} cannot be batched")
     if not array.flags.c_contiguous:
         array = array.copy(order="C")
     return name, "array", array.dtype.name, array.shape, array
 
 
 def _plain(value: Any) -> Any:
-    """A number where it is an array without extents, as in ``ds[i]``."""
+    """Converts a 0-d array to a number, as in ``ds[i]``."""
     return value.item() if getattr(value, "shape", None) == () else value
 
 
-# ---- words ----
+# ---- texts ----
 
 
 def _takes(steps: Sequence[Step]) -> list[str]:
@@ -286,7 +291,7 @@ def _place(step: Step) -> str:
 
 
 def _failed(error: Exception, step: Step | None, name: str | None) -> Failed:
-    """What went wrong, without what the function had in its hands: that may be large, and errors are kept."""
+    """Describes an error without the function's values, which may be large, as errors are stored."""
     what = str(step) if step is not None else "map"
     field = "" if name is None else f"field '{name}': "
     if isinstance(error, (_NoField, NotStarted)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several datasets as one, by weight."""
+"""Weighted mixtures of datasets."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ def mix(
     until: Literal["first", "last"] | None = None,
     samples: int | None = None,
 ) -> Dataset:
-    """Samples of several datasets, each by its weight: ``feedline.mix([web, books], weights=[0.7, 0.3])``.
+    """Mixes samples of several datasets by weight: ``feedline.mix([web, books], weights=[0.7, 0.3])``.
 
-    After any number of samples every dataset has given its share to within a few samples, the same ones on any
-    machine with any number of ranks; which rows of a batch they are is random when shuffled. A dataset that ends
-    starts over, in another order when shuffled, and goes on from epoch to epoch where it was: no sample of it comes
-    again before all others have come.
+    After any number of samples, every dataset has contributed its share to within a few samples, with the same samples
+    on any machine and number of ranks; when shuffled, their positions in a batch are random. A dataset that ends starts
+    over, in another order when shuffled, and continues across epochs: no sample is repeated before all others were
+    used.
 
     Args:
-        datasets: with the same fields and the same operations; give different ones none, and the mixture all of them.
-            Sample ``i`` of the mixture is that of the datasets one behind the other, whatever the weights.
-        weights: of samples, one for each dataset, in any unit; 0 leaves a dataset out. None is by size: every sample
-            once an epoch.
-        until: where an epoch ends: ``"first"`` before any dataset would repeat a sample, ``"last"`` when all samples
-            of all have come; None after ``samples``.
-        samples: of an epoch; None is as many as the datasets have together.
+        datasets: must have the same fields and operations; if they need different ones, apply operations to the
+            mixture. The mixture's indices concatenate the datasets, whatever the weights.
+        weights: relative number of samples of each dataset; 0 leaves a dataset out. None is by size: every sample once
+            an epoch.
+        until: end of an epoch: ``"first"`` before any dataset would repeat a sample, ``"last"`` when all samples of all
+            were used; None after ``samples``.
+        samples: samples per epoch; None is the total of all datasets.
 
     Raises:
-        ConfigError: no dataset, an empty one, other fields or operations, weights that are negative or all 0, both
+        ConfigError: no dataset, an empty one, different fields or operations, weights that are negative or all 0, both
             ``until`` and ``samples``.
     """
     where = "mix"
@@ -48,17 +48,17 @@ def mix(
         if not isinstance(part, Dataset):
             raise ConfigError(
                 f"{where}: item {i} of the list is a {type(part).__name__}, not a feedline.Dataset; "
-                "feedline.open(...), feedline.arrays(...) and feedline.tokens(...) give one"
+                "create one with feedline.open(...), feedline.arrays(...) or feedline.tokens(...)"
             )
     if weights is not None and not arguments.is_sequence(weights):
         raise ConfigError(f"{where}: weights must be one number for each dataset, or None, not {weights!r}")
     shares = [] if weights is None else [arguments.real(where, "a weight", weight) for weight in weights]
     if weights is not None and not shares:
-        raise ConfigError(f"{where}: weights is empty; give one for each dataset, or None")
+        raise ConfigError(f"{where}: weights is empty; pass one for each dataset, or None")
     if until is not None:
         arguments.choice(where, "until", until, ("first", "last"))
         if samples is not None:
-            raise ConfigError(f"{where}: give until or samples, not both")
+            raise ConfigError(f"{where}: pass until or samples, not both")
     count = 0 if samples is None else arguments.integer(where, "samples", samples, low=1, high=2**48)
     engine = _engine.mix([part._engine for part in parts], shares, until or "samples", count)
     dataset = Dataset(engine, (engine.source, "mix", [], "", "error", False))

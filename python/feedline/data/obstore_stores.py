@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Azure's schemes by obstore, where that is installed: ``az://container/key``, ``abfss://container@account.../key``.
+"""Reads Azure's schemes through obstore, if installed: ``az://container/key``, ``abfss://container@account.../key``.
 
-Its Rust reads without Python's lock, so it comes before fsspec's packages, whose reads pass through an event loop of
-Python's. Accounts, keys and endpoints come from its own environment variables (``AZURE_STORAGE_ACCOUNT_NAME``, ...).
-Its threads are not in a child after a fork, where every call would wait for ever: there it is an error.
+obstore reads in Rust without the GIL, so it is preferred to fsspec's packages, whose reads run in a Python event loop.
+It reads accounts, keys and endpoints from its own environment variables (``AZURE_STORAGE_ACCOUNT_NAME``, ...). After
+fork(), its threads do not exist in the child and calls would block forever, so using it there is an error.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import Any, TypeVar
 from .stored_objects import Found, tag_of
 
 SCHEMES = ("az", "azure", "abfs", "abfss")
-_QUERY = re.compile(r"\?[^\s\"')]*")  # of a URL in an error: it may be signed
+_QUERY = re.compile(r"\?[^\s\"')]*")  # a URL in an error message: it may be signed
 _Value = TypeVar("_Value")
-_used_in: set[int] = set()  # processes whose obstore has threads
+_used_in: set[int] = set()  # ids of processes in which obstore has threads
 
 
 class ObjectStore:
-    """The objects of one scheme. Thread-safe."""
+    """Objects of one scheme. Thread-safe."""
 
     def __init__(self, scheme: str, obstore: Any, kind: Any) -> None:
         self._scheme, self._obstore, self._kind = scheme, obstore, kind
         self._lock = threading.Lock()
-        self._stores: dict[str, Any] = {}  # by the URL's host
+        self._stores: dict[str, Any] = {}  # keyed by the URL's host
 
     def explain(self) -> str:
-        return f"{self._scheme}:// is read through Python, by obstore {self._obstore.__version__}"
+        return f"{self._scheme}:// is read in Python by obstore {self._obstore.__version__}"
 
     def stat(self, url: str) -> Found:
         def ask(store: Any, key: str) -> Found:
@@ -53,7 +53,7 @@ class ObjectStore:
         )
 
     def list(self, url: str, all: bool) -> list[Found]:
-        """What a folder holds, by paths below it; with what lies deeper, if `all`, and then without folders."""
+        """Lists a folder by relative paths; with `all` recursively, and then without folders."""
 
         def ask(store: Any, key: str) -> list[Found]:
             front = f"{key}/" if key else ""
@@ -69,17 +69,17 @@ class ObjectStore:
     def _carried_out(self, url: str, call: Callable[[Any, str], _Value]) -> _Value:
         if _used_in and os.getpid() not in _used_in:
             raise OSError(
-                "obstore was used before fork(), and its threads stayed in the parent: open the dataset in the child "
-                "alone, or start it by spawn"
+                "obstore was used before fork(), and its threads exist only in the parent: open the dataset only in "
+                "the child, or start it with spawn"
             )
         _used_in.add(os.getpid())
-        host, _, key = url.partition("://")[2].partition("/")  # as it is written: names may have any letters
+        host, _, key = url.partition("://")[2].partition("/")  # unescaped, as names may have any characters
         try:
             return call(self._store_of(host), key.strip("/"))
         except Exception as error:
             raise _in_words(error) from None
         except BaseException as error:
-            if type(error).__name__ == "PanicException":  # of its Rust, and no Exception
+            if type(error).__name__ == "PanicException":  # a Rust panic, which is not an Exception
                 raise _in_words(error) from None
             raise
 
@@ -94,7 +94,7 @@ class ObjectStore:
 
 
 def find(scheme: str) -> ObjectStore | None:
-    """Who reads a scheme; None: it is none of obstore's, or obstore is not installed."""
+    """Returns the reader of a scheme; None if obstore does not support it or is not installed."""
     if scheme not in SCHEMES:
         return None
     try:
@@ -110,7 +110,7 @@ def _found(path: str, info: Any) -> Found:
 
 
 def _in_words(error: BaseException) -> Exception:
-    """The same without its debugging and without what URLs may be signed by."""
+    """Returns the error text without debug output and without the query strings of URLs, which may be signatures."""
     words = _QUERY.sub("?...", str(error).partition("\n\nDebug source")[0])
     if isinstance(error, FileNotFoundError):
         return FileNotFoundError(words)

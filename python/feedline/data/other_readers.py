@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whom the engine asks for what it does not read itself: storages and images of Python's libraries.
+"""Registers Python libraries with the engine as readers of other storage and image formats.
 
-Imported with the package above, so that whatever of it is used first, the engine knows. What is asked is imported
-with the first question: fsspec, Pillow.
+Imported with the package above, so that the engine always knows of them. fsspec and Pillow are imported on first use.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemes that the engine has no reader for, by fsspec where it is installed: ``sftp://``, ``hf://``, ``az://``, ...
+"""Reads schemes without a native reader through fsspec, if installed: ``sftp://``, ``hf://``, ``az://``, ...
 
-Azure's are obstore's where that is installed (obstore_stores.py).
+Azure's schemes use obstore if it is installed (obstore_stores.py).
 
-The engine's threads call these functions, many at once, and wait for them. What fsspec needs to know besides the URL
-(accounts, keys, hosts) comes from its own configuration: environment variables and files, as of ``fsspec.config``.
+The engine's threads call these functions concurrently and wait for them. fsspec's own configuration (environment
+variables and files, as in ``fsspec.config``) supplies accounts, keys and hosts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from . import obstore_stores
 from .stored_objects import Found, tag_of
 
-# What fsspec reads a scheme by, where that is a package of its own.
+# Packages that fsspec needs for a scheme.
 _PACKAGES = {
     "abfs": "adlfs",
     "abfss": "adlfs",
@@ -35,7 +35,7 @@ _PACKAGES = {
 
 
 def find(scheme: str) -> Store | obstore_stores.ObjectStore | str | None:
-    """Who reads a scheme; None: nobody; words: what would have to be installed."""
+    """Returns the reader of a scheme; None if there is none, or text that names the missing package."""
     by_obstore = obstore_stores.find(scheme)
     if by_obstore is not None:
         return by_obstore
@@ -43,33 +43,33 @@ def find(scheme: str) -> Store | obstore_stores.ObjectStore | str | None:
     try:
         import fsspec
     except ImportError:
-        return f"install fsspec and {package}, which read it: `pip install fsspec {package}`" if package else None
+        return f"to read it, install fsspec and {package}: `pip install fsspec {package}`" if package else None
     try:
         return Store(scheme, fsspec.get_filesystem_class(scheme))
-    except ValueError:  # fsspec does not know it
+    except ValueError:  # unknown to fsspec
         return None
     except ImportError as error:
         if package is None:
-            return f"install what fsspec would read it by: {error}"
+            return f"install the package that fsspec needs: {error}"
         other = "; or obstore" if scheme in obstore_stores.SCHEMES else ""
-        return f"install {package}, by which fsspec reads it: `pip install {package}`{other}"
+        return f"install {package}, which fsspec needs to read it: `pip install {package}`{other}"
 
 
 class Store:
-    """The objects of one scheme. Thread-safe; a child after a fork opens connections of its own."""
+    """Objects of one scheme. Thread-safe; a child after a fork opens its own connections."""
 
     def __init__(self, scheme: str, kind: type) -> None:
         self._scheme, self._kind = scheme, kind
         self._lock = threading.Lock()
-        self._systems: dict[tuple[int, str], Any] = {}  # by the process and the URL's host
+        self._systems: dict[tuple[int, str], Any] = {}  # keyed by process and the URL's host
 
     def explain(self) -> str:
-        from importlib import metadata  # with all of `email`, which nobody else needs
+        from importlib import metadata  # imports all of `email`, which nothing else needs
 
         library = self._kind.__module__.partition(".")[0]
         with contextlib.suppress(metadata.PackageNotFoundError):
             library += f" {metadata.version(library)}"
-        return f"{self._scheme}:// is read through Python, by {library} over fsspec's interface"
+        return f"{self._scheme}:// is read in Python by {library} through fsspec"
 
     def stat(self, url: str) -> Found:
         try:
@@ -87,7 +87,7 @@ class Store:
             raise _without_secrets(error, url) from None
 
     def list(self, url: str, all: bool) -> list[Found]:
-        """What a folder holds, by paths below it; with what lies deeper, if `all`, and then without folders."""
+        """Lists a folder by relative paths; with `all` recursively, and then without folders."""
         try:
             system, path = self._opened(url)
             found = system.find(path, detail=True).values() if all else system.ls(path, detail=True)
@@ -112,7 +112,7 @@ def _system_of(url: str) -> Any:
     system = fsspec.core.url_to_fs(url, skip_instance_cache=True)[0]
     listings: Any = getattr(system, "dircache", None)
     if listings is not None and hasattr(listings, "use_listings_cache"):
-        listings.use_listings_cache = False  # what an object is by now is asked, not remembered
+        listings.use_listings_cache = False  # query the object's current state, not a cached one
     return system
 
 
@@ -132,12 +132,12 @@ def _found(path: str, info: Mapping[str, Any]) -> Found:
         return path, 0, 0, True
     size = info.get("size")
     if size is None:
-        raise OSError(f"the size of '{info.get('name')}' is not known, and so no part of it can be asked for")
+        raise OSError(f"the size of '{info.get('name')}' is unknown, so it cannot be read by ranges")
     return path, int(size), tag_of(info), False
 
 
 def _without_secrets(error: Exception, url: str) -> Exception:
-    """The same, if its words tell neither the URL's user nor its password."""
+    """Returns the error, unless its text contains the URL's user or password."""
     secret = urlsplit(url).netloc.rpartition("@")[0]
     if not secret or secret not in str(error):
         return error

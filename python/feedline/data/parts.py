@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a dataset: :meth:`Dataset.split` and :meth:`Dataset.subset`."""
+"""Splits and subsets: :meth:`Dataset.split` and :meth:`Dataset.subset`."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..errors import ConfigError
 from . import arguments
 from .recorded_calls import Call
 
-_LABELS = ("label", "labels", "cls", "target", "targets", "y")  # what by_class=True looks for, in this order
-_NEAR = 10_000  # keys among which one is looked for that may have been meant
-_ROUNDING = 1e-9  # of fractions that are to sum to 1
+_LABELS = ("label", "labels", "cls", "target", "targets", "y")  # default fields of by_class=True, in this order
+_NEAR = 10_000  # maximum number of keys searched for a similar name
+_ROUNDING = 1e-9  # tolerance for the sum of fractions
 
 KeyFunction = Callable[[list[str]], Iterable[str]]
 
 
 class Parts:
-    """The parts of a :class:`Dataset`, which has these methods."""
+    """The methods of :class:`Dataset` that select samples."""
 
     _engine: EngineDataset
     _calls: tuple[Call, ...]
@@ -33,7 +33,7 @@ class Parts:
         raise NotImplementedError
 
     def split(self, *parts: float, seed: int = 0, by_class: bool | str | Sequence[int] = False) -> tuple[Self, ...]:
-        """Cuts the dataset at random into parts: every sample is in exactly one of them.
+        """Splits the dataset at random into disjoint parts that together contain every sample.
 
         ::
 
@@ -42,31 +42,31 @@ class Parts:
             train, valid = dataset.split(45_000, 5_000)           # or numbers of samples
             train, valid = dataset.split(0.9, by_class=True)      # the same share of every class
 
-        The same seed gives the same parts on every machine, whatever the number of threads and ranks. A part keeps
-        the order of the dataset and the operations so far, and takes others of its own: augment ``train`` alone. Its
-        fingerprint has in it which samples it holds, so that a loader's state goes on with the same part only.
-        Split first, and :meth:`cache` and :func:`mix` after. Nothing is read, but for ``by_class``.
+        The same seed produces the same parts on every machine, for any number of threads and ranks. A part keeps the
+        order and the operations of the dataset, and later operations apply only to it: augment ``train`` alone. Its
+        fingerprint depends on its samples, so a loader's state resumes only with the same part. Call :meth:`cache` and
+        :func:`mix` after splitting. Reads nothing, except for ``by_class``.
 
         Args:
-            parts: a fraction between 0 and 1 or a number of samples each. One alone: that part, and the rest. Of
-                several, all fractions sum to 1, or all numbers to ``len(dataset)``. Fractions are rounded so that the
-                parts have all samples.
-            seed: other parts for another one.
-            by_class: True shares every class out by the same ratio, to one sample (with three parts and more, to less
-                than as many samples as parts). The class is the field ``label``, ``labels``, ``cls``, ``target``,
-                ``targets`` or ``y``; or name the field. Class folders know it; of other formats every sample is read
-                once. Or the classes themselves: an integer for each sample.
+            parts: fractions between 0 and 1 or numbers of samples. A single value returns that part and the rest.
+                Several fractions must sum to 1, several numbers to ``len(dataset)``. Fractions are rounded so that the
+                parts contain all samples.
+            seed: random seed of the split.
+            by_class: True splits every class by the same ratio, to one sample (with three or more parts, to less than
+                the number of parts). The class is the field ``label``, ``labels``, ``cls``, ``target``, ``targets`` or
+                ``y``; or pass the field's name. Class folders know it; for other formats every sample is read once. Or
+                pass the classes: an integer for each sample.
 
         Raises:
-            ConfigError: parts that do not sum up, or without a sample; no such field, or not of integers; a mixture,
-                or a dataset with a cache.
+            ConfigError: parts that do not sum up, or an empty part; no such field, or not integers; a mixture, or a
+                dataset with a cache.
             DataError: with ``by_class``, a sample that cannot be read.
         """
         counts = _counts(parts, len(self._engine))
         number = arguments.integer("split", "seed", seed, low=0, high=2**64 - 1)
         classes = _classes(self._engine, by_class)
         made = tuple(self._with(part) for part in _engine.split(self._engine, counts, number, classes))
-        for i, part in enumerate(made):  # with the classes, so that they are not read again
+        for i, part in enumerate(made):  # with their classes, to avoid reading them again
             part._calls = (
                 *self._calls,
                 Call("split", tuple(counts), {"seed": number, "by_class": classes or False}, i),
@@ -74,7 +74,7 @@ class Parts:
         return made
 
     def subset(self, indices: Iterable[Any] | None = None, *, keys: KeyFunction | Iterable[str] | None = None) -> Self:
-        """The samples at ``indices``, or called ``keys``, in their order: ``dataset.subset(range(1000))``.
+        """Selects samples by ``indices`` or ``keys``, in the given order: ``dataset.subset(range(1000))``.
 
         ::
 
@@ -82,20 +82,20 @@ class Parts:
             dataset.subset(keys=lambda keys: sorted(keys, key=by_hash))      # another order
             dataset.subset(keys=lambda keys: [k for k in keys if k.startswith("val_")])
 
-        A sample may come several times. It has the operations so far, and draws by its index in the subset. Where the
-        indexes ascend, it has the shards of the dataset that they lie in, for ``shuffle="shards"``.
+        A sample may be selected several times. The operations so far apply, with random draws by the index in the
+        subset. If the indices ascend, ``shuffle="shards"`` uses the dataset's shards.
 
         Args:
-            indices: integers, negative ones from the end; or a boolean for each sample, as NumPy has masks.
-            keys: names of samples as :meth:`key` gives them; or a function that is called once, here, with those of
-                all samples, in the dataset's order, and gives the ones that are wanted.
+            indices: integers, negative ones from the end; or a boolean for each sample, as in NumPy masks.
+            keys: sample names as returned by :meth:`key`; or a function that is called once, immediately, with the keys
+                of all samples, in the dataset's order, and returns the selected ones.
 
         Raises:
-            ConfigError: none, one that is out of range, no integer; a key that no sample has, or several have; a
+            ConfigError: no index, one out of range or not an integer; a key that matches no sample or several; a
                 mixture, or a dataset with a cache.
         """
         if (indices is None) == (keys is None):
-            raise ConfigError("subset: give indices or keys")
+            raise ConfigError("subset: pass indices or keys")
         positions = _called(self._engine, keys) if keys is not None else _positions(indices, len(self._engine))
         part = self._with(_engine.subset(self._engine, positions))
         part._calls = (*self._calls, Call("subset", (positions,), {}))
@@ -106,13 +106,13 @@ def _counts(parts: Sequence[Any], size: int) -> list[int]:
     if len(parts) == 1 and arguments.is_sequence(parts[0]):
         parts = list(parts[0])
     if not parts:
-        raise ConfigError("split: say how large the parts are: split(0.9), or split(0.8, 0.1, 0.1)")
+        raise ConfigError("split: pass the sizes of the parts: split(0.9), or split(0.8, 0.1, 0.1)")
     integers = [isinstance(part, bool) or hasattr(part, "__index__") for part in parts]
     if all(integers):
         counts = [arguments.integer("split", "a part", part, low=1, high=size) for part in parts]
         return [*counts, size - counts[0]] if len(counts) == 1 else counts
     if any(integers):
-        raise ConfigError("split: give fractions or numbers of samples, not both")
+        raise ConfigError("split: pass fractions or numbers of samples, not both")
     shares = [arguments.real("split", "a part", part) for part in parts]
     for share in shares:
         if not 0 < share < 1:
@@ -125,12 +125,12 @@ def _counts(parts: Sequence[Any], size: int) -> list[int]:
     counts = [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
     for share, count in zip(shares, counts, strict=True):
         if count < 1:
-            raise ConfigError(f"split: {share:g} of {size} samples is none")
+            raise ConfigError(f"split: {share:g} of {size} samples is an empty part")
     return counts
 
 
 def _classes(engine: EngineDataset, by_class: Any) -> list[int]:
-    """What each sample is of; empty: all are alike."""
+    """Returns each sample's class; empty if samples are not distinguished."""
     if isinstance(by_class, str):
         return _engine.numbers(engine, by_class)
     if isinstance(by_class, bool):
@@ -139,7 +139,7 @@ def _classes(engine: EngineDataset, by_class: Any) -> list[int]:
         raise ConfigError(f"split: by_class must be True, a field or an integer for each sample, not {by_class!r}")
     classes = [_integer("split", "a class", value) for value in by_class]
     if not classes:
-        raise ConfigError("split: by_class has no class; give one for each sample")
+        raise ConfigError("split: by_class is empty; pass a class for each sample")
     return classes
 
 
@@ -148,27 +148,27 @@ def _label(engine: EngineDataset) -> str:
     for name in _LABELS:
         if name in names:
             return name
-    raise ConfigError(f"split: which of the fields {', '.join(names)} is the class? by_class=NAME says so")
+    raise ConfigError(f"split: the class is ambiguous among the fields {', '.join(names)}; pass by_class=NAME")
 
 
 def _called(engine: EngineDataset, keys: KeyFunction | Iterable[str]) -> list[int]:
-    """The samples of these keys."""
+    """Returns the indices of these keys."""
     own = [engine.key(i) for i in range(len(engine))]
     wanted = keys(own.copy()) if callable(keys) else keys
     if isinstance(wanted, str | bytes) or not arguments.is_iterable(wanted):
-        raise ConfigError(f"subset: keys must be names of samples, or a function that gives some, not {wanted!r}")
+        raise ConfigError(f"subset: keys must be sample names, or a function that returns some, not {wanted!r}")
     places = {key: i for i, key in enumerate(own)}
     shared = {key for key, count in Counter(own).items() if count > 1} if len(places) < len(own) else set()
     positions = []
     for key in wanted:
         if not isinstance(key, str):
-            raise ConfigError(f"subset: a key must be text, as Dataset.key() gives it, not {key!r}")
+            raise ConfigError(f"subset: a key must be text, as returned by Dataset.key(), not {key!r}")
         if key not in places:
             near = difflib.get_close_matches(key, own[:_NEAR], 1)
-            hint = f"; there is {near[0]!r}" if near else ""
-            raise ConfigError(f"subset: no sample is called {key!r}{hint}")
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ConfigError(f"subset: no sample has the key {key!r}{hint}")
         if key in shared:
-            raise ConfigError(f"subset: several samples are called {key!r}; choose them by indices")
+            raise ConfigError(f"subset: several samples have the key {key!r}; choose them by indices")
         positions.append(places[key])
     return positions
 

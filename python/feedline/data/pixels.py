@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets of pixels: decoded once, written to a file, read without decoding."""
+"""Pixel datasets: decoded once, written to a file, read without decoding."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import arguments
 from .dataset import Dataset
 from .sources import open
 
-# Rows of a pass that is for its side effect alone. Enough that Python is woken rarely, few enough for a progress bar.
+# Rows per batch of a pass run for its side effect: large enough to rarely wake Python, small enough for a progress bar.
 _SAMPLES_AT_A_TIME = 256
 
 
@@ -25,31 +25,31 @@ def pack_pixels(
     spool: str | os.PathLike[str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Dataset:
-    """Writes the uint8 pixels that ``dataset``'s operations give to one file, which :func:`open` reads again.
+    """Writes the uint8 pixels after ``dataset``'s operations to one file, which :func:`open` reads.
 
-    ``pack_pixels(feedline.open("imagenet/train").resize(256), "train.pixels")`` keeps every photo with a smaller edge
-    of 256 pixels: 262 KB for 3:4. Random operations then go to the dataset that is returned. All other fields, keys
-    and classes are kept; the samples and their order are ``dataset``'s. Pixels are read from local files: of a bucket
-    ``dataset`` is returned as it is, and ``feedline stage`` copies the file to where it can be opened.
+    ``pack_pixels(feedline.open("imagenet/train").resize(256), "train.pixels")`` stores every photo with a smaller edge
+    of 256 pixels: 262 KB for 3:4. Apply random operations to the returned dataset. All other fields, keys, classes and
+    the order of samples are unchanged. Pixels are read only from local files: for a bucket, ``dataset`` itself is
+    returned, and ``feedline stage`` downloads the file.
 
-    The file is ``PATH.filling`` until it is complete. A call that was interrupted, or killed, goes on there.
+    The file is named ``PATH.filling`` until it is complete. After an interruption, the next call resumes from it.
 
     Args:
-        dataset: images, with operations that :meth:`Dataset.cache` takes.
-        path: of the file, in a folder that is there; or ``s3://bucket/key``, ``gs://bucket/key``.
-        spool: for a bucket: a local folder with room for the whole file, which is filled there and then sent; by
-            default that for temporary files. A call that goes on has to find it again.
+        dataset: images, with operations that :meth:`Dataset.cache` supports.
+        path: output file, in an existing folder; or ``s3://bucket/key``, ``gs://bucket/key``.
+        spool: for a bucket: a local folder with room for the whole file, which is written there and then uploaded; by
+            default the folder for temporary files. Resuming requires the same folder.
         num_workers: threads; ``"auto"`` is the CPUs that this process may use.
-        progress: is told how many samples are done, now and then.
+        progress: called from time to time with the number of finished samples.
 
     Raises:
-        ConfigError: see :meth:`Dataset.cache`; a folder that does not exist, or a URL that is not written to.
-        DataError: a sample is damaged, in any of its fields; those before it are in ``PATH.filling``.
-        StorageError: the file cannot be written, such as when the disk is full or the keys may not write to the bucket.
+        ConfigError: see :meth:`Dataset.cache`; a folder that does not exist, or a URL that cannot be written.
+        DataError: a sample is damaged, in any of its fields; earlier samples are in ``PATH.filling``.
+        StorageError: the file cannot be written, such as when the disk is full or the bucket is not writable.
     """
     if not isinstance(dataset, Dataset):
         raise ConfigError(
-            f"pack_pixels: dataset must be a feedline.Dataset, not {dataset!r}; feedline.open() gives one"
+            f"pack_pixels: dataset must be a feedline.Dataset, not {dataset!r}; create one with feedline.open()"
         )
     given = arguments.output_path("pack_pixels", "path", path, urls=True)
     if "://" not in given:
@@ -59,7 +59,7 @@ def pack_pixels(
 
     place = _engine.StoredPlace(given.rpartition("/")[0])
     name = given.removeprefix(place.url + "/")
-    place.entries()  # a bucket that is not there is found before the work
+    place.entries()  # detects a missing bucket before the work starts
     with spooled("pack_pixels", given, spool) as folder:
         made = folder / "pixels"
         _fill(dataset, str(made), num_workers, progress)
@@ -72,7 +72,7 @@ def pack_pixels(
 def _fill(
     dataset: Dataset, absolute: str, num_workers: int | Literal["auto"], progress: Callable[[int], None] | None
 ) -> Dataset:
-    # one pixel of each image: what matters is that the loader keeps the rest, whatever sizes there are
+    # one pixel of each image: only the loader's cache matters, and image sizes may vary
     passing = dataset.cache(absolute).center_crop(1).collate("list")
     with passing.loader(_SAMPLES_AT_A_TIME, num_workers=num_workers, output="numpy") as loader:
         done = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a source lies on, where that is not just a disk: findings, their pages, and what helps there."""
+"""Storage types other than a plain disk: findings about a source's storage, their pages, and advice."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..machine.mounts import Mount
 from ..machine.storage import local_path, mount_of_source
 
 _CACHE = (
-    'cache="/a/local/folder" in feedline.open keeps copies on a disk of this machine, and `feedline stage` makes them '
+    'cache="/a/local/folder" in feedline.open caches copies on a local disk, and `feedline stage` prefetches them '
     "beforehand"
 )
 
 
 @dataclass(frozen=True)
 class Place:
-    """One kind of place: its page, and the evidence and the advice for one mount of it."""
+    """A storage type: its page, and the evidence and advice for a mount."""
 
     page: Entry
     fix: Callable[[Mount], str]
@@ -34,8 +34,8 @@ def _page(code: str, title: str, means: str, to_do: str, example: str) -> Entry:
         "inspect",
         title,
         means,
-        "The file system's name and options in /proc/self/mountinfo, of the mount that the source is seen "
-        "through. Nothing is measured.",
+        "The file system's name and options in /proc/self/mountinfo, for the mount that contains the source. "
+        "Nothing is measured.",
         to_do,
         "The source is a URL, or no mount is known for its path.",
         example=example,
@@ -50,8 +50,8 @@ def _nfs_options(mount: Mount) -> str:
 
 
 def _nfs_fix(mount: Mount) -> str:
-    wider = "" if mount.option("nconnect") else " Mounted with nconnect=8, several connections carry the reads."
-    return f"{_CACHE}. More workers do not help for long: they wait for the same server.{wider}"
+    wider = "" if mount.option("nconnect") else " Mounting with nconnect=8 spreads reads over several connections."
+    return f"{_CACHE}. More workers soon stop helping, as they wait for the same server.{wider}"
 
 
 def _object_fix(mount: Mount) -> str:
@@ -59,7 +59,7 @@ def _object_fix(mount: Mount) -> str:
         "gs://" if mount.client == "gcsfuse" else "az://" if (mount.client or "").startswith("blobfuse") else "s3://"
     )
     return (
-        f"Open the objects by their URL ({scheme}BUCKET/...): the plan's ranges are asked for together and ahead. "
+        f"Open the objects by their URL ({scheme}BUCKET/...): the planned ranges are then prefetched concurrently. "
         f"Or {_CACHE}."
     )
 
@@ -68,13 +68,13 @@ _PLACES = {
     "nfs": Place(
         _page(
             "nfs_mount",
-            "the source lies on NFS",
-            "Each file that is opened asks a server, which answers all of its clients in turn, and each read "
+            "the source is on NFS",
+            "Each opened file is a request to a server shared by all of its clients, and each read "
             "that is not in the page  "
-            "cache waits for a round trip. Many small files are the worst case. More workers ask at the same "
-            "time for what one  "
-            "server and, without nconnect=, one connection gives.",
-            'Keep copies on a local disk: cache=PATH in feedline.open, .cache("memory"), or `feedline stage`. '
+            "cache waits for a round trip. Many small files are the worst case. More workers compete "
+            "for the throughput of one  "
+            "server and, without nconnect=, one connection.",
+            'Cache copies on a local disk: cache=PATH in feedline.open, .cache("memory"), or `feedline stage`. '
             "Pack small files into  "
             "shards (feedline pack). Mount with nconnect= and the largest rsize=.",
             "server:/data, nfs4, at /mnt/data: one connection (no nconnect=), rsize=1048576.",
@@ -85,29 +85,30 @@ _PLACES = {
     "parallel": Place(
         _page(
             "parallel_mount",
-            "the source lies on a parallel file system",
-            "Lustre, BeeGFS, GPFS, Ceph and their like read large files from many servers at once, and open "
-            "files by few servers of  "
-            "metadata, which the whole cluster shares: a million small files are slow, and slow everybody down.",
+            "the source is on a parallel file system",
+            "Lustre, BeeGFS, GPFS, Ceph and similar systems read large files from many servers in parallel, but open "
+            "files through a few servers of  "
+            "metadata, which the whole cluster shares: a million small files are slow, and slow down all users.",
             "Pack small files into shards of some hundred megabytes (feedline pack), striped over several "
             "servers (lfs setstripe -c);  "
-            'shuffle="shards" reads each of them in one go. Keep copies on a local disk: cache=PATH, or '
+            'shuffle="shards" reads each of them sequentially. Cache copies on a local disk: cache=PATH, or '
             "`feedline stage`.",
             "10.0.0.1@o2ib:/scratch, lustre, at /scratch.",
         ),
-        lambda _: f"Read large shards (feedline pack) and not many small files; {_CACHE}.",
+        lambda _: f"Read large shards (feedline pack) instead of many small files; {_CACHE}.",
     ),
     "objects": Place(
         _page(
             "object_mount",
-            "the source lies in an object store, mounted by FUSE",
-            "s3fs, goofys, mountpoint-s3, rclone, gcsfuse and their like make files of objects: each file opened "
+            "the source is in an object store, mounted by FUSE",
+            "s3fs, goofys, mountpoint-s3, rclone, gcsfuse and similar tools present objects as files: each file opened "
             "is a request or two  "
-            "of some 10 to 100 ms, and each read passes through a process of the mount. Reads here and there in "
+            "of some 10 to 100 ms, and each read passes through a process of the mount. Random reads of "
             "a file are  "
-            "requests of their own, or bytes that nobody wanted.",
-            "Open the objects by URL (s3://, gs://, az://, https://): Feedline asks for what the plan wants "
-            "next, together and ahead.  "
+            "separate requests, or read unneeded bytes.",
+            "Open the objects by URL (s3://, gs://, az://, https://): Feedline prefetches the ranges that the plan "
+            "needs, "
+            "concurrently.  "
             'Or read shards in order (shuffle="shards") with cache=PATH on a local disk, or `feedline stage`.',
             "bucket, fuse.gcsfuse, at /gcs.",
         ),
@@ -116,53 +117,55 @@ _PLACES = {
     "share": Place(
         _page(
             "shared_folder_mount",
-            "the source lies in a folder of another machine",
-            "SMB, sshfs, 9p and virtiofs pass each call to another machine or to the host of this one: files open in "
-            "milliseconds, and a single connection carries all reads.",
-            "Keep copies on a local disk: cache=PATH in feedline.open, or `feedline stage`. Pack small files "
+            "the source is in a folder on another machine",
+            "SMB, sshfs, 9p and virtiofs forward each call to another machine or to this one's host: opening a file "
+            "takes "
+            "milliseconds, and all reads share one connection.",
+            "Cache copies on a local disk: cache=PATH in feedline.open, or `feedline stage`. Pack small files "
             "into shards.",
             "//server/data, cifs, at /mnt/data.",
         ),
-        lambda _: f"{_CACHE}. More workers wait for the same connection.",
+        lambda _: f"{_CACHE}. More workers would wait for the same connection.",
     ),
     "overlay": Place(
         _page(
             "overlay_mount",
-            "the source lies in a container's own layers",
-            "An overlay looks for a name in each layer, and reads from the disk beneath, which cannot be seen "
-            "from inside: that costs  "
-            "little. What is written there takes the space of the container's host, and is gone with the container.",
-            "Nothing, where the image holds the dataset on purpose. Mount a volume for a dataset that several "
+            "the source is in a container's own layers",
+            "An overlay looks up a name in each layer, and reads from the underlying disk, which is not visible "
+            "inside the container: that costs  "
+            "little. Files written there use the space of the container's host and are lost with the container.",
+            "Nothing, if the image contains the dataset on purpose. Mount a volume for a dataset that several "
             "containers use, and for caches.",
             "overlay, overlay, at /.",
         ),
-        lambda _: "Nothing for reading. Have caches and what is written on a volume: they go with the container.",
+        lambda _: (
+            "Reading needs no change. Put caches and outputs on a volume: in the container they are lost with it."
+        ),
     ),
 }
 _BIND = _page(
     "bind_mount",
-    "the source lies in a folder that is mounted from elsewhere",
-    "A bind mount, as a container's volume is one, is a folder of another file system under a second name. It "
+    "the source is in a bind-mounted folder",
+    "A bind mount, such as a container's volume, is a folder of another file system under a second name. It "
     "costs nothing by itself:  "
-    "how fast it is, and how much room it has, are that file system's.",
+    "its speed and free space are those of that file system.",
     "Nothing.",
     "/srv/data of /dev/nvme0n1p1, ext4, at /data.",
 )
 
 
 def entries() -> list[Entry]:
-    """The pages of places, for ``feedline explain``."""
+    """Returns the pages of storage types, for ``feedline explain``."""
     return [*(place.page for place in _PLACES.values()), _BIND]
 
 
 def findings_of_source(source: str, root: Path = Path("/")) -> list[Finding]:
-    """What is to be known of where each part of a source lies, a note for each mount; none of a plain disk or a "
-    "URL."""
+    """Returns a note for each mount that a source is stored on, except plain disks and URLs."""
     found: dict[str, Finding] = {}
     for part in source.split("::"):
         try:
             mount = mount_of_source(part, root) if _is_there(part) else None
-        except (OSError, ValueError):  # no path that the system takes
+        except (OSError, ValueError):  # not a path that the system accepts
             continue
         if mount is not None:
             for finding in findings_of_mount(mount):
@@ -171,7 +174,7 @@ def findings_of_source(source: str, root: Path = Path("/")) -> list[Finding]:
 
 
 def findings_of_mount(mount: Mount) -> list[Finding]:
-    """The same of one mount."""
+    """Returns the findings about one mount."""
     about = {"mount_point": mount.point}
     where = f"{mount.device}, {mount.kind}, at {mount.point}"
     findings = []
@@ -187,15 +190,14 @@ def findings_of_mount(mount: Mount) -> list[Finding]:
 
 
 def _is_there(part: str) -> bool:
-    """Whether it is a path, or a pattern in a folder that is there: "arrays" in a dataset's name is neither."""
+    """Whether `part` is an existing path, or a pattern in an existing folder ("arrays" in a name is neither)."""
     path = local_path(part)
     fixed = re.split(r"[{*?\[]", path, maxsplit=1)[0]
     return os.path.exists(path) or (fixed != path and os.path.isdir(os.path.dirname(fixed) or "."))
 
 
 def explained(text: str, source: str, root: Path = Path("/")) -> str:
-    """The text of ``explain()``, with a line for each place that is slow by its nature, unless copies are kept "
-    "already."""
+    """Adds to the text of ``explain()`` a line for each slow storage type, unless a cache is used."""
     if "cache '" in text:
         return text
     quick = (_BIND.code, _PLACES["overlay"].page.code)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recipes that people train and evaluate with, as published: a dataset with its operations, and arguments of loader().
+"""Published training and evaluation recipes: a dataset with its operations, and arguments of loader().
 
 ::
 
     train, options = feedline.presets.imagenet_train("imagenet/train")
     loader = train.loader(**options)
 
-What comes out is an ordinary dataset and an ordinary dict: ``train.operations``, ``train.explain()`` and
-``loader.explain()`` say what is in them, and both may be changed.
+The result is an ordinary dataset and an ordinary dict, and both may be changed: ``train.operations``,
+``train.explain()`` and ``loader.explain()`` show their contents.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .dataset import Dataset
 from .images import IMAGENET_MEAN, IMAGENET_STD
 from .sequences import tokens
 
-# Of OpenAI's CLIP, which open_clip's models use as well: OPENAI_DATASET_MEAN and OPENAI_DATASET_STD there.
+# OpenAI's CLIP statistics, also used by open_clip's models (OPENAI_DATASET_MEAN and OPENAI_DATASET_STD there).
 CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
 CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
 
@@ -37,19 +37,19 @@ class Preset(NamedTuple):
 
 
 def imagenet_train(source: Source, *, size: int = 224, batch_size: int = 32) -> Preset:
-    """torchvision's classification training as its options are by default.
+    """torchvision's classification training with its default options.
 
     From ``references/classification``: ``ClassificationPresetTrain(crop_size=224)`` of presets.py and the options of
-    train.py, of which ResNet-50's IMAGENET1K_V1 weights came: a random resized crop (bilinear), a horizontal flip with
+    train.py that produced ResNet-50's IMAGENET1K_V1 weights: a random resized crop (bilinear), a horizontal flip with
     probability 0.5, ImageNet's mean and deviation; float32 (3, size, size).
 
     Args:
-        source: what :func:`feedline.open` opens, or a dataset without operations.
+        source: a source for :func:`feedline.open`, or a dataset without operations.
         size: pixels of an edge.
         batch_size: on each rank; 32 in train.py.
 
     Raises:
-        ConfigError: as :func:`feedline.open` and the operations do.
+        ConfigError: as :func:`feedline.open` and the operations.
     """
     train = _opened(source).random_resized_crop(size).random_horizontal_flip().normalize(IMAGENET_MEAN, IMAGENET_STD)
     return Preset(train, {"batch_size": batch_size, "shuffle": True})
@@ -58,7 +58,7 @@ def imagenet_train(source: Source, *, size: int = 224, batch_size: int = 32) -> 
 def imagenet_train_v2(
     source: Source, *, size: int = 176, batch_size: int = 128, num_classes: int | None = None
 ) -> Preset:
-    """torchvision's newer recipe, of which ResNet-50's IMAGENET1K_V2 weights came.
+    """torchvision's newer recipe, which produced ResNet-50's IMAGENET1K_V2 weights.
 
     From ``references/classification``: ``--auto-augment ta_wide --random-erase 0.1 --mixup-alpha 0.2 --cutmix-alpha 1.0
     --train-crop-size 176 --ra-sampler --ra-reps 4``. Its ``--label-smoothing 0.1`` belongs to the loss. Targets are
@@ -67,8 +67,8 @@ def imagenet_train_v2(
     Args:
         source: as for :func:`imagenet_train`.
         size: pixels of an edge.
-        batch_size: on each rank; it was 128 on 8.
-        num_classes: by default as many as the source names.
+        batch_size: on each rank; the original used 128 on 8.
+        num_classes: by default the number of the source's class names.
 
     Raises:
         ConfigError: as for :func:`imagenet_train`.
@@ -82,9 +82,9 @@ def imagenet_train_v2(
 def imagenet_eval(source: Source, *, size: int = 224, resize: int = 256, batch_size: int = 32) -> Preset:
     """torchvision's classification evaluation: ``ClassificationPresetEval(crop_size=224, resize_size=256)``.
 
-    From ``references/classification/presets.py``: the smaller edge to ``resize`` pixels (bilinear), the middle
-    ``size`` x ``size``, ImageNet's mean and deviation. Every sample once, in order; over several ranks those may differ
-    by a batch.
+    From ``references/classification/presets.py``: resizes the smaller edge to ``resize`` pixels (bilinear), crops the
+    central ``size`` x ``size``, normalizes by ImageNet's mean and deviation. Every sample once, in order; several ranks
+    may differ by a batch.
 
     Args:
         source: as for :func:`imagenet_train`.
@@ -99,13 +99,13 @@ def imagenet_eval(source: Source, *, size: int = 224, resize: int = 256, batch_s
 
 
 def clip_train(source: Source, *, size: int = 224, batch_size: int = 64) -> Preset:
-    """open_clip's training transform as it is by default.
+    """open_clip's default training transform.
 
     From ``open_clip/transform.py``: ``image_transform(size, is_train=True)`` without augmentation settings, a bicubic
     random resized crop of 0.9 to 1 of the area, and CLIP's mean and deviation; ``--batch-size 64`` is main.py's.
 
     Args:
-        source: as for :func:`imagenet_train`; of tars also ``feedline.open(tars, fields=["jpg;png;webp", "txt"])``.
+        source: as for :func:`imagenet_train`; for tars also ``feedline.open(tars, fields=["jpg;png;webp", "txt"])``.
         size: pixels of an edge.
         batch_size: on each rank.
 
@@ -117,7 +117,7 @@ def clip_train(source: Source, *, size: int = 224, batch_size: int = 64) -> Pres
 
 
 def clip_eval(source: Source, *, size: int = 224, batch_size: int = 64) -> Preset:
-    """CLIP's own preprocessing: the smaller edge to ``size`` pixels (bicubic), the middle, CLIP's mean and deviation.
+    """CLIP's own preprocessing: resizes the smaller edge to ``size`` (bicubic), crops the centre, normalizes as CLIP.
 
     From ``_transform`` of OpenAI's ``clip/clip.py`` and ``image_transform(size, is_train=False)`` of open_clip.
 
@@ -134,11 +134,11 @@ def clip_eval(source: Source, *, size: int = 224, batch_size: int = 64) -> Prese
 
 
 def simclr(source: Source, *, size: int = 224, strength: float = 1.0, batch_size: int = 256) -> Preset:
-    """SimCLR's two views of an image, by the same chain: fields ``image_0`` and ``image_1``.
+    """SimCLR's two views of an image, from the same chain: fields ``image_0`` and ``image_1``.
 
     From appendix A of Chen et al., "A Simple Framework for Contrastive Learning of Visual Representations" (ICML 2020):
-    a random resized crop (bicubic) and a flip, jitter of 0.8, 0.8, 0.8, 0.2 times ``strength`` with 0.8, grey
-    with 0.2, blur with 0.5 by a kernel of a tenth of the image; float32 (3, size, size) from 0 to 1.
+    a random resized crop (bicubic) and a flip, jitter of 0.8, 0.8, 0.8, 0.2 times ``strength`` with probability 0.8,
+    grey with 0.2, blur with 0.5 by a kernel of a tenth of the image; float32 (3, size, size) from 0 to 1.
 
     Args:
         source: as for :func:`imagenet_train`.
@@ -171,13 +171,13 @@ def dino(
     """DINOv2's crops: fields ``global_a``, ``global_b`` (3, size, size) and ``local`` (local_crops, 3, ...), float32.
 
     From ``dinov2/data/augmentations.py`` and the scales of ``ssl_default_config.yaml`` (0.32 to 1, 0.05 to 0.32): every
-    crop bicubic, flipped, jittered with probability 0.8 and grey with 0.2; blur (kernel 9) with probability 1, 0.1 and
-    0.5; the second large crop solarized with 0.2; ImageNet's mean and deviation.
+    crop is bicubic, flipped, jittered with probability 0.8 and grey with 0.2; blurred (kernel 9) with probability 1,
+    0.1 and 0.5; the second large crop is solarized with 0.2; ImageNet's mean and deviation.
 
     Args:
         source: as for :func:`imagenet_train`.
         size, local_size: pixels of an edge.
-        local_crops: how many small crops there are of an image.
+        local_crops: number of small crops of an image.
         batch_size: on each rank.
 
     Raises:
@@ -204,18 +204,17 @@ def dino(
 
 
 def detection(source: Source, *, batch_size: int = 4) -> Preset:
-    """torchvision's SSD training: images, boxes and what belongs to them as lists, images float32 from 0 to 1.
+    """torchvision's SSD training: images (float32 from 0 to 1), boxes and their other fields, as lists.
 
     From ``references/detection/presets.py``, ``data_augmentation="ssd"``: photometric distortion, zooming out (filled
-    with 123, 117, 104), a crop by boxes, a flip, boxes sanitized. Sizes stay as drawn, as the models
-    there resize by themselves.
+    with 123, 117, 104), a crop by boxes, a flip, sanitized boxes. Image sizes vary, as those models resize their input.
 
     Args:
         source: a dataset with an image and boxes: ``feedline.open(tars, fields=["jpg", "boxes.npy:boxes", ...])``.
         batch_size: on each rank.
 
     Raises:
-        ConfigError: it has no boxes.
+        ConfigError: the dataset has no boxes.
     """
     train = _opened(source).random_photometric_distort().random_zoom_out(fill=(123, 117, 104)).random_iou_crop()
     train = train.random_horizontal_flip().sanitize_bounding_boxes().to_dtype("float32", scale=True).collate("list")
@@ -231,24 +230,24 @@ def llm_pretraining(
     separator: int | None = None,
     batch_size: int = 12,
 ) -> Preset:
-    """nanoGPT's batches, as its GPT-2 (124M) is trained: ``x`` and ``y`` of int64 (window,), ``y`` one token later.
+    """nanoGPT's batches, as for its GPT-2 (124M): ``x`` and ``y`` of int64 (window,), ``y`` shifted by one token.
 
     From ``get_batch`` and the defaults of ``train.py``: windows of 1024 tokens (``block_size``) that begin at any
-    position of a file of uint16 tokens. Where it draws positions with replacement, an epoch here has each once, in a
-    random order that is never a list.
+    position of a file of uint16 tokens. nanoGPT draws positions with replacement; here an epoch has each once, in a
+    random order that is never stored as a list.
 
     Args:
-        source: files of tokens, as :func:`feedline.tokens` reads them: ``train.bin`` of nanoGPT's ``prepare.py``.
-        window: tokens of a sample.
-        dtype: of raw files; None is uint16. A ``.npy`` file says itself.
-        stride: tokens from the start of a window to that of the next; ``window`` for windows that do not overlap.
-        separator: the token that ends a document, 50256 in GPT-2's. Given, documents stand packed in a window with a
-            field ``document``, and ``y`` is -100 where the next token is another document's, as
-            :func:`feedline.tokens` has it; None is nanoGPT's way, which lets attention and loss cross.
-        batch_size: on each rank; 12 there, times 40 of accumulation over all ranks.
+        source: token files for :func:`feedline.tokens`: ``train.bin`` of nanoGPT's ``prepare.py``.
+        window: tokens per sample.
+        dtype: of raw files; None is uint16. A ``.npy`` file specifies its own.
+        stride: tokens between the starts of windows; ``window`` for windows that do not overlap.
+        separator: the token that ends a document, 50256 in GPT-2's. If given, documents are packed into windows with a
+            field ``document``, and ``y`` is -100 if the next token belongs to another document, as in
+            :func:`feedline.tokens`; None lets attention and loss cross documents, as nanoGPT does.
+        batch_size: on each rank; 12 in nanoGPT, times 40 accumulation steps over all ranks.
 
     Raises:
-        ConfigError: as :func:`feedline.tokens` does.
+        ConfigError: as :func:`feedline.tokens`.
         StorageError: a file cannot be opened.
     """
     files = [source] if isinstance(source, str | PathLike) or not isinstance(source, Sequence) else source

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of different lengths, one behind the other in one array."""
+"""Samples of different lengths, concatenated in one array."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Ragged:
     """Samples of different lengths. Made by :func:`ragged`, for :func:`feedline.arrays`.
 
     Attributes:
-        values: the samples' rows, one behind the other: an array of shape (total, ...).
+        values: the samples' rows, concatenated: an array of shape (total, ...).
         offsets: int64, (samples + 1,): sample i is ``values[offsets[i]:offsets[i + 1]]``.
-        pad: the bytes of the number that stands in a batch behind its shorter samples.
+        pad: the bytes of the number that pads shorter samples in a batch.
     """
 
     __slots__ = ("offsets", "pad", "values")
@@ -36,35 +36,36 @@ class Ragged:
 
 
 def ragged(values: Any, lengths: Any = None, *, offsets: Any = None, pad_value: float = 0) -> Ragged:
-    """A field of samples of different lengths: ``feedline.arrays(text=feedline.ragged(tokens, lengths), label=y)``.
+    """Creates a field of samples of different lengths: ``feedline.arrays(text=feedline.ragged(tokens, lengths),
+    label=y)``.
 
-    In a batch, ``text`` has the shape (rows, longest of them, ...), and ``text_length`` (int64, (rows,)) says how
-    much of a row is the sample; ``ds[i].text`` has the sample's own length. Every sample has at least one row,
-    unless ``fields=`` of :func:`feedline.arrays` names kinds: then only images and masks must.
+    In a batch, ``text`` has the shape (rows, longest of them, ...), and ``text_length`` (int64, (rows,)) has the
+    lengths without padding; ``ds[i].text`` is not padded. Every sample has at least one row; with ``fields=`` of
+    :func:`feedline.arrays`, only images and masks need one.
 
     Args:
-        values: an array of shape (total, ...) as :func:`feedline.arrays` takes it, the samples one behind the other;
-            it is not copied. Or a list of arrays (total_i, ...), one per sample and all of one dtype, which are
-            copied, once, into one array.
+        values: an array of shape (total, ...) that :func:`feedline.arrays` accepts, with concatenated samples; it is
+            not copied. Or a list of arrays (total_i, ...), one per sample and all of one dtype, which are copied once
+            into one array.
         lengths: (samples,), rows of each sample. They sum to ``total``.
         offsets: instead of lengths, (samples + 1,): sample i is ``values[offsets[i]:offsets[i + 1]]``. They ascend
-            from 0 to ``total``. Either way 8 bytes per sample are kept.
-        pad_value: what stands in a batch behind its shorter samples; must be a number of the values' dtype.
+            from 0 to ``total``. Either form is stored in 8 bytes per sample.
+        pad_value: pads shorter samples in a batch; must be a number of the values' dtype.
 
     Raises:
-        ConfigError: lengths and offsets, or neither; negative samples, or empty ones where there must be rows, or not
-            as many rows as there are values; a pad_value that the dtype does not hold. Some of it is found by
+        ConfigError: both lengths and offsets, or neither; negative lengths, or empty samples if rows are required; the
+            lengths do not sum to the number of rows; a pad_value outside the dtype. Some errors are raised by
             :func:`feedline.arrays`.
     """
     if isinstance(values, list | tuple):
         if lengths is not None or offsets is not None:
-            raise ConfigError("ragged: a list of arrays has their lengths already: give no lengths or offsets")
+            raise ConfigError("ragged: a list of arrays defines the lengths; do not pass lengths or offsets")
         values, lengths = _joined(values)
     if (lengths is None) == (offsets is None):
-        raise ConfigError("ragged: give either lengths or offsets")
+        raise ConfigError("ragged: pass either lengths or offsets")
     places = _offsets_of_lengths(lengths, values) if offsets is None else _integers("offsets", offsets).copy()
     if len(places) == 0:
-        raise ConfigError("ragged: offsets are empty; there is one more than there are samples")
+        raise ConfigError("ragged: offsets is empty; pass one more than there are samples")
     return Ragged(values, places, _pad_bytes(values, pad_value))
 
 
@@ -77,11 +78,11 @@ def _joined(parts: Sequence[Any]) -> tuple[Any, list[int]]:
         parts = [numpy.asarray(part) for part in parts]
     for index, part in enumerate(parts):
         if getattr(part, "ndim", 0) == 0:
-            raise ConfigError(f"ragged: sample {index} is no array of rows: {part!r}")
+            raise ConfigError(f"ragged: sample {index} is not an array of rows: {part!r}")
         if part.dtype != parts[0].dtype or part.shape[1:] != parts[0].shape[1:]:
             raise ConfigError(
                 f"ragged: sample {index} is {part.dtype} of shape {tuple(part.shape)}, sample 0 {parts[0].dtype} of "
-                f"shape {tuple(parts[0].shape)}; only the first extent may differ"
+                f"shape {tuple(parts[0].shape)}; only the first dimension may differ"
             )
     lengths = [len(part) for part in parts]
     if not hasattr(parts[0], "data_ptr"):
@@ -92,12 +93,14 @@ def _joined(parts: Sequence[Any]) -> tuple[Any, list[int]]:
 
 
 def _integers(name: str, values: Any) -> Any:
-    """``values`` as int64, (n,)."""
+    """Returns ``values`` as int64, (n,)."""
     import numpy
 
     array = numpy.asarray(values)
     if array.ndim != 1 or (array.size > 0 and array.dtype.kind not in "iu"):
-        raise ConfigError(f"ragged: {name} must be integers in one row, not {array.dtype} of shape {array.shape}")
+        raise ConfigError(
+            f"ragged: {name} must be a one-dimensional array of integers, not {array.dtype} of shape {array.shape}"
+        )
     return array.astype("int64")
 
 
@@ -119,7 +122,7 @@ def _pad_bytes(values: Any, pad_value: Any) -> bytes:
     import numpy
 
     if not hasattr(values, "dtype"):
-        return b""  # no array: arrays() says so, with the name of the field
+        return b""  # not an array: arrays() reports it with the field's name
     name = arguments.array_dtype(_WHERE, values.dtype)
     try:
         dtype = numpy.dtype(name)

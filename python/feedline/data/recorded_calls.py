@@ -56,7 +56,7 @@ class Recorded:
         return self
 
     def _proof(self) -> str | None:
-        """A value that must be equal after the calls are repeated; None if there is none."""
+        """Returns a value that must be equal after the calls are repeated; None if there is none."""
         return None
 
 

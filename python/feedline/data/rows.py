@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays as the engine takes them: where their rows lie, and what is wrong with them."""
+"""Descriptions of arrays for the engine: the location of their rows, and errors."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from ..errors import ConfigError
 from .ragged_values import Ragged
 
-# name, owner, address, rows, bytes from row to row, dtype, shape of a row, offsets of a ragged array, its pad
+# name, owner, address, rows, row stride in bytes, dtype, row shape, offsets of a ragged array, its padding
 _Array = tuple[str, Any, int, int, int, str, list[int], Any, bytes]
-# the same, and its kind
+# the same, and the kind
 _Row = tuple[str, Any, int, int, int, str, list[int], Any, bytes, str]
 
 
 def of_field(name: str, field: Any, kind: str) -> _Row:
-    """What the engine needs to know of an array or a :class:`Ragged`; ConfigError where it cannot take it."""
+    """Describes an array or a :class:`Ragged` for the engine; raises ConfigError if it is unsupported."""
     if not isinstance(field, Ragged):
         return (*_of_array(name, field), kind)
     *described, _offsets, _pad = _of_array(name, field.values)
@@ -41,7 +41,7 @@ class HeldTensor:
         return str(self.data.dtype) == "torch.bfloat16"
 
     def check(self) -> None:
-        """ConfigError if the tensor's memory was moved."""
+        """Raises ConfigError if the tensor's memory was moved."""
         if self.data.data_ptr() != self.address:
             raise ConfigError(
                 f"arrays: the tensor {self.name!r} was moved to other memory after feedline.arrays() (share_memory_() "
@@ -49,12 +49,12 @@ class HeldTensor:
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By value: torch's own pickling would move the tensor to shared memory."""
+        """Pickles by value: torch's own pickling would move the tensor to shared memory."""
         return _tensor_of, (self._view, str(self.data.dtype).removeprefix("torch."), tuple(self.data.shape))
 
 
 def _numpy_view(tensor: Any) -> Any:
-    """A NumPy view of the same memory; dtypes that NumPy does not have become integers of their size."""
+    """Returns a NumPy view of the same memory; dtypes unknown to NumPy become integers of their size."""
     import torch
 
     integers = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -68,12 +68,12 @@ def _tensor_of(view: Any, dtype: str, shape: tuple[int, ...]) -> Any:
 
 
 def held_in(described: Iterable[_Row]) -> tuple[HeldTensor, ...]:
-    """The tensors that own memory of described arrays."""
+    """Returns the tensors that own memory of described arrays."""
     return tuple(row[1] for row in described if isinstance(row[1], HeldTensor))
 
 
 def by_value(value: Any, described: _Row) -> Any:
-    """An argument of ``arrays()`` in the form in which it is pickled: tensors by their values."""
+    """Returns an argument of ``arrays()`` in its pickled form: tensors by value."""
     owner = described[1]
     if not isinstance(owner, HeldTensor):
         return value
@@ -81,7 +81,7 @@ def by_value(value: Any, described: _Row) -> Any:
 
 
 def kinds_of(specs: Any, names: Sequence[str]) -> dict[str, str]:
-    """What ``fields=`` says of arrays: the kind of each; "array" is a row as it is."""
+    """Returns each array's kind by ``fields=``; "array" is an unchanged row."""
     if specs is None:
         specs = ()
     if isinstance(specs, str):
@@ -94,25 +94,25 @@ def kinds_of(specs: Any, names: Sequence[str]) -> dict[str, str]:
         if name not in names:
             raise ConfigError(f"arrays: fields: there is no array {name!r}; there are {', '.join(names)}")
         if name in kinds:
-            raise ConfigError(f"arrays: fields: {name!r} comes twice")
+            raise ConfigError(f"arrays: fields: {name!r} is given twice")
         kinds[name] = kind
     return {name: kinds.get(name, "array") for name in names}
 
 
 def is_column(value: Any) -> bool:
-    """Whether it is an array, and no option."""
+    """Whether the argument is an array and not an option."""
     return isinstance(value, Ragged) or hasattr(value, "data_ptr") or hasattr(value, "__array_interface__")
 
 
 def _of_array(name: str, array: Any) -> _Array:
-    """What the engine needs to know of an array."""
+    """Describes one array for the engine."""
     if hasattr(array, "data_ptr"):
         return _of_tensor(name, array)
     if not hasattr(array, "__array_interface__"):
         raise ConfigError(f"arrays: {name} must be a NumPy array or a torch tensor, not {type(array).__name__}")
     _require_rows(name, array.shape)
     if not array.dtype.isnative:
-        raise ConfigError(f"arrays: {name} has the byte order of another machine ({array.dtype.str})")
+        raise ConfigError(f"arrays: {name} has a foreign byte order ({array.dtype.str}); convert it first")
     _require_dense(name, array.shape, array.strides, array.itemsize)
     address = array.__array_interface__["data"][0]
     extents = list(array.shape[1:])
@@ -134,14 +134,14 @@ def _of_tensor(name: str, tensor: Any) -> _Array:
 
 def _require_rows(name: str, shape: Sequence[int]) -> None:
     if not shape:
-        raise ConfigError(f"arrays: {name} is a single number, which has no rows")
+        raise ConfigError(f"arrays: {name} is a single number without rows; pass an array of one or more dimensions")
 
 
 def _require_dense(name: str, shape: Sequence[int], strides: Sequence[int], itemsize: int) -> None:
     if 0 in shape:
-        return  # the engine says what is missing
+        return  # the engine reports the error
     expected = itemsize
     for extent, stride in zip(reversed(shape[1:]), reversed(strides[1:]), strict=True):
         if extent > 1 and stride != expected:
-            raise ConfigError(f"arrays: the elements of a row of {name} do not follow each other; copy it first")
+            raise ConfigError(f"arrays: the elements of a row of {name} are not contiguous; copy it first")
         expected *= extent

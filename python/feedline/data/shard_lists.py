@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of shards that other programs write beside them: those of wids, timm (_info.json) and OpenCLIP (sizes.json).
+"""Shard lists written by other programs next to the shards: wids, timm (_info.json) and OpenCLIP (sizes.json).
 
-What one is follows from its content. Each says how many samples a shard has, which is compared when they are open.
+The type is recognised by content. Each list has the shards' numbers of samples, which are compared after opening.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from .. import _engine
 from ..errors import ConfigError, DataError
 
 WIDS = "wids-shard-index-v1"
-_LOOKED_AT = 4096  # bytes, at the beginning and at the end, in which the words of a list stand
-_MOST_BYTES = 256 << 20  # of a list; two million shards
+_LOOKED_AT = 4096  # bytes at the start and at the end that are searched for a list's keywords
+_MOST_BYTES = 256 << 20  # maximum size of a list; two million shards
 
 
 class Listed(NamedTuple):
-    """A shard: its path or URL, and how many samples its list says that it has (None: it does not say)."""
+    """A shard: its path or URL, and its number of samples by the list (None if unknown)."""
 
     name: str
     samples: int | None
 
 
 def of(source: str) -> list[Listed] | None:
-    """The shards that a file lists; None: it is none of these lists. ``"_info.json#val"``: one of timm's splits.
+    """Returns the shards in a list; None if the file is not a list. ``"_info.json#val"`` is one of timm's splits.
 
     Raises:
-        ConfigError: it is one, and what it says makes no sense, or it has several splits and none is chosen.
-        StorageError: it cannot be read.
+        ConfigError: the list is invalid, or has several splits and none is chosen.
+        StorageError: the file cannot be read.
     """
     path, _, split = source.partition("#")
     if not path.partition("?")[0].lower().endswith(".json") or "::" in path or path.startswith("pipe:"):
@@ -43,12 +43,12 @@ def of(source: str) -> list[Listed] | None:
     try:
         said = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"open: '{path}' looks like a list of shards and is not JSON: {error}") from None
+        raise ConfigError(f"open: '{path}' looks like a list of shards but is not valid JSON: {error}") from None
     try:
         listed = list(_listed(said, split))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         why = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else error
-        raise ConfigError(f"open: the list of shards '{path}' is not as its writer makes it: {why}") from None
+        raise ConfigError(f"open: the list of shards '{path}' is invalid: {why}") from None
     if not listed:
         raise ConfigError(f"open: the list of shards '{path}' has no shards")
     base = said.get("base") if said.get("__kind__") == WIDS else None
@@ -56,12 +56,12 @@ def of(source: str) -> list[Listed] | None:
 
 
 def check(shards: list[Listed], engine: _engine.Dataset) -> None:
-    """Raises DataError where a shard has other than as many samples as its list says."""
+    """Raises DataError if a shard's number of samples differs from its list."""
     begin = 0
     for (name, said), end in zip(shards, engine.shard_ends(), strict=False):
         if said is not None and end - begin != said:
             raise DataError(
-                f"open: {name}: has {end - begin:,} samples, and the list that names it says {said:,}: the list is of "
+                f"open: {name}: has {end - begin:,} samples, but its list has {said:,}: the list belongs to "
                 "another version of the shard, or one of them is damaged",
                 shard=name,
             )
@@ -70,7 +70,7 @@ def check(shards: list[Listed], engine: _engine.Dataset) -> None:
 
 def _text_of(path: str) -> bytes | None:
     stored = _engine.StoredSource(path)
-    if len(stored.names) != 1:  # a pattern, and lists are given by their names
+    if len(stored.names) != 1:  # a pattern; lists are passed by name
         return None
     (name,) = stored.names
     if stored.is_folder(name):
@@ -80,12 +80,12 @@ def _text_of(path: str) -> bytes | None:
     if WIDS.encode() in ends or b'"splits"' in ends or _begins_as_sizes(ends):
         if file.size <= _MOST_BYTES:
             return file.read(0, file.size)
-        raise ConfigError(f"open: the list of shards '{path}' has {file.size:,} bytes")
+        raise ConfigError(f"open: the list of shards '{path}' is too large: {file.size:,} bytes")
     return None
 
 
 def _begins_as_sizes(text: bytes) -> bool:
-    """``{"00000.tar": 9986, ...``"""
+    """Whether it begins like ``{"00000.tar": 9986, ...``"""
     name, colon, rest = text.lstrip().removeprefix(b"{").lstrip().partition(b":")
     name = name.rstrip()
     return text.lstrip().startswith(b"{") and bool(colon) and name.endswith(b'.tar"') and rest.lstrip()[:1].isdigit()
@@ -94,7 +94,7 @@ def _begins_as_sizes(text: bytes) -> bool:
 def _listed(said: Any, split: str) -> Iterator[tuple[str, int | None]]:
     if said.get("__kind__") == WIDS:
         if not said.get("shardlist") and said.get("datasets"):
-            raise ValueError("it names other lists (datasets); open those")
+            raise ValueError("it lists other lists (datasets); open those")
         for shard in said["shardlist"]:
             yield _name(shard["url"]), _count(shard["nsamples"]) if "nsamples" in shard else None
     elif "splits" in said:
@@ -111,30 +111,30 @@ def _split_of(splits: Any, split: str) -> Iterator[tuple[str, int | None]]:
         (split,) = splits
     if split not in splits:
         names = ", ".join(map(repr, splits))
-        raise ValueError(f"it has the splits {names}: put one behind the path, as '_info.json#{min(splits)}'")
+        raise ValueError(f"it has the splits {names}: append one to the path, as '_info.json#{min(splits)}'")
     files, counts = splits[split]["filenames"], splits[split].get("shard_lengths")
     if counts is not None and len(counts) != len(files):
-        raise ValueError(f"{len(files)} filenames and {len(counts)} shard_lengths")
+        raise ValueError(f"{len(files)} filenames but {len(counts)} shard_lengths")
     for number, name in enumerate(files):
         yield _name(name), None if counts is None else _count(counts[number])
 
 
 def _name(value: Any) -> str:
     if not isinstance(value, str) or not value or "::" in value:
-        raise ValueError(f"{value!r} is no name of a shard")
+        raise ValueError(f"{value!r} is not the name of a shard")
     if value.startswith("pipe:"):
-        raise ValueError(f"{value!r} is a command, which a list may not give")
+        raise ValueError(f"{value!r} is a command, which is not allowed in a list")
     return value
 
 
 def _count(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"{value!r} is no number of samples")
+        raise ValueError(f"{value!r} is not a number of samples")
     return value
 
 
 def _beside(place: str, name: str, *, is_folder: bool) -> str:
-    """A name that stands in a file, or is of a folder; a query of the file's URL is of its shards too."""
+    """Resolves a name relative to a file or folder; the query of the file's URL is also appended to its shards."""
     if "://" in name or os.path.isabs(name):
         return name
     front, mark, query = place.partition("?") if "://" in place else (place, "", "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`feedline.shared`: a list whose elements are bytes in one array, so workers that read it copy nothing."""
+"""`feedline.shared`: a list stored as bytes in one array, so that workers read it without copying memory."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy.typing as npt
 
 from ..errors import ConfigError
 
-_SURROGATES = "surrogateescape"  # paths that are no UTF-8, as os.fsdecode gives them
+_SURROGATES = "surrogateescape"  # supports non-UTF-8 paths, as returned by os.fsdecode
 
 
 class SharedList(Sequence[Any]):
-    """As a tuple of `values`. Reading an element makes it anew, and touches no memory that processes share.
+    """Behaves like a tuple of `values`. Reading creates a new object and writes to no shared memory.
 
-    A list of strings has an object for each, with a count of its references in it: a worker that was forked writes to
-    that by reading, and gets a copy of the page, until it has one of all. Here there are two arrays: bytes, and int64
-    of where each element begins.
+    A list of strings has an object with a reference count for each: reading one in a forked worker writes to its memory
+    page and so copies it, until the worker has copied all pages. This class has only two arrays: the bytes, and the
+    int64 offset of each element.
     """
 
     def __init__(self, values: Iterable[Any]) -> None:
@@ -73,7 +73,7 @@ class SharedList(Sequence[Any]):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory, of all processes that share it together."""
+        """Size in bytes, shared by all processes together."""
         return int(self._starts.nbytes + self._bytes.nbytes)
 
     def __repr__(self) -> str:
@@ -82,15 +82,15 @@ class SharedList(Sequence[Any]):
 
 
 def shared(values: Iterable[Any]) -> SharedList:
-    """`values` as a sequence that forked workers share, however often they read it.
+    """Stores `values` as a sequence that forked workers can read without copying its memory.
 
     ::
 
         self.paths = feedline.shared(sorted(folder.rglob("*.jpg")))
 
     Args:
-        values: str, bytes, or anything else that pickle takes, such as pairs of a path and a class. What is read is
-            equal to what was given, and made anew each time, so changing it changes nothing here.
+        values: str, bytes, or any picklable objects, such as pairs of a path and a class. Each read returns a new equal
+            object, so changing it does not affect the sequence.
 
     Raises:
         ConfigError: an element cannot be pickled.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Augmented samples as one picture, with their masks, boxes, keypoints and labels, drawn with Pillow."""
+"""Contact sheets: augmented samples with their masks, boxes, keypoints and labels, drawn with Pillow."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from ..errors import ConfigError, Error
 if TYPE_CHECKING:
     from PIL import Image as PillowImage
 
-_CELL = 160  # pixels; a picture's longer side
+_CELL = 160  # longer side of a picture, in pixels
 _GAP = 6
-_WIDTH = 1400  # of the whole, about
-_CAPTION = 14  # pixels of a line of text
+_WIDTH = 1400  # approximate width of the sheet
+_CAPTION = 14  # height of a line of text, in pixels
 _BACKGROUND = (32, 32, 32)
 _DAMAGED = (160, 24, 24)
 _TEXT = (235, 235, 235)
-_MASK_SHARE = 0.45  # of the label's colour over the image
-# Apart from each other for most eyes: Okabe and Ito, "Color Universal Design", 2008.
+_MASK_SHARE = 0.45  # opacity of a label's colour over the image
+# Distinguishable for most eyes: Okabe and Ito, "Color Universal Design", 2008.
 _COLOURS = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (0, 114, 178), (213, 94, 0), (204, 121, 167))
 _NORMALIZE = re.compile(r"normalize\(mean=\(([^)]*)\), std=\(([^)]*)\)")
 _PLACE = "feedline-show.png"
@@ -36,7 +36,7 @@ Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 class DrawnDataset(Protocol):
-    """A dataset whose samples are drawn."""
+    """A dataset whose samples can be drawn."""
 
     _engine: _engine.Dataset
 
@@ -54,12 +54,12 @@ class DrawnDataset(Protocol):
 
 
 class Sheet:
-    """A contact sheet: a notebook shows it, and :meth:`save` writes it.
+    """A contact sheet, which notebooks display and :meth:`save` writes.
 
     Attributes:
         image: a ``PIL.Image.Image``, RGB.
-        damaged: errors of samples that could not be made, which are red.
-        path: where it was written; None: nowhere yet.
+        damaged: errors of samples that could not be read, which are drawn in red.
+        path: the file it was saved to; None if not saved.
     """
 
     def __init__(self, image: PillowImage.Image, damaged: list[str]) -> None:
@@ -68,7 +68,7 @@ class Sheet:
         self.path: Path | None = None
 
     def save(self, path: str | os.PathLike[str]) -> Sheet:
-        """Writes it in the format that the extension says. Raises ConfigError for one that Pillow does not write."""
+        """Saves in the format of the extension. Raises ConfigError if Pillow cannot write it."""
         check_path(path)
         self.image.save(path)
         self.path = Path(path)
@@ -86,12 +86,12 @@ class Sheet:
 
 
 def check_path(path: str | os.PathLike[str]) -> None:
-    """ConfigError where no picture can be written to `path`: its extension is of none."""
+    """Raises ConfigError if the extension of `path` is not an image format."""
     image, _ = _pillow()
     name = os.fspath(path)
     extension = os.path.splitext(name)[1].lower()
     if image.registered_extensions().get(extension) not in image.SAVE:
-        raise ConfigError(f"show: {name!r} has not the extension of a picture, such as .png")
+        raise ConfigError(f"show: {name!r} does not have an image file's extension, such as .png")
 
 
 def show(dataset: DrawnDataset, n: int, epochs: int, seed: int, path: str | os.PathLike[str] | None) -> Sheet:
@@ -106,7 +106,7 @@ def show(dataset: DrawnDataset, n: int, epochs: int, seed: int, path: str | os.P
 def sheet_of(
     dataset: DrawnDataset, n: int, epochs: int, seed: int, step: Callable[[int], None] = lambda samples: None
 ) -> Sheet:
-    """`n` evenly spread samples, each as `epochs` draw it, one beside the other; `step(1)` is called after each."""
+    """Draws `n` evenly spaced samples, each in all `epochs`, side by side; calls `step(1)` after each."""
     painter = _Painter(dataset)
     count = min(n, len(dataset))
     damaged: list[str] = []
@@ -123,11 +123,11 @@ def sheet_of(
 
 
 def _pillow() -> tuple[Any, Any]:
-    """(Image, ImageDraw)"""
+    """Returns (Image, ImageDraw)."""
     try:
         from PIL import Image, ImageDraw
     except ImportError:
-        raise ConfigError("show: it draws with Pillow; pip install pillow") from None
+        raise ConfigError("show: Pillow is required; pip install pillow") from None
     return Image, ImageDraw
 
 
@@ -137,14 +137,14 @@ class _Role(NamedTuple):
 
 
 class _Painter:
-    """Makes pictures of samples."""
+    """Draws samples."""
 
     def __init__(self, dataset: DrawnDataset) -> None:
         self._pillow, self._draw = _pillow()
         self._classes = dataset.classes
         if not any(name == "image" or kind == "image" for name, kind, *_ in dataset._engine.roles()):
             raise ConfigError("show: samples have no image")
-        self._engine = dataset.collate("list")._engine  # of any size
+        self._engine = dataset.collate("list")._engine  # images of any size
         self._roles = {name: _Role(kind, form) for name, kind, form, _ in self._engine.roles()}
         matches = (_NORMALIZE.match(operation) for operation in dataset.operations)
         self._normalized = [tuple(_numbers(text) for text in match.groups()) for match in matches if match]
@@ -162,8 +162,8 @@ class _Painter:
         return self._pillow.new("RGB", (_CELL, _CELL), _DAMAGED)
 
     def _pictures(self, name: str, value: Any) -> list[Pixels]:
-        """Of an image, or of several that are stacked: (height, width, 3) each."""
-        kind = self._roles[name].kind if name in self._roles else "image"  # a view's name is not a stored field's
+        """Returns an image or several stacked images, each (height, width, 3)."""
+        kind = self._roles[name].kind if name in self._roles else "image"  # a view's name is not a stored field
         if kind != "image" or not isinstance(value, np.ndarray) or value.ndim not in (3, 4):
             return []
         planes = value if value.ndim == 4 else value[None]
@@ -172,7 +172,7 @@ class _Painter:
         return [self._pixels(one) for one in planes]
 
     def _pixels(self, planes: Any) -> Pixels:
-        """(1 or 3, height, width) of any dtype as (height, width, 3) uint8, normalisation undone."""
+        """Converts (1 or 3, height, width) of any dtype to (height, width, 3) uint8, undoing normalisation."""
         if planes.dtype != np.uint8:
             values = planes.astype(np.float32)
             for mean, std in reversed(self._normalized):
@@ -202,7 +202,7 @@ class _Painter:
         return cell
 
     def _masked(self, pixels: Pixels, fields: dict[str, Any]) -> Pixels:
-        """With each label's colour over it, but for label 0."""
+        """Overlays each label's colour, except for label 0."""
         for name, value in fields.items():
             if name in self._roles and self._roles[name].kind == "mask" and value.shape == pixels.shape[:2]:
                 colours = np.array(_COLOURS, np.float32)[(value.astype(np.int64) - 1) % len(_COLOURS)]
@@ -234,7 +234,7 @@ class _Painter:
 
 
 def _labels_of(fields: dict[str, Any], count: int) -> list[int] | None:
-    """Those of boxes: the first list of so many integers."""
+    """Returns the boxes' labels: the first list of that many integers."""
     for value in fields.values():
         if isinstance(value, np.ndarray) and value.shape == (count,) and value.dtype.kind in "iu":
             return [int(label) for label in value]
@@ -259,7 +259,7 @@ def _beside(cells: Sequence[PillowImage.Image]) -> PillowImage.Image:
 
 
 def _stacked(tiles: Sequence[PillowImage.Image]) -> PillowImage.Image:
-    """As many tiles in a row as fit."""
+    """Arranges as many tiles per row as fit."""
     from PIL import Image
 
     width, height = max(tile.width for tile in tiles) + _GAP, max(tile.height for tile in tiles) + _GAP

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be opened: sources by their names, to datasets or to what is found in them."""
+"""Opens sources as datasets, or inspects them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _FieldSpecs = str | Sequence[str] | None
-_OLDEST_S = 2**31  # seconds, which no listing is older than
+_OLDEST_S = 2**31  # maximum age of a listing, in seconds
 
 
 def open(
@@ -137,7 +137,7 @@ def open(
     hedges = arguments.flag("open", "hedge", hedge)
     kept = node_cache.of_open(cache, cache_limit)
     engine = _engine.open(*origin, *kept, int(min(age, _OLDEST_S)), *proof, hedges)
-    if missing == "error":  # else some are left out
+    if missing == "error":  # a single warning would omit some of them
         _check_lists(source, engine)
     warn_of_merged_folders("open", engine)
     _log_columns(engine)
@@ -145,7 +145,7 @@ def open(
 
 
 def _log_columns(engine: _engine.Dataset) -> None:
-    """Logs columns that are not opened, and units, extension types and modes that are not applied, at INFO."""
+    """Logs at INFO columns that are not opened, and units, extension types and modes that are not applied."""
     left, remarks = columns_of(engine), engine.remarks
     if not left and not remarks:
         return
@@ -155,7 +155,7 @@ def _log_columns(engine: _engine.Dataset) -> None:
     if left:
         can_open = [column.spec for column in left if column.spec]
         advice = (
-            f'; to open one, name it in fields=, as "{can_open[0]}"' if can_open else "; this version cannot read them"
+            f'; to open one, add it to fields=, as "{can_open[0]}"' if can_open else "; this version cannot read them"
         )
         log.info("%s: not opened: %s%s", engine.source, listed(left), advice)
     for field, _, text in remarks:
@@ -163,21 +163,21 @@ def _log_columns(engine: _engine.Dataset) -> None:
 
 
 def warn_of_merged_folders(where: str, engine: _engine.Dataset, callers: int = 1) -> None:
-    """A parent of class folders, such as that of "train" and "val", opens as well: with "train" as a class.
+    """Warns about a parent of class folders, such as that of "train" and "val", which opens with "train" as a class.
 
     Args:
-        callers: functions between this one and whoever it is told to.
+        callers: frames between this function and the user's code.
     """
     name, *inner = engine.key(0).split("/")
     if engine.format != "folder" or not engine.classes or len(inner) < 2:
         return
-    # keys stand by class, and within one by folder: images of the class folder itself would come first
+    # keys are sorted by class, then by folder: images of the class folder itself would come first
     end = bisect.bisect_left(range(len(engine)), True, key=lambda i: engine.key(i).split("/")[0] != name)
     last = engine.key(end - 1).split("/")[1]
     if last != inner[0]:
         warnings.warn(
-            f"{where}: the class folder '{name}' of '{engine.source}' holds no image itself, and the images of the "
-            f"folders in it, '{inner[0]}' to '{last}', become one class; to have these folders as classes open "
+            f"{where}: the class folder '{name}' of '{engine.source}' contains no image itself, and the images of the "
+            f"folders in it, '{inner[0]}' to '{last}', become one class; to use these folders as classes, open "
             f"'{os.path.join(engine.source, name)}'",
             stacklevel=2 + callers,
         )
@@ -195,17 +195,17 @@ def inspect(
     split: str | None = None,
     crowd: words.Crowd | None = None,
 ) -> Inspection:
-    """What a source holds and what a reader would drop, merge or refuse; works where :func:`open` fails.
+    """Reports a source's contents and samples that a reader would drop, merge or reject; works if :func:`open` fails.
 
-    Arguments and exceptions are :func:`open`'s, but damage is among the findings instead of an exception. Decodes
-    nothing, and lists folders anew.
+    Arguments and exceptions are those of :func:`open`, but damage is reported as a finding. Decodes nothing, and
+    ignores stored listings.
     """
     said = annotations_of("inspect", images, split, crowd)
     return _engine.inspect(*engine_source(source, format, fields, index, missing, allow_commands, said))
 
 
 def annotations_of(where: str, images: str | os.PathLike[str] | None, split: str | None, crowd: str | None) -> str:
-    """What a call says of annotated images, as the engine takes it behind the name of the format."""
+    """Returns the settings of annotated images that are appended to the format's name for the engine."""
     folder = "" if images is None else arguments.path_text(where, "images", images)
     if split is not None and (not isinstance(split, str) or not split):
         raise ConfigError(f"{where}: split must be a name such as 'train', not {split!r}")
@@ -213,24 +213,24 @@ def annotations_of(where: str, images: str | os.PathLike[str] | None, split: str
     said = {"images": folder, "split": split or "", "crowd": word}
     if not any(said.values()):
         return ""
-    import urllib.parse  # which most sources do not need
+    import urllib.parse  # most sources do not need it
 
     return "&".join(f"{name}={urllib.parse.quote(value, '/')}" for name, value in said.items() if value)
 
 
 def with_settings(format: str | None, settings: str) -> str:
-    """The format as the engine takes it."""
+    """Returns the format in the engine's form."""
     return f"{format or ''}?{settings}" if settings else format or ""
 
 
 def _refuse_later_arguments(**values: Any) -> None:
     for name, value in values.items():
         if value is not None:
-            raise ConfigError(f"open: {name} is not in this version of Feedline")
+            raise ConfigError(f"open: {name} is not supported in this version of Feedline")
 
 
 def shown_source(source: str, stored: _engine.StoredSource | None = None) -> str:
-    """`source` as it was given, for what is printed and kept; where its URLs have secrets, the names without them."""
+    """Returns `source` for display and storage: as given, or as its names without the secrets of URLs."""
     if "://" not in source:
         return source
     names = (stored or _engine.StoredSource(source)).names
@@ -266,7 +266,7 @@ def engine_source(
 
 
 def _named_by(source: str) -> list[str]:
-    """The shards of a list of them that another program has written; else the source itself."""
+    """Returns the shards if the source is a shard list written by another program; else the source itself."""
     listed = _listed_in(source)
     return [source] if listed is None else [shard.name for shard in listed]
 
@@ -284,7 +284,7 @@ def _names_of(path: str | os.PathLike[str]) -> list[str]:
 
 
 def _check_lists(source: _Source, engine: _engine.Dataset) -> None:
-    """Whether shards have as many samples as the lists say that name them."""
+    """Checks the shards' numbers of samples against their lists."""
     paths = [source] if isinstance(source, str | os.PathLike) else list(source)
     listed = [_listed_in(str(os.fspath(path))) for path in paths]
     if all(shards is None for shards in listed):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the images of a source are stored, counted over some of them: what `feedline inspect` tells besides sizes."""
+"""Statistics of how a source's images are stored, from a sample of them, for `feedline inspect`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..findings import Entry, Finding
 from . import image_depth
 from .sources import annotations_of, engine_source
 
-_MOST = 200  # images; the header of one is a read
-_MOST_REMOTE = 32  # where a read is a request of the whole image
-_MOST_SHARDS = 4  # which are scanned for where their samples are
+_MOST = 200  # images; each header is a read
+_MOST_REMOTE = 32  # for remote sources, whose images are fetched whole
+_MOST_SHARDS = 4  # shards that are scanned for their samples
 _TURNED = "turned_by_exif"
 _DEEP = "deep_pixels"
 _PLAIN = {f"{bits} bits": f"with {bits} bits per channel" for bits in (12, 16, 32)} | {"floats": "with floats"}
@@ -25,18 +25,18 @@ _PLAIN = {f"{bits} bits": f"with {bits} bits per channel" for bits in (12, 16, 3
 
 @dataclass
 class StoredImages:
-    """Counts over `looked_at` images, of `samples`: `turned` have an EXIF orientation other than 1."""
+    """Counts over `looked_at` images, out of `samples`: `turned` have an EXIF orientation other than 1."""
 
     looked_at: int = 0
     turned: int = 0
-    orientations: Counter[int] = field(default_factory=Counter)  # of those that are turned
+    orientations: Counter[int] = field(default_factory=Counter)  # key of a rotated image
     formats: Counter[str] = field(default_factory=Counter)
     stored: Counter[str] = field(
         default_factory=Counter
     )  # "progressive", "CMYK", "16 bits", "palette", "interlaced"...
 
     def add(self, image: bytes) -> None:
-        """Counts one encoded image; what is none is not counted."""
+        """Counts one encoded image; ignores other data."""
         try:
             name, orientation, stored = _engine.image_traits(image)
         except DataError:
@@ -49,19 +49,19 @@ class StoredImages:
             self.orientations[orientation] += 1
 
     def as_dict(self) -> dict[str, object]:
-        """For JSON: counts by name, most frequent first."""
+        """Returns counts by name for JSON, most frequent first."""
         orientations = {str(number): count for number, count in sorted(self.orientations.items())}
         plain = {"looked_at": self.looked_at, "turned_by_exif": self.turned, "orientations": orientations}
         return plain | {"formats": dict(self.formats.most_common()), "stored": dict(self.stored.most_common())}
 
     def text(self) -> str:
-        """One line for people; "" where nothing was looked at."""
+        """Returns a one-line summary; "" if no image was examined."""
         if not self.looked_at:
             return ""
         counts = [f"{count:,} {name}" for name, count in self.formats.most_common()]
         counts += [f"{count:,} {_PLAIN.get(name, name)}" for name, count in self.stored.most_common()]
         turned = [f"{self.turned:,} with an EXIF orientation"] if self.turned else []
-        return f"of {self.looked_at:,} looked at: {', '.join(counts + turned)}"
+        return f"of {self.looked_at:,} examined: {', '.join(counts + turned)}"
 
     def findings(self) -> list[Finding]:
         """Notes on images that are stored rotated, and on those whose pixels lose bits."""
@@ -70,7 +70,7 @@ class StoredImages:
     def _deep(self) -> list[Finding]:
         found = []
         for depth in (depth for depth in image_depth.DEPTHS if self.stored[depth]):
-            images = f"{self.stored[depth]:,} of {self.looked_at:,} images looked at"
+            images = f"{self.stored[depth]:,} of {self.looked_at:,} images examined"
             text = image_depth.described(depth, images)
             found.append(Finding(_DEEP, "note", evidence=(text,), about={"shard": "", "key": ""}))
         return found
@@ -79,26 +79,26 @@ class StoredImages:
         if not self.turned:
             return []
         text = (
-            f"{self.turned:,} of {self.looked_at:,} images looked at have an EXIF orientation other than 1, and are "
-            "read as they are stored, as torchvision reads them; .decode(apply_exif_orientation=True) turns them"
+            f"{self.turned:,} of {self.looked_at:,} examined images have an EXIF orientation other than 1, and are "
+            "read as stored, as in torchvision; .decode(apply_exif_orientation=True) rotates them"
         )
         return [Finding(_TURNED, "note", evidence=(text,), about={"shard": "", "key": ""})]
 
 
 def entries() -> list[Entry]:
-    """The page of what is found in images' headers."""
+    """Returns the page of findings from images' headers."""
     return [
         Entry(
             _TURNED,
             "inspect",
-            "images say by EXIF that they are to be turned",
-            "Cameras and phones store a photo as the sensor saw it, and say beside it how it was held. Viewers turn "
-            "it; Pillow, torchvision and Feedline give the pixels as they are stored. A model then sees people lying.",
-            f"EXIF's orientation, in the headers of up to {_MOST} images spread over the source ({_MOST_REMOTE} where "
+            "images have an EXIF orientation that is not applied",
+            "Cameras and phones store a photo as the sensor saw it, with the camera's orientation. Viewers rotate "
+            "it; Pillow, torchvision and Feedline return the stored pixels. A model then sees rotated scenes.",
+            f"EXIF's orientation, in the headers of up to {_MOST} images spread over the source ({_MOST_REMOTE} if "
             f"it is remote), of {_MOST_SHARDS} shards at most.",
-            "`.decode(apply_exif_orientation=True)`, in training and in evaluation; nothing, if the model that is "
+            "`.decode(apply_exif_orientation=True)`, in training and in evaluation; nothing, if the model to be "
             "fine-tuned was trained without.",
-            "Orientations in XMP alone are not seen.",
+            "Orientations stored only in XMP are not detected.",
         ),
         Entry(
             _DEEP,
@@ -118,11 +118,11 @@ def entries() -> list[Entry]:
 def look(
     source: str, format: str | None, fields: str | None, images: str | None = None, split: str | None = None
 ) -> StoredImages | None:
-    """Some images of a source, spread over it; None where it does not open, or holds no encoded images.
+    """Examines some images, spread over the source; None if it cannot be opened or has no encoded images.
 
     The arguments are those of :func:`feedline.open`.
 
-    Reads whole images, and writes nothing beside the source.
+    Reads whole images and writes nothing next to the source.
     """
     seen = StoredImages()
     with contextlib.suppress(ConfigError, DataError, StorageError):
@@ -132,7 +132,7 @@ def look(
 
 def _look_at_some(source: str, format: str | None, fields: str | None, said: str, seen: StoredImages) -> None:
     shards, word, specs, _, missing, commands = engine_source(source, format, fields, None, "skip", annotations=said)
-    names = shards.split("::")  # braces of one are not taken apart yet
+    names = shards.split("::")  # braces are not expanded yet
     stored = _engine.StoredSource(shards)
     if not stored.is_remote:
         names = [os.fsdecode(name) for name in stored.shards().names]
@@ -142,12 +142,12 @@ def _look_at_some(source: str, format: str | None, fields: str | None, said: str
         for name in chosen:
             try:
                 dataset = _engine.open(name, word, specs, index, missing, commands)
-            except ConfigError:  # of formats whose samples lack nothing
+            except ConfigError:  # formats whose samples have all fields
                 dataset = _engine.open(name, word, specs, index, "error", commands)
             for i in _spread(len(dataset), most // len(chosen)):
                 seen.add(dataset.encoded(i))
 
 
 def _spread(count: int, most: int) -> list[int]:
-    """At most so many of 0 ... count - 1, at equal distances."""
+    """Returns at most this many of 0 ... count - 1, evenly spaced."""
     return sorted({i * count // most for i in range(most)}) if count > most else list(range(count))

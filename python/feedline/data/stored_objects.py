@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the engine is told of an object that a library of Python's reads."""
+"""Metadata for the engine about objects read through a Python library."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-Found = tuple[str, int, int, bool]  # path, bytes, tag of the version or 0, whether it is a folder
+Found = tuple[str, int, int, bool]  # path, bytes, version tag or 0, whether it is a folder
 
-# What libraries call the version of an object, the surest first; a size says the rest.
+# The libraries' names for an object's version, the most reliable first.
 _VERSIONS = (
     "ETag", "etag", "e_tag", "version_id", "generation", "md5Hash", "content_md5", "checksum", "sha256", "blob_id",
     "LastModified", "last_modified", "last_commit", "mtime", "modified", "updated", "created",
@@ -17,7 +17,7 @@ _VERSIONS = (
 
 
 def tag_of(info: Mapping[str, Any]) -> int:
-    """Another number for every other version of the object; 0: nothing says which one it is."""
+    """Returns a number that identifies the object's version; 0 if the version is unknown."""
     version = next((str(info[name]) for name in _VERSIONS if info.get(name) not in (None, "")), "")
     if not version:
         return 0

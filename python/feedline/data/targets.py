@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a dataset's boxes are, and which of them are left out."""
+"""Box formats, and filtering of boxes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .operations import Operations
 
 
 class Targets(Operations):
-    """The part of a :class:`Dataset` that is about its fields of boxes."""
+    """The methods of :class:`Dataset` for box fields."""
 
     def boxes(
         self,
@@ -22,22 +22,22 @@ class Targets(Operations):
         *,
         unsound: Literal["error", "keep"] = "error",
     ) -> Self:
-        """What the numbers of a field of boxes are, where they are not two corners.
+        """Sets the format of a box field that is not in two-corner format.
 
         Args:
-            field: its name; ``fields=`` of :func:`feedline.open` has said that it is boxes.
+            field: its name, declared as boxes in ``fields=`` of :func:`feedline.open`.
             format: in pixels, ``"XYXY"``: left, top, right, bottom. ``"XYWH"``: left, top, width, height.
-                ``"CXCYWH"``: the centre, width, height. torchvision's rotated ones are refused: read their numbers as
-                an array, and move them in :meth:`Dataset.map`.
+                ``"CXCYWH"``: the centre, width, height. torchvision's rotated formats are rejected: read their numbers
+                as an array, and transform them in :meth:`Dataset.map`.
             clamping_mode: torchvision's: ``"soft"`` or ``"hard"``, which are the same for boxes that are not rotated:
-                what moves boxes cuts them off at the edges of the image. None: it does not.
-            unsound: stored boxes that are inverted, wholly outside of the image or no numbers. ``"error"``: the sample
-                is bad, unless :meth:`sanitize_bounding_boxes`, which leaves such boxes out, is in the chain.
-                ``"keep"``: they are moved as they are, as torchvision moves them. Boxes without an area, and those that
-                reach over the edges, are sound.
+                operations clip boxes at the edges of the image. None does not clip.
+            unsound: handling of stored boxes that are inverted, wholly outside the image or not numbers. ``"error"``:
+                the sample is bad, unless the chain has :meth:`sanitize_bounding_boxes`, which removes such boxes.
+                ``"keep"``: they are transformed as they are, as in torchvision. Boxes without an area, and those that
+                cross the edges, are valid.
 
         Raises:
-            ConfigError: no such field or word, one that is not boxes, or :meth:`Dataset.cache` stands before it.
+            ConfigError: an unknown field or argument, a field that is not boxes, or :meth:`Dataset.cache` before it.
         """
         where = "boxes"
         if not isinstance(field, str):
@@ -46,8 +46,8 @@ class Targets(Operations):
         name = name.upper() if isinstance(name, str) else name
         if isinstance(name, str) and name in _ROTATED:
             raise ConfigError(
-                f"{where}: format {name!r} is of rotated boxes, which are not moved here (a beta in torchvision); "
-                f'leave ":boxes" out in fields=, so that they are an array, and move them in map()'
+                f"{where}: format {name!r} is for rotated boxes, which are not supported (a beta in torchvision); "
+                f'remove ":boxes" in fields=, so that they are an array, and transform them in map()'
             )
         clamping = "None" if clamping_mode is None else clamping_mode
         return self._operation(where, [field], format=name, clamping_mode=clamping, unsound=unsound)
@@ -58,10 +58,10 @@ class Targets(Operations):
         min_area: float = 1.0,
         labels: str | Sequence[str] | None = "default",
     ) -> Self:
-        """Leaves out boxes that are small, inverted, not numbers, or not all inside the image.
+        """Removes boxes that are small, inverted, not numbers, or not wholly inside the image.
 
-        What is left are boxes with sides of ``min_size`` and an area of ``min_area`` or more. Rows of other fields that
-        belong to the boxes go with them: those fields are lists in a batch then, or padded (:meth:`Dataset.collate`).
+        The remaining boxes have sides of at least ``min_size`` and an area of at least ``min_area``. The matching rows
+        of other fields are removed too: those fields are then lists in a batch, or padded (:meth:`Dataset.collate`).
 
         Args:
             min_size: pixels, at least 1.
@@ -70,9 +70,9 @@ class Targets(Operations):
                 "labels", in upper or lower case, if there is one; None is no field.
 
         Raises:
-            ConfigError: an argument out of its range. And, at ``loader()`` or the first sample: no field of boxes, or
-                several; labels that are no such field.
-            DataError: of a sample: its labels are not as many as its boxes.
+            ConfigError: an argument is out of range. At ``loader()`` or the first sample: no field of boxes, or
+                several; invalid labels.
+            DataError: a sample's numbers of labels and boxes differ.
         """
         where = "sanitize_bounding_boxes"
         if isinstance(labels, str) and labels == "default":

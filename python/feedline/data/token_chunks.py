@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LitData's datasets of tokens (those that its TokensLoader reads) as token files: a chunk is a table of its documents,
-and then their tokens, one document behind the other.
+"""Reads LitData's token datasets (for its TokensLoader) as token files: a chunk is a table of its documents, and then
+their concatenated tokens.
 
-    documents (uint32) | their places, and the end (uint32 each) | tokens
+    documents (uint32) | their offsets, and the end (uint32 each) | tokens
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..errors import ConfigError, DataError, StorageError
 
 _INDEX = "index.json"
 _FORMAT = re.compile(r"no_header_tensor:(\d+)")
-# Of integers, by the numbers that LitData gives torch's dtypes.
+# Integer dtypes, by LitData's numbers for torch's dtypes.
 _DTYPES = {
     11: ("uint8", 1),
     13: ("int16", 2),
@@ -31,30 +31,30 @@ _DTYPES = {
 
 
 def is_one(path: str) -> bool:
-    """Whether this is a folder with LitData's index, or that file."""
+    """Whether this is a folder with LitData's index, or the index."""
     return os.path.basename(path) == _INDEX or os.path.isfile(os.path.join(path, _INDEX))
 
 
 def files_of(where: str, path: str) -> list[tuple[str, int, str]]:
-    """Path, bytes before the first token, and dtype of each chunk, in the index's order.
+    """Returns path, bytes before the first token, and dtype of each chunk, in the index's order.
 
     Args:
-        where: the call, for messages.
-        path: a folder of this machine, or its index.
+        where: the caller's name, for messages.
+        path: a local folder, or its index.
 
     Raises:
-        ConfigError: not a dataset of tokens, or one that is compressed, encrypted, or of numbers that are no tokens.
-        DataError: a chunk has another size than the index says.
+        ConfigError: not a token dataset, or one that is compressed, encrypted, or not of integers.
+        DataError: a chunk's size does not match the index.
         StorageError: the index or a chunk cannot be opened.
     """
     index = path if os.path.basename(path) == _INDEX else os.path.join(path, _INDEX)
     config, chunks = _read(where, index)
     if config.get("item_loader") != "TokensLoader":
-        raise ConfigError(f"{where}: {index} is no index of tokens, as LitData's TokensLoader writes one")
+        raise ConfigError(f"{where}: {index} is not an index of LitData's TokensLoader")
     for what in ("compression", "encryption"):
         if config.get(what):
             raise ConfigError(
-                f"{where}: the chunks of {index} have a {what}, {config[what]}: tokens are read as they lie"
+                f"{where}: the chunks of {index} have a {what}, {config[what]}; only plain chunks are supported"
             )
     dtype, size = _dtype_of(where, index, config)
     folder = os.path.dirname(index)
@@ -64,28 +64,28 @@ def files_of(where: str, path: str) -> list[tuple[str, int, str]]:
 
 
 def documents_of(where: str, path: str) -> int:
-    """How many documents the dataset has. Raises as :func:`files_of`."""
+    """Returns the number of documents. Raises as :func:`files_of`."""
     index = path if os.path.basename(path) == _INDEX else os.path.join(path, _INDEX)
     return sum(documents for _, documents, _ in _read(where, index)[1])
 
 
 def _read(where: str, index: str) -> tuple[dict[str, Any], list[tuple[str, int, int]]]:
-    """The settings; file name, documents and tokens of each chunk."""
+    """Returns the settings, and file name, documents and tokens of each chunk."""
     try:
         with open(index, encoding="utf-8") as file:
             found = json.load(file)
     except OSError as error:
         raise StorageError(f"{where}: cannot open {index}: {error.strerror or error}", errno=error.errno) from None
     except ValueError as error:
-        raise DataError(f"{where}: {index} is no JSON: {error}", shard=index) from None
+        raise DataError(f"{where}: {index} is not valid JSON: {error}", shard=index) from None
     try:
         chunks = [(one["filename"], int(one["chunk_size"]), int(one["dim"] or 0)) for one in found["chunks"]]
         config = dict(found["config"])
     except (KeyError, TypeError, ValueError):
-        raise ConfigError(f"{where}: {index} is no index of LitData's chunks") from None
+        raise ConfigError(f"{where}: {index} is not an index of LitData's chunks") from None
     wrong = next((name for name, *_ in chunks if not isinstance(name, str) or os.path.basename(name) != name), None)
     if wrong is not None:
-        raise DataError(f"{where}: {wrong!r} is no name of a chunk in the folder of {index}", shard=index)
+        raise DataError(f"{where}: {wrong!r} is not the name of a chunk in the folder of {index}", shard=index)
     return config, chunks
 
 
@@ -94,12 +94,12 @@ def _dtype_of(where: str, index: str, config: dict[str, Any]) -> tuple[str, int]
     match = _FORMAT.fullmatch(str(formats[0])) if isinstance(formats, list) and len(formats) == 1 else None
     dtype = _DTYPES.get(int(match[1])) if match else None
     if dtype is None:
-        raise ConfigError(f"{where}: the values of {index} are {formats}, which are no tokens that are read")
+        raise ConfigError(f"{where}: the values of {index} are {formats}, which are not supported as tokens")
     return dtype
 
 
 def _place_of(path: str, documents: int, expected: int) -> tuple[str, int]:
-    """The chunk, and where its tokens begin."""
+    """Returns the chunk's path and the offset of its tokens."""
     begin = 4 * (documents + 2)
     try:
         with open(path, "rb") as file:
@@ -107,6 +107,6 @@ def _place_of(path: str, documents: int, expected: int) -> tuple[str, int]:
     except OSError as error:
         raise StorageError(f"cannot open {path}: {error.strerror or error}", errno=error.errno) from None
     if len(head) < 4 or struct.unpack("<I", head)[0] != documents or size != begin + expected:
-        says = f"{documents} documents of {expected} bytes behind {begin}"
-        raise DataError(f"{path} is no chunk of {says}, as the index says: it has {size} bytes", shard=path)
+        says = f"{documents} documents of {expected} bytes after {begin}"
+        raise DataError(f"{path} is not a chunk of {says}, as its index requires: it has {size} bytes", shard=path)
     return path, begin

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``open(verify=...)`` compares with: the manifest that ``feedline pack`` leaves beside its shards."""
+"""Reads the manifests for ``open(verify=...)``, which ``feedline pack`` writes next to its shards."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ..errors import ConfigError, DataError, StorageError
 from . import arguments
 
 MANIFEST = b"feedline-pack.json"
-_MOST_BYTES = 1 << 30  # of a manifest: some hundred for each shard
+_MOST_BYTES = 1 << 30  # maximum size of a manifest; a shard takes a few hundred
 
 
 class Listed(NamedTuple):
-    """A shard as the manifest has it."""
+    """A shard in a manifest."""
 
-    name: bytes  # as of StoredSource.names
+    name: bytes  # as in StoredSource.names
     bytes: int
     sha256: str
 
 
 def of_open(source: str, verify: Any) -> tuple[str, list[Listed]]:
-    """The engine's arguments. Raises ConfigError, StorageError, DataError."""
+    """Returns the engine's arguments. Raises ConfigError, StorageError, DataError."""
     if verify is None:
         return "", []
     word = arguments.choice("open", "verify", verify, ("manifest", "headers"))
@@ -30,15 +30,15 @@ def of_open(source: str, verify: Any) -> tuple[str, list[Listed]]:
 
 
 def listed_shards(source: str) -> list[Listed]:
-    """What the manifests beside the shards of `source` say of them: one is read for each folder that has some."""
+    """Returns the manifest entries of `source`'s shards: reads one manifest per folder with shards."""
     stored = _engine.StoredSource(source).shards()
     known: dict[bytes, dict[bytes, Listed]] = {}
     found = []
     for name in stored.names:
         if not stored.is_remote and stored.is_folder(name):
             raise ConfigError(
-                f'open: verify="manifest" is about the shards that feedline pack wrote, and '
-                f"'{name.decode(errors='replace')}' is a folder: name its shards, as with {{000000..000146}}.tar"
+                f'open: verify="manifest" requires shards by feedline pack, and '
+                f"'{name.decode(errors='replace')}' is a folder: pass its shards, such as {{000000..000146}}.tar"
             )
         path, query = _split(name)
         folder, slash, last = path.rpartition(b"/")
@@ -47,15 +47,15 @@ def listed_shards(source: str) -> list[Listed]:
         row = known[folder + slash].get(last)
         if row is None:
             raise ConfigError(
-                f"open: '{name.decode(errors='replace')}' is not in feedline-pack.json beside it, with which "
-                'verify="manifest" compares it: open the shards that it names, or with verify=None'
+                f"open: '{name.decode(errors='replace')}' is not in feedline-pack.json next to it, which "
+                'verify="manifest" requires: open the shards that it lists, or use verify=None'
             )
         found.append(row._replace(name=name))
     return found
 
 
 def _split(name: bytes) -> tuple[bytes, bytes]:
-    """A shard's name, and behind it the query of a URL, which may sign the manifest too."""
+    """Returns a shard's name and its URL's query, which may also sign the manifest."""
     if not name.startswith((b"http://", b"https://")):
         return name, b""
     path, mark, query = name.partition(b"?")
@@ -69,10 +69,10 @@ def _read(stored: _engine.StoredSource, folder: bytes, query: bytes) -> dict[byt
         text = object.read(0, _MOST_BYTES)
     except StorageError as error:
         raise ConfigError(
-            f'open: verify="manifest" compares shards with {shown}, which feedline pack writes beside them, and it '
+            f'open: verify="manifest" requires {shown}, which feedline pack writes next to shards, but it '
             f"cannot be read: {error}"
         ) from None
-    import json  # with modules that nobody else needs
+    import json  # imports modules that nothing else needs
 
     try:
         shards = json.loads(text)["shards"]

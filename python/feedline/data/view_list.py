@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of an image, as :meth:`Dataset.views` takes them: checked where they are written."""
+"""Views of an image for :meth:`Dataset.views`; checks the arguments."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..errors import ConfigError
 from . import arguments
 from .chain import Chain
 
-# name or "", chain, how many or None, and of its first operations the views as which they are drawn: as the engine
-# takes it
+# the engine's form of a view: name or "", chain, number or None, and for each of its first operations the index of the
+# view whose draws it shares
 Row = tuple[str, _engine.Dataset, int | None, Sequence[int]]
 View = tuple[str, Chain, int | None, Sequence[int]]
 
 
 class Views:
-    """Views without a dataset, of which :meth:`Dataset.views` makes fields. Immutable."""
+    """Views without a dataset, for :meth:`Dataset.views`. Immutable."""
 
     def __init__(self, views: list[View], text: str) -> None:
         self._views = views
@@ -26,7 +26,7 @@ class Views:
 
     @property
     def rows(self) -> list[Row]:
-        """In the form that the engine reads."""
+        """The views in the engine's form."""
         return [(name, chain._engine, count, drawn_as) for name, chain, count, drawn_as in self._views]
 
     def __repr__(self) -> str:
@@ -34,36 +34,36 @@ class Views:
 
 
 def views(*views: Any, **named: Any) -> Views:
-    """What ``dataset.views`` takes, as an object: ``feedline.views(a=chain, b=chain, local=(chain, 8))``.
+    """Creates the argument of ``dataset.views`` as an object: ``feedline.views(a=chain, b=chain, local=(chain, 8))``.
 
     Args:
-        views: one list of chains, whose fields get numbers.
+        views: one list of chains, whose fields are numbered.
         named: a chain of :func:`feedline.chain`, or ``(chain, n)``.
 
     Raises:
-        ConfigError: anything else.
+        ConfigError: any other argument.
     """
     return of("views", views, named)
 
 
 def of(where: str, views: tuple[Any, ...], named: Mapping[str, Any]) -> Views:
-    """The views of a call."""
+    """Returns the views of a call."""
     if len(views) > 1 or (views and named):
-        raise ConfigError(f"{where}: give one list of chains, or each view by its name")
+        raise ConfigError(f"{where}: pass one list of chains, or each view by its name")
     if views and isinstance(views[0], Views):
         return views[0]
     if not views:
         return _made(where, named.items(), ", ".join(f"{name}={_text(view)}" for name, view in named.items()))
     if not isinstance(views[0], (list, tuple)):
-        raise ConfigError(f"{where}: must be a list of chains, or views by their names, not {views[0]!r}")
+        raise ConfigError(f"{where}: must be a list of chains, or views by name, not {views[0]!r}")
     return _made(where, [("", view) for view in views[0]], f"[{', '.join(map(_text, views[0]))}]")
 
 
 def drawn_alike(views: Mapping[str, Chain], drawn_as: Sequence[Sequence[int]]) -> Views:
-    """Single views, of which some begin with operations of views before them and draw for those what these draw.
+    """Returns single views that may share the draws of their first operations with earlier views.
 
     Args:
-        drawn_as: of each view, the places of the views as which its first operations are drawn.
+        drawn_as: for each view, the indices of the views whose draws its first operations share.
     """
     made = of("views", (), views)
     drawn: list[View] = [(*view[:3], places) for view, places in zip(made._views, drawn_as, strict=True)]
@@ -71,7 +71,7 @@ def drawn_alike(views: Mapping[str, Chain], drawn_as: Sequence[Sequence[int]]) -
 
 
 def field_name(where: str, field: Any) -> str:
-    """The image that views are of; "" is the only one."""
+    """Returns the image to make views of; "" is the only one."""
     if field is not None and (not isinstance(field, str) or not field):
         raise ConfigError(f"{where}: field must be the name of an image, not {field!r}")
     return field or ""
@@ -80,7 +80,7 @@ def field_name(where: str, field: Any) -> str:
 def _made(where: str, views: Any, text: str) -> Views:
     checked = [_checked(where, name, view) for name, view in views]
     if not checked:
-        raise ConfigError(f"{where}: there is no view")
+        raise ConfigError(f"{where}: pass at least one view")
     return Views(checked, text)
 
 
@@ -88,10 +88,10 @@ def _checked(where: str, name: str, view: Any) -> View:
     count = None
     if isinstance(view, (list, tuple)):
         if len(view) != 2:
-            raise ConfigError(f"{where}: a view must be a chain or (chain, how many), not {view!r}")
-        view, count = view[0], arguments.integer(where, f"how many of {name}" if name else "how many", view[1], low=1)
+            raise ConfigError(f"{where}: a view must be a chain or (chain, number), not {view!r}")
+        view, count = view[0], arguments.integer(where, f"the number of {name}" if name else "how many", view[1], low=1)
     if not isinstance(view, Chain):
-        raise ConfigError(f"{where}: a view must be a chain by feedline.chain(), not {view!r}")
+        raise ConfigError(f"{where}: a view must be a chain from feedline.chain(), not {view!r}")
     return name, view, count, ()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""String values that arguments accept, for type checkers. Each function checks its arguments when it is called."""
+"""String values that arguments accept, as Literal types. Each function checks its arguments when it is called."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The named tuples that batches and samples come as."""
+"""The named tuples of batches and samples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
 
     class Batch(tuple[Any, ...]):
-        """A batch or a sample, for type checkers; its fields are known only at run time."""
+        """A batch or a sample, for type checkers; its fields are only known at run time."""
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -22,11 +22,11 @@ else:
 
 from .unopened import UnopenedColumn, explained
 
-_SHOWN_FIELDS = 12  # field names that an error lists
+_SHOWN_FIELDS = 12  # maximum number of field names in an error
 
 
 def attribute_names(fields: Iterable[str]) -> tuple[str, ...]:
-    """Field names as Python names: ``"seg.png"`` becomes ``seg_png``, ``"class"`` becomes ``class_``."""
+    """Converts field names to Python names: ``"seg.png"`` becomes ``seg_png``, ``"class"`` becomes ``class_``."""
     names: list[str] = []
     for field in fields:
         name = re.sub(r"\W", "_", field, flags=re.ASCII).lstrip("_0123456789") or "field"
@@ -39,7 +39,7 @@ def attribute_names(fields: Iterable[str]) -> tuple[str, ...]:
 
 @functools.cache
 def tuple_type(names: tuple[str, ...], unopened: tuple[UnopenedColumn, ...] = ()) -> Callable[..., Batch]:
-    """The named tuple type of these fields, one per schema, whose instances can be pickled.
+    """Returns the named tuple type of these fields, one per schema, whose instances can be pickled.
 
     Args:
         unopened: columns of the source; an AttributeError for one of them gives the reason.
@@ -47,7 +47,7 @@ def tuple_type(names: tuple[str, ...], unopened: tuple[UnopenedColumn, ...] = ()
     columns = dict(zip(attribute_names(column.name for column in unopened), unopened, strict=True))
 
     def explain(batch: Any, name: str) -> Any:
-        # A map or a struct is opened, or not, as one column for each of its members.
+        # Each member of a map or a struct is a separate column.
         part = next((key for key in columns if key == name or key.startswith(f"{name}_")), None)
         text = f"{type(batch).__name__!r} object has no attribute {name!r}"
         if part is not None:
@@ -64,12 +64,12 @@ def tuple_type(names: tuple[str, ...], unopened: tuple[UnopenedColumn, ...] = ()
         "__module__": __name__,
         "__doc__": f"Fields: {', '.join(names)}.",
     }
-    # made by a call because the names are known only at run time
+    # created by a call because the names are only known at run time
     return type("Batch", (_plain_tuple_type("Batch", names),), members)  # type: ignore[return-value]
 
 
 def named(fields: Iterable[str], values: Iterable[Any], unopened: tuple[UnopenedColumn, ...] = ()) -> Batch:
-    """A named tuple of ``values``."""
+    """Returns a named tuple of ``values``."""
     return tuple_type(attribute_names(fields), unopened)(*values)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log of what the controller of a loader with ``num_workers="auto"`` decides."""
+"""Logs decisions of the controller of a loader with ``num_workers="auto"``."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .. import _engine
 
-_QUIET_S = 10  # between two lines at INFO; those in between are at DEBUG
+_QUIET_S = 10  # minimum interval between lines at INFO; others are logged at DEBUG
 
 
 class Log:
-    """Writes each change once, where anybody has set up logging. Used by one thread at a time."""
+    """Logs each change once, if logging is configured. Used by one thread at a time."""
 
     def __init__(self) -> None:
-        self.seen = 0  # changes, as `_engine.Loader.changes` counts them
+        self.seen = 0  # number of changes, as counted by `_engine.Loader.changes`
         self._told_s = -float(_QUIET_S)
 
     def write(self, engine: _engine.Loader) -> None:
-        """What has changed since the last call, to the logger ``feedline``."""
+        """Logs the changes since the last call to the logger ``feedline``."""
         controller = engine.stats()["controller"]
         news = controller["changed"] - self.seen
         self.seen = controller["changed"]
         if "logging" not in sys.modules:
             return
-        import logging  # which another thread may be at
+        import logging  # another thread may be importing it
 
         for change in controller["changes"][-news:]:
             now_s = time.monotonic()

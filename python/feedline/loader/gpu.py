@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which GPU a loader's ``device`` means, and whether what its batches come as can be there."""
+"""Resolves a loader's ``device`` to a GPU and checks that its output type supports it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
 
 def index_of(where: str, device: Any, output: Output) -> int | None:
-    """The index of the GPU, as torch and CUDA count them; None: batches stay in host memory. Starts nothing of CUDA.
+    """Returns the GPU's index, in torch's and CUDA's order; None if batches stay in host memory. Does not initialise
+    CUDA.
 
     Args:
-        where: who asks, for messages.
+        where: the caller's name, for messages.
         device: None, ``"cpu"``, ``"cuda"``, ``"cuda:1"``, an index, or a ``torch.device``.
 
     Raises:
-        ConfigError: not a device, one of another kind, or one that `output` cannot come from.
+        ConfigError: not a device, an unsupported type of device, or one that `output` does not support.
     """
     if device is None:
         return None
@@ -30,7 +31,7 @@ def index_of(where: str, device: Any, output: Output) -> int | None:
         return None
     if kind != "cuda":
         raise ConfigError(
-            f"{where}: batches go to the CPU or to a CUDA device, not to {kind!r}; leave device= out and move them "
+            f"{where}: device must be the CPU or a CUDA device, not {kind!r}; remove device= and move batches "
             f"with .to({kind!r})"
         )
     _check_output(where, output.value)
@@ -54,57 +55,58 @@ def _parsed(where: str, device: Any) -> tuple[str, int | None]:
 def _check_output(where: str, output: str) -> None:
     if output == "numpy":
         raise ConfigError(
-            f'{where}: NumPy arrays are in host memory; leave device= out, or give output="torch" or output="dlpack"'
+            f'{where}: NumPy arrays are in host memory; remove device=, or pass output="torch" or output="dlpack"'
         )
     if output == "dlpack":
         return
     try:
         torch = importlib.import_module("torch")
     except ImportError:
-        return  # which the loader says
-    _check_torch(where, torch, ', leave device= out, or give output="dlpack"')
+        return  # the loader reports that
+    _check_torch(where, torch, ', remove device=, or pass output="dlpack"')
 
 
 def _check_torch(where: str, torch: Any, instead: str) -> None:
     if torch.version.cuda is None:
         raise ConfigError(
-            f"{where}: this torch ({torch.__version__}) is built without CUDA; install one that is "
+            f"{where}: this torch ({torch.__version__}) is built without CUDA; install a build with CUDA"
             f"(https://pytorch.org/get-started){instead}"
         )
     if torch.cuda._is_in_bad_fork():
         raise ConfigError(
-            f"{where}: CUDA was begun before this process was forked, and does not go on in a child: start processes "
-            'with "spawn", or leave device= out here'
+            f"{where}: CUDA was initialised before this process was forked, and cannot be used in a child: start "
+            "processes "
+            'with "spawn", or remove device= here'
         )
 
 
 def check_usable(where: str, torch: Any, device: Any) -> None:
-    """Whether torch can copy there. Of a GPU, torch looks for those that there are, and begins no context.
+    """Checks that torch can copy to the device. For a GPU, torch only counts devices and creates no context.
 
     Raises:
         ConfigError: it cannot; the message has the next step.
     """
     if device.type != "cuda":
         return
-    _check_torch(where, torch, ", or leave device= out")
+    _check_torch(where, torch, ", or remove device=")
     if not torch.cuda.is_available():
         raise ConfigError(
-            f"{where}: torch finds no GPU: no NVIDIA driver is here, the container was not given its GPUs (docker run "
-            "--gpus all), or CUDA_VISIBLE_DEVICES hides them; or leave device= out: batches stay in host memory"
+            f"{where}: torch finds no GPU: the NVIDIA driver is missing, the container has no GPUs (docker run "
+            "--gpus all), or CUDA_VISIBLE_DEVICES hides them; or remove device=: batches stay in host memory"
         )
     count = torch.cuda.device_count()
     if device.index is not None and device.index >= count:
-        there = "the only one here is cuda:0" if count == 1 else f"those here are cuda:0 to cuda:{count - 1}"
+        there = "the only one is cuda:0" if count == 1 else f"there are cuda:0 to cuda:{count - 1}"
         raise ConfigError(
-            f"{where}: there is no cuda:{device.index}: {there}, counted within CUDA_VISIBLE_DEVICES where that is set"
+            f"{where}: there is no cuda:{device.index}: {there}, counted within CUDA_VISIBLE_DEVICES if that is set"
         )
 
 
 def _current(output: str) -> int:
-    """torch's current device, where torch is what uses it."""
+    """Returns torch's current device, if torch is the consumer."""
     torch = sys.modules.get("torch")
     if output == "dlpack" and (torch is None or not torch.cuda.is_initialized()):
         return 0
-    if torch is None or not torch.cuda.is_available():  # which the engine says, with what to do
+    if torch is None or not torch.cuda.is_available():  # the engine reports the error and the remedy
         return 0
     return int(torch.cuda.current_device())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loaders: iteration, state, statistics, the log of bad samples."""
+"""Loaders: iteration, state, statistics, and the log of bad samples."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .batches import Batch
 from .tv_tensors import Wrapper
 from .unopened import UnopenedColumn
 
-# Loaders with threads, closed before the interpreter goes away. Made with the first loader, not at import.
+# Loaders with threads, closed before the interpreter exits. Created with the first loader, not at import.
 _running: weakref.WeakSet[Loader] | None = None
 
 
 class Output(enum.Enum):
-    """What batches are made of."""
+    """The array type of batches."""
 
     TORCH = "torch"
     NUMPY = "numpy"
@@ -39,10 +39,10 @@ class BadSample(NamedTuple):
     """A sample that could not be used.
 
     Attributes:
-        dataset, shard, key, record, offset, stage: where, as in :class:`Error`; None where it does not apply.
-        message: one line for people, with all of where.
+        dataset, shard, key, record, offset, stage: location, as in :class:`Error`; None if it does not apply.
+        message: one line of text, including the location.
         code: ``"data"``, ``"storage"``, ...
-        epoch, batch: in which it was met; the batch counts on this rank.
+        epoch, batch: epoch and batch in which it was found; the batch counts on this rank.
         action: ``"raise"``, ``"skip"`` or ``"replace"``.
     """
 
@@ -60,17 +60,17 @@ class BadSample(NamedTuple):
 
 
 class Loader:
-    """Batches of a :class:`Dataset`, filled ahead by native threads. Made by :meth:`Dataset.loader`.
+    """Batches of a :class:`Dataset`, prefetched by native threads. Created by :meth:`Dataset.loader`.
 
-    Each ``iter()`` goes through the next epoch (or ``epochs`` of them), or on from where a loaded state was taken.
-    A batch is a named tuple of its fields (``image, label``), arrays of shape (rows, ...). A field whose samples differ
-    in length is padded to the longest of the batch, and ``NAME_length`` (int64, (rows,)) behind it has each row's own;
-    or it is a list with one array, ``bytes``, ``str`` or parsed JSON object a row, None where a sample does not have
-    it. The arrays of a list are parts of one buffer. The first batches of the next epoch are filled while the last ones
-    of this are used, unless ``epochs`` says that no other will follow.
+    Each ``iter()`` runs the next epoch (or ``epochs`` of them), or resumes from a loaded state. A batch is a named
+    tuple of its fields (``image, label``), arrays of shape (rows, ...). A field whose samples differ in length is
+    either padded to the longest of the batch and followed by ``NAME_length`` (int64, (rows,)) with each row's own
+    length, or a list with one array, ``bytes``, ``str`` or parsed JSON object per row, None if the sample does not have
+    it. The arrays of a list are parts of one buffer. The first batches of the next epoch are prefetched while the last
+    ones of the current epoch are used, unless ``epochs`` rules out another epoch.
 
     The threads start with the first ``iter()`` and end with :meth:`close`, with the ``with`` block, or with the last
-    reference. After ``fork()`` a child must make its own: a copy of a started loader raises ConfigError.
+    reference. After ``fork()`` a child must create its own: a copy of a started loader raises ConfigError.
     """
 
     def __init__(
@@ -90,15 +90,15 @@ class Loader:
         unopened: tuple[UnopenedColumn, ...] = (),
         notice: Callable[[], None] | None = None,
     ) -> None:
-        """`remake` makes another loader like this one, with so many threads; `wrapper` is for TV_TENSORS.
+        """`remake` creates a loader like this one with another number of threads; `wrapper` is for TV_TENSORS.
 
-        `explained`: what the engine explains, with what is known of where the dataset lies. `on_gpu`: batches are.
-        `place`: that `engine` was made for; `make_engine` makes one for another place, if `share` changes it before the
-        first epoch. `batch_size`: samples of a batch on each rank; 0: batches differ.
-        `notice`: called after each batch, for warnings about the dataset.
-        `unopened`: columns of the source that batches do not have.
+        `explained`: the engine's explanation, with notes about the dataset's storage. `on_gpu`: batches are on a GPU.
+        `place`: the rank that `engine` was created for; `make_engine` creates one for another rank, if `share` changes
+        it before the first epoch. `batch_size`: samples per batch on each rank; 0 if batches differ. `notice`: called
+        after each batch, for warnings about the dataset. `unopened`: columns of the source that batches do not have.
         """
-        # Imported before an engine thread calls Python: `threading` takes the thread that imports it for the main one.
+        # Imported before an engine thread calls Python: `threading` treats the thread that imports it as the main
+        # thread.
         importlib.import_module("threading")
         if output in (Output.TORCH, Output.TV_TENSORS):
             _require_torch()
@@ -111,9 +111,9 @@ class Loader:
         self._make_engine = make_engine
         self._announced = False
         self._batch_size = batch_size
-        self._loaded: Mapping[str, Any] | None = None  # a state from which no epoch has started yet
-        self._length_given: int | None = None  # returned by len()
-        self._resumed_at = 0  # samples of the next epoch that a loaded state has delivered
+        self._loaded: Mapping[str, Any] | None = None  # a loaded state from which no epoch has started yet
+        self._length_given: int | None = None  # last result of len()
+        self._resumed_at = 0  # samples of the next epoch that were delivered before a loaded state
         self._remake = remake
         self._explained = explained
         self._on_gpu = on_gpu
@@ -130,7 +130,7 @@ class Loader:
             metrics.serve_by_environment(self)
 
     def __len__(self) -> int:
-        """Batches of one ``iter()`` on this rank, if no sample is bad. TypeError where it is endless."""
+        """Batches of one ``iter()`` on this rank, if no sample is bad. Raises TypeError if it is endless."""
         if self._epochs == math.inf:
             raise TypeError("a loader with epochs=math.inf has no length")
         self._settle()
@@ -141,7 +141,7 @@ class Loader:
         return count
 
     def _settle(self, place: Place | None = None) -> None:
-        """Makes a new engine loader if this process's rank has changed before the first epoch."""
+        """Creates a new engine loader if this process's rank has changed before the first epoch."""
         place = place or self._share.place()
         if self._closed or place[:2] == self._place[:2]:
             return
@@ -161,7 +161,7 @@ class Loader:
             self._length_given = None
 
     def __iter__(self) -> LoaderIterator:
-        """Starts the next epoch. An iterator from before ends: its ``next()`` raises :class:`Error`."""
+        """Starts the next epoch. Ends any earlier iterator: its ``next()`` raises :class:`Error`."""
         for held in self._held:
             held.check()
         self._settle(self._share.begin())
@@ -181,11 +181,11 @@ class Loader:
 
     @property
     def epoch(self) -> int:
-        """The epoch that runs, or the next one to start."""
+        """The current epoch, or the next one to start."""
         return self._engine.epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch of the next ``iter()``, instead of the one after the last."""
+        """Sets the epoch of the next ``iter()``, instead of the one after the last."""
         if isinstance(epoch, bool) or not isinstance(epoch, int) or not 0 <= epoch < 2**63:
             raise ConfigError(f"set_epoch: epoch must be an integer from 0 to 2**63 - 1, not {epoch!r}")
         self._engine.set_epoch(epoch)
@@ -194,35 +194,35 @@ class Loader:
 
     @property
     def last_samples(self) -> list[int]:
-        """Index in the dataset of every row of the batch that was delivered last."""
+        """Dataset index of every row of the last delivered batch."""
         return self._engine.last_samples
 
     @property
     def rows_per_rank(self) -> tuple[int, ...]:
-        """Rows that every rank has in the batch that was delivered last; empty before an epoch's first.
+        """Rows of every rank in the last delivered batch; empty before an epoch's first.
 
-        Where samples do not divide evenly, an epoch's last batches have fewer, and with ``uneven="exact"`` not all
-        ranks the same: weigh a rank's mean by ``rows_per_rank[rank] / sum(rows_per_rank)``.
+        If samples do not divide evenly, an epoch's last batches have fewer rows, and with ``uneven="exact"`` ranks may
+        differ: weigh a rank's mean by ``rows_per_rank[rank] / sum(rows_per_rank)``.
         """
         return tuple(self._engine.rows_per_rank)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the loader stands: after the batches that were delivered, not those that were only prepared.
+        """Returns the loader's position: after the delivered batches, not the prefetched ones.
 
-        Fit for JSON, under 1 KB, and the same on all ranks that have delivered as many batches: saving one is enough.
-        Taken between epochs, or after an epoch's last batch, it is as good as any.
+        The state is JSON-compatible, under 1 KB, and the same on all ranks that have delivered the same number of
+        batches, so saving one is enough. It may also be taken between epochs or after an epoch's last batch.
         """
         self._settle()
         return state.from_engine(self._engine.state())
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Goes on, at the next ``iter()``, where ``state_dict`` was taken, without reading what came before.
+        """Resumes, at the next ``iter()``, where ``state_dict`` was taken, without reading earlier samples.
 
-        Any number of threads and ranks may do so. Where ``batch_size`` times the number of ranks is what it was, the
-        global batches are those of the run that was interrupted; otherwise they go on at the same sample.
+        The numbers of threads and ranks may differ. If ``batch_size`` times the number of ranks is unchanged, the
+        global batches are those of the interrupted run; otherwise it resumes at the same sample.
 
         Raises:
-            ConfigError: not a state; taken on another dataset, or one that has changed, or with another seed or order.
+            ConfigError: not a state, or one from a different or changed dataset, seed or order.
         """
         self._settle()
         saved = state.to_engine(state_dict, self._engine.state())
@@ -234,11 +234,11 @@ class Loader:
             iterator._end("load_state_dict() has ended this iterator")
 
     def stats(self) -> statistics.Statistics:
-        """Totals of all epochs so far, and per stage: see :mod:`feedline.loader.statistics`."""
+        """Returns totals of all epochs so far, and per stage: see :mod:`feedline.loader.statistics`."""
         return statistics.summary(self._engine.stats())
 
     def progress(self, **options: Any) -> Any:
-        """A progress bar of one ``iter()``: goes through the batches, and shows their rate and the share of waiting.
+        """Wraps one ``iter()`` in a progress bar that shows the rate and the share of time spent waiting.
 
         ::
 
@@ -247,9 +247,10 @@ class Loader:
                 ...
                 bar.set_postfix(loss=f"{loss:.3f}")
 
-        It is a ``tqdm.auto.tqdm``, so it draws in terminals and in notebooks, has ``len(bar)`` batches, and takes
-        tqdm's ``options``. The share is of the time since the bar began that passed in the loader's ``next()``. After
-        :meth:`load_state_dict` the bar begins where the loader does. Of several ranks the first alone shows one.
+        The result is a ``tqdm.auto.tqdm``: it works in terminals and notebooks, has ``len(bar)`` batches, and accepts
+        tqdm's ``options``. The share is the fraction of time since the bar began that was spent in the loader's
+        ``next()``. After :meth:`load_state_dict` the bar starts at the loader's position. Only the first of several
+        ranks shows one.
 
         Raises:
             ConfigError: tqdm is not installed.
@@ -268,7 +269,7 @@ class Loader:
         )
 
     def metrics(self, port: int = 0, *, name: str | None = None) -> str:
-        """Serves :meth:`stats` as metrics, to this machine alone, until the loader is closed; returns the URL.
+        """Serves :meth:`stats` as metrics, on this machine only, until the loader is closed; returns the URL.
 
         See :func:`feedline.serving.metrics.serve`. The environment variable ``FEEDLINE_METRICS_PORT`` does it for all
         loaders.
@@ -293,19 +294,19 @@ class Loader:
 
     @property
     def errors(self) -> list[BadSample]:
-        """Every bad sample met so far, in all epochs."""
+        """All bad samples so far, in all epochs."""
         return [_bad_sample(row) for row in self._engine.errors()]
 
     def explain(self) -> str:
-        """The plan, its numbers, and what runs where: text for people."""
+        """Describes the plan, its numbers, and where each step runs, as text."""
         self._settle()
         return self._explained(self._engine.explain())
 
     def close(self) -> None:
-        """Ends the threads. Batches that you hold stay; ``next()`` raises :class:`Error` from now on."""
+        """Ends the threads. Batches that you reference stay valid; ``next()`` raises :class:`Error` from now on."""
         self._closed = True
         for module in map(sys.modules.get, ("feedline.serving.metrics", "feedline.serving.publishing")):
-            withdraw = getattr(module, "withdraw", None)  # None: not imported, or another thread is at it
+            withdraw = getattr(module, "withdraw", None)  # None: not imported, or another thread is importing it
             if withdraw is not None:
                 withdraw(self)
         self._engine.close()
@@ -324,7 +325,7 @@ class Loader:
             engine.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError("a feedline.Loader holds threads and does not pickle: make one in each process")
+        raise TypeError("a feedline.Loader has threads and cannot be pickled: create one in each process")
 
     def __repr__(self) -> str:
         batches = "endless" if self._epochs == math.inf else f"{self._engine.batches * int(self._epochs or 1)}"
@@ -375,13 +376,13 @@ class Loader:
 class LoaderIterator(Iterator[Batch]):
     """One pass over a loader. After a :class:`DataError` from ``next()``, it continues with the next batch.
 
-    Several threads may use it: each batch goes to one of them, and all of them get StopIteration.
+    Threads may share it: each batch is returned to one of them, and all of them get StopIteration.
     """
 
     def __init__(self, loader: Loader, epochs: float | None) -> None:
         self._loader = loader
-        self._epochs_left = epochs or 1  # that are not begun
-        self._open_end = epochs is None  # another iter() will follow, in all likelihood
+        self._epochs_left = epochs or 1  # epochs that have not started
+        self._open_end = epochs is None  # another iter() is likely to follow
         self._run = 0  # the engine's number of this iterator's epoch
         self._starting = importlib.import_module("threading").Lock()  # one thread starts an epoch
         self._without_batch = 0  # epochs that ended since the last batch
@@ -431,43 +432,43 @@ class LoaderIterator(Iterator[Batch]):
 
 
 def publish(loader: Any) -> None:
-    """Lets ``feedline top`` see a loader that starts an epoch; the environment's FEEDLINE_PUBLISH=0 forbids it."""
+    """Publishes a loader that starts an epoch to ``feedline top``, unless the environment has FEEDLINE_PUBLISH=0."""
     if os.environ.get("FEEDLINE_PUBLISH", "1") != "0":
         try:
             from ..serving import publishing
-        except ImportError:  # the interpreter is ending, in the words of a thread that still runs
+        except ImportError:  # another thread's error while the interpreter exits
             return
         publishing.offer(loader)
 
 
 def _source_in(explained: str) -> str:
-    """What follows the name of the format in a plan's text."""
+    """Returns the text that follows the format's name in a plan."""
     return next((line.partition(", ")[2] for line in explained.split("\n") if line.startswith("format ")), "")
 
 
 def _torch_profiles() -> bool:
-    """Whether a profiler of torch records: then the loader's time shows in its trace, as that of torch's loaders."""
+    """Whether a torch profiler is recording: its trace then shows the loader's time, as for torch's DataLoader."""
     autograd = sys.modules.get("torch.autograd")
     return autograd is not None and bool(autograd._profiler_enabled())
 
 
 def _gpu_in_use() -> bool:
-    """Whether this process has begun to use a GPU through torch: its thread that launches work needs a CPU."""
+    """Whether this process has initialised a GPU through torch: its launching thread then needs a CPU."""
     cuda = sys.modules.get("torch.cuda")
     return cuda is not None and bool(cuda.is_initialized())
 
 
 def _log_plan(explained: str) -> None:
-    """The plan's lines, at INFO, where anybody has set up logging."""
+    """Logs the plan's lines at INFO, if logging is configured."""
     if "logging" in sys.modules:
-        import logging  # which another thread may be at
+        import logging  # another thread may be importing it
 
         lines = explained.partition("\nformat")[0].split("\n")
         logging.getLogger("feedline").info("%s", "; ".join(line.removeprefix("plan").strip() for line in lines))
 
 
 def _warn(text: str, *values: Any) -> None:
-    # imported here: it takes a third of the time that importing Feedline takes, and few runs warn
+    # imported here because it takes a third of Feedline's import time, and few runs warn
     import logging
 
     logging.getLogger("feedline").warning(text, *values)
@@ -495,7 +496,7 @@ def _require_torch() -> None:
         importlib.import_module("torch.utils.dlpack")
     except ImportError as error:
         raise ConfigError(
-            f'loader: output="torch" needs torch, which does not import ({error}); give output="numpy" without it'
+            f'loader: output="torch" requires torch, which cannot be imported ({error}); pass output="numpy" without it'
         ) from None
 
 
@@ -508,6 +509,6 @@ def _close_at_exit(loader: Loader) -> None:
 
 
 def _close_all() -> None:
-    # in a forked child the engine leaves the parent's loaders alone
+    # in a forked child the engine does not touch the parent's loaders
     for loader in list(_running or ()):
         loader.close()

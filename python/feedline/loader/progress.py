@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bar of tqdm's over a loader, in terminals and notebooks, which says how long the loop waits for data."""
+"""A tqdm bar over a loader, in terminals and notebooks, which shows how long the loop waits for data."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..machine import ranks
 
 
 class Timed:
-    """A loader, and how long its ``next()`` takes. Used by the thread that iterates; others may read its numbers.
+    """Measures a loader's ``next()``. Used by the iterating thread; others may read its numbers.
 
     Attributes:
         waited_s: seconds in the loader since :meth:`__iter__`.
-        started_s: when that was, by ``time.perf_counter``; None before.
+        started_s: time of that call, by ``time.perf_counter``; None before.
     """
 
     def __init__(self, loader: Any, samples: Callable[[], int] | None) -> None:
-        """`samples`: how many the loader has delivered in its life; None where it does not count them."""
+        """`samples`: returns the loader's total of delivered samples; None if it does not count them."""
         self._loader = loader
         self._samples = samples
         self._samples_before = 0
@@ -47,7 +47,7 @@ class Timed:
             before = time.perf_counter()
 
     def postfix(self) -> str:
-        """Such as ``1,250 samples/s, waiting 12%``; nothing before the first batch."""
+        """Returns text such as ``1,250 samples/s, waiting 12%``; empty before the first batch."""
         passed = time.perf_counter() - self.started_s if self.started_s is not None else 0.0
         if passed <= 0:
             return ""
@@ -58,18 +58,18 @@ class Timed:
 
 
 def bar(loader: Any, *, samples: Callable[[], int] | None, initial: int, is_first: bool | None, options: Any) -> Any:
-    """A ``tqdm.auto.tqdm`` over `loader`, whose batches from number `initial` on are still to come.
+    """Returns a ``tqdm.auto.tqdm`` over `loader`, which starts at batch number `initial`.
 
-    `is_first`: whether this is the first of the ranks, which alone shows a bar; None: as the surroundings tell.
-    `options` are tqdm's, and come before what is chosen here.
+    `is_first`: whether this is the first rank, which alone shows a bar; None detects it from the environment.
+    `options` are tqdm's, and override the defaults here.
     """
     try:
         from tqdm.auto import tqdm
     except ImportError:
-        raise ConfigError("progress: it draws with tqdm; pip install tqdm") from None
+        raise ConfigError("progress: tqdm is required; pip install tqdm") from None
 
     class Bar(tqdm):  # type: ignore[type-arg,misc]
-        """tqdm's, with the loader's figures before the user's postfix, asked for when it draws."""
+        """A tqdm bar with the loader's figures before the user's postfix, computed when it draws."""
 
         @property
         def format_dict(self) -> dict[str, Any]:

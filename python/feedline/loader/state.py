@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader's state as it is saved: JSON in, the engine's out.
+"""Converts a loader's state between its saved JSON form and the engine's.
 
-Version 2 says where in the epoch's order the loader stands, which is the same on every rank. Version 1 counted batches
-of one rank; it loads still.
+Version 2 has the position in the epoch's order, which is the same on every rank. Version 1 counted batches of one
+rank; it can still be loaded.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from ..errors import ConfigError
 
 VERSION = 2
 _WHERE = "load_state_dict"
-_EXACT = "exact"  # the only pixels before states said which
+_EXACT = "exact"  # the only pixel version before states recorded it
 
 
 def from_engine(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The engine's state as a ``state_dict()``."""
+    """Converts the engine's state to a ``state_dict()``."""
     dataset = dict(state["dataset"])
     return {
         "version": VERSION,
@@ -29,7 +29,7 @@ def from_engine(state: Mapping[str, Any]) -> dict[str, Any]:
             "shard_window": state["shard_window"],
             "buckets": [list(bucket) for bucket in state["buckets"]],  # bound, rows over all ranks
             "repeat": state["repeat"],
-            "fidelity": state["fidelity"],  # of the pixels
+            "fidelity": state["fidelity"],  # pixel version
         },
         "seed": state["seed"],
         "epoch": state["epoch"],
@@ -40,14 +40,14 @@ def from_engine(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def to_engine(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """The engine's state of a ``state_dict()`` of any version.
+    """Converts a ``state_dict()`` of any version to the engine's state.
 
     Args:
-        state: what was saved.
-        now: the engine's own state, of the dataset as it is now.
+        state: the saved state.
+        now: the engine's own state, for the current dataset.
 
     Raises:
-        ConfigError: not such a state, or a damaged one.
+        ConfigError: not a state, or a damaged one.
     """
     version = state.get("version") if isinstance(state, Mapping) else None
     readers = {1: _from_version_1, 2: _from_version_2}
@@ -88,8 +88,8 @@ def _from_version_1(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[st
     ahead = [_count(batch) for batch in state["ahead"]]
     if ahead and world_size != 1:
         raise ConfigError(
-            f"{_WHERE}: this state of version 1 has batches out of order on one of {world_size} ranks, and does not "
-            "say what the others had; take one that was made with in_order=True"
+            f"{_WHERE}: this state of version 1 has batches out of order on one of {world_size} ranks, without "
+            "the other ranks' batches; use one that was made with in_order=True"
         )
 
     def position(batch: int) -> int:
@@ -98,7 +98,7 @@ def _from_version_1(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[st
     return {
         "dataset": {
             "fingerprint": _count(int(state["fingerprint"], 16)),
-            "format": "",  # it did not say
+            "format": "",  # not recorded
             "samples": 0,
             "shards": 0,
             "fields": [],

@@ -1,25 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What :meth:`Loader.stats` returns.
+"""The result of :meth:`Loader.stats`.
 
 Totals, over all epochs of the loader: ``threads``; ``batches``, ``samples`` (delivered), ``bad_samples``; ``wall_s``
-(from the first iteration to now or to the end of the last epoch); ``samples_per_s``, ``batches_per_s`` (of that time);
-``ready_batches`` (complete, waiting for you, now); ``held_bytes``, ``held_bytes_peak`` (held ahead: batches, and
-samples that are read ahead); ``budget_bytes``. ``cache``: None, or of :meth:`Dataset.cache`, by all processes that
-share it, ``where``, ``samples`` of the dataset, ``present`` of them, the ``bytes`` that they take and
-``budget_bytes`` that they may take (0: any), and ``full``: no more are kept. ``controller``: None where the number of
-threads was given, else the ``threads`` that work now, the ``limit`` that they stay below, the ``batches_ahead`` that
-may be held, how often either has ``changed``, and the latest 64 ``changes``: ``at_s`` since the first iteration,
-threads ``from`` and ``to``, ``ahead_from`` and ``ahead_to``, and ``why``. ``map``: None without :meth:`Dataset.map`,
-else the ``calls`` of its functions, and over all threads ``run_s`` in them (``transform`` has it too) and ``waited_s``
-for the GIL before. ``mix``: None without ``mixup`` and ``cutmix``, else the ``batches`` and ``rows`` that they were
-drawn for, and over all threads ``run_s`` (``batch`` has it too). ``hedge``: None without ``open(..., hedge=True)``,
-else, of all loaders of the dataset, the second ``requests``, how many ``won``, and the ``dropped_bytes`` that
-came of answers which were not taken. ``stages`` maps the name of a stage
-(``storage``, ``decode``, ``transform``, ``batch``, ``consumer``) to ``items`` and ``bytes`` put out (samples; of
-``batch`` and ``consumer`` whole batches), ``items_per_s``, ``bytes_per_s``; ``busy_s``, ``blocked_s`` (waiting for
-room downstream), ``starved_s`` (waiting for input), each summed over threads; and ``latency_ms``, the 50th and 99th
-percentile of the time per item as ``p50`` and ``p99`` (None before the first item), within a factor of 2.
-:meth:`Statistics.as_dict` gives the same as one flat dict of numbers.
+(from the first iteration to now or to the end of the last epoch); ``samples_per_s``, ``batches_per_s`` (over that
+time); ``ready_batches`` (complete batches ready now); ``held_bytes``, ``held_bytes_peak`` (prefetched batches and
+samples); ``budget_bytes``. ``cache``: None, or for :meth:`Dataset.cache`, over all processes that share it, ``where``,
+``samples`` of the dataset, ``present`` of them, their ``bytes``, the limit ``budget_bytes`` (0: none), and ``full``: no
+more are added. ``controller``: None if the number of threads was given, else the ``threads`` active now, their
+``limit``, the maximum of ``batches_ahead``, how often either has ``changed``, and the latest 64 ``changes``: ``at_s``
+since the first iteration, threads ``from`` and ``to``, ``ahead_from`` and ``ahead_to``, and ``why``. ``map``: None
+without :meth:`Dataset.map`, else the ``calls`` of its functions, and over all threads ``run_s`` in them (included in
+``transform``) and ``waited_s`` for the GIL before. ``mix``: None without ``mixup`` and ``cutmix``, else the ``batches``
+and ``rows`` that they processed, and over all threads ``run_s`` (included in ``batch``). ``hedge``: None without
+``open(..., hedge=True)``, else, for all loaders of the dataset, the second ``requests``, the number that ``won``, and
+the ``dropped_bytes`` of discarded responses. ``stages`` maps the name of a stage (``storage``, ``decode``,
+``transform``, ``batch``, ``consumer``) to its output in ``items`` and ``bytes`` (samples; whole batches for ``batch``
+and ``consumer``), ``items_per_s``, ``bytes_per_s``; ``busy_s``, ``blocked_s`` (waiting for room downstream),
+``starved_s`` (waiting for input), each summed over threads; and ``latency_ms``, the 50th and 99th percentile of the
+time per item as ``p50`` and ``p99`` (None before the first item), within a factor of 2. :meth:`Statistics.as_dict`
+returns the same as one flat dict of numbers.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ _STAGE_HEADS = ("stage", "items", "items/s", "busy", "starved", "blocked", "p50"
 
 
 class Statistics(dict[str, Any]):
-    """What a loader's ``stats()`` returns: a dict, with a form of it for loggers."""
+    """Result of a loader's ``stats()``: a dict that also converts itself for loggers."""
 
     def as_dict(self, prefix: str = "loader/") -> dict[str, float]:
-        """Every number by a name of its own, as Weights & Biases and TensorBoard take them.
+        """Returns every number under a unique name, for Weights & Biases and TensorBoard.
 
         ``wandb.log(loader.stats().as_dict())``, or ``writer.add_scalar(name, value, step)`` for each. A stage's numbers
-        are named ``loader/decode/busy_s``, its percentiles ``loader/decode/latency_p50_ms``. What is not known yet is
-        left out. ``prefix`` comes before every name.
+        are named ``loader/decode/busy_s``, its percentiles ``loader/decode/latency_p50_ms``. Unknown values are left
+        out. ``prefix`` precedes every name.
         """
         flat = {name: value for name, value in self.items() if isinstance(value, (int, float))}
         for stage, values in self.get("stages", {}).items():
@@ -48,7 +47,7 @@ class Statistics(dict[str, Any]):
         return {prefix + name: value for name, value in flat.items()}
 
     def __repr__(self) -> str:
-        """For people, a line for each stage; ``dict(stats)`` has all of it."""
+        """Returns a readable summary, a line for each stage; ``dict(stats)`` has all values."""
         lines = [f"<feedline stats: {', '.join(f'{name} {value}' for name, value in self._totals())}"]
         rows = [list(_STAGE_HEADS), *self._stage_rows()]
         if len(rows) > 1:
@@ -64,7 +63,7 @@ class Statistics(dict[str, Any]):
         return html_table.section("feedline stats", self._tables())
 
     def _tables(self) -> str:
-        """Of the totals and of the stages, in HTML."""
+        """Returns tables of the totals and the stages in HTML."""
         from . import html_table
 
         rows = self._stage_rows()
@@ -94,7 +93,7 @@ class Statistics(dict[str, Any]):
 
 
 def summary(raw: dict[str, Any]) -> Statistics:
-    """The engine's counters with rates and percentiles."""
+    """Returns the engine's counters with rates and percentiles."""
     wall_s = raw["wall_s"]
     stages = {name: _stage(stage, wall_s) for name, stage in raw["stages"].items()}
     rates = {f"{name}_per_s": _rate(raw[name], wall_s) for name in ("samples", "batches")}
@@ -102,9 +101,9 @@ def summary(raw: dict[str, Any]) -> Statistics:
 
 
 def percentile_ms(histogram_us: Sequence[int], share: float) -> float | None:
-    """Milliseconds that ``share`` of the items stayed under, or None without items.
+    """Returns the percentile ``share`` of the items' time in milliseconds, or None without items.
 
-    ``histogram_us[b]`` counts items of [2^b, 2^(b+1)) microseconds; within a bucket they are taken to be spread evenly.
+    ``histogram_us[b]`` counts items of [2^b, 2^(b+1)) microseconds, assumed to be evenly spread within a bucket.
     """
     total = sum(histogram_us)
     below: float = 0
@@ -130,7 +129,7 @@ def _rate(count: int, wall_s: float) -> float:
 
 
 def _shown(name: str, value: float) -> str:
-    """A number for people, in the unit that its name ends with."""
+    """Formats a number in the unit at the end of its name."""
     if name.endswith("bytes") or "_bytes" in name or name.startswith("bytes_"):
         return f"{value / 2**20:,.1f} MiB"
     if name.endswith("per_s"):

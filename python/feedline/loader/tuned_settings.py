@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a loader in a file: what ``feedline tune`` found, where, and for which data."""
+"""Loader settings in a file: the result of ``feedline tune``, with the machine and the data that it was measured on."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..errors import ConfigError, SettingsWarning
 
 VERSION = 1
 _LARGEST_FILE = 1 << 20
-# What the best settings depend on. Other facts of a machine change from day to day, or do not matter.
+# The facts that the best settings depend on. Other facts of a machine vary from day to day, or do not matter.
 MACHINE_FACTS = ("cpu", "usable_cpus", "memory_bytes", "memory_limit_bytes", "architecture", "gpus", "gpu0_name")
 DATA_FACTS = ("source", "dataset", "samples", "sample_bytes", "storage")
 _TARGETS = ("DataLoader", "torch.DataLoader", "feedline.DataLoader", "loader")
-# Name: (type, least, whether None is a value). Written by `feedline tune`, so anything else is damage.
+# Name: (type, minimum, whether None is allowed). `feedline tune` writes nothing else, so other values are damage.
 _DATA_LOADER: dict[str, tuple[type, int, bool]] = {
     "num_workers": (int, 0, False),
     "prefetch_factor": (int, 1, True),
@@ -33,7 +33,7 @@ _MOST = 2**63 - 1
 
 
 def load_settings(path: str | os.PathLike[str], for_: str = "DataLoader", *, source: Any = None) -> dict[str, Any]:
-    """The settings that ``feedline tune --settings PATH`` saved, as keyword arguments.
+    """Returns the settings saved by ``feedline tune --settings PATH`` as keyword arguments.
 
     ::
 
@@ -42,10 +42,9 @@ def load_settings(path: str | os.PathLike[str], for_: str = "DataLoader", *, sou
 
     Args:
         path: the file.
-        for_: the loader that takes them. ``"torch.DataLoader"``, ``"feedline.DataLoader"``, or ``"DataLoader"`` where
-            it may be either of the two; ``"loader"`` for :meth:`Dataset.loader`, with settings that were measured for
-            a source.
-        source: what you are going to load (a path, or a dataset with a length), to be compared with what was measured.
+        for_: the loader to configure. ``"torch.DataLoader"``, ``"feedline.DataLoader"``, or ``"DataLoader"`` for either
+            of the two; ``"loader"`` for :meth:`Dataset.loader`, with settings that were measured for a source.
+        source: the data to load (a path, or a dataset with a length), compared with the data that was measured.
 
     Returns:
         Arguments by name; never ``batch_size``, unless ``feedline tune`` was allowed to change it.
@@ -55,8 +54,8 @@ def load_settings(path: str | os.PathLike[str], for_: str = "DataLoader", *, sou
         OSError: it cannot be read.
 
     Warns:
-        SettingsWarning: they were measured on another machine, for other data, or with Feedline's DataLoader while
-            `for_` does not say that it takes them; it says what differs.
+        SettingsWarning: they were measured on another machine, for other data, or with Feedline's DataLoader although
+            `for_` does not name it; the warning lists the differences.
     """
     if not isinstance(for_, str) or for_ not in _TARGETS:
         raise ConfigError(f"load_settings: for_ must be one of {', '.join(map(repr, _TARGETS))}, not {for_!r}")
@@ -74,8 +73,8 @@ def load_settings(path: str | os.PathLike[str], for_: str = "DataLoader", *, sou
         )
     if for_ == "DataLoader" and saved.get("use") == "feedline":
         found.append(
-            f"{name} was measured with Feedline's DataLoader (from feedline import DataLoader), and is no measure for "
-            'torch\'s. Say load_settings(..., for_="feedline.DataLoader") where that is the one that takes it'
+            f"{name} was measured with Feedline's DataLoader (from feedline import DataLoader), and does not apply to "
+            "torch's. Call load_settings(..., for_=\"feedline.DataLoader\") if you use Feedline's"
         )
     if found:
         import warnings
@@ -86,38 +85,38 @@ def load_settings(path: str | os.PathLike[str], for_: str = "DataLoader", *, sou
 
 
 def _arguments_for(saved: Mapping[str, Any], for_: str, name: str) -> dict[str, Any]:
-    """What `saved` has for the loader `for_`; ConfigError where it was measured for one of another kind."""
+    """Returns the arguments in `saved` for the loader `for_`; raises ConfigError if measured for another kind."""
     for_source = saved["arguments"].get("loader")
     if for_ == "loader":
         if for_source is None:
             raise ConfigError(
-                f"{name} was measured for a script's DataLoader, whose workers are no measure for native threads: "
+                f"{name} was measured for a script's DataLoader, and its workers do not predict native threads: "
                 "run `feedline tune SOURCE`"
             )
         return dict(for_source)
     if for_source is not None:
         raise ConfigError(
-            f"{name} was measured for Feedline's own loader, feedline.open(...).loader(...), whose threads are no "
-            'measure for the workers of a DataLoader. Give it load_settings(..., for_="loader"), or run '
+            f"{name} was measured for Feedline's own loader, feedline.open(...).loader(...), whose threads do "
+            'not predict the workers of a DataLoader. Use load_settings(..., for_="loader"), or run '
             "`feedline tune -- COMMAND` for a script with a DataLoader"
         )
     if for_ == "torch.DataLoader" and saved.get("use") == "feedline":
         raise ConfigError(
-            f"{name} was measured with Feedline's DataLoader, and is no measure for torch's: "
+            f"{name} was measured with Feedline's DataLoader, and does not apply to torch's: "
             "from feedline import DataLoader"
         )
     return dict(saved["arguments"]["DataLoader"])
 
 
 def check(settings: Any, name: str) -> dict[str, Any]:
-    """`settings` if they are as ``feedline tune`` writes them; else ConfigError, with `name` in the message."""
+    """Returns `settings` if they have the form written by ``feedline tune``; else raises ConfigError naming `name`."""
     if not isinstance(settings, dict) or "feedline_settings" not in settings:
-        raise ConfigError(f"{name} holds no settings: `feedline tune --settings FILE` writes them")
+        raise ConfigError(f"{name} contains no settings; write them with `feedline tune --settings FILE`")
     version = settings["feedline_settings"]
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise ConfigError(f"{name} is damaged: feedline_settings is {version!r}, not a version")
     if version > VERSION:
-        raise ConfigError(f"{name} is of version {version}; this Feedline reads up to {VERSION}: update it")
+        raise ConfigError(f"{name} has version {version}; this Feedline reads up to {VERSION}: update it")
     for part in ("arguments", "machine", "data"):
         if not isinstance(settings.get(part), dict):
             raise ConfigError(f"{name} is damaged: {part} is missing")
@@ -144,11 +143,11 @@ def _check_arguments(found: Any, known: Mapping[str, tuple[type, int, bool]], wh
         if not right:
             raise ConfigError(f"{where}.{argument} is {repr(value)[:40]}")
     if found.get("num_workers") == 0 and (found.get("prefetch_factor") or found.get("persistent_workers")):
-        raise ConfigError(f"{where}: without workers nothing is fetched ahead and nothing persists")
+        raise ConfigError(f"{where}: without workers, prefetching and persistent workers are impossible")
 
 
 def write(settings: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Whole or not at all. Raises OSError."""
+    """Writes the file atomically. Raises OSError."""
     import json
     from pathlib import Path
 
@@ -167,7 +166,7 @@ def write(settings: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
 
 
 def machine_fingerprint() -> dict[str, Any]:
-    """The facts of this machine that the best settings depend on."""
+    """Returns the facts of this machine that the best settings depend on."""
     from ..machine.facts import machine_facts
 
     facts, _ = machine_facts()
@@ -175,15 +174,15 @@ def machine_fingerprint() -> dict[str, Any]:
 
 
 def _read(path: str | os.PathLike[str]) -> Any:
-    import json  # not with the package: few processes read settings
+    import json  # not imported with the package: few processes read settings
 
     name = os.fspath(path)
     try:
         if os.stat(path).st_size > _LARGEST_FILE:
-            raise ConfigError(f"{name} holds no settings: it is larger than any file of settings")
+            raise ConfigError(f"{name} contains no settings: it is larger than any settings file")
         return json.loads(_bytes_of(path), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{name} holds no settings: it is not JSON ({error})") from None
+        raise ConfigError(f"{name} contains no settings: it is not JSON ({error})") from None
 
 
 def _bytes_of(path: str | os.PathLike[str]) -> bytes:
@@ -216,10 +215,10 @@ def _other_data(measured: Mapping[str, Any], source: Any) -> list[str]:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Memory in bytes differs by a few pages from boot to boot."""
+    """Compares facts; memory in bytes differs by a few pages from boot to boot."""
     numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (one, other))
     return math.isclose(one, other, rel_tol=0.05) if numbers else bool(one == other)
 
 
 def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")

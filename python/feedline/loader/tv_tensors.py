@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches and samples in the types of torchvision's transforms v2. Nothing is copied."""
+"""Converts batches and samples to the types of torchvision's transforms v2, without copying."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ Size = tuple[int, int]  # height, width
 
 
 class Role(NamedTuple):
-    """What a field is, as the engine says it."""
+    """Description of a field by the engine."""
 
     name: str
     kind: str  # "image", "mask", "boxes", "keypoints", ...
-    format: str  # of boxes
-    clamps: bool  # likewise
+    format: str  # format of boxes
+    clamps: bool  # clamping mode of boxes
 
 
 class Wrapper:
-    """Puts the fields of a dataset into torchvision's types.
+    """Converter of a dataset's fields to torchvision's types.
 
-    An image becomes an ``Image``, a mask a ``Mask``, whether it is one or a batch of them; boxes become
-    ``BoundingBoxes`` and keypoints ``KeyPoints``, of a sample or in a list. Their canvas is the sample's first image or
-    mask. All else stays as it is, and so do boxes and keypoints that are stacked or padded.
+    A single or batched image becomes an ``Image``, a mask a ``Mask``; boxes become ``BoundingBoxes`` and keypoints
+    ``KeyPoints``, in a sample or in a list. Their canvas is the sample's first image or mask. Other fields, and stacked
+    or padded boxes and keypoints, are unchanged.
     """
 
     def __init__(self, where: str, roles: Iterable[tuple[str, str, str, bool]]) -> None:
@@ -33,21 +33,21 @@ class Wrapper:
             from torchvision import tv_tensors
         except ImportError:
             raise ConfigError(
-                f'{where}: output="tv_tensors" needs torchvision; install it, or use output="torch"'
+                f'{where}: output="tv_tensors" requires torchvision; install it, or use output="torch"'
             ) from None
         self._types: Any = tv_tensors
         self._roles = {role.name: role for role in (Role(*row) for row in roles)}
         if self._of_kind("keypoints") and not hasattr(tv_tensors, "KeyPoints"):
-            raise ConfigError(f'{where}: output="tv_tensors": keypoints need torchvision 0.23 or later')
+            raise ConfigError(f'{where}: output="tv_tensors": keypoints require torchvision 0.23 or later')
 
     def batch(self, names: Sequence[str], values: Sequence[Any]) -> list[Any]:
-        """The fields of a batch, each a tensor, or a list with one row for each sample, None where there is none."""
+        """Converts the fields of a batch, each a tensor, or a list with one row for each sample, None if absent."""
         fields = dict(zip(names, values, strict=True))
         canvas = self._canvas(fields)
         return [self._field(name, value, canvas) for name, value in fields.items()]
 
     def sample(self, names: Sequence[str], values: Sequence[Any]) -> list[Any]:
-        """Those of one sample."""
+        """Converts the fields of one sample."""
         return [rows[0] for rows in self.batch(names, [[value] for value in values])]
 
     def _of_kind(self, *kinds: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from .. import _engine
 
-_SHOWN = 8  # columns that a line names
+_SHOWN = 8  # maximum number of columns in a line
 
 
 class UnopenedColumn(NamedTuple):
@@ -27,19 +27,19 @@ class UnopenedColumn(NamedTuple):
 
 
 def columns_of(engine: _engine.Dataset) -> tuple[UnopenedColumn, ...]:
-    """The unopened columns of a dataset, in the source's order."""
+    """Returns the unopened columns of a dataset, in the source's order."""
     return tuple(UnopenedColumn(*row) for row in engine.unopened)
 
 
 def listed(columns: tuple[UnopenedColumn, ...]) -> str:
-    """The first few, as ``"caption (text), meta (map)"``."""
+    """Lists the first few, as ``"caption (text), meta (map)"``."""
     shown = [f"{one.name} ({one.holds})" if one.holds else one.name for one in columns[:_SHOWN]]
     more = len(columns) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def explained(column: UnopenedColumn) -> str:
-    """The reason why a batch does not have the column, and how to open it."""
+    """Explains why a batch does not have the column, and how to open it."""
     holds = f" ({column.holds})" if column.holds else ""
     text = f"the column {column.name!r}{holds} exists but was not opened: {column.reason}"
     return f'{text}. Open it with fields=(..., "{column.spec}")' if column.spec else text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets written again as shards, tars or MDS: what ``feedline pack`` does."""
+"""Rewrites datasets as tar or MDS shards, for ``feedline pack``."""
 
 from .merging import Merged, merge_index
 from .packer import Report, pack, shard_count

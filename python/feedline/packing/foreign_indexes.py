@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indexes and lists of shards as other programs want them, of tars and TFRecord files.
+"""Writes other programs' indexes and shard lists of tar and TFRecord files.
 
-Beside each shard: DALI's ``x.idx`` (tools/wds2idx.py, v1.2), Megatron-Energon's ``x.tar.idx``, and ``x.tfindex`` of
-the `tfrecord` package, which DALI's tfrecord2idx writes alike. Of all shards: the lists of wids, timm (``_info.json``)
-and OpenCLIP (``sizes.json``).
+Next to each shard: DALI's ``x.idx`` (tools/wds2idx.py, v1.2), Megatron-Energon's ``x.tar.idx``, and ``x.tfindex`` of
+the `tfrecord` package, which DALI's tfrecord2idx also writes. Of all shards: the lists of wids, timm
+(``_info.json``) and OpenCLIP (``sizes.json``).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ..data import shard_lists, sources
 from ..errors import ConfigError, DataError, StorageError
 
 _WHERE = "index"
-_TFRECORD_FRAME, _TFRECORD_HEAD = 16, 12  # bytes around a record's data, and before it
+_TFRECORD_FRAME, _TFRECORD_HEAD = 16, 12  # framing bytes of a record, and those before its data
 
 
 class Written(NamedTuple):
-    """What was written: the files, and of how many shards and samples."""
+    """The written files, and their numbers of shards and samples."""
 
     files: list[str]
     shards: int
@@ -33,25 +33,25 @@ class Written(NamedTuple):
 
 
 def write(source: str, kind: str, *, output: str | None = None, split: str = "train") -> Written:
-    """Writes the index that `kind` names.
+    """Writes the index named by `kind`.
 
     Args:
-        source: tars or TFRecord files, as feedline.open() takes them.
+        source: tar or TFRecord files, as for feedline.open().
         kind: one of KINDS.
-        output: the file of a list; by default where its readers look for it, beside the first shard.
+        output: the file of a list; by default where its readers look for it, next to the first shard.
         split: the name of the samples in timm's list.
 
     Raises:
-        ConfigError: no such shards, or they have what such an index cannot say.
+        ConfigError: no such shards, or contents that the index cannot represent.
         DataError: a shard is damaged.
-        StorageError: a shard cannot be read, or a file not be written.
+        StorageError: a shard cannot be read, or a file cannot be written.
     """
     if kind in _BESIDE:
         return _write_beside(source, kind, output)
     stored = _engine.StoredSource(source).shards()
     names = [os.fsdecode(name) for name in stored.names]
     if stored.is_folder(stored.names[0]):
-        raise ConfigError(f"{_WHERE}: {names[0]!r} is a folder; {kind} lists tars and TFRecord files")
+        raise ConfigError(f"{_WHERE}: {names[0]!r} is a folder; {kind} requires tar or TFRecord files")
     counts = _counts_of_remote(source) if stored.is_remote else [_count_of(name) for name in names]
     return _write_list(names, counts, kind, output, split)
 
@@ -71,7 +71,7 @@ def _count_of(shard: str) -> int:
 def _write_list(names: list[str], counts: list[int], kind: str, output: str | None, split: str) -> Written:
     file = output or posixpath.join(posixpath.dirname(names[0]), _LISTS[kind])
     if "://" in file:
-        raise ConfigError(f"{_WHERE}: a list is written to this machine; say where with --output")
+        raise ConfigError(f"{_WHERE}: a list is written to a local file; pass its path with --output")
     here = os.path.dirname(os.path.abspath(file))
     beside = [name if "://" in name else os.path.relpath(name, here) for name in names]
     if kind == "wids":
@@ -87,7 +87,7 @@ def _write_list(names: list[str], counts: list[int], kind: str, output: str | No
     else:
         own = dict(zip(map(posixpath.basename, beside), counts, strict=True))
         if len(own) < len(counts):
-            raise ConfigError(f"{_WHERE}: two shards are called alike, and open_clip tells them by their names")
+            raise ConfigError(f"{_WHERE}: two shards have the same name, and open_clip distinguishes them by name")
         said = own
     _write_file(file, (json.dumps(said, indent=1) + "\n").encode())
     return Written([file], len(counts), sum(counts))
@@ -104,10 +104,12 @@ _LISTS = {"wids": "index.json", "timm": "_info.json", "open_clip": "sizes.json"}
 
 def _write_beside(source: str, kind: str, output: str | None) -> Written:
     if output is not None:
-        raise ConfigError(f"{_WHERE}: an index of {kind} stands beside its shard; --output is for lists of shards")
+        raise ConfigError(
+            f"{_WHERE}: {kind} writes its index next to its shard; --output applies only to lists of shards"
+        )
     stored = _engine.StoredSource(source).shards()
     if stored.is_remote:
-        raise ConfigError(f"{_WHERE}: indexes of {kind} are written beside shards of this machine")
+        raise ConfigError(f"{_WHERE}: {kind} writes indexes only next to local shards")
     files, samples = [], 0
     for name in map(os.fsdecode, stored.names):
         file, make = _BESIDE[kind]
@@ -121,7 +123,7 @@ def _write_beside(source: str, kind: str, output: str | None) -> Written:
 
 
 def _made(shard: str, make: Callable[[str], tuple[bytes, int]]) -> tuple[bytes, int]:
-    """An index and its samples."""
+    """Returns an index and its number of samples."""
     try:
         return make(shard)
     except tarfile.TarError as error:
@@ -131,7 +133,7 @@ def _made(shard: str, make: Callable[[str], tuple[bytes, int]]) -> tuple[bytes, 
 
 
 def _members(shard: str) -> Iterator[tuple[str, str, tarfile.TarInfo]]:
-    """Key, extension and member of each plain file that belongs to a sample, as WebDataset takes names apart."""
+    """Yields key, extension and member of each plain file that belongs to a sample, by WebDataset's naming rules."""
     with tarfile.open(shard, "r:") as tar:
         for member in tar:
             folder, _, base = member.name.rpartition("/")
@@ -140,17 +142,17 @@ def _members(shard: str) -> Iterator[tuple[str, str, tarfile.TarInfo]]:
                 yield f"{folder}/{stem}" if folder else stem, extension, member
         end = tar.offset
     if os.path.getsize(shard) < end + 2 * tarfile.BLOCKSIZE:
-        raise tarfile.ReadError("its end mark is missing: the file is cut")
+        raise tarfile.ReadError("its end mark is missing: the file is truncated")
 
 
 def _dali(shard: str) -> tuple[bytes, int]:
-    """A line for each sample: for each of its files extension, offset, bytes and name."""
+    """Returns a line for each sample: extension, offset, bytes and name of each of its files."""
     lines: list[list[str]] = []
     last = None
     for key, extension, member in _members(shard):
         if any(c.isspace() for c in member.name) or not member.name.isascii():
             raise ConfigError(
-                f"{_WHERE}: {shard}: the name {member.name!r} has a space or a letter beside ASCII, which DALI's index "
+                f"{_WHERE}: {shard}: the name {member.name!r} has a space or a non-ASCII character, which DALI's index "
                 "cannot say"
             )
         if key != last:
@@ -161,7 +163,7 @@ def _dali(shard: str) -> tuple[bytes, int]:
 
 
 def _energon(shard: str) -> tuple[bytes, int]:
-    """Where each sample's first header is, and where the last sample ends, as 64-bit numbers."""
+    """Returns the offset of each sample's first header, and the end of the last sample, as 64-bit numbers."""
     begins, end, last = [], 0, None
     for key, _, member in _members(shard):
         if key != last:
@@ -172,7 +174,7 @@ def _energon(shard: str) -> tuple[bytes, int]:
 
 
 def _tfindex(shard: str) -> tuple[bytes, int]:
-    """A line for each record: offset, and bytes with its frame."""
+    """Returns a line for each record: offset, and bytes with its frame."""
     lines, begin = [], 0
     size = os.path.getsize(shard)
     with open(shard, "rb") as file:
@@ -188,7 +190,7 @@ def _tfindex(shard: str) -> tuple[bytes, int]:
 
 
 def _without_extension(shard: str) -> str:
-    """As wds2idx.py finds it: up to the first dot of the name, but for one that it begins with."""
+    """Splits a name as wds2idx.py does: at its first dot, ignoring a leading one."""
     folder, name = os.path.split(shard)
     dot = name.find(".", 1)
     return os.path.join(folder, name if dot < 0 else name[:dot])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How samples stand in shards: as members of tars, or as MDS has them."""
+"""Layouts of samples in shards: members of tar files, or MDS."""
 
 from __future__ import annotations
 
@@ -17,54 +17,54 @@ from .places import Place
 from .plan import quick_member_bytes
 from .shard_file import ShardFile, member_bytes
 
-_OF_FILES = ("folder", "coco", "voc", "yolo")  # whose samples are called as their images are
-_TAR_END = 1024  # bytes of an archive's end
+_OF_FILES = ("folder", "coco", "voc", "yolo")  # formats whose samples are named after their images
+_TAR_END = 1024  # size of a tar's end mark
 
 
 class ShardWriter(Protocol):
-    """One shard on its way: it appears whole or not at all."""
+    """A shard being written, which appears atomically."""
 
     path: Path
-    bytes: int  # that it takes, so far
-    entry: dict[str, Any] | None  # what an index of all shards has to say of it, once it is there
+    bytes: int  # size so far
+    entry: dict[str, Any] | None  # its entry in the index of all shards, once it is committed
 
     def take(self, content: Content) -> None:
         """Appends a sample."""
 
     def commit(self) -> str:
-        """Returns the SHA-256 of the file that now stands at `path`, on the device and not only in memory."""
+        """Moves the file to `path` durably and returns its SHA-256."""
 
     def discard(self) -> None: ...
 
 
 class Layout(Protocol):
-    """Immutable: several threads ask at once."""
+    """A layout. Immutable: several threads use it concurrently."""
 
-    arguments: dict[str, Any]  # that the shards' bytes depend on, beside those of all layouts
+    arguments: dict[str, Any]  # settings that the shards' bytes depend on, in addition to those of all layouts
     keys_differ: bool  # within a shard
 
     def shard_name(self, number: int) -> str: ...
     def key(self, stored: bytes, extension: bytes) -> str:
-        """What a sample is called; `extension`: of its first file."""
+        """Returns the name of a sample; `extension`: of its first file."""
 
     def content(self, key: str, label: int | None, files: Content) -> Content:
-        """What a shard takes of a sample. Raises DataError where it cannot stand in one."""
+        """Returns a sample in the form that a shard stores. Raises DataError if it cannot be stored."""
 
     def taken(self, content: Content) -> int:
-        """How many bytes of a shard that is."""
+        """Returns the size of that form in a shard, in bytes."""
 
     def front(self) -> int:
-        """What a shard takes without any sample."""
+        """Returns the size of a shard without samples."""
 
     def planned(self, key: str, label: int | None, sizes: Sequence[tuple[str, int]]) -> int:
-        """:meth:`taken`, by the sizes of a sample's files."""
+        """Returns :meth:`taken` by the sizes of a sample's files."""
 
     def begin(self, path: Path) -> ShardWriter: ...
     def finished(self, shard: Path, content: Content) -> None:
-        """What is left beside a shard that is there; `content`: of its last sample."""
+        """Writes the files next to a finished shard; `content`: of its last sample."""
 
     def complete(self, place: Place, manifest: Manifest) -> None:
-        """What is left beside all shards, once they are there."""
+        """Writes the files next to all shards, once they are finished."""
 
 
 class _TarFile(ShardFile):
@@ -76,7 +76,7 @@ class _TarFile(ShardFile):
 
 
 class TarLayout:
-    """WebDataset's."""
+    """WebDataset's layout."""
 
     arguments: dict[str, Any] = {}  # noqa: RUF012
     keys_differ = True
@@ -115,14 +115,14 @@ class TarLayout:
 
     def finished(self, shard: Path, content: Content) -> None:
         extension = content[0][0].rpartition("/")[2].partition(".")[2]
-        _engine.open(str(shard), "tar", [f"{extension}:bytes"], "")  # which leaves an index beside the shard
+        _engine.open(str(shard), "tar", [f"{extension}:bytes"], "")  # writes an index next to the shard
 
     def complete(self, place: Place, manifest: Manifest) -> None:
         pass
 
 
 class MdsLayout:
-    """MosaicML streaming's, of version 2."""
+    """MosaicML streaming's layout, version 2."""
 
     keys_differ = False
 
@@ -159,13 +159,13 @@ class MdsLayout:
 
 
 def index_of_all(place: Place, manifest: Manifest) -> None:
-    """Of a dataset that is whole: what its readers look for beside its shards, if anything."""
+    """Returns the name of a complete dataset's index next to its shards, if the layout has one."""
     if manifest.arguments.get("to") == "mds":
         place.write(INDEX, index_text(manifest.shards, manifest.classes))
 
 
 def pattern_of(place: Place, arguments: dict[str, Any], shards: Sequence[Shard]) -> str:
-    """What opens these shards."""
+    """Returns the source that opens these shards."""
     front = place.shown + "/" if place.is_remote else os.path.join(place.shown, "")
     if arguments.get("to") == "mds":
         return front + INDEX if place.is_remote else place.shown
@@ -174,7 +174,7 @@ def pattern_of(place: Place, arguments: dict[str, Any], shards: Sequence[Shard])
 
 
 def name_of_shard(arguments: dict[str, Any], number: int) -> str:
-    """Of those that were packed by these arguments."""
+    """Returns the layout that was used with these arguments."""
     if arguments.get("to") == "mds":
         return shard_name(number, arguments["compression"])
     return f"{number:06d}.tar"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a folder holds, as a file in it: with it a folder of files can be opened behind HTTP, which has no listings."""
+"""Writes a folder's listing as a file, so that the folder can be opened over HTTP, which cannot list."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from urllib.parse import quote
 from ..data import arguments
 from ..errors import ConfigError, StorageError
 
-NAME = "feedline-listing.txt"  # as the engine asks for it: src/storage/http/listing_file.h has its lines
+NAME = "feedline-listing.txt"  # name that the engine requests; src/storage/http/listing_file.h describes its lines
 _HEAD = "feedline-listing 1 {lines}\n"
 
 
 class Listed(NamedTuple):
-    """What was written."""
+    """Counts of a written listing."""
 
     listing: str
     files: int
-    folders: int  # that hold nothing
-    bytes: int  # of the files
+    folders: int  # empty folders
+    bytes: int  # total of the files
 
 
 def write_listing(folder: str | os.PathLike[str]) -> Listed:
-    """Writes the listing of a folder into it, in place of one that is there; reads no file.
+    """Writes the listing of a folder into it, replacing any earlier one; reads no files.
 
-    Links are followed, as a web server does. Other writers must not be at work in the folder.
+    Links are followed, as by a web server. The folder must not be modified during the call.
 
     Raises:
-        ConfigError: it is no folder of this machine; links lead in a circle.
+        ConfigError: not a local folder, or links form a loop.
         StorageError: a folder cannot be listed, or the file cannot be written.
     """
     root = Path(arguments.output_path("index", "folder", folder))
     if not root.is_dir():
-        raise ConfigError(f"index: {str(root)!r} is no folder of this machine")
+        raise ConfigError(f"index: {str(root)!r} is not a local folder")
     try:
         lines, counts = _lines_of(root)
         target, beside = root / NAME, root / f"{NAME}.{os.getpid()}.unfinished"

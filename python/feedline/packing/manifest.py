@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands in a folder of shards, as one JSON file beside them; it is what packing resumes from.
+"""A folder's shards as a JSON file next to them, from which packing resumes.
 
-A shard is in the manifest once it is on the device under its own name. One that is there but not in the manifest was
-finished in the moment the process died: it is written again, with the same bytes.
+A shard is added to the manifest once it is durable under its final name. An existing shard that is not in the manifest
+was finished just before the process died; it is written again, with the same bytes.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from typing import Any, Protocol
 from ..errors import ConfigError, DataError
 
 NAME = "feedline-pack.json"
-UNFINISHED_NAME = "feedline-pack.unfinished.json"  # of a bucket: with NAME a dataset is whole there
+UNFINISHED_NAME = "feedline-pack.unfinished.json"  # a bucket with NAME has a complete dataset
 _VERSION = 2  # 1: shards without the names of the classes
 
 
 def part_name(first: int, end: int) -> str:
-    """Of the manifest of a range of shards."""
+    """Returns the name of the manifest of a range of shards."""
     return f"feedline-pack.{first:06d}-{end:06d}.json"
 
 
 def part_in(name: str) -> tuple[int, int] | None:
-    """The range whose manifest is called so; None: it is another thing."""
+    """Returns the range whose manifest has this name; None for other names."""
     match = re.fullmatch(r"feedline-pack\.(\d{6,})-(\d{6,})\.json", name)
     return (int(match[1]), int(match[2])) if match else None
 
 
 class ManifestPlace(Protocol):
-    """A place that stores manifests by name."""
+    """A store of manifests by name."""
 
     shown: str  # for messages
 
@@ -43,7 +43,7 @@ class ManifestPlace(Protocol):
 
 @dataclass(frozen=True)
 class Shard:
-    """``first`` and ``end``: the positions of the packed order that it holds, as ``range`` has them."""
+    """``first`` and ``end``: its half-open range of positions in the packed order."""
 
     name: str
     first: int
@@ -51,16 +51,16 @@ class Shard:
     samples: int
     bytes: int
     sha256: str
-    files: int  # images and other files that came from the source
+    files: int  # images and other files from the source
     rewritten: int  # of those, the ones that a transcoder changed
-    bytes_before: int  # of the files, as they were
+    bytes_before: int  # size of the source files
     bytes_after: int
-    entry: dict[str, Any] | None = None  # of MDS: what index.json says of it
+    entry: dict[str, Any] | None = None  # MDS only: its entry in index.json
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """A sample that is in no shard, and why."""
+    """A skipped sample, and the reason."""
 
     position: int
     key: str
@@ -69,7 +69,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Part:
-    """The shards ``first`` to ``end``, as ``range`` has them, of the ``of`` that the whole dataset is split into."""
+    """The half-open range ``first`` to ``end`` of the ``of`` shards of the whole dataset."""
 
     first: int
     end: int
@@ -78,7 +78,7 @@ class Part:
 
 @dataclass
 class Manifest:
-    """``arguments``: everything that the shards' bytes depend on."""
+    """``arguments``: all arguments that the shards' bytes depend on."""
 
     arguments: dict[str, Any]
     source: str
@@ -87,8 +87,8 @@ class Manifest:
     skipped: list[Skipped] = field(default_factory=list)
     complete: bool = False
 
-    part: Part | None = None  # of a manifest that is none of the whole dataset
-    marks: dict[str, str] = field(default_factory=dict)  # ETags of shards in a bucket, until the manifest is whole
+    part: Part | None = None  # the range, if it is not the manifest of the whole dataset
+    marks: dict[str, str] = field(default_factory=dict)  # ETags of shards in a bucket, until the manifest is complete
 
     def save(self, place: ManifestPlace, name: str) -> None:
         content = {"version": _VERSION} | dataclasses.asdict(self)
@@ -102,7 +102,9 @@ class Manifest:
 
     @staticmethod
     def load(place: ManifestPlace, name: str) -> Manifest | None:
-        """``None`` where there is none. Raises DataError for a file that is no manifest of this version."""
+        """Returns the manifest, or ``None`` if there is none. Raises DataError if it is not a manifest of this
+        version.
+        """
         stored = place.read(name)
         if stored is None:
             return None
@@ -110,19 +112,19 @@ class Manifest:
         try:
             content = json.loads(stored)
         except ValueError as error:
-            raise DataError(f"pack: {shown} is damaged ({error}); remove the folder to start anew") from None
+            raise DataError(f"pack: {shown} is damaged ({error}); remove the folder and start again") from None
         try:
             if content.pop("version") != _VERSION:
-                raise DataError(f"pack: {shown} is of another version of Feedline; pack into another folder")
+                raise DataError(f"pack: {shown} has another version of Feedline; pack into another folder")
             content["shards"] = [Shard(**shard) for shard in content["shards"]]
             content["skipped"] = [Skipped(**skipped) for skipped in content["skipped"]]
             content["part"] = Part(**content["part"]) if "part" in content else None
             return Manifest(**content)
         except (KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"pack: {shown} is damaged ({error}); remove the folder to start anew") from None
+            raise DataError(f"pack: {shown} is damaged ({error}); remove the folder and start again") from None
 
     def expect(self, arguments: dict[str, Any], place: str) -> None:
-        """Raises ConfigError where packing was begun with other arguments, saying which."""
+        """Raises ConfigError if packing was begun with other arguments, and lists them."""
         begun, now = self.arguments, json.loads(json.dumps(arguments))
         differences = [
             f"{name} was {begun.get(name)!r} and is {now.get(name)!r}"
@@ -132,9 +134,9 @@ class Manifest:
         if differences:
             raise ConfigError(
                 f"pack: {place} was begun with other arguments: {'; '.join(differences)}. "
-                "Give the same ones to go on, or another folder"
+                "Pass the same ones to resume, or another folder"
             )
 
     def end(self, first: int = 0) -> int:
-        """The position of the packed order behind the last shard; `first`: where there is none."""
+        """Returns the position after the last shard; `first` if there is none."""
         return self.shards[-1].end if self.shards else first

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a sample as the columns of an MDS dataset, which are the same in all of its samples.
+"""Converts the files of a sample to the columns of an MDS dataset, which all of its samples share.
 
 ========================= ==================================== =================================
 file                      column                               encoding
 ========================= ==================================== =================================
-``jpg``, the only image   ``image``                            ``jpeg``; ``png`` where it is one
+``jpg``, the only image   ``image``                            ``jpeg``; ``png`` for a PNG
 ``cls``, a class          ``label``                            ``int``
 ``txt``, ``json``         ``txt``, ``json``                    ``str``, ``json``
 ``seg.png``, ``a.b.txt``  ``seg``, ``a.b``                     by its last extension
-``boxes.npy``             ``boxes``                            ``ndarray``; a number without a
-                                                               dimension: its dtype
+``boxes.npy``             ``boxes``                            ``ndarray``; the dtype for a 0-d
+                                                               array
 anything else             as its extension: ``mp4``, ``x.pth`` ``bytes``
 ========================= ==================================== =================================
 
-The first sample that can be read says which columns there are. Readers tell images by what they hold, so that a PNG
-may stand in a column of JPEGs.
+The first readable sample defines the columns. Readers recognise images by content, so that a column of JPEGs may also
+contain PNGs.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _CLASSES = ("cls", "cls2", "class", "index", "inx", "id")
 _TEXTS = ("txt", "text", "transcript")
 _JSON = ("json", "jsn")
 _TYPED = (*_IMAGES, *_CLASSES, *_TEXTS, *_JSON, "npy", "bin")
-_MOST_BYTES = 2**32 - 1  # of a value, a sample and a shard: sizes and offsets have 32 bits
+_MOST_BYTES = 2**32 - 1  # limit of a value, a sample and a shard: sizes and offsets have 32 bits
 _DTYPES = {"uint8": 8, "int8": 9, "uint16": 16, "int16": 17, "float16": 18, "uint32": 32, "int32": 33}
-_DTYPES |= {"float32": 34, "uint64": 64, "int64": 65, "float64": 66}  # and what stands for them in front of an array
+_DTYPES |= {"float32": 34, "uint64": 64, "int64": 65, "float64": 66}  # and their codes in an array's header
 _SIZES = {"int": 8} | {name: np.dtype(name).itemsize for name in _DTYPES}
 
 
 class Columns:
-    """Of a dataset. ``encodings``: by name, in the order in which they stand in a sample."""
+    """The columns of a dataset. ``encodings``: by name, in storage order."""
 
     def __init__(self, encodings: dict[str, str]) -> None:
         self.encodings = dict(sorted(encodings.items()))
@@ -51,7 +51,7 @@ class Columns:
 
     @staticmethod
     def of_sample(label: int | None, files: Content, with_key: bool) -> Columns:
-        """Those that hold this sample. Raises ConfigError where two files would be one column."""
+        """Returns the columns for this sample. Raises ConfigError if two files map to one column."""
         names = _names([extension for extension, _ in files], label)
         encodings = {name: _encoding(extension, data) for name, (extension, data) in zip(names, files, strict=True)}
         if label is not None:
@@ -60,15 +60,15 @@ class Columns:
             encodings[KEY] = "str"
         if len(encodings) < len(names) + (label is not None) + with_key:
             raise ConfigError(
-                f"pack: two of a sample's files would be one column: {', '.join(extension for extension, _ in files)}; "
-                "name one of them otherwise"
+                f"pack: two of a sample's files map to one column: {', '.join(extension for extension, _ in files)}; "
+                "rename one of them"
             )
         return Columns(encodings)
 
     def sample(self, key: str, label: int | None, files: Content) -> bytes:
-        """Sizes of those values whose encoding says none, and the values.
+        """Encodes a sample: the sizes of variable-size values, then the values.
 
-        Raises DataError where it has other columns, or a value that its column cannot hold.
+        Raises DataError if its columns differ, or a value does not fit its column.
         """
         names = _names([extension for extension, _ in files], label)
         values = {name: data for name, (_, data) in zip(names, files, strict=True)}
@@ -84,7 +84,7 @@ class Columns:
                 value = _ENCODE.get(encoding, _number if encoding in _DTYPES else _as_it_is)(values[name], encoding)
             except ValueError as error:
                 raise DataError(
-                    f"pack: the column '{name}' ({encoding}) cannot hold what sample {key} has for it: {error}",
+                    f"pack: the column '{name}' ({encoding}) cannot hold the value of sample {key}: {error}",
                     key=key,
                     stage="format",
                 ) from None
@@ -92,11 +92,11 @@ class Columns:
                 sizes.append(len(value))
             stored.append(value)
         if sum(map(len, stored)) + 4 * len(sizes) > _MOST_BYTES:
-            raise DataError(f"pack: sample {key} is larger than the 4 GiB that MDS can hold", key=key, stage="format")
+            raise DataError(f"pack: sample {key} is larger than MDS's limit of 4 GiB", key=key, stage="format")
         return b"".join([struct.pack(f"<{len(sizes)}I", *sizes), *stored])
 
     def planned(self, key: str, label: int | None, sizes: Sequence[tuple[str, int]]) -> int:
-        """The size of :meth:`sample`, by those of its files. Raises ConfigError where they do not say it."""
+        """Returns the size of :meth:`sample` by its files' sizes. Raises ConfigError if they do not determine it."""
         names = _names([extension for extension, _ in sizes], label)
         own = {name: size for name, (_, size) in zip(names, sizes, strict=True)}
         if label is not None:
@@ -109,8 +109,9 @@ class Columns:
         for (name, encoding), size in zip(self.encodings.items(), self.sizes, strict=True):
             if encoding == "ndarray":
                 raise ConfigError(
-                    f"pack: a range of shards by size takes sizes that are known before, and those of the arrays of "
-                    f"'{name}' are not; give samples_per_shard (--samples-per-shard)"
+                    "pack: a range of shards by size requires sizes that are known in advance, and those of the "
+                    "arrays of "
+                    f"'{name}' are not; pass samples_per_shard (--samples-per-shard)"
                 )
             taken += own[name] + 4 if size is None else size
         return taken
@@ -119,9 +120,9 @@ class Columns:
         lacks = sorted(self.encodings.keys() - values.keys())
         more = sorted(values.keys() - self.encodings.keys())
         said = [f"lacks {', '.join(lacks)}"] if lacks else []
-        said += [f"has {', '.join(more)} besides"] if more else []
+        said += [f"also has {', '.join(more)}"] if more else []
         return DataError(
-            f"pack: all samples of an MDS dataset have the same columns ({', '.join(self.names)}), and sample {key} "
+            f"pack: all samples of an MDS dataset need the same columns ({', '.join(self.names)}), but sample {key} "
             f'{" and ".join(said)}; pack it as tars, or leave such samples out with on_error="skip"',
             key=key,
             stage="format",
@@ -129,7 +130,7 @@ class Columns:
 
 
 def _names(extensions: Sequence[str], label: int | None) -> list[str]:
-    """What the columns of files are called; a name that two would have is the whole extension of each."""
+    """Returns the files' column names; an ambiguous name is replaced by the whole extension."""
     images = sum(extension in _IMAGES for extension in extensions)
     names = []
     for extension in extensions:
@@ -187,15 +188,15 @@ def _utf8(data: bytes, encoding: str) -> bytes:
 def _array_in(data: bytes) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
     array: np.ndarray[tuple[int, ...], np.dtype[np.generic]] = np.load(io.BytesIO(data), allow_pickle=False)
     if array.dtype.name not in _DTYPES or array.ndim > 63:
-        raise ValueError(f"MDS has no arrays of {array.dtype.name} with {array.ndim} dimensions")
+        raise ValueError(f"MDS does not support arrays of {array.dtype.name} with {array.ndim} dimensions")
     return array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
 
 
 def _ndarray(data: bytes, encoding: str) -> bytes:
-    """Dtype, dimensions * 4 + log2 of an extent's bytes, extents, numbers."""
+    """Encodes an array: dtype, dimensions * 4 + log2 of the bytes per dimension size, shape, numbers."""
     array = _array_in(data)
     if not array.ndim:
-        raise ValueError("a number without a dimension, where the first sample has an array")
+        raise ValueError("a 0-d array, but the first sample has an array with dimensions")
     extent = next(power for power in range(4) if max(array.shape) < 1 << (8 << power))
     shape = np.array(array.shape, f"<u{1 << extent}").tobytes()
     return bytes([_DTYPES[array.dtype.name], array.ndim << 2 | extent]) + shape + array.tobytes()

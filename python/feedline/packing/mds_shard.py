@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One shard of an MDS dataset, its compression and checksums, and the index of all of them.
+"""Writes shards of an MDS dataset with compression and checksums, and their index.
 
-``u32 samples; u32 offset[samples + 1]; JSON of what follows here as the shard's settings; the samples``.
+``u32 samples; u32 offset[samples + 1]; JSON of the shard's settings, as below; the samples``.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from .shard_file import UNFINISHED, sync_folder
 
 INDEX = "index.json"
 MOST_SHARD_BYTES = 2**32 - 1  # offsets have 32 bits
-DEFAULT_SHARD_BYTES = 1 << 26  # streaming's own: it fetches whole shards
-_IN_MEMORY = 1 << 28  # of a shard's samples; more wait in an unnamed file
+DEFAULT_SHARD_BYTES = 1 << 26  # streaming's own default: it fetches whole shards
+_IN_MEMORY = 1 << 28  # bytes of a shard's samples held in memory; the rest are spooled to an unnamed file
 _PIECE = 1 << 22
-_LEVELS = {"gz": (0, 9, 6), "bz2": (1, 9, 9), "zstd": (1, 22, 3)}  # lowest, highest, without a number
+_LEVELS = {"gz": (0, 9, 6), "bz2": (1, 9, 9), "zstd": (1, 22, 3)}  # minimum, maximum, default
 _XXHASH = {"xxh32": "xxh32", "xxh64": "xxh64", "xxh128": "xxh128", "xxh3_64": "xxh3_64", "xxh3_128": "xxh3_128"}
 
 
@@ -46,8 +46,9 @@ class _Compressor(Protocol):
 
 @dataclass(frozen=True)
 class MdsSettings:
-    """How shards are stored. ``compression``: ``"zstd"``, ``"gz"`` or ``"bz2"``, with ``":LEVEL"`` or not; None:
-    as they are. ``hashes``: checksums in the index, by the names of hashlib and xxhash, sorted."""
+    """Storage of shards. ``compression``: ``"zstd"``, ``"gz"`` or ``"bz2"``, optionally with ``":LEVEL"``; None is
+    uncompressed. ``hashes``: checksums in the index, by the names of hashlib and xxhash, sorted.
+    """
 
     compression: str | None = None
     hashes: tuple[str, ...] = ("sha256",)
@@ -55,9 +56,9 @@ class MdsSettings:
 
     @staticmethod
     def checked(compression: str | None, hashes: Sequence[str], size_limit: int | None) -> MdsSettings:
-        """Raises ConfigError for what is not known, or needs a package that is not there."""
+        """Raises ConfigError if a setting is unknown or needs a missing package."""
         if size_limit is not None and size_limit > MOST_SHARD_BYTES:
-            raise ConfigError(f"pack: shards of MDS have less than 4 GiB, and shard_bytes is {size_limit:,}")
+            raise ConfigError(f"pack: MDS shards must be smaller than 4 GiB, but shard_bytes is {size_limit:,}")
         settings = MdsSettings(compression, tuple(sorted(set(hashes))), size_limit)
         if compression is not None:
             _compressor(compression, 0)
@@ -71,7 +72,7 @@ class MdsSettings:
 
 
 class MdsShardFile:
-    """Keeps the samples until `commit`, as offsets stand in front of them; until then nothing is at `path`."""
+    """Buffers the samples until `commit`, as offsets precede them; until then nothing is at `path`."""
 
     offset_bytes = 4
 
@@ -86,20 +87,20 @@ class MdsShardFile:
 
     @staticmethod
     def front(columns: Columns, settings: MdsSettings) -> int:
-        """What a shard takes without any sample."""
+        """Returns the size of a shard without samples."""
         return 2 * MdsShardFile.offset_bytes + len(_settings_text(columns, settings))
 
     @staticmethod
     def taken(content: Content) -> int:
-        """What a sample takes of a shard."""
+        """Returns the size of a sample in a shard."""
         return sum(MdsShardFile.offset_bytes + len(data) for _, data in content)
 
     def take(self, content: Content) -> None:
-        """Appends a sample. Raises DataError where the shard cannot hold it."""
+        """Appends a sample. Raises DataError if it does not fit."""
         self.bytes += self.taken(content)
         if self.bytes > MOST_SHARD_BYTES:
             raise DataError(
-                f"pack: {self.path.name} would have {self.bytes:,} bytes, and MDS holds 4 GiB at most; give a smaller "
+                f"pack: {self.path.name} would have {self.bytes:,} bytes, and MDS allows at most 4 GiB; pass a smaller "
                 "shard_bytes or samples_per_shard"
             )
         for _, data in content:
@@ -107,7 +108,7 @@ class MdsShardFile:
             self._samples.write(data)
 
     def commit(self) -> str:
-        """Returns the SHA-256 of the file that now stands at `path`, on the device and not only in memory."""
+        """Moves the file to `path` durably and returns its SHA-256."""
         compression, hashes = self._settings.compression, self._settings.hashes
         stored_sum = hashlib.sha256()
         raw, stored = ({name: _sum_of(name) for name in hashes} for _ in range(2))
@@ -144,8 +145,8 @@ class MdsShardFile:
         return stored_sum.hexdigest()
 
     def discard(self) -> None:
-        """Removes what was written."""
-        with contextlib.suppress(OSError):  # a full disk does not take the rest of its buffer: nobody wants that now
+        """Removes the partial file."""
+        with contextlib.suppress(OSError):  # flushing fails on a full disk, and the data is discarded anyway
             self._samples.close()
         self._unfinished.unlink(missing_ok=True)
 
@@ -163,12 +164,12 @@ class MdsShardFile:
 
 
 def shard_name(number: int, compression: str | None) -> str:
-    """Of a shard's file, as streaming calls it."""
+    """Returns streaming's name for the shard's file."""
     return f"shard.{number:05d}.mds" + (f".{_extension(compression)}" if compression else "")
 
 
 def index_text(shards: Iterable[Shard], classes: Sequence[str]) -> bytes:
-    """The index of a whole dataset. ``classes`` are for :func:`feedline.open`: others do not look at them."""
+    """Returns the index of a whole dataset. Only :func:`feedline.open` reads ``classes``."""
     index: dict[str, Any] = {"version": 2, "shards": [shard.entry for shard in shards]}
     if classes:
         index["classes"] = [name.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for name in classes]
@@ -201,17 +202,17 @@ def _extension(compression: str) -> str:
 
 
 def _compressor(compression: str, size: int) -> _Compressor:
-    """`size`: of what will be compressed, as streaming's own zstd wants it in front."""
+    """`size`: uncompressed size, which streaming's zstd reader requires in the header."""
     name, colon, digits = compression.partition(":")
     if name not in _LEVELS:
-        raise ConfigError(f"pack: compression {compression!r} is none of {', '.join(sorted(_LEVELS))}")
+        raise ConfigError(f"pack: compression {compression!r} must be one of {', '.join(sorted(_LEVELS))}")
     low, high, level = _LEVELS[name]
     if colon:
         level = int(digits) if digits.isdecimal() else -1
         if not low <= level <= high:
-            raise ConfigError(f"pack: the level of {compression!r} is no number from {low} to {high}")
+            raise ConfigError(f"pack: the level of {compression!r} must be a number from {low} to {high}")
     if name == "gz":
-        return zlib.compressobj(level, wbits=31)  # whose header has no time
+        return zlib.compressobj(level, wbits=31)  # omits the time from the header
     return BZ2Compressor(level) if name == "bz2" else _zstd(level, size)
 
 
@@ -235,5 +236,5 @@ def _sum_of(name: str) -> _Sum:
         own: _Sum = getattr(xxhash, name)()
         return own
     if name not in hashlib.algorithms_guaranteed or name.startswith("shake"):
-        raise ConfigError(f"pack: no checksum is called {name!r}; there are sha256, sha1, md5, xxh64 and others")
+        raise ConfigError(f"pack: unknown checksum {name!r}; use sha256, sha1, md5, xxh64 or others")
     return hashlib.new(name)

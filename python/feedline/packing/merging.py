@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranges of shards, packed by many workers, put together to one dataset."""
+"""Merges ranges of shards, packed by several workers, into one dataset."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ _MOST_NAMED = 8
 
 
 class Merged(NamedTuple):
-    """What a place holds as a whole."""
+    """Contents of a complete dataset."""
 
     output: str
     shards: int
     samples: int
     skipped: int
-    ranges: int  # that were put together; 0: it was whole already
+    ranges: int  # number of merged ranges; 0 if it was already complete
     pattern: str
 
 
 def merge_index(place: str | os.PathLike[str]) -> Merged:
     """Writes the manifest of a dataset that was packed in ranges, and removes theirs.
 
-    Nothing is written unless all ranges are there, finished, of one source and by the same arguments, without a gap or
-    an overlap, and every shard is: in a folder with its SHA-256, in a bucket with its size and ETag.
+    Writes nothing unless all ranges are finished, from one source with the same arguments, without a gap or an overlap,
+    and every shard exists: in a folder with its SHA-256, in a bucket with its size and ETag.
 
     Raises:
-        ConfigError: nothing was packed there in ranges, or by different arguments.
-        DataError: a range or a shard is missing, unfinished, there twice or changed; which one is said.
+        ConfigError: nothing was packed there in ranges, or the arguments differ.
+        DataError: a range or a shard is missing, unfinished, duplicate or changed; the message names it.
         StorageError: it cannot be read or written.
     """
     stored = place_of(arguments.output_path("merge-index", "place", place, urls=True))
@@ -43,13 +43,13 @@ def merge_index(place: str | os.PathLike[str]) -> Merged:
     whole = Manifest.load(stored, NAME) if NAME in names else None
     if whole is not None and whole.complete:
         stored.verify(whole.shards, {})
-        for _, name in found:  # somebody was interrupted in removing them
+        for _, name in found:  # an earlier removal was interrupted
             stored.remove(name)
         return _told(stored, whole, 0)
     if not found:
         begun = whole is not None or UNFINISHED_NAME in names
-        why = "it was begun as a whole: run feedline pack again" if begun else "run feedline pack --shard-range first"
-        raise ConfigError(f"merge-index: {stored.shown} has no ranges of shards to put together; {why}")
+        why = "it was packed as a whole: run feedline pack again" if begun else "run feedline pack --shard-range first"
+        raise ConfigError(f"merge-index: {stored.shown} has no ranges of shards to merge; {why}")
     parts = [(name, _loaded(stored, name)) for _, name in found]
     _check_alike(stored, parts)
     _check_complete(stored, parts)
@@ -68,12 +68,12 @@ def merge_index(place: str | os.PathLike[str]) -> Merged:
 def _loaded(place: Place, name: str) -> Manifest:
     part = Manifest.load(place, name)
     if part is None or part.part is None:
-        raise DataError(f"merge-index: {place.shown}/{name} is no manifest of a range; pack that range again")
+        raise DataError(f"merge-index: {place.shown}/{name} is not a range's manifest; pack that range again")
     return part
 
 
 def _check_alike(place: Place, parts: list[tuple[str, Manifest]]) -> None:
-    """Every range was packed from the same source by the same arguments."""
+    """Checks that every range was packed from the same source with the same arguments."""
     first_name, first = parts[0]
     for name, part in parts[1:]:
         differences = [
@@ -87,13 +87,13 @@ def _check_alike(place: Place, parts: list[tuple[str, Manifest]]) -> None:
             differences.append(f"the plan has {_part(first).of} and {_part(part).of} shards")
         if differences:
             raise ConfigError(
-                f"merge-index: {first_name} and {name} in {place.shown} are not of one dataset: "
+                f"merge-index: {first_name} and {name} in {place.shown} belong to different datasets: "
                 f"{'; '.join(differences)}. Pack one of the two again with the arguments of the other"
             )
 
 
 def _check_complete(place: Place, parts: list[tuple[str, Manifest]]) -> None:
-    """All shards, each once, and every sample in them or skipped."""
+    """Checks that all shards exist once, and that every sample is in one or skipped."""
     expected, position = 0, 0
     total = _part(parts[0][1]).of
     for name, manifest in parts:
@@ -101,9 +101,7 @@ def _check_complete(place: Place, parts: list[tuple[str, Manifest]]) -> None:
         if part.first > expected:
             raise _missing(place, expected, part.first, parts, total)
         if part.first < expected:
-            raise DataError(
-                f"merge-index: shard {part.first} is in {name} and in a range before it; remove one of them"
-            )
+            raise DataError(f"merge-index: shard {part.first} is in {name} and in an earlier range; remove one of them")
         end = min(part.end, total)
         if not manifest.complete or len(manifest.shards) != end - part.first:
             raise DataError(
@@ -112,13 +110,16 @@ def _check_complete(place: Place, parts: list[tuple[str, Manifest]]) -> None:
             )
         for number, shard in enumerate(manifest.shards, part.first):
             if shard.name != name_of_shard(manifest.arguments, number) or shard.first != position:
-                raise DataError(f"merge-index: {name} does not fit: {shard.name} begins with sample {shard.first:,}")
+                raise DataError(
+                    f"merge-index: {name} does not match the earlier ranges: {shard.name} begins with sample "
+                    f"{shard.first:,}"
+                )
             position = shard.end
         expected = end
     if expected < total:
         raise _missing(place, expected, total, parts, total)
     if position != parts[0][1].arguments["samples"]:
-        raise DataError(f"merge-index: the shards end with sample {position:,} and not with the source's last")
+        raise DataError(f"merge-index: the shards end with sample {position:,}, before the source's last")
 
 
 def _missing(place: Place, first: int, end: int, parts: list[tuple[str, Manifest]], total: int) -> DataError:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keys of packed samples, by WebDataset's rules.
+"""Keys of packed samples, by WebDataset's rules.
 
-A key is a member's name up to the first dot of its last part. A file ``cat/1.5.jpg`` would therefore be the key
-``cat/1`` with the extension ``5.jpg``, and ``cat/1.jpg`` and ``cat/1.png`` would be one sample. So dots within a file's
-name are written ``%2E``, and files whose names differ in nothing but the extension keep it in their keys:
+A key is a member's name up to the first dot of its last path component. A file ``cat/1.5.jpg`` would therefore have
+the key ``cat/1`` and the extension ``5.jpg``, and ``cat/1.jpg`` and ``cat/1.png`` would be one sample. So dots within a
+file's name are escaped as ``%2E``, and files whose names differ only by extension include it in their keys:
 ``cat/1%2Epng.png``.
 """
 
@@ -18,11 +18,11 @@ from ..errors import ConfigError
 
 
 class FolderKeys:
-    """Keys of the samples of a folder: one of class folders, or one whose files are found by patterns."""
+    """Keys of the samples of a folder, found by class folders or by patterns."""
 
     def __init__(self, dataset: _engine.Dataset) -> None:
         self._shared: set[str] = set()
-        if dataset.classes:  # those of patterns are keys already
+        if dataset.classes:  # patterns already produce keys
             stems = Counter(_stem(dataset.key(i)) for i in range(len(dataset)))
             self._shared = {stem for stem, count in stems.items() if count > 1}
 
@@ -33,7 +33,7 @@ class FolderKeys:
         folder, slash, name = stem.rpartition("/")
         first = folder.split("/")[0]
         if first.startswith("__") and first.endswith("__"):
-            raise ConfigError(f"pack: readers of tars skip names that begin like '{first}/': rename that class folder")
+            raise ConfigError(f"pack: tar readers skip names that begin with '{first}/': rename that class folder")
         return folder + slash + name.replace("%", "%25").replace(".", "%2E")
 
 
@@ -41,17 +41,17 @@ def _stem(path: str) -> str:
     return path.rpartition(".")[0]
 
 
-# The first member of a shard that knows what its classes are called; src/format/class_names.h reads it. Other readers
-# skip names within double underscores as metadata, and names without a dot as no sample's.
+# The first member of a shard with class names; src/format/class_names.h reads it. Other readers skip names within
+# double underscores as metadata, and names without a dot as belonging to no sample.
 CLASS_NAMES_MEMBER = "__classes__"
 
 
 def class_names_text(classes: Sequence[str]) -> bytes:
-    """One name in a line, by label."""
+    """One name per line, by label."""
     escaped = (name.replace("%", "%25").replace("\n", "%0A") for name in classes)
     return "".join(f"{name}\n" for name in escaped).encode("utf-8", "surrogateescape")
 
 
 def text(name: bytes) -> str:
-    """A stored name, whatever its encoding; ``os.fsencode`` gives its bytes back."""
+    """Decodes a stored name in any encoding; ``os.fsencode`` restores its bytes."""
     return os.fsdecode(name)

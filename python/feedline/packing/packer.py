@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packing: samples in their order, through the transcoders, into shards."""
+"""Packs samples in order, through the transcoders, into shards."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from .writing import write_shards
 
 
 class Report(NamedTuple):
-    """What stands in the output folder. ``bytes_before`` and ``bytes_after`` are of the samples' own files."""
+    """Contents of the output folder. ``bytes_before`` and ``bytes_after`` count the samples' own files."""
 
     output: str
     samples: int
     shards: int
-    shards_found: int  # of those, the ones that an earlier call had finished
+    shards_found: int  # shards that an earlier call had finished
     bytes: int
     files: int
     rewritten: int
@@ -67,44 +67,45 @@ def pack(
 ) -> Report:
     """Writes a dataset as tar shards in WebDataset's layout, or as MDS.
 
-    The shards' bytes depend on the arguments and the samples alone. A call that was interrupted, even by a power cut,
-    is continued by another one with the same arguments; ``on_error`` and ``num_workers`` may differ.
+    The shards' bytes depend only on the arguments and the samples. After an interruption, even a power loss, another
+    call with the same arguments resumes; ``on_error`` and ``num_workers`` may differ.
 
     Args:
-        source: what :func:`feedline.open` opens: a folder, or tars. Of class folders each sample becomes the image and
-            ``.cls``, its class as a number, and each shard has the classes' names. Of a folder whose files are found by
-            patterns each file of a sample is kept, called ``KEY.FIELD.EXTENSION``: ``masks/{key}.png`` becomes
-            ``0004.masks.png``. Of tars all members of a sample are kept, and the names that such shards have.
-        output: a folder, made if it is not there, in one that is; or ``s3://bucket/prefix``, ``gs://bucket/prefix``.
-            Besides the shards and their indexes it gets ``feedline-pack.json``; of a bucket last of all.
-        format: as in :func:`feedline.open`, but ``"numpy"`` and ``"pixels"``; by default what the source is.
-        fields: as of :func:`feedline.open`: the patterns of a folder; of tars that are not images and labels any field
+        source: a source for :func:`feedline.open`: a folder, or tars. For class folders, each sample becomes the image
+            and ``.cls``, its class as a number, and each shard has the class names. For a folder whose files are found
+            by patterns, each file of a sample is stored as ``KEY.FIELD.EXTENSION``: ``masks/{key}.png`` becomes
+            ``0004.masks.png``. For tars, all members of a sample and their names are preserved.
+        output: a folder, created if necessary in an existing parent; or ``s3://bucket/prefix``, ``gs://bucket/prefix``.
+            ``feedline-pack.json`` is written next to the shards and their indexes; in a bucket it is written last.
+        format: as in :func:`feedline.open`, except ``"numpy"`` and ``"pixels"``; by default the source's format.
+        fields: as in :func:`feedline.open`: the patterns of a folder; for tars without images and labels, any field
             that their samples have.
-        shard_bytes: the size that no shard exceeds, but one with a single sample; also as text, such as ``"500 MB"``,
-            which needs its unit below a million. 1 GB by default; of MDS 64 MiB, before compression.
+        shard_bytes: maximum size of a shard, except one with a single sample; also as text, such as ``"500 MB"``; text
+            below a million needs a unit. 1 GB by default; for MDS 64 MiB, before compression.
         samples_per_shard: a number of samples for each shard instead.
-        shuffle: in a random order that depends on ``seed`` alone.
-        transcoders: what happens to each file, one after the other.
-        on_error: what a sample that cannot be read, or is found damaged, means. ``"skip"`` leaves it out and lists it.
-        num_workers: threads; ``"auto"`` takes one per usable CPU.
-        to: ``"tar"``, or ``"mds"``: MosaicML streaming's dataset of version 2. The first sample says which columns all
-            have; one with others is an error of that sample.
-        compression: of MDS: ``"zstd"``, ``"gz"`` or ``"bz2"``, with a level as in ``"zstd:7"`` or without one.
-        hashes: of MDS: checksums of shards in the index, by the names of hashlib and xxhash; ``["sha256"]`` by default.
-        keep_keys: of MDS: a column ``__key__`` with the samples' keys, which MDS has no place for.
+        shuffle: packs in a random order that depends only on ``seed``.
+        transcoders: applied to each file, in sequence.
+        on_error: handling of a sample that cannot be read or is damaged. ``"skip"`` leaves it out and lists it.
+        num_workers: threads; ``"auto"`` uses one per usable CPU.
+        to: ``"tar"``, or ``"mds"``: MosaicML streaming's format, version 2. The first sample defines the columns; a
+            sample with others is an error.
+        compression: MDS only: ``"zstd"``, ``"gz"`` or ``"bz2"``, optionally with a level as in ``"zstd:7"``.
+        hashes: MDS only: checksums of shards in the index, by the names of hashlib and xxhash; ``["sha256"]`` by
+            default.
+        keep_keys: MDS only: adds a column ``__key__`` with the samples' keys, which MDS does not store.
         jobs: another name of ``num_workers``.
-        shard_range: ``(a, b)``: only the shards a to b-1 of those that :func:`shard_count` counts, for one of many
-            workers; :func:`merge_index` makes one dataset of all ranges.
-        spool: for a bucket: a local folder where two shards at a time wait; by default that for temporary files.
+        shard_range: ``(a, b)``: only the shards a to b-1 of those counted by :func:`shard_count`, for one of several
+            workers; :func:`merge_index` merges all ranges into one dataset.
+        spool: for a bucket: a local folder with room for two shards; by default the folder for temporary files.
         progress: called as ``progress(done, total)`` in samples.
-        images, split, crowd: of annotated images, as of :func:`feedline.open`. Each number of the fields becomes a
-            ``.npy`` member, of MDS a column; masks that are drawn of outlines cannot be packed.
+        images, split, crowd: for annotated images, as in :func:`feedline.open`. Each numeric field becomes a ``.npy``
+            member, or a column in MDS; masks drawn from outlines cannot be packed.
 
     Raises:
-        ConfigError: other arguments than those that packing was begun with, or a folder that holds something else.
+        ConfigError: the arguments differ from those of the interrupted call, or the folder has other contents.
         DataError: a damaged sample, two samples with one key, or a finished shard that has changed since.
-        StorageError, OSError: a file cannot be read, or the output cannot be written, as when the disk is full, the
-            bucket is not there or the keys may not write to it.
+        StorageError, OSError: a file cannot be read, or the output cannot be written, such as when the disk is full, or
+            the bucket does not exist or is not writable.
     """
     if on_error not in ("raise", "skip"):
         raise ConfigError(f'pack: on_error must be "raise" or "skip", not {on_error!r}')
@@ -117,7 +118,7 @@ def pack(
         arguments.worker_count("pack", num_workers, low=1)
     place = place_of(arguments.output_path("pack", "output", output, urls=True), spool)
     if place.is_remote:
-        _check_is_ours(place)  # before the source is opened, which may take long
+        _check_is_ours(place)  # before opening the source, which may be slow
     threads = host_limits.usable_cpus() if num_workers == "auto" else num_workers
     named = with_settings(format, annotations_of("pack", images, split, crowd))
     packed_source, wanted = opened(source, named, fields, limits, shuffle, seed, transcoders, settings, keep_keys)
@@ -125,7 +126,7 @@ def pack(
     folder = Path(place.shown)
     root = Path(local_path(os.fspath(source)))
     if not place.is_remote and root.is_dir() and folder.resolve().is_relative_to(root.resolve()):
-        raise ConfigError(f"pack: {folder} lies in the source, of which it would become a part; choose another folder")
+        raise ConfigError(f"pack: {folder} is inside the source and would become part of it; choose another folder")
     work = Work(0, 0, len(dataset), None, None)
     if shard_range is not None:
         work = work_of(packed_source, wanted, shard_range, threads)
@@ -145,7 +146,7 @@ def pack(
         manifest.expect(wanted, place.shown)
         place.verify(manifest.shards, manifest.marks)
         done = len(manifest.shards)
-        if was_begun:  # of the two that may have been under way
+        if was_begun:  # of the two shards that may have been in progress
             place.clear([packed_source.layout.shard_name(work.number + done + ahead) for ahead in (0, 1)])
         if not manifest.complete:
             tell = progress or (lambda done, total: None)
@@ -172,10 +173,11 @@ def shard_count(
     split: str | None = None,
     crowd: str | None = None,
 ) -> int:
-    """How many shards :func:`pack` would write, for ``shard_range``. Looks at sizes alone, and reads no sample.
+    """Returns the number of shards that :func:`pack` would write, for ``shard_range``. Uses only sizes; reads no
+    sample.
 
-    Raises ConfigError where the sizes are only known once the samples are coded: with ``shard_bytes`` and restart
-    markers, or arrays in MDS.
+    Raises ConfigError if the sizes are only known after coding the samples: with ``shard_bytes`` and restart markers,
+    or arrays in MDS.
     """
     limits, settings = wanted_shards(to, shard_bytes, samples_per_shard, compression, hashes, keep_keys)
     threads = host_limits.usable_cpus() if num_workers == "auto" else num_workers
@@ -185,39 +187,40 @@ def shard_count(
 
 
 def _check_is_ours(place: Place) -> Manifest | None:
-    """The whole dataset's manifest, if there is one. Raises ConfigError where something else lies there."""
+    """Returns the whole dataset's manifest, if there is one. Raises ConfigError if the folder has other contents."""
     names = place.names()
     if NAME in names:
         return Manifest.load(place, NAME)
     manifests = [name for name in names if name == UNFINISHED_NAME or part_in(name)]
     if not manifests and any(not name.startswith("feedline-pack.") for name in names):
-        raise ConfigError(f"pack: {place.shown} is not empty, and nothing was packed into it; choose another folder")
+        raise ConfigError(f"pack: {place.shown} is not empty and was not created by pack; choose another folder")
     return None
 
 
 def _check_parts(place: Place, own: str, part: Part | None) -> None:
-    """Ranges do not overlap, and stand beside no packing of the whole."""
+    """Checks that ranges do not overlap and are not mixed with a whole dataset."""
     names = place.names()
     others = {name: found for name in names if name != own and (found := part_in(name))}
     if part is None and others:
         raise ConfigError(
-            f"pack: {place.shown} was begun in ranges of shards ({min(others)}); go on with --shard-range, or put them "
-            "together with feedline merge-index"
+            f"pack: {place.shown} was begun in ranges of shards ({min(others)}); resume with --shard-range, or merge "
+            "them "
+            "with feedline merge-index"
         )
     if part is not None and UNFINISHED_NAME in names:
-        raise ConfigError(f"pack: {place.shown} was begun as a whole; go on without --shard-range")
+        raise ConfigError(f"pack: {place.shown} was begun as a whole; resume without --shard-range")
     for name, (first, end) in sorted(others.items()):
         if part is not None and first < part.end and part.first < end:
             raise ConfigError(
-                f"pack: the shards {part.first}:{part.end} and {first}:{end}, of which {place.shown}/{name} tells, "
-                "overlap; give each worker the same range again, or ranges that touch"
+                f"pack: the shards {part.first}:{part.end} and {first}:{end}, listed in {place.shown}/{name}, "
+                "overlap; give each worker the same range again, or adjacent ranges"
             )
 
 
 def _of_whole(whole: Manifest, place: Place, work: Work) -> Report:
-    """What is there, and needs nothing any more."""
+    """Returns the result of a complete dataset, which needs no more work."""
     if not whole.complete:
-        raise ConfigError(f"pack: {place.shown} was begun as a whole; go on without --shard-range")
+        raise ConfigError(f"pack: {place.shown} was begun as a whole; resume without --shard-range")
     place.verify(whole.shards, {})
     if work.part is not None:
         whole = replace(whole, shards=whole.shards[work.part.first : work.part.end])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where shards go: a folder of this machine, or a prefix of a bucket.
+"""Destinations of shards: a local folder, or a prefix of a bucket.
 
-Both keep manifests by name, each replaced as a whole. In a folder a shard is written where it stays. For a bucket it is
-written into a spool, and sent by a thread while the next one is written: two shards are on this machine at most.
+Both store manifests by name and replace them atomically. In a folder, shards are written in place. For a bucket, a
+shard is written to a spool folder and uploaded by a thread while the next one is written: at most two shards are local.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ..machine.uploading import Uploads, is_remote, spool
 from .manifest import NAME
 from .shard_file import UNFINISHED, sha256_of, write_durably
 
-_MOST_BYTES = 1 << 30  # of a manifest
+_MOST_BYTES = 1 << 30  # maximum size of a manifest
 
 
 class Stored(Protocol):
-    """What a place has to prove of a shard: see :class:`feedline.packing.manifest.Shard`."""
+    """Evidence of a stored shard: see :class:`feedline.packing.manifest.Shard`."""
 
     @property
     def name(self) -> str: ...
@@ -39,42 +39,42 @@ class Stored(Protocol):
 
 
 class Place(Protocol):
-    """What the packer writes to."""
+    """The packer's output."""
 
-    shown: str  # for messages, and in front of a shard's name to open it
+    shown: str  # for messages, and the prefix of a shard's name when opening it
     is_remote: bool
 
     def names(self) -> list[str]:
-        """Of what lies in it. Raises StorageError, as for a bucket that is not there."""
+        """Returns the names of its contents. Raises StorageError, such as for a missing bucket."""
 
     def opened(self, own: str) -> contextlib.AbstractContextManager[Path]:
-        """Where shards are written, while nobody else does; `own`: the name of the manifest that goes with them."""
+        """Locks and returns the folder to write shards in; `own`: the name of their manifest."""
 
     def read(self, name: str) -> bytes | None:
-        """A manifest; None where there is none."""
+        """Reads a manifest; None if there is none."""
 
     def write(self, name: str, content: bytes) -> None:
-        """A manifest, durably."""
+        """Writes a manifest durably."""
 
     def remove(self, name: str) -> None: ...
 
     def keep(self, shard: Path) -> Future[str]:
-        """Moves a finished shard to its final place; the result, its mark, is then set."""
+        """Moves a finished shard to its final location; the future's result is its mark."""
 
     def verify(self, shards: Iterable[Stored], marks: dict[str, str]) -> None:
-        """Raises DataError unless each is what was written; marks: what keep() gave."""
+        """Raises DataError unless each shard is unchanged; marks: results of keep()."""
 
     def clear(self, shards: Iterable[str]) -> None:
-        """Removes what a process that was killed had not finished of these shards."""
+        """Removes unfinished files of these shards from a killed process."""
 
 
 def place_of(output: str, spool_folder: str | os.PathLike[str] | None = None) -> Place:
-    """Asks nobody. Raises ConfigError for a URL that is not written to."""
+    """Makes no request. Raises ConfigError for a URL that cannot be written."""
     return Bucket(output, spool_folder) if is_remote(output) else Folder(Path(output))
 
 
 class Folder:
-    """Of this machine, or shared by several."""
+    """A local or shared folder."""
 
     is_remote = False
 
@@ -89,7 +89,7 @@ class Folder:
 
     @contextmanager
     def opened(self, own: str) -> Iterator[Path]:
-        """Ranges of shards share the folder, each with a lock of its own; a process that dies lets go of both."""
+        """Ranges of shards share the folder, with a lock for each; a process that dies releases both."""
         self._path.mkdir(exist_ok=True)
         with ExitStack() as held:
             held.enter_context(self._locked(self._path, fcntl.LOCK_EX if own == NAME else fcntl.LOCK_SH))
@@ -107,7 +107,9 @@ class Folder:
             fcntl.flock(handle, how | fcntl.LOCK_NB)
             yield
         except BlockingIOError:
-            raise ConfigError(f"pack: another process packs into {self.shown} at this moment") from None
+            raise ConfigError(
+                f"pack: another process is packing into {self.shown}; wait for it, or choose another folder"
+            ) from None
         finally:
             os.close(handle)
 
@@ -144,7 +146,7 @@ class Folder:
 
 
 class Bucket:
-    """A prefix of a bucket. Two processes of different machines with the same shards would do the same work twice."""
+    """A prefix of a bucket. Two machines that pack the same shards would duplicate the work."""
 
     is_remote = True
 
@@ -160,7 +162,7 @@ class Bucket:
             return [name for name, *_ in self._stored.entries()]
         except StorageError as error:
             raise StorageError(
-                f"pack: cannot look into {self.shown}: {error.message}. The bucket has to be there, and the keys need "
+                f"pack: cannot list {self.shown}: {error.message}. The bucket must exist, and the keys need "
                 "s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload",
                 errno=error.errno,
                 shard=self.shown,
@@ -171,7 +173,7 @@ class Bucket:
     def opened(self, own: str) -> Iterator[Path]:
         with spool("pack", f"{self.shown}/{own}", self._spool_folder) as folder:
             try:
-                _empty(folder)  # of a process that was killed
+                _empty(folder)  # left by a killed process
                 with Uploads(self._stored) as self._uploads:
                     yield folder
             finally:
@@ -217,7 +219,7 @@ class Bucket:
                 raise _changed(name, self.shown)
 
     def clear(self, shards: Iterable[str]) -> None:
-        with contextlib.suppress(StorageError):  # to see them takes another permission; they are invisible to readers
+        with contextlib.suppress(StorageError):  # listing them requires another permission; readers cannot see them
             self._stored.abort_unfinished(list(shards))
 
 
@@ -227,8 +229,8 @@ def _empty(folder: Path) -> None:
 
 
 def _missing(name: str, place: str) -> DataError:
-    return DataError(f"pack: {name} is missing; remove {place} to start anew", shard=name)
+    return DataError(f"pack: {name} is missing; remove {place} and start again", shard=name)
 
 
 def _changed(name: str, place: str) -> DataError:
-    return DataError(f"pack: {name} is not what was written there; remove {place} to start anew", shard=name)
+    return DataError(f"pack: {name} has changed since it was packed; remove {place} and start again", shard=name)

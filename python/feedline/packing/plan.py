@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which samples each shard gets, before one is read: the split that ranges of shards are cut from.
+"""Plans the samples of each shard without reading them: the split that ranges of shards are taken from.
 
-It is the one that packing finds by itself on its way, wherever no sample is skipped.
+If no sample is skipped, packing produces the same split.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from itertools import islice
 
 from .shard_file import member_bytes
 
-_NAME_BYTES = 100  # of a header; longer ones take further blocks
+_NAME_BYTES = 100  # longest name in a header; longer ones take further blocks
 _AT_A_TIME = 4096
 
 
 def ends_by_samples(samples: int, samples_per_shard: int) -> list[int]:
-    """Positions behind the last sample of each shard."""
+    """Returns the position after the last sample of each shard."""
     return [min(begin + samples_per_shard, samples) for begin in range(0, samples, samples_per_shard)]
 
 
 def ends_by_bytes(sizes: Iterable[int], most: int, front: int) -> list[int]:
-    """The same where no shard takes more than `most` bytes, but one with a single sample.
+    """Returns the same for shards of at most `most` bytes, except those with a single sample.
 
-    `sizes`: what each sample's members take, in packed order; `front`: what a shard takes without any.
+    `sizes`: sizes of each sample's members, in packed order; `front`: size of a shard without samples.
     """
     ends: list[int] = []
     now, position = 0, 0
@@ -37,14 +37,14 @@ def ends_by_bytes(sizes: Iterable[int], most: int, front: int) -> list[int]:
 
 
 def quick_member_bytes(name: str, size: int) -> int:
-    """:func:`member_bytes`, for millions."""
+    """Vectorised :func:`member_bytes`."""
     if len(name) < _NAME_BYTES and name.isascii():
         return 512 + -(-size // 512) * 512
     return member_bytes(name, size)
 
 
 def in_threads(call: object, things: Iterable[object], threads: int) -> Iterator[int]:
-    """What `call` gives for each, in order, and not too many at a time."""
+    """Yields the results of `call`, in order, with a limited number in flight."""
     iterator = iter(things)
     with ThreadPoolExecutor(threads, "feedline-plan") as pool:
         while chunk := list(islice(iterator, _AT_A_TIME)):

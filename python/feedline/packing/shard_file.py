@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One tar file that appears whole or not at all, with the same bytes whenever and by whomever it is written."""
+"""A tar file that appears atomically, with reproducible bytes."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _END = bytes(2 * _BLOCK)
 
 
 def member_header(name: str, size: int) -> bytes:
-    """The header blocks of a regular file. No time, owner or permission of anybody is in them."""
+    """Returns the header blocks of a regular file, without time, owner or permissions."""
     info = tarfile.TarInfo(name)
     info.size, info.mode = size, 0o644
     return info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
 
 
 def member_bytes(name: str, size: int) -> int:
-    """What a member takes of an archive."""
+    """Returns the size of a member in an archive."""
     return len(member_header(name, size)) + -(-size // _BLOCK) * _BLOCK
 
 
 class ShardFile:
-    """Writes beside `path` under a temporary name; `commit` makes it durable and gives it its own.
+    """A temporary file next to `path`; `commit` makes it durable and renames it.
 
-    After a `discard` instead, nothing is left behind.
+    `discard` removes it instead.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,7 +47,7 @@ class ShardFile:
         self.bytes += member_bytes(name, len(content))
 
     def commit(self) -> str:
-        """Returns the SHA-256 of the file that now stands at `path`, on the device and not only in memory."""
+        """Moves the file to `path` durably and returns its SHA-256."""
         self._write(_END)
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -57,8 +57,8 @@ class ShardFile:
         return self._sum.hexdigest()
 
     def discard(self) -> None:
-        """Removes what was written."""
-        with contextlib.suppress(OSError):  # a full disk does not take the rest of its buffer: nobody wants that now
+        """Removes the partial file."""
+        with contextlib.suppress(OSError):  # flushing fails on a full disk, and the data is discarded anyway
             self._file.close()
         self._unfinished.unlink(missing_ok=True)
 
@@ -68,13 +68,13 @@ class ShardFile:
 
 
 def sha256_of(path: Path) -> str:
-    """Of a file's bytes, in hexadecimal."""
+    """Returns the SHA-256 of a file in hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_durably(path: Path, content: bytes) -> None:
-    """Replaces a file as a whole, and waits until the device has it."""
+    """Replaces a file atomically and durably."""
     unfinished = path.with_name(path.name + UNFINISHED)
     try:
         with open(unfinished, "wb") as file:
@@ -88,7 +88,7 @@ def write_durably(path: Path, content: bytes) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Waits until the names in a folder are on the device: a file without its name would be lost by a power cut."""
+    """Syncs a folder: a file whose name is not on the device would be lost by a power failure."""
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)

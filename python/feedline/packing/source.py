@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is packed: the samples of a dataset in their order, as a shard takes them."""
+"""The samples to pack, in order and in the form that a shard stores."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .mds_shard import MdsSettings
 from .names import text
 from .transcoders import Check, Transcoder
 
-_ORDER_CHUNK = 1 << 16  # positions of the order that are asked for at a time
-_MOST_UNREADABLE = 1000  # samples that are tried before the columns of a dataset are given up
+_ORDER_CHUNK = 1 << 16  # positions of the order that are requested at a time
+_MOST_UNREADABLE = 1000  # samples tried before giving up on a dataset's columns
 
 
 @dataclass(frozen=True)
 class Packed:
-    """What a shard takes of a sample; or why there is none."""
+    """A sample's content for a shard, or the error."""
 
     position: int
     key: str
@@ -37,7 +37,7 @@ class Packed:
 
 
 class Source:
-    """The samples of a dataset, in the order in which they are packed. Used by several threads at once."""
+    """The samples of a dataset in packed order. Thread-safe."""
 
     def __init__(
         self, dataset: _engine.Dataset, layout: Layout, transcoders: Sequence[Transcoder], shuffle: bool, seed: int
@@ -52,7 +52,7 @@ class Source:
         return len(self._dataset)
 
     def order(self, first: int, end: int) -> Iterator[tuple[int, int]]:
-        """(position, index in the dataset) from position ``first`` to before ``end``."""
+        """Yields (position, index in the dataset) for positions from ``first`` to before ``end``."""
         for begin in range(first, end, _ORDER_CHUNK):
             count = min(_ORDER_CHUNK, end - begin)
             indices = _engine.sample_order(
@@ -68,7 +68,7 @@ class Source:
             yield from zip(range(begin, begin + count), indices.tolist(), strict=True)
 
     def read(self, position: int, index: int) -> Packed:
-        """Everything about one sample that takes time. Errors of the sample come back in it."""
+        """Does all slow work for one sample. Its errors are returned in the result."""
         try:
             return self._read(position, index)
         except (DataError, StorageError) as error:
@@ -89,14 +89,14 @@ class Source:
         )
 
     def planned_bytes(self, index: int) -> int:
-        """What the sample takes of a shard, as it is stored."""
+        """Returns the size of the sample in a shard, as stored."""
         stored_key, label, files = self._dataset.file_sizes(index)
         key = self.layout.key(stored_key, files[0][0])
         return self.layout.planned(key, label, [(text(extension).lower(), size) for extension, size in files])
 
 
 def _transcoded(key: str, files: Sequence[tuple[bytes, bytes]], transcoders: Sequence[Transcoder]) -> Content:
-    """The files of a sample, with their extensions, behind all transcoders."""
+    """Returns the files of a sample, with their extensions, after all transcoders."""
     kept = []
     for stored_extension, content in files:
         extension = text(stored_extension).lower()
@@ -110,7 +110,7 @@ def _transcoded(key: str, files: Sequence[tuple[bytes, bytes]], transcoders: Seq
 
 
 def _columns_of(dataset: _engine.Dataset, transcoders: Sequence[Transcoder], with_key: bool) -> Columns:
-    """Those of the first sample that can be read. Raises what it raises where none can."""
+    """Returns the columns of the first readable sample. Raises its error if none is readable."""
     first: Exception | None = None
     for index in range(min(len(dataset), _MOST_UNREADABLE)):
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the packing of shards wrote beside them: sizes and checksums."""
+"""Reads the manifests next to packed shards: sizes and checksums."""
 
 from __future__ import annotations
 
@@ -16,33 +16,35 @@ from .manifest import NAME
 
 _MOST_BYTES = 1 << 30
 _PIECE_BYTES = 8 << 20
-_ABSENT = (errno.ENOENT, errno.EACCES, errno.ENOTDIR)  # S3 refuses what is not there to who may not list
+_ABSENT = (errno.ENOENT, errno.EACCES, errno.ENOTDIR)  # S3 denies access to missing objects if the caller may not list
 
 
 class Sum(NamedTuple):
-    """What a shard was when it was packed."""
+    """Size and checksum of a shard when it was packed."""
 
     bytes: int
     sha256: str
 
 
 class Sums(NamedTuple):
-    """Of one folder of shards."""
+    """Manifest of one folder of shards."""
 
     folder: bytes
-    shards: dict[str, Sum]  # by their names in the folder
+    shards: dict[str, Sum]  # keyed by name in the folder
     complete: bool
 
 
 def folder_and_name(name: bytes) -> tuple[bytes, str]:
-    """Of a shard's name; a URL's query belongs to neither."""
+    """Splits a shard's name into folder and file, without a URL's query."""
     path = name.partition(b"?")[0] if name.startswith((b"http://", b"https://")) else name
     folder, slash, last = path.rpartition(b"/")
     return folder + slash, os.fsdecode(last)
 
 
 def sums_of(source: _engine.StoredSource, names: Iterable[bytes]) -> dict[bytes, Sums]:
-    """By folder; of folders without one there is none. Raises StorageError, and DataError for one that is damaged."""
+    """Returns manifests by folder; folders without one are omitted. Raises StorageError, or DataError if one is
+    damaged.
+    """
     found = {folder: _sums_in(source, folder) for folder in {folder_and_name(name)[0] for name in names}}
     return {folder: sums for folder, sums in found.items() if sums is not None}
 
@@ -64,7 +66,7 @@ def _sums_in(source: _engine.StoredSource, folder: bytes) -> Sums | None:
 
 
 def sha256_of_stored(stored: _engine.StoredObject) -> str:
-    """Of the whole object, in hexadecimal. Raises StorageError as :func:`pieces_of`."""
+    """Returns the checksum of the whole object in hexadecimal. Raises StorageError as :func:`pieces_of`."""
     made = hashlib.sha256()
     for piece in pieces_of(stored):
         made.update(piece)
@@ -72,7 +74,7 @@ def sha256_of_stored(stored: _engine.StoredObject) -> str:
 
 
 def pieces_of(stored: _engine.StoredObject) -> Iterator[bytes]:
-    """The whole object. Raises StorageError where it is shorter than it says."""
+    """Yields the whole object. Raises StorageError if it is shorter than its size."""
     for begin in range(0, stored.size, _PIECE_BYTES):
         want = min(_PIECE_BYTES, stored.size - begin)
         piece = stored.read(begin, want)

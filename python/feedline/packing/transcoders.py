@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may happen to the files of a sample on their way into a shard."""
+"""Conversions of a sample's files while packing."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from typing import Any, Protocol
 from .. import _engine
 from ..data import arguments
 
-_MOST_MCUS = 65_535  # 16 bits in the file
+_MOST_MCUS = 65_535  # limit of its 16-bit field in the file
 _IMAGES = ("jpg", "jpeg", "png", "webp")
 
 
 class Transcoder(Protocol):
-    """Makes one file of a sample into another one. Called from several threads at once; keeps nothing between calls."""
+    """A conversion of one file of a sample. Called from several threads concurrently; must be stateless."""
 
     @property
     def description(self) -> dict[str, Any]:
-        """JSON for the manifest: packing goes on only with the same. Equal ones must give equal bytes."""
+        """JSON for the manifest: packing resumes only with equal values. Equal transcoders must produce equal bytes."""
 
     def __call__(self, extension: str, content: bytes) -> tuple[str, bytes]:
-        """The extension and the bytes that are stored instead; the same objects where the file stays as it is.
+        """Returns the new extension and bytes; the same objects if the file is unchanged.
 
-        Raises DataError where the file is damaged.
+        Raises DataError if the file is damaged.
         """
 
 
 def is_image(extension: str) -> bool:
-    """Does the last part of a member's extension name an image that Feedline decodes (``"seg.png"`` does)?"""
+    """Whether the last part of a member's extension is an image that Feedline decodes (as in ``"seg.png"``)."""
     return extension.rpartition(".")[2].lower() in _IMAGES
 
 
 class RestartMarkers:
-    """JPEGs with restart markers, without loss, so that regions of them decode faster; other files stay as they are.
+    """Adds restart markers to JPEGs losslessly, so that regions decode faster; leaves other files unchanged.
 
     Args:
-        interval: MCUs (blocks of 8 to 16 pixels square) between markers, 1 to 65,535; ``None``: what suits the size of
-            each image, which for small ones is none at all.
+        interval: MCUs (blocks of 8 to 16 pixels square) between markers, 1 to 65,535; ``None`` chooses by the size of
+            each image, with no markers for small ones.
     """
 
     def __init__(self, interval: int | None = None) -> None:
@@ -55,7 +55,7 @@ class RestartMarkers:
 
 
 class Check:
-    """Every image is decoded, and stays as it is: a damaged one is found now instead of in a training run."""
+    """Decodes every image without changing it, to find damaged ones before training."""
 
     @property
     def description(self) -> dict[str, Any]:

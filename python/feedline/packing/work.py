@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which shards one call packs: all of them, or a range of those that the sizes plan."""
+"""The shards that one call packs: all of them, or a range of the planned ones."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .source import Source
 
 @dataclass(frozen=True)
 class Work:
-    """What a call packs: from ``number``, the first shard, and ``first``, its first position, to before ``end``."""
+    """The work of a call: from shard ``number`` and position ``first`` to before position ``end``."""
 
     number: int
     first: int
     end: int
-    ends: list[int] | None  # of each shard, where they are planned
+    ends: list[int] | None  # of each shard, if planned
     part: Part | None
 
 
@@ -28,7 +28,8 @@ def planned_ends(source: Source, wanted: dict[str, Any], threads: int) -> list[i
         return ends_by_samples(len(source), wanted["samples_per_shard"])
     if not source.keeps_sizes:
         raise ConfigError(
-            "pack: a range of shards by size takes sizes that are known before, and restart markers change them; give "
+            "pack: a range of shards by size requires sizes that are known in advance, and restart markers change "
+            "them; pass "
             "samples_per_shard (--samples-per-shard)"
         )
     indices = (index for _, index in source.order(0, len(source)))
@@ -41,9 +42,10 @@ def work_of(source: Source, wanted: dict[str, Any], shard_range: tuple[int, int]
     ends = planned_ends(source, wanted, threads)
     if not 0 <= first < end or first >= len(ends):
         raise ConfigError(
-            f"pack: shard_range {first}:{end} has none of the {len(ends)} shards of {wanted['samples']:,} samples; "
+            f"pack: shard_range {first}:{end} contains none of the {len(ends)} shards of {wanted['samples']:,} "
+            "samples; "
             f"ranges go from 0:1 to {len(ends) - 1}:{len(ends)}"
         )
     begin = ends[first - 1] if first else 0
-    last = min(end, len(ends))  # the last worker's share may be the smaller one
+    last = min(end, len(ends))  # the last worker's range may be smaller
     return Work(first, begin, ends[last - 1], ends[first:last], Part(first, end, len(ends)))

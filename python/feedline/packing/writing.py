@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing: samples that are read ahead fill one shard after the other."""
+"""Writes prefetched samples into one shard after another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .places import Place
 from .source import Packed, Source
 from .work import Work
 
-_AHEAD_PER_THREAD = 4  # samples that are read before the shard's writer wants them
+_AHEAD_PER_THREAD = 4  # samples that are prefetched for the shard's writer
 
 
 def write_shards(
@@ -48,17 +48,17 @@ def write_shards(
         writer.finish()
     except StorageError:
         raise
-    except OSError as error:  # of the output: reading raises StorageError
+    except OSError as error:  # an output error: reading raises StorageError
         raise StorageError(
-            f"pack: cannot write into {folder}: {error.strerror}. The finished shards are kept: the same call goes on "
-            "behind them"
+            f"pack: cannot write into {folder}: {error.strerror}. Finished shards are complete: the same call resumes "
+            "after them"
         ) from error
     finally:
         writer.abandon()
 
 
 def _in_order(source: Source, first: int, end: int, threads: int) -> Iterator[Packed]:
-    """Samples from position ``first`` on, read ahead by several threads."""
+    """Yields samples from position ``first`` on, prefetched by several threads."""
     waiting: deque[Future[Packed]] = deque()
     with ThreadPoolExecutor(threads, "feedline-pack") as pool:
         try:
@@ -73,7 +73,9 @@ def _in_order(source: Source, first: int, end: int, threads: int) -> Iterator[Pa
 
 
 class _Writer:
-    """Fills one shard after the other. One is in the manifest once it is where it stays, and so are those before it."""
+    """Fills shards in sequence. A shard is added to the manifest once it and all earlier ones are in their final
+    location.
+    """
 
     def __init__(self, layout: Layout, place: Place, folder: Path, own: str, manifest: Manifest, work: Work) -> None:
         self._layout, self._place, self._folder, self._own = layout, place, folder, own
@@ -83,9 +85,9 @@ class _Writer:
         self._first = manifest.end(work.first)
         self._file: ShardWriter | None = None
         self._keys: set[str] = set()
-        self._last: Content = []  # of the shard
+        self._last: Content = []  # within the shard
         self._now = Shard("", 0, 0, 0, 0, "", 0, 0, 0, 0)
-        self._skipped: list[Skipped] = []  # since the last shard, which the manifest does not have yet
+        self._skipped: list[Skipped] = []  # since the last shard, not yet in the manifest
         self._sent: tuple[Future[str], Shard, list[Skipped]] | None = None
 
     def skip(self, packed: Packed) -> None:
@@ -103,8 +105,8 @@ class _Writer:
             self._keys.clear()
         if self._layout.keys_differ and packed.key in self._keys:
             raise DataError(
-                f"pack: two samples with the key '{packed.key}' would stand in one shard; give them different keys, or "
-                "pack the tars they come from into folders of their own",
+                f"pack: two samples with the key '{packed.key}' would be in one shard; give them different keys, or "
+                "pack their tars into separate folders",
                 key=packed.key,
             )
         self._keys.add(packed.key)
@@ -149,7 +151,8 @@ class _Writer:
             return
         if self._file is None:
             raise DataError(
-                f"pack: every sample of shard {self._number:06d} was skipped, and ranges of shards have no gaps; mend "
+                f"pack: every sample of shard {self._number:06d} was skipped, and ranges of shards cannot have gaps; "
+                "repair "
                 f"the source. The last one: {self._skipped[-1].why}"
             )
         self._close_shard(end)
@@ -160,7 +163,7 @@ class _Writer:
         digest = file.commit()
         self._file = None
         if self._place.is_remote:
-            os.utime(file.path, ns=(1, 1))  # the index has it, and is the same whenever it is made
+            os.utime(file.path, ns=(1, 1))  # the index contains it, and must be reproducible
         self._layout.finished(file.path, self._last)
         self._settle()
         finished = replace(self._now, end=end, bytes=file.bytes, sha256=digest, entry=file.entry)
@@ -171,7 +174,7 @@ class _Writer:
             self._settle()
 
     def _settle(self) -> None:
-        """Waits for the shard that is under way."""
+        """Waits for the shard in progress."""
         if self._sent is None:
             return
         kept, shard, skipped = self._sent

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`feedline.BucketBatchSampler`: batches of samples of like length, for datasets that are read by index."""
+"""`feedline.BucketBatchSampler`: batches of samples of similar length, for map-style datasets."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ from ..errors import ConfigError
 from ..machine import ranks
 
 _BUCKETS = 8
-_MOST_BUCKETS = 2**20  # more must be a mistake: all samples of a batch are of one bucket
+_MOST_BUCKETS = 2**20  # larger numbers must be a mistake: all samples of a batch come from one bucket
 _Indices = npt.NDArray[np.int64]
 
 
 class BucketBatchSampler(Sampler[list[int]]):
-    """Batches whose samples are of like length, by rows or by tokens: little padding, no batch that is too large.
+    """Batches samples of similar length, by rows or by tokens, to limit padding and batch size.
 
     ::
 
         batches = feedline.BucketBatchSampler([len(text) for text in texts], max_tokens=8192)
         loader = feedline.DataLoader(dataset, batch_sampler=batches, collate_fn=pad)
 
-    All ranks have as many batches, of the same bucket at the same step, with the same number of rows, but for the last
-    group of the longest bucket. Samples that do not fill a batch of all ranks go up into the next longer bucket, other
-    ones in every epoch. The order is a function of `seed` and the epoch, which a loader of Feedline's counts.
+    All ranks have the same number of batches, with the same bucket and number of rows at each step, except for the last
+    group of the longest bucket. Samples that do not fill a batch on all ranks move to the next longer bucket, different
+    ones each epoch. The order depends on `seed` and the epoch, which Feedline's loader counts.
 
     Args:
-        lengths: of each sample of the dataset, from 0 on, in any unit: int64 or what NumPy turns into it.
-        batch_size: rows of a batch of each rank, at most.
-        max_tokens: rows times the bucket's bound of a batch of each rank, at most. One of the two, or both.
-        buckets: how many, with about as many samples each; or their upper bounds, ascending, the last one at least the
-            longest sample's.
-        shuffle: samples within their buckets, and the batches of all buckets. Else the shortest come first.
-        seed: of the order.
-        drop_last: leave out what is left of the longest bucket.
-        uneven: what is left of it over ranks: ``"pad"`` repeats some, so that all ranks have as many rows; ``"exact"``
-            repeats nothing, and ranks may have a row less or no such batch.
-        num_replicas, rank: by default torch.distributed's, the launcher's, or one rank; decided at the first use.
+        lengths: length of each sample of the dataset, 0 or more, in any unit: int64 or convertible by NumPy.
+        batch_size: maximum rows of a batch on each rank.
+        max_tokens: maximum of rows times the bucket's bound of a batch on each rank. Pass one of the two, or both.
+        buckets: number of buckets of about equal size; or their ascending upper bounds, the last at least the longest
+            sample's.
+        shuffle: shuffles samples within their buckets, and the batches of all buckets. Else the shortest come first.
+        seed: seed of the order.
+        drop_last: drops the remainder of the longest bucket.
+        uneven: handling of that remainder: ``"pad"`` repeats some samples, so that all ranks have as many rows;
+            ``"exact"`` repeats nothing, and ranks may have a row less or no such batch.
+        num_replicas, rank: by default torch.distributed's, the launcher's, or one rank; read at the first use.
         mesh, dp: instead of these, a ``DeviceMesh`` and its data-parallel dimensions, as for `Dataset.loader`.
 
     Attributes:
         bounds: the buckets' upper bounds, ascending.
-        epoch: of the next order.
+        epoch: epoch of the next order.
 
     Raises:
-        ConfigError: none of `batch_size` and `max_tokens`, lengths that no bucket holds, or a bucket of which
-            `max_tokens` does not hold one row.
+        ConfigError: neither `batch_size` nor `max_tokens`, a length above all bounds, or a bucket whose bound exceeds
+            `max_tokens`.
     """
 
     def __init__(
@@ -72,10 +72,10 @@ class BucketBatchSampler(Sampler[list[int]]):
         dp: str | int | Sequence[str | int] | None = None,
     ) -> None:
         if batch_size is None and max_tokens is None:
-            raise ConfigError("BucketBatchSampler: give batch_size, max_tokens, or both")
+            raise ConfigError("BucketBatchSampler: pass batch_size, max_tokens, or both")
         for name, value in (("batch_size", batch_size), ("max_tokens", max_tokens)):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise ConfigError(f"BucketBatchSampler: {name} must be an integer from 1 on, not {value!r}")
+                raise ConfigError(f"BucketBatchSampler: {name} must be a positive integer, not {value!r}")
         for name, flag in (("shuffle", shuffle), ("drop_last", drop_last)):
             if not isinstance(flag, bool):
                 raise ConfigError(f"BucketBatchSampler: {name} must be True or False, not {flag!r}")
@@ -105,7 +105,7 @@ class BucketBatchSampler(Sampler[list[int]]):
         self.epoch = epoch
 
     def __len__(self) -> int:
-        """Batches of this rank in an epoch; the same in every epoch."""
+        """The number of batches of this rank in an epoch; the same in every epoch."""
         rank, replicas, _ = self._share.place()
         if self._counted is None or self._counted[:2] != (rank, replicas):
             groups = self._groups(None, replicas)
@@ -124,7 +124,7 @@ class BucketBatchSampler(Sampler[list[int]]):
                 yield mine.tolist()
 
     def _groups(self, random: np.random.Generator | None, replicas: int) -> Iterator[tuple[_Indices, int]]:
-        """The samples of one step of all ranks, and their bucket, the shortest first."""
+        """Yields the samples of one step of all ranks and their bucket, the shortest first."""
         left = np.empty(0, dtype=np.int64)
         for bucket, members in enumerate(self._members):
             ordered = np.concatenate([left, members if random is None else random.permutation(members)])
@@ -144,7 +144,7 @@ def _checked(lengths: Any) -> _Indices:
     found = np.asarray(lengths)
     if found.ndim != 1 or found.dtype.kind not in "iu" or (len(found) and found.min() < 0):
         if found.size:
-            raise ConfigError("BucketBatchSampler: lengths must be integers from 0 on, one for each sample")
+            raise ConfigError("BucketBatchSampler: lengths must be non-negative integers, one for each sample")
         found = found.reshape(0)
     return found.astype(np.int64, copy=False)
 
@@ -163,14 +163,14 @@ def _bounds(lengths: _Indices, buckets: int | Sequence[int]) -> list[int]:
         bounds = [operator.index(bound) for bound in buckets]
     except TypeError:
         raise ConfigError(
-            f"BucketBatchSampler: buckets must be a number from 1 on, or bounds as integers, not {buckets!r}"
+            f"BucketBatchSampler: buckets must be a positive integer, or bounds as integers, not {buckets!r}"
         ) from None
     if not bounds or bounds[0] < 1 or any(low >= high for low, high in itertools.pairwise(bounds)):
-        raise ConfigError(f"BucketBatchSampler: bounds of buckets must be ascending, from 1 on, not {buckets!r}")
+        raise ConfigError(f"BucketBatchSampler: bounds of buckets must be positive and ascending, not {buckets!r}")
     if len(lengths) and lengths.max() > bounds[-1]:
         sample = int(lengths.argmax())
         raise ConfigError(
-            f"BucketBatchSampler: sample {sample} has length {lengths[sample]}, and the last bound is {bounds[-1]}"
+            f"BucketBatchSampler: sample {sample} has length {lengths[sample]}, but the last bound is {bounds[-1]}"
         )
     return bounds
 
@@ -181,7 +181,7 @@ def _rows(bound: int, batch_size: int | None, max_tokens: int | None) -> int:
         return batch_size
     if max_tokens < bound:
         raise ConfigError(
-            f"BucketBatchSampler: max_tokens={max_tokens} holds no sample of the bucket whose bound is {bound}"
+            f"BucketBatchSampler: max_tokens={max_tokens} is too small for a sample of the bucket with bound {bound}"
         )
     rows = max_tokens // bound
     return rows if batch_size is None else min(batch_size, rows)

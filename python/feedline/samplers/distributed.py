@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`feedline.DistributedSampler`: torch's order over ranks, and every sample exactly once."""
+"""`feedline.DistributedSampler`: torch's order over ranks, with every sample exactly once."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..machine import ranks
 
 
 class DistributedSampler(_TorchDistributedSampler[Any]):
-    """torch's `DistributedSampler` without padding: no sample comes twice, so metrics are those of one process.
+    """torch's `DistributedSampler` without padding: no sample is repeated, so metrics equal those of one process.
 
-    The order is torch's, without the samples that torch repeats so that all ranks have as many. With `n` samples over
-    `r` ranks the first `n % r` ranks have one more than the others, so their last batch may be one that other ranks do
-    not have: no collective operation may be called for each batch, unless ranks that have ended join it
-    (`torch.distributed.algorithms.Join`). Gather what each rank has found when it has ended.
+    The order is torch's, without the samples that torch repeats to equalise the ranks. With `n` samples over `r` ranks,
+    the first `n % r` ranks have one more than the others, so other ranks may lack their last batch: do not call a
+    collective operation per batch, unless finished ranks join it (`torch.distributed.algorithms.Join`). Gather the
+    ranks' results at the end.
 
     Args:
         dataset, num_replicas, rank, shuffle, seed, drop_last: torch's. ``drop_last=True`` leaves out the samples
@@ -27,10 +27,10 @@ class DistributedSampler(_TorchDistributedSampler[Any]):
             :meth:`Dataset.loader`: tensor, context and pipeline parallel peers get the same samples.
 
     Raises:
-        ConfigError: there is parallelism besides data parallelism and neither `mesh` nor `rank`; or torch.distributed
-            has other numbers when an epoch begins than when the sampler was made.
-        ValueError: torch's, of a rank that is not one of `num_replicas`.
-        RuntimeError: torch's, where neither rank nor number of replicas are given or known.
+        ConfigError: other parallelism than data parallelism without `mesh` or `rank`; or torch.distributed's numbers
+            have changed between the sampler's creation and the start of an epoch.
+        ValueError: torch's, if `rank` is not below `num_replicas`.
+        RuntimeError: torch's, if neither rank nor number of replicas are given or known.
     """
 
     def __init__(
@@ -68,8 +68,9 @@ class DistributedSampler(_TorchDistributedSampler[Any]):
 
 
 def exact(sampler: Any) -> Any:
-    """torch's sampler over ranks as one that repeats nothing; any other as it is. Exact types alone: a subclass may
-    have an order of its own."""
+    """Converts torch's DistributedSampler to one that repeats nothing; returns any other unchanged. Matches the exact
+    type: a subclass may have its own order.
+    """
     if type(sampler) is not _TorchDistributedSampler or sampler.drop_last:
         return sampler
     found = DistributedSampler(

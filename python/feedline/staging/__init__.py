@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets copied to a folder of this machine: what ``feedline stage`` does."""
+"""Copies datasets to a local folder, for ``feedline stage``."""
 
 from .stager import Staged, stage
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One object's copy, which appears whole or not at all, and is compared with what was read."""
+"""Copies one object atomically and verifies the copy."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..errors import DataError, StorageError
 from ..packing.sums import Sum, pieces_of
 
 UNFINISHED = ".unfinished"
-_SYNC_BYTES = 1 << 20  # smaller files are many, and soon copied again
+_SYNC_BYTES = 1 << 20  # smaller files are numerous and quickly copied again
 
 
 class Wanted(NamedTuple):
-    """An object as it was when the copying began. `sum`: what its packing said of it."""
+    """An object at the start of copying. `sum`: its entry in the manifest."""
 
     name: bytes
     target: str
@@ -38,7 +38,7 @@ class Copied(NamedTuple):
 
 
 class Stopped(Exception):
-    """Another copy failed, or the user has had enough."""
+    """Another copy failed, or the user interrupted the call."""
 
 
 def unfinished(path: Path) -> Path:
@@ -46,9 +46,9 @@ def unfinished(path: Path) -> Path:
 
 
 def copy_beside(source: _engine.StoredSource, wanted: Wanted, path: Path, stop: threading.Event) -> Copied:
-    """Writes :func:`unfinished` of `path`, proved; renaming it is the caller's.
+    """Writes and verifies :func:`unfinished` of `path`, which the caller renames.
 
-    Raises StorageError, DataError, and Stopped where `stop` is set; nothing is left then.
+    Raises StorageError, DataError, and Stopped if `stop` is set; removes the file in that case.
     """
     if stop.is_set():
         raise Stopped
@@ -57,12 +57,14 @@ def copy_beside(source: _engine.StoredSource, wanted: Wanted, path: Path, stop: 
     try:
         sha256 = _written(source, wanted, beside, stop)
         if _sha256_of(beside) != sha256:
-            raise StorageError(f"stage: {path} does not hold what was written to it; look at the disk", shard=str(path))
+            raise StorageError(
+                f"stage: {path} does not contain the data written to it; check the disk", shard=str(path)
+            )
         if wanted.sum is not None and (wanted.bytes, sha256) != wanted.sum:
             shown = os.fsdecode(wanted.name)
             raise DataError(
-                f"stage: {shown} has {wanted.bytes:,} bytes and the SHA-256 {sha256}, and was packed with "
-                f"{wanted.sum.bytes:,} and {wanted.sum.sha256}: copy it anew from where it was packed",
+                f"stage: {shown} has {wanted.bytes:,} bytes and the SHA-256 {sha256}, but was packed with "
+                f"{wanted.sum.bytes:,} and {wanted.sum.sha256}: copy it again from where it was packed",
                 shard=shown,
             )
         return Copied(wanted.target, wanted.bytes, wanted.stamp, sha256)
@@ -92,7 +94,7 @@ def _written(source: _engine.StoredSource, wanted: Wanted, beside: Path, stop: t
         raise
     except OSError as error:
         raise StorageError(
-            f"stage: cannot write {beside}: {error.strerror}. What is copied is kept: the same call goes on behind it",
+            f"stage: cannot write {beside}: {error.strerror}. Finished copies remain: the same call resumes after them",
             errno=error.errno,
         ) from error
     stored.check_unchanged()

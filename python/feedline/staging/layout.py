@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where each stored object of a source goes, so that the copy opens as the source does."""
+"""Maps a source's objects to paths, so that the copy opens like the source."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _UNSAFE = ("", ".", "..")
 
 
 class Layout(NamedTuple):
-    """`objects`: names in the storage, with the paths that they get in the folder; each once.
+    """`objects`: names in the storage with their paths in the folder, each once.
 
-    `opened`: what `feedline.open` takes, below the folder. `samples`: where they are known, how many there are.
+    `opened`: the argument of `feedline.open`, relative to the folder. `samples`: number of samples, if known.
     """
 
     objects: dict[bytes, str]
@@ -26,7 +26,7 @@ class Layout(NamedTuple):
 
 
 def layout_of(origin: Origin, stored: _engine.StoredSource) -> Layout:
-    """Raises ConfigError for what cannot be laid out, and what opening a folder raises."""
+    """Raises ConfigError if the source cannot be staged, and the errors of opening a folder."""
     names = stored.names
     if len(names) == 1 and stored.is_folder(names[0]):
         return _of_folder(origin, names[0])
@@ -40,7 +40,7 @@ def _of_folder(origin: Origin, root: bytes) -> Layout:
         return _of_database(folder, dataset)
     if dataset.format != "folder" or not dataset.classes:
         raise ConfigError(
-            "stage: class folders and shards are copied, not a folder with a file for each field: pack it with "
+            "stage: only class folders and shards can be staged, not a folder with a file for each field: pack it with "
             "`feedline pack --fields`, and stage its shards"
         )
     keys = [dataset.key(index) for index in range(len(dataset))]
@@ -48,7 +48,7 @@ def _of_folder(origin: Origin, root: bytes) -> Layout:
 
 
 def _of_database(folder: bytes, dataset: _engine.Dataset) -> Layout:
-    """An LMDB database, with the list of its keys where there is one."""
+    """Maps an LMDB database, with its list of keys if there is one."""
     names = ["data.mdb", *(["meta_info.txt"] if os.path.exists(folder + b"meta_info.txt") else [])]
     return Layout({folder + os.fsencode(name): name for name in names}, [""], len(dataset))
 
@@ -61,12 +61,12 @@ def _of_shards(source: str, stored: _engine.StoredSource) -> Layout:
     targets = [_safe(path[len(common) :].lstrip("/")) for path in paths]
     objects = dict(zip(names, targets, strict=True))
     if len(set(objects.values())) < len(objects):
-        raise ConfigError("stage: two shards of the source would get one name; stage them into folders of their own")
+        raise ConfigError("stage: two shards of the source have the same name; stage them into separate folders")
     return Layout(objects, _opened(source, targets), None)
 
 
 def _opened(source: str, targets: list[str]) -> list[str]:
-    """One pattern where the source is one, with its braces behind the last slash; else the shards."""
+    """Returns one pattern if the source is one, with braces only in the file name; else the shards."""
     text = local_path(source)
     if text.lower().startswith(("http://", "https://")):
         text = text.partition("?")[0]
@@ -84,5 +84,5 @@ def _path_of(name: bytes, is_remote: bool) -> str:
 
 def _safe(target: str) -> str:
     if any(part in _UNSAFE for part in target.split("/")) or "\0" in target:
-        raise ConfigError(f"stage: an object of the source is called '{target}', which is no path below a folder")
+        raise ConfigError(f"stage: an object of the source is named '{target}', which is not a path inside a folder")
     return target

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Staging: what there is, whether it fits, and then each object by one of several threads."""
+"""Staging: lists objects, checks the room, and copies each object in one of several threads."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from .layout import Layout, layout_of
 from .room import check_room
 
 JOURNAL = ".feedline-stage"
-_LEAST_THREADS = 4  # a copy waits most of its time
+_LEAST_THREADS = 4  # copies mostly wait for I/O
 
 
 class Staged(NamedTuple):
-    """What lies in the folder."""
+    """Contents of the folder."""
 
     source: str
     folder: str
     opens: str  # for feedline.open
     samples: int
     files: int
-    files_found: int  # of those, the ones that an earlier call had copied
+    files_found: int  # objects that an earlier call had copied
     bytes: int
     copied_bytes: int
 
@@ -50,22 +50,22 @@ def stage(
     num_workers: int | Literal["auto"] = "auto",
     progress: Callable[[int, int], None] | None = None,
 ) -> Staged:
-    """Copies a dataset into a folder of this machine, which then opens to the same samples in the same order.
+    """Copies a dataset into a local folder, which then opens with the same samples in the same order.
 
-    Every file is proved: it is read back and compared with what came, and with its manifest's checksum where
-    `feedline pack` left one. Interrupted, the same call goes on where it was; files of others are never replaced.
+    Every file is read back and compared with the received data, and with its checksum if it has a manifest by
+    `feedline pack`. After an interruption, the same call resumes; other files are never replaced.
 
     Args:
-        source, format, fields: as :func:`feedline.open` has them: class folders or shards, local or remote.
-        folder: made where it is not there, in a folder that is.
-        limit: bytes, or as "500 GiB": more is not copied.
-        num_workers: threads; "auto": as many as usable CPUs, and no fewer than 4.
-        progress: called with bytes that are copied and all bytes.
+        source, format, fields: as in :func:`feedline.open`: class folders or shards, local or remote.
+        folder: created if necessary in an existing parent.
+        limit: maximum size, in bytes or as "500 GiB".
+        num_workers: threads; "auto": as many as usable CPUs, but at least 4.
+        progress: called with copied bytes and all bytes.
 
     Raises:
-        ConfigError: an argument; more than `limit`; a file of another's is where one would go.
+        ConfigError: a wrong argument; more than `limit`; another program's file has the path of a copy.
         StorageError: no room; the source cannot be read or has changed; the folder cannot be written.
-        DataError: a shard is not what its manifest says, or the copy does not open.
+        DataError: a shard does not match its manifest, or the copy cannot be opened.
     """
     origin = engine_source(source, format, fields, None, "error")
     place = Path(arguments.output_path("stage", "folder", folder))
@@ -99,13 +99,13 @@ def _threads(num_workers: Any) -> int:
 
 
 def _nameless(stored: _engine.StoredSource) -> str:
-    """What the journal is of, without the secrets of URLs."""
+    """Returns the journal's header, without the secrets of URLs."""
     names = stored.names
     return f"{os.fsdecode(names[0])} and {len(names) - 1:,} more"
 
 
 def _wanted(stored: _engine.StoredSource, layout: Layout, pool: ThreadPoolExecutor) -> list[Wanted]:
-    """Each object with its size, and the manifests of shards."""
+    """Returns each object with its size, and the manifests of shards."""
     of_shards = layout.samples is None
     sums = sums_of(stored, layout.objects) if of_shards else {}
 
@@ -130,7 +130,7 @@ class _Copied(NamedTuple):
 
 
 class _Copies:
-    """Makes what is not there."""
+    """Copies missing objects."""
 
     def __init__(
         self,
@@ -160,13 +160,13 @@ class _Copies:
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:
             self._stop.set()
-            wait(futures)  # they write into the journal
+            wait(futures)  # the threads write to the journal
         if self._error is not None:
             raise self._error
         return _Copied(len(missing), needed)
 
     def _is_there(self, one: Wanted) -> bool:
-        """Raises ConfigError for a file that an earlier call has not put there."""
+        """Raises ConfigError for a file that no earlier call created."""
         path = self._folder / one.target
         copied = self._there.get(one.target)
         try:
@@ -175,7 +175,7 @@ class _Copies:
             return False
         if copied is None:
             raise ConfigError(
-                f"stage: {path} is there, and was not staged by this; choose another folder, or remove it"
+                f"stage: {path} exists and was not staged by this source; choose another folder, or remove it"
             )
         return (copied.bytes, copied.stamp) == (one.bytes, one.stamp) and size == one.bytes
 
@@ -183,7 +183,7 @@ class _Copies:
         path = self._folder / one.target
         try:
             copied = copy_beside(self._stored, one, path, self._stop)
-            with self._lock:  # in this order: a file with its own name is in the journal
+            with self._lock:  # order matters: a file with its final name is in the journal
                 self._journal.append(copied._asdict())
                 os.replace(unfinished(path), path)
                 self._done += one.bytes
@@ -197,11 +197,11 @@ class _Copies:
 
 
 def _samples_in(opened: str, origin: Origin, layout: Layout) -> int:
-    """Opens the copy, which leaves its indexes beside it."""
+    """Opens the copy, which stores its indexes next to it."""
     _, format, fields, kept, missing, commands = origin
     samples = len(_engine.open(opened, format, fields, kept, missing, commands))
     if layout.samples is not None and samples != layout.samples:
         raise DataError(
-            f"stage: the source has {layout.samples:,} samples, and {opened} has {samples:,}; stage it anew"
+            f"stage: the source has {layout.samples:,} samples, but {opened} has {samples:,}; stage it again"
         )
     return samples

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proof that a dataset is whole: what ``feedline verify`` does."""
+"""Verifies that a dataset is complete and readable, for ``feedline verify``."""
 
 from .report import Verification
 from .verifier import verify

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which samples have the same bytes, over all parts."""
+"""Finds samples with the same bytes, over all parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_GROUPS = 1_000
 
 
 class Duplicates(NamedTuple):
-    """`samples`: those that an earlier one is like."""
+    """`samples`: the number of samples that repeat an earlier one."""
 
     samples: int
     groups: list[list[Place]]
@@ -24,7 +24,7 @@ class Duplicates(NamedTuple):
 
 
 def duplicates_in(results: Sequence[Result], place_of: Callable[[int, int], Place]) -> Duplicates:
-    """place_of: of a part's number and the number of a digest in it."""
+    """place_of: returns a sample's location, from a part's number and the index of a digest in it."""
     import numpy as np
 
     parts = [np.frombuffer(result.digests, dtype=f"V{DIGEST_BYTES}") for result in results]
@@ -34,7 +34,7 @@ def duplicates_in(results: Sequence[Result], place_of: Callable[[int, int], Plac
     ends = np.cumsum([len(part) for part in parts])
     order = np.lexsort((np.arange(len(digests)), digests["low"], digests["high"]))
     ranked = digests[order]
-    repeats = np.flatnonzero(ranked[1:] == ranked[:-1]) + 1  # places in `order` of all but the first of each group
+    repeats = np.flatnonzero(ranked[1:] == ranked[:-1]) + 1  # indices into `order` of all but the first of each group
     if not len(repeats):
         return Duplicates(0, [], [])
     heads = repeats[np.concatenate(([True], np.diff(repeats) > 1))] - 1
@@ -63,7 +63,7 @@ def _findings(samples: int, count: int, groups: list[list[Place]]) -> list[Findi
     if not differ:
         return [same]
     one, other = _unlike(differ[0])
-    text = f"the bytes of {len(differ):,} groups of samples have different labels: '{one.key}' is {one.label}, "
+    text = f"{len(differ):,} groups of samples have the same bytes but different labels: '{one.key}' is {one.label}, "
     text += f"'{other.key}' is {other.label}"
     return [same, found("labels_differ", "warning", text, shard=one.shard, key=one.key)]
 

@@ -15,7 +15,7 @@ _IDS = {"id", "ids", "index", "idx", "inx", "key"}
 
 @dataclass(frozen=True)
 class IntegerFiles:
-    """Lower-case extensions, as `files` of the engine returns them."""
+    """Lower-case extensions, as in the engine's `files`."""
 
     labels: frozenset[bytes]
     ids: frozenset[bytes]
@@ -28,9 +28,9 @@ class IntegerFiles:
 
 
 def integer_files_of(dataset: _engine.Dataset) -> IntegerFiles:
-    """In tars and folders the extension shows that a file is a label, and in tables the name of the field.
+    """Identifies labels: by extension in tars and folders, by field name in tables.
 
-    The first integer of a table's row is the file ``cls``, whatever its field is called, and each other ``NAME.cls``.
+    The first integer of a table's row is the file ``cls``, whatever its field's name, and each other ``NAME.cls``.
     """
     if dataset.format in ("tar", "folder"):
         return IntegerFiles(_TAR_INTEGERS, frozenset())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Do the ranks together get every sample once?"""
+"""Checks that the ranks together get every sample once."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from .. import _engine
 
-_BATCH_SIZE = 64  # so that batches, and a remainder, are cut
+_BATCH_SIZE = 64  # forces several batches and a remainder
 _SHARD_WINDOW = 4
 
 
 def is_exact(samples: int, shard_ends: Sequence[int], world_size: int) -> bool:
-    """Of the orders of an epoch as it is stored, shuffled, and shuffled by shards, with ``uneven="exact"``."""
+    """Checks the orders of an epoch: as stored, shuffled, and shuffled by shards, with ``uneven="exact"``."""
     import numpy as np
 
     for shuffle, window in ((False, 0), (True, 0), (True, _SHARD_WINDOW)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is verified at a time: a shard, or some thousand samples of a folder. Its result is one line of a journal."""
+"""Verifies one part: a shard, or some thousand samples of a folder. Its result is one line of a journal."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from ..packing.sums import Sum, sha256_of_stored
 from .report import finding_as_dict, finding_of, found, found_error
 from .samples import DIGEST_BYTES, Seen, read_all
 
-INDEX_FOLDER, INDEX_SUFFIX = ".feedline", ".feedline-index"  # names of an index next to its shard
+INDEX_FOLDER, INDEX_SUFFIX = ".feedline", ".feedline-index"  # suffixes of an index next to its shard
 
 
 @dataclass
 class Result:
-    """Of a part. `stamp` changes with what was verified."""
+    """Result of a part. `stamp` changes with the verified data."""
 
     name: str
     stamp: list[int]
     format: str = ""
-    total: int = 0  # samples of it, those that cannot be read among them
+    total: int = 0  # its samples, including those that cannot be read
     samples: int = 0
     stored_bytes: int = 0
-    compared: bool = False  # with a manifest's checksum
+    compared: bool = False  # compared with a manifest's checksum
     labels: dict[str, int] = field(default_factory=dict)
     digests: bytes = b""
-    indices: list[int] | None = None  # which samples the digests are of; None: all, in order
+    indices: list[int] | None = None  # indices of the samples with digests; None: all, in order
     findings: list[Finding] = field(default_factory=list)
     found: bool = False  # in a journal
 
@@ -63,7 +63,7 @@ class Result:
         return Result(**taken, found=True)
 
     def index_of(self, digest: int, first: int) -> int:
-        """In the dataset of the part, of the sample with this number of a digest."""
+        """Returns the sample's index in the part, by the index of its digest."""
         return first + digest if self.indices is None else self.indices[digest]
 
     @property
@@ -72,24 +72,24 @@ class Result:
 
 
 class Work(NamedTuple):
-    """How parts are verified."""
+    """Verification settings for parts."""
 
-    origin: Origin  # of the whole source
+    origin: Origin  # fields of the whole source
     shown: str  # the source, without secrets of URLs
     cache: tuple[str, int, float]
     decode: bool
     pool: ThreadPoolExecutor
 
     def open(self, name: str, index: str | None = None) -> _engine.Dataset:
-        """One shard as a dataset; index: a folder for what is found, instead of what is kept."""
+        """Opens one shard as a dataset; index: a folder for a new index, instead of the stored one."""
         _, format, fields, kept, missing, commands = self.origin
         place = kept if index is None else index
-        # a kept index of another version is no finding: it is made anew
+        # a stored index of another version is rebuilt and is not a finding
         return _engine.open(name, format, fields, place, missing, commands, *self.cache, listing_age_s=0)
 
 
 def verify_shard(work: Work, name: bytes, stored: _engine.StoredObject, stamp: list[int], wanted: Sum | None) -> Result:
-    """Everything about one shard. Raises nothing that is the shard's fault."""
+    """Verifies one shard. Does not raise errors that the shard causes."""
     shown = os.fsdecode(name)
     result = Result(shown, stamp)
     try:
@@ -99,7 +99,7 @@ def verify_shard(work: Work, name: bytes, stored: _engine.StoredObject, stamp: l
         inspected = _engine.inspect(shown, format, fields, kept, missing, commands)
         result.format = inspected.format
         result.findings += _of_inspection(inspected)
-        if result.format == "numpy":  # whose opening has compared all that can be; rows are no files
+        if result.format == "numpy":  # opening it already compares everything; rows are not files
             result.total = result.samples = inspected.samples
             result.stored_bytes, result.indices = inspected.bytes, []
         elif all(finding.severity != "error" for finding in result.findings) or inspected.samples:
@@ -108,7 +108,7 @@ def verify_shard(work: Work, name: bytes, stored: _engine.StoredObject, stamp: l
     except StorageError as error:
         result.findings.append(found_error("unreadable_shard", error, shard=shown))
     except (ConfigError, DataError) as error:
-        if all(finding.severity != "error" for finding in result.findings):  # else it is said already
+        if all(finding.severity != "error" for finding in result.findings):  # else already reported
             result.findings.append(found_error("does_not_open", error, shard=shown))
     return result
 
@@ -116,12 +116,12 @@ def verify_shard(work: Work, name: bytes, stored: _engine.StoredObject, stamp: l
 def _compare(result: Result, stored: _engine.StoredObject, wanted: Sum) -> None:
     result.compared = True
     if stored.size != wanted.bytes:
-        text = f"{result.name} has {stored.size:,} bytes, and was packed with {wanted.bytes:,}"
+        text = f"{result.name} has {stored.size:,} bytes, but was packed with {wanted.bytes:,}"
         result.findings.append(found("checksum_differs", "error", text, shard=result.name))
         return
     sha256 = sha256_of_stored(stored)
     if sha256 != wanted.sha256:
-        text = f"{result.name} has the SHA-256 {sha256}, and was packed with {wanted.sha256}"
+        text = f"{result.name} has the SHA-256 {sha256}, but was packed with {wanted.sha256}"
         result.findings.append(found("checksum_differs", "error", text, shard=result.name))
 
 
@@ -129,7 +129,7 @@ def _of_inspection(inspected: _engine.Inspection) -> list[Finding]:
     return [
         found(one.code, one.severity, one.text, shard=one.shard, key=one.key)
         for one in inspected.findings
-        if one.severity != "note"  # what a reader leaves out on purpose
+        if one.severity != "note"  # files that a reader leaves out on purpose
     ]
 
 
@@ -143,7 +143,7 @@ def _read_shard(work: Work, result: Result) -> None:
 
 
 def _compare_index(work: Work, result: Result, kept: _engine.Dataset) -> None:
-    """The index that `kept` was opened with, and one that is made now."""
+    """Compares the index that `kept` was opened with to a new one."""
     shard = Path(local_path(result.name))
     stored = shard.parent / INDEX_FOLDER / (shard.name + INDEX_SUFFIX)
     with tempfile.TemporaryDirectory(prefix="feedline-verify-") as folder:
@@ -158,7 +158,7 @@ def _compare_index(work: Work, result: Result, kept: _engine.Dataset) -> None:
 
 
 def verify_slice(work: Work, dataset: _engine.Dataset, name: str, indices: range, stamp: list[int]) -> Result:
-    """Some samples of a folder."""
+    """Verifies some samples of a folder."""
     result = Result(name, stamp, dataset.format)
     seen = read_all(dataset, indices, shard="", decode=work.decode, pool=work.pool)
     result.take(seen, indices)
@@ -166,6 +166,6 @@ def verify_slice(work: Work, dataset: _engine.Dataset, name: str, indices: range
 
 
 def inspect_whole(origin: Origin) -> tuple[str, list[Finding]]:
-    """Format and findings of a source that is one folder. Raises what cannot be looked at at all."""
+    """Returns format and findings of a source that is one folder. Raises if it cannot be inspected."""
     inspected = _engine.inspect(*origin)
     return inspected.format, _of_inspection(inspected)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a verification has to say."""
+"""The result of a verification."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ from ..errors import Error
 from ..findings import Finding
 from .pages import TO_DO
 
-VERSION = 1  # of its JSON: verification.schema.json
+VERSION = 1  # version of its JSON: verification.schema.json
 
 
 class Place(NamedTuple):
-    """A sample by its name."""
+    """A sample's location."""
 
-    shard: str  # "": of a folder
+    shard: str  # "" in a folder
     key: str
     label: str | None
 
 
 class Verification(NamedTuple):
-    """What was proved of a source, and what was found wrong."""
+    """Counts and findings of a verified source."""
 
     source: str
     format: str
-    shards: int  # that were looked at; 0: a folder
-    parts_found: int  # of the parts, those that an earlier call had verified
-    samples: int  # that were read
-    bytes: int  # of their files
+    shards: int  # shards examined; 0 for a folder
+    parts_found: int  # parts that an earlier call had verified
+    samples: int  # samples read
+    bytes: int  # size of their files
     decoded: bool
-    checksums: int  # shards that were compared with a manifest's
-    classes: dict[str, int]  # samples by class; empty: they have no labels
-    duplicate_samples: int  # samples whose bytes an earlier one has
-    duplicates: list[list[Place]]  # which, the first of them; no more than 1,000 groups
+    checksums: int  # shards compared with a manifest
+    classes: dict[str, int]  # samples by class; empty without labels
+    duplicate_samples: int  # samples with the bytes of an earlier one
+    duplicates: list[list[Place]]  # the first groups of them, at most 1,000
     world_size: int
-    order_exact: bool | None  # None: not looked at, as the source does not open
+    order_exact: bool | None  # None: not checked, as the source cannot be opened
     findings: list[Finding]
 
     @property
     def sound(self) -> bool:
-        """Nothing was found but notes."""
+        """Whether all findings are notes."""
         return all(finding.severity == "note" for finding in self.findings)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON, as verification.schema.json has it."""
+        """Returns JSON that conforms to verification.schema.json."""
         return {
             "verification": VERSION,
             **self._asdict(),
@@ -56,13 +56,13 @@ class Verification(NamedTuple):
 
 
 def found(code: str, severity: str, text: str, *, shard: str = "", key: str = "", offset: int | None = None) -> Finding:
-    """A finding at a place, with what to do."""
+    """Returns a finding with its location and remedy."""
     about = {"shard": shard, "key": key, "offset": offset}
     return Finding(code, severity, evidence=(text,), fix=TO_DO.get(code, ""), about=about)
 
 
 def found_error(code: str, error: Error, *, shard: str = "", key: str = "") -> Finding:
-    """An error of the engine's as a finding: it knows its place."""
+    """Converts an error of the engine to a finding, with its location."""
     return found(code, "error", str(error), shard=error.shard or shard, key=error.key or key, offset=error.offset)
 
 
@@ -77,7 +77,7 @@ def finding_as_dict(finding: Finding) -> dict[str, Any]:
 
 
 def finding_of(stored: dict[str, Any]) -> Finding:
-    """What :func:`finding_as_dict` gave."""
+    """Inverse of :func:`finding_as_dict`."""
     about = {name: stored[name] for name in ("shard", "key", "offset")}
     return Finding(stored["code"], stored["severity"], evidence=(stored["text"],), fix=stored["fix"], about=about)
 
@@ -86,5 +86,5 @@ _ORDER = ("error", "critical", "warning", "note")
 
 
 def sorted_findings(findings: Sequence[Finding]) -> list[Finding]:
-    """Errors first, else as they were found."""
+    """Sorts errors first, else in the order found."""
     return sorted(findings, key=lambda finding: _ORDER.index(finding.severity))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every sample of a part, read and digested by several threads."""
+"""Reads and digests every sample of a part in several threads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PER_TASK = 32
 
 @dataclass
 class Seen:
-    """What reading has shown. `digests` has one for each sample that could be read, `indices` which it is."""
+    """Results of reading. `digests` has one for each readable sample, `indices` its index."""
 
     samples: int = 0
     stored_bytes: int = 0
@@ -65,7 +65,7 @@ def read_all(
 
 
 def _in_order(pool: ThreadPoolExecutor, work: Callable[[int], Seen], tasks: range) -> Iterator[Seen]:
-    """An interruption cancels what was not begun."""
+    """Runs the tasks; an interruption cancels those not started."""
     futures = [pool.submit(work, begin) for begin in tasks]
     try:
         for future in futures:
@@ -103,7 +103,9 @@ def _read(
 
 
 def digest(files: list[tuple[bytes, bytes]], integers: IntegerFiles) -> bytes:
-    """Digest of a sample's files without its label and id, or of all files if the others are only integers."""
+    """Returns the digest of a sample's files without its label and id, or of all files if the others are only
+    integers.
+    """
     content_files = [file for file in files if not integers.is_label_or_id(file[0])]
     if all(integers.is_integer(extension) for extension, _ in content_files):
         content_files = files
@@ -117,7 +119,7 @@ def digest(files: list[tuple[bytes, bytes]], integers: IntegerFiles) -> bytes:
 def label_word(
     classes: list[str], label: int | None, files: list[tuple[bytes, bytes]], integers: IntegerFiles
 ) -> str | None:
-    """The name of a sample's class, or its number if the class has no name; None if the sample has no label."""
+    """Returns the name of a sample's class, or its number if the class has no name; None if the sample has no label."""
     if label is None:
         texts = [content for extension, content in files if extension.lower() in integers.labels]
         if not texts:

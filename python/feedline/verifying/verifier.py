@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verifying: part by part, then what only all of them together show."""
+"""Verifies each part, then checks that need all parts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .parts import Result, Work, inspect_whole, verify_shard, verify_slice
 from .report import Place, Verification, found, found_error, sorted_findings
 from .samples import label_word
 
-_SLICE = 4_096  # samples of a folder that are one part
+_SLICE = 4_096  # samples of a folder per part
 _MOST_RANKS = 65_536
 _OPEN_SHARDS = 16
 
@@ -51,24 +51,23 @@ def verify(
     split: str | None = None,
     crowd: str | None = None,
 ) -> Verification:
-    """Reads everything that a dataset holds, and says what is wrong with it.
+    """Reads a dataset completely and reports errors.
 
-    Each shard is inspected, compared with its manifest's checksum where `feedline pack` left one, and its kept index
-    with one that is made anew. All files of every sample are read. Samples with the same bytes are found, and the
-    orders of `world_size` ranks are counted.
+    Inspects each shard, compares it with its checksum if it has a manifest by `feedline pack`, and its stored index
+    with a new one. Reads all files of every sample. Finds samples with the same bytes, and checks the orders of
+    `world_size` ranks.
 
     Args:
-        source, format, fields, missing, index, cache, cache_limit, images, split, crowd: as :func:`feedline.open` has
-            them.
-        decode: also decode every field of every sample, as a loader does.
+        source, format, fields, missing, index, cache, cache_limit, images, split, crowd: as in :func:`feedline.open`.
+        decode: also decodes every field of every sample, as a loader does.
         world_size: ranks that must together get each sample once.
-        resume: a file that keeps what is verified, part by part; an interrupted call goes on from it.
+        resume: a file that records verified parts; an interrupted call resumes from it.
         num_workers: threads; "auto": as many as usable CPUs.
-        progress: called with parts that are done and all parts; a part is a shard, or 4,096 samples of a folder.
+        progress: called with the numbers of finished and all parts; a part is a shard, or 4,096 samples of a folder.
 
     Raises:
-        ConfigError: an argument, or `resume` of another call; nothing is read.
-        StorageError, DataError: there is nothing that could be verified.
+        ConfigError: a wrong argument, or `resume` of another call; nothing is read.
+        StorageError, DataError: nothing could be verified.
     """
     said = annotations_of("verify", images, split, crowd)
     origin = engine_source(source, format, fields, index, missing, annotations=said)
@@ -103,7 +102,7 @@ def _journal(resume: str | os.PathLike[str], shown: str, origin: Origin, decode:
 
 
 class _Verifier:
-    """What both kinds of sources have in common."""
+    """Common part of both kinds of sources."""
 
     def __init__(
         self, work: Work, journal: Journal | None, progress: Callable[[int, int], None], world_size: int
@@ -115,7 +114,7 @@ class _Verifier:
         self._results: list[Result] = []
 
     def _known(self, name: str, stamp: list[int]) -> Result | None:
-        """What an earlier call found of the part as it is now."""
+        """Returns an earlier call's result for the part, if it is unchanged."""
         result = self._found.get(name)
         return result if result is not None and result.stamp == stamp else None
 
@@ -163,12 +162,12 @@ class _Verifier:
 
 
 class _Folder(_Verifier):
-    """A folder of samples: slices of it are the parts."""
+    """A folder of samples, split into slices."""
 
     def verify(self) -> Verification:
         work = self._work
         format, findings = inspect_whole(work.origin)
-        dataset = _engine.open(*work.origin, *work.cache, listing_age_s=0)  # what is there by now
+        dataset = _engine.open(*work.origin, *work.cache, listing_age_s=0)  # results so far
         parts = [range(begin, min(begin + _SLICE, len(dataset))) for begin in range(0, len(dataset), _SLICE)]
         for indices in parts:
             name, stamp = f"{indices.start}:{indices.stop}", [dataset.fingerprint, len(dataset)]
@@ -183,7 +182,7 @@ class _Folder(_Verifier):
 
 
 class _Shards(_Verifier):
-    """Shards: each is a part, and opened by itself, so that a damaged one hides nothing of the others."""
+    """Shards, each a part that is opened separately, so that a damaged one does not hide errors of others."""
 
     def __init__(
         self,
@@ -229,10 +228,10 @@ class _Shards(_Verifier):
         if any(result.samples for result in self._results):
             return
         if not any(result.stamp for result in self._results):
-            self._stored.object(self._stored.names[0])  # whose error says it best
+            self._stored.object(self._stored.names[0])  # its error is the most specific
 
     def _whole(self, findings: list[Finding]) -> _engine.Dataset | None:
-        """The source as one dataset, where no shard of it is known not to open."""
+        """Opens the source as one dataset, unless a shard is known to fail."""
         if any(not result.total for result in self._results):
             return None
         try:
@@ -248,11 +247,11 @@ def _of_manifests(manifests: dict[bytes, Sums], names: Sequence[bytes]) -> list[
     for folder, manifest in manifests.items():
         place = os.fsdecode(folder)
         if not manifest.complete:
-            text = f"the packing into {place} did not end: more samples were to follow"
+            text = f"packing into {place} is unfinished: more samples were to follow"
             findings.append(found("packing_unfinished", "warning", text))
         left_out = [shard for shard in manifest.shards if (folder, shard) not in given]
         if left_out:
-            text = f"{len(left_out):,} shards were packed into {place} and are not in the source: {left_out[0]}"
+            text = f"{len(left_out):,} shards packed into {place} are not in the source: {left_out[0]}"
             findings.append(found("shards_left_out", "note", text + (" ..." if len(left_out) > 1 else "")))
     return findings
 

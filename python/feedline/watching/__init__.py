@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watching a command: what ``feedline diagnose`` and ``feedline tune`` share."""
+"""Profiles a command, for ``feedline diagnose`` and ``feedline tune``."""

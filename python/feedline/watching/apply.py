@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives a script's DataLoader other settings while the script runs, without a change of its code.
+"""Changes the settings of a script's DataLoader while the script runs, without changing its code.
 
-The watching side calls :func:`request` before it starts the command and :func:`outcome` after its end. In every process
-of the command the probe calls :func:`install`; a loader that is meant is changed when its
-first loop begins: its samples, its collate function and its batch size stay what they are, and so does their order but
-for what torch itself changes: with persistent workers an epoch draws one number less.
+The profiler calls :func:`request` before it starts the command and :func:`outcome` after its end. In every process of
+the command the probe calls :func:`install`; a matching loader is changed when its first loop begins. Its samples,
+collate function and batch size do not change, nor does its order, except that with persistent workers torch draws one
+number less per epoch.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from feedline.watching.variables import APPLY
 
 ARGUMENTS = ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory")
 LOADERS = ("torch", "feedline")
-REPEATS = "the dataset is iterable: with another number of workers samples may come twice or not at all"
+REPEATS = "the dataset is iterable: another number of workers may duplicate or drop samples"
 _REQUEST = "apply.json"
-# What a loader is known by again in another run of the same script. Its settings are what changes.
+# Facts that identify a loader in another run of the same script. Its settings may change.
 _IDENTITY = ("class", "dataset", "collate", "batch_size", "iterable")
-# What only our drop-in has.
+# Arguments that only our drop-in has.
 _OURS = ("seed", "device", "on_error", "error_budget", "memory_budget", "lower", "worker_method", "prefetch_epochs")
 _DONE, _REPLACEMENT = "_feedline_applied", "_feedline_replacement"
 
 
-# -- the watching side
+# -- in the profiler
 
 
 def request(folder: Path, settings: Mapping[str, Any], loader: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """What to add to the command's environment, beside the probe's variables, so that its loader gets `settings`.
+    """Returns environment variables that make the command's loader use `settings`, in addition to the probe's.
 
     Args:
-        folder: the run's own, which the command's processes can write to.
+        folder: the run's own, writable by the command's processes.
         settings: any of ``num_workers``, ``prefetch_factor``, ``persistent_workers``, ``pin_memory``, and ``loader``:
-            ``"torch"``, or ``"feedline"`` for our drop-in in its place. Other names are a ValueError: they are not a
-            loader's to change in a running script.
-        loader: facts of the loader that is meant, as ``Summary.loader`` has them; None: every torch loader.
+            ``"torch"``, or ``"feedline"`` to replace it by our drop-in. Other names raise ValueError: they cannot be
+            changed in a running script.
+        loader: facts of the loader to change, as in ``Summary.loader``; None: every torch loader.
     """
     strange = set(settings) - {*ARGUMENTS, "loader"}
     if strange:
@@ -53,9 +53,9 @@ def request(folder: Path, settings: Mapping[str, Any], loader: Mapping[str, Any]
 
 
 def outcome(folder: Path) -> list[dict[str, Any]]:
-    """What became of it: for each loader that was changed, or should have been, `before`, `after`, and `refused`.
+    """Returns the result for each loader that was changed or should have been: `before`, `after`, and `refused`.
 
-    `refused` maps the name of a setting that was not changed to the reason. An empty list: no such loader had a loop.
+    `refused` maps the name of an unchanged setting to the reason. The list is empty if no such loader had a loop.
     """
     found = []
     for path in sorted(folder.glob("*.applied")):
@@ -68,7 +68,7 @@ def outcome(folder: Path) -> list[dict[str, Any]]:
 
 
 def install(module: Any) -> None:
-    """Called with a module whose ``DataLoader`` was defined just now; does nothing where nothing is to be applied."""
+    """Called with a module that has just defined ``DataLoader``; does nothing if no change is requested."""
     path = os.environ.get(APPLY)
     if not path:
         return
@@ -86,7 +86,7 @@ def install(module: Any) -> None:
 
 
 def _apply(loader: Any, wanted: Mapping[str, Any], folder: Path) -> None:
-    """Never raises: a loader that cannot be changed stays as it is, and that is said."""
+    """Never raises: a loader that cannot be changed is left as it is, and the reason is recorded."""
     self_described: dict[str, Any] = {}
     try:
         loader.__dict__[_DONE] = True
@@ -110,9 +110,9 @@ def _apply(loader: Any, wanted: Mapping[str, Any], folder: Path) -> None:
 
 
 def change(loader: Any, settings: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
-    """(`loader` changed in place, or Feedline's in its place; settings that were refused, and why).
+    """Returns (`loader` changed in place, or Feedline's replacement; refused settings, and why).
 
-    Only before the loader's first ``iter()``.
+    Call it only before the loader's first ``iter()``.
     """
     wanted, refused = {**settings_of(loader), **settings}, {}
     if repeats_samples(loader, wanted["num_workers"]):
@@ -126,17 +126,17 @@ def change(loader: Any, settings: Mapping[str, Any]) -> tuple[Any, dict[str, str
         try:
             return feedline_loader(loader, normal), refused
         except Exception as error:
-            refused["loader"] = f"Feedline's loader does not take it: {error}"
+            refused["loader"] = f"Feedline's loader does not support it: {error}"
             normal["loader"] = "torch"
     if normal["num_workers"] == 0:
         loader.timeout = 0
     for name in ARGUMENTS:
-        object.__setattr__(loader, name, normal[name])  # torch's own check forbids some of them after __init__
+        object.__setattr__(loader, name, normal[name])  # torch's own check forbids changing some of them after __init__
     return loader, refused
 
 
 def normalised(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """With what torch insists on: without workers nothing is fetched ahead and nothing persists."""
+    """Adds torch's constraints: without workers, there is no prefetching and nothing persists."""
     workers = settings["num_workers"]
     return {
         **settings,
@@ -146,16 +146,16 @@ def normalised(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def feedline_loader(loader: Any, settings: Mapping[str, Any]) -> Any:
-    """Our drop-in over everything that `loader` has, with `settings`."""
+    """Returns our drop-in with all of `loader`'s arguments and `settings`."""
     from feedline.torch_loader.data_loader import DataLoader
 
     return DataLoader(**arguments_of(loader, settings))
 
 
 def arguments_of(loader: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What another loader of the same samples in the same kind of order is made with.
+    """Returns the arguments of a loader of the same samples in the same kind of order.
 
-    `settings`: normalised; ``batch_size`` among them where that too is to be another one.
+    `settings`: normalised; contains ``batch_size`` if that should change too.
     """
     from torch.utils.data import BatchSampler
 
@@ -176,7 +176,7 @@ def arguments_of(loader: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
         arguments["in_order"] = False
     if getattr(loader, "_dataset_kind", 0) != 0:
         arguments |= {"batch_size": batch_size or loader.batch_size, "drop_last": loader.drop_last}
-    elif type(loader.batch_sampler) is BatchSampler:  # torch's own around a sampler: of any size
+    elif type(loader.batch_sampler) is BatchSampler:  # torch's own wrapper of a sampler: any batch size works
         size = batch_size or loader.batch_sampler.batch_size
         arguments |= {"batch_size": size, "drop_last": loader.batch_sampler.drop_last}
         arguments["sampler"] = loader.batch_sampler.sampler
@@ -205,19 +205,21 @@ def _in_worker() -> bool:
 
 
 def has_gpu() -> bool:
-    """Or another device that torch page-locks memory for."""
+    """Whether a GPU, or another device that torch page-locks memory for, is available."""
     import torch
 
     return bool(torch.cuda.is_available() or (hasattr(torch, "accelerator") and torch.accelerator.is_available()))
 
 
 def repeats_samples(loader: Any, workers: int) -> bool:
-    """Whether so many workers may give other samples: an iterable dataset divides itself among them, or does not."""
+    """Whether this number of workers may change the samples: an iterable dataset may or may not divide itself among
+    them.
+    """
     return getattr(loader, "_dataset_kind", 0) != 0 and max(workers, 1) != max(loader.num_workers, 1)
 
 
 def refused_by_all(outcomes: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Of what :func:`outcome` gave, the settings that were refused anywhere, with the first reason."""
+    """Returns the refused settings of :func:`outcome`, each with its first reason."""
     refused: dict[str, str] = {}
     for one in outcomes:
         for name, why in one.get("refused", {}).items():

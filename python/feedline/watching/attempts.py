@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes one experiment in a process of its own: what goes wrong there ends that one alone, and nobody waits for ever.
+"""Runs an experiment in a separate process, so that failures end only that process, and with a time limit.
 
-The copy of a script's process has none of its threads, and must not touch a GPU that the script has used: torch raises,
-other libraries' drivers hang or end the process. Reading samples rarely does any of that, and cannot be known not to.
+The copy of a script's process has none of its threads, and must not use a GPU that the script has used: torch raises an
+error, and other libraries' drivers hang or end the process. Reading samples rarely does this, but may.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ _OF_A_DEVICE = ("in forked subprocess", "CUDA error", "HIP error", "CUDA_ERROR")
 
 
 class NotTried(Exception):
-    """An experiment that cannot be made here; str() says why."""
+    """An experiment that is impossible here; str() is the reason."""
 
 
 def make(attempt: Callable[[], dict[str, Any]], limit_s: float, result: Path) -> dict[str, Any]:
-    """What `attempt` gives. Raises NotTried where it fails, dies, or takes longer than `limit_s`.
+    """Returns the result of `attempt`. Raises NotTried if it fails, dies, or takes longer than `limit_s`.
 
-    Only for a process without children: all that there are after it are ended. `result`: a path to write to.
+    Only for a process without children: all remaining children are ended. `result`: a path to write to.
     """
     result.unlink(missing_ok=True)
     _adopt()
-    before = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # the script's own handler is none for this process
+    before = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # the script's own handler must not run in this process
     child = os.fork()
     if child > 0:
         status = _wait(child, time.monotonic() + limit_s)
         _end_children()
     if before is not None:
-        signal.signal(signal.SIGCHLD, before)  # torch's tells a loop at once that a worker has died
+        signal.signal(signal.SIGCHLD, before)  # torch's handler reports a dead worker to the loop at once
     if child == 0:
         _run(attempt, result)
     with contextlib.suppress(OSError, ValueError):
@@ -49,7 +49,7 @@ def make(attempt: Callable[[], dict[str, Any]], limit_s: float, result: Path) ->
             raise NotTried(found["why"])
         return dict(found)
     if status is None:
-        raise NotTried(f"it was not done after {limit_s:.0f} s, and was ended")
+        raise NotTried(f"it did not finish within {limit_s:.0f} s, and was ended")
     if os.WIFSIGNALED(status):
         raise NotTried(f"the process that tried it was ended by {signal.Signals(os.WTERMSIG(status)).name}")
     raise NotTried(f"the process that tried it ended with status {os.waitstatus_to_exitcode(status)}")
@@ -59,7 +59,7 @@ def _run(attempt: Callable[[], dict[str, Any]], result: Path) -> NoReturn:
     try:
         torch = sys.modules.get("torch")
         if torch is not None:
-            torch.set_num_threads(1)  # OpenMP's other threads are gone, and a loop shared with them would never end
+            torch.set_num_threads(1)  # OpenMP's other threads do not exist here, and a parallel loop would never end
         try:
             found = attempt()
         except BaseException as error:
@@ -72,11 +72,13 @@ def _run(attempt: Callable[[], dict[str, Any]], result: Path) -> NoReturn:
 
 
 def reason_of(error: BaseException) -> str:
-    """In one line, why reading samples failed in a copied process; a worker's error comes with its whole traceback."""
+    """Returns in one line why reading samples failed in a copied process; a worker's error includes its whole
+    traceback.
+    """
     if isinstance(error, NotTried):
         return str(error)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
-    for line in reversed(lines):  # in front of an error stand lines of the code that raised it
+    for line in reversed(lines):  # lines of the code that raised an error precede it
         if any(words in line for words in _OF_A_DEVICE):
             return f"reading samples uses the GPU, which a copied process cannot: {line}"
     line = lines[-1] if any(line.startswith("Original Traceback") for line in lines) else lines[0]
@@ -84,7 +86,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def _wait(child: int, until: float) -> int | None:
-    """Its exit status; None: it has not ended in time."""
+    """Returns its exit status; None if it has not ended in time."""
     while time.monotonic() < until:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
@@ -94,13 +96,13 @@ def _wait(child: int, until: float) -> int | None:
 
 
 def _adopt() -> None:
-    """Has processes whose parent has died become this one's children, as a dead loader's workers."""
+    """Adopts orphaned processes, such as the workers of a dead loader."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _end_children() -> None:
-    """All of this process, and theirs, which become its own as their parents die."""
+    """Ends all children of this process and their descendants, which it adopts as their parents die."""
     while children := _children():
         for child in children:
             with contextlib.suppress(OSError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command that is watched: its environment, which the probe is in, its start, its sampler, and its signals."""
+"""The profiled command: its environment with the probe, its start, its sampler, and its signals."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class CommandError(OSError):
 
 
 def environment_of(folder: Path, extension: str = "") -> dict[str, str]:
-    """This process's environment, with the probe that records into `folder` in it.
+    """Returns this process's environment, with the probe that records into `folder`.
 
-    `extension`: the name of a module that the probe loads and calls ``install(module, recorder)`` of; "": none.
+    `extension`: name of a module whose ``install(module, recorder)`` the probe calls; "" for none.
     """
     environment = dict(os.environ)
     paths = [str(_PACKAGE / "watching" / "probe" / "inject")]
@@ -39,14 +39,14 @@ def environment_of(folder: Path, extension: str = "") -> dict[str, str]:
         paths.append(environment["PYTHONPATH"])
     environment["PYTHONPATH"] = os.pathsep.join(paths)
     environment[SESSION] = str(folder)
-    environment.pop(EXTENSION, None)  # of a verb that this one runs under
+    environment.pop(EXTENSION, None)  # from an outer Feedline command
     if extension:
         environment[EXTENSION] = extension
     return environment
 
 
 def start(command: Sequence[str], environment: dict[str, str], **options: Any) -> subprocess.Popen[bytes]:
-    """Starts it; `options` are Popen's. Raises CommandError where that cannot be done."""
+    """Starts the command; `options` are Popen's. Raises CommandError on failure."""
     try:
         return subprocess.Popen(list(command), env=environment, **options)
     except OSError as error:
@@ -54,7 +54,7 @@ def start(command: Sequence[str], environment: dict[str, str], **options: Any) -
 
 
 def other_interpreter(command: Sequence[str]) -> str:
-    """A warning if the command begins with a Python of another environment; else ""."""
+    """Returns a warning if the command begins with a Python of another environment; else ""."""
     found = shutil.which(command[0]) if command else None
     if found is None or not os.path.basename(found).startswith("python"):
         return ""
@@ -68,9 +68,9 @@ def other_interpreter(command: Sequence[str]) -> str:
 
 
 def sampler_of(pid: int, folder: Path | None = None) -> _engine.HostSampler | None:
-    """Samples the host and the process's tree; None: it cannot, and whoever asks goes without.
+    """Samples the host and the process tree; None if that is impossible.
 
-    `folder`: of a session; the command is sampled closely only from its first loop on.
+    `folder`: of a session; the command is sampled at the full rate only from its first loop on.
     """
     closely_from = "" if folder is None else str(folder / LOOPS)
     try:
@@ -87,7 +87,7 @@ class Forwarding:
 
 @contextlib.contextmanager
 def signals_of_child() -> Iterator[Forwarding]:
-    """Signals meant for the script reach it; a terminal's Ctrl-C reaches it by itself."""
+    """Forwards signals to the script; a terminal's Ctrl-C reaches it directly."""
     forwarding = Forwarding()
 
     def forward(number: int, _frame: Any) -> None:
@@ -103,7 +103,7 @@ def signals_of_child() -> Iterator[Forwarding]:
         yield forwarding
         return
     before = {number: signal.signal(number, forward) for number in _FORWARDED}
-    # a handler of ours, unlike SIG_IGN, does not pass to the child
+    # a handler of ours, unlike SIG_IGN, is not inherited by the child
     by_terminal = _has_terminal()
     before[signal.SIGINT] = signal.signal(signal.SIGINT, reached_by_terminal if by_terminal else forward)
     try:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of a script's process: how one is made, what it lets go of, and how it is ended.
+"""Copies of a script's process: creating them, releasing resources, and ending them.
 
-A copy is a fork: it has the script's loader, with its dataset, sampler and collate function, and nothing of it has to
-be made anew or pickled. It lives without the script's pipes, sockets and standard streams, in a session of its own and
-as nobody's child, so that the script neither waits for it nor hears of it. Of a GPU that the script uses it has let go,
-too: it neither copies to it nor page-locks memory, and what the script keeps there is not its own to free.
+A copy is a fork: it has the script's loader, with its dataset, sampler and collate function, so that none of them has
+to be recreated or pickled. It closes the script's pipes, sockets and standard streams and runs as an orphan in its own
+session, so that the script neither waits for it nor receives its signals. It also releases a GPU that the script uses:
+it neither copies to it nor page-locks memory, and must not free the script's GPU memory.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-WATCHER, PID = "watcher", "experiments.pid"  # files of a session: numbers of who watches, and of the copy
+WATCHER, PID = "watcher", "experiments.pid"  # files of a session: process ids of the profiler and of the copy
 _MEMORY_DEVICES = 1  # major number: /dev/null, /dev/zero, /dev/urandom
-_END_S = 0.5  # that killed processes are waited for: a full machine takes some of it
+_END_S = 0.5  # time to wait for killed processes, which may be slow on a busy machine
 
 
 def refusal(loader: Any) -> str | None:
-    """Why a copy could do nothing with `loader`; None: it can."""
+    """Returns why a copy could not use `loader`; None if it can."""
     if hasattr(loader, "dataset") or remake_of(loader) is not None:
         return None
     return "this loader has no dataset to read again"
 
 
 def remake_of(loader: Any) -> Any:
-    """Of Feedline's own loader: what makes another like it, with so many threads; None of all others."""
+    """Returns the function that recreates Feedline's own loader with a number of threads; None for other loaders."""
     return loader.__dict__.get("_remake") if type(loader).__module__ == "feedline.loader.loader" else None
 
 
 def claim(path: Path) -> bool:
-    """Whether this process is the first of its run that asks: one makes a copy."""
+    """Whether this process is the first of its run to ask, and so makes the copy."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
@@ -50,11 +50,11 @@ def claim(path: Path) -> bool:
 
 
 def fork_away(live: Callable[[], None]) -> None:
-    """Runs `live` in a copy of this process, which becomes nobody's child and leads a session of its own."""
+    """Runs `live` in a copy of this process, an orphan in its own session."""
     collects = gc.isenabled()
-    gc.disable()  # before a copy's first own statement other hooks run, which may set off a collection
+    gc.disable()  # fork hooks run before the copy's first statement, and may start a collection
     try:
-        with warnings.catch_warnings():  # threads: the copy takes no lock of theirs that a worker would not take
+        with warnings.catch_warnings():  # with threads: the copy takes only locks that a worker would take too
             warnings.simplefilter("ignore")
             first = os.fork()
             if first == 0:
@@ -62,13 +62,14 @@ def fork_away(live: Callable[[], None]) -> None:
     finally:
         if collects:
             gc.enable()
-    with contextlib.suppress(ChildProcessError):  # a script that ignores SIGCHLD: it has ended, and nobody is told
+    with contextlib.suppress(ChildProcessError):  # if the script ignores SIGCHLD: the process has ended, and its status
+        # is lost
         os.waitpid(first, 0)
 
 
 def _become_a_copy(live: Callable[[], None], collects: bool) -> NoReturn:
     try:
-        gc.freeze()  # where torch frees an event or page-locked memory of a GPU in a copy, the copy is ended
+        gc.freeze()  # torch may free an event or page-locked GPU memory in a copy, which ends the copy
         if collects:
             gc.enable()
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
@@ -80,9 +81,9 @@ def _become_a_copy(live: Callable[[], None], collects: bool) -> NoReturn:
 
 
 def let_go() -> None:
-    """Of standard streams, pipes and sockets, whose other ends must see the script close them; and of devices.
+    """Closes standard streams, pipes and sockets, whose peers must see the script close them, and devices.
 
-    A GPU's driver frees what a process had there when nobody has it open any more.
+    A GPU's driver frees a process's memory only when no process has the device open.
     """
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in os.listdir("/proc/self/fd"):
@@ -92,7 +93,7 @@ def let_go() -> None:
             mode = facts.st_mode
             device = stat.S_ISCHR(mode) and os.major(facts.st_rdev) != _MEMORY_DEVICES
             if file > 2 and (stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode) or device):
-                os.dup2(nothing, file)  # not closed: its number must not become another file's
+                os.dup2(nothing, file)  # not closed: its descriptor must not be reused
         except OSError:
             continue
     for file in (0, 1, 2):
@@ -100,7 +101,7 @@ def let_go() -> None:
 
 
 def has_lost_its_device() -> bool:
-    """Whether this process is a copy of one that had used a GPU: it cannot page-lock memory for it, either."""
+    """Whether this process is a copy of one that has used a GPU, and so cannot page-lock memory for it."""
     torch = sys.modules.get("torch")
     if torch is None:
         return False
@@ -112,7 +113,7 @@ def has_lost_its_device() -> bool:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Ctrl-C is heard behind the block: in the middle of clearing up it would leave the rest behind."""
+    """Delays Ctrl-C until after the block: during cleanup, it would leave the rest behind."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -127,20 +128,20 @@ def undisturbed() -> Iterator[None]:
 
 
 def end_the_copy(session: Path) -> None:
-    """The copy in `session`, asleep or at work, with all that it has started."""
+    """Ends the copy in `session`, and all processes that it has started."""
     with undisturbed(), contextlib.suppress(OSError, ValueError):
-        group = os.getpgid(int((session / PID).read_text()))  # of the session that it was made in, its own
-        (session / PID).unlink()  # its number may become another's
+        group = os.getpgid(int((session / PID).read_text()))  # its own, in which it was created
+        (session / PID).unlink()  # its process id may be reused
         if group == os.getpgrp():
             return
-        os.killpg(group, signal.SIGKILL)  # its workers go with it
+        os.killpg(group, signal.SIGKILL)  # includes its workers
         until = time.monotonic() + _END_S
         while _group_lives(group) and time.monotonic() < until:
             time.sleep(0.01)
 
 
 def _group_lives(number: int) -> bool:
-    """Whether a process of this group has not ended yet."""
+    """Whether a process of this group is still running."""
     for name in os.listdir("/proc"):
         if name.isdigit():
             with contextlib.suppress(OSError, ValueError, IndexError):

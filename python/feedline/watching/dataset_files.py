@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sample of the dataset's files: how large they are, on which disk, and how much of them is in the page cache.
+"""Samples the dataset's files: their size, their disk, and how much of them is in the page cache.
 
-A file that was just read is in the cache for that reason. So what was there before is told by neighbours: files of the
-same folder and kind that no worker is known to have opened.
+A file that was just read is cached for that reason. So the earlier state of the cache is estimated from neighbours:
+files of the same folder and type that no worker is known to have opened.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from feedline import _engine
 from feedline.machine.mounts import mount_of
 from feedline.watching.probe.opened_files import SUFFIX
 
-_MOST_FILES = 256  # that are looked at, and as many neighbours
+_MOST_FILES = 256  # maximum number of files examined, and of neighbours
 _MOST_FOLDERS = 16
-_NEIGHBOURS = 16  # of one folder
-_LISTED = 2000  # entries of a folder, at most
+_NEIGHBOURS = 16  # per folder
+_LISTED = 2000  # maximum number of entries of a folder
 _CODE = (".py", ".pyc", ".so")
 
 
 @dataclass(frozen=True)
 class DatasetFiles:
-    """Shares are of bytes. None: not known."""
+    """Shares are of bytes. None if unknown."""
 
-    seen: int  # files that were opened while samples were read, or stayed open
-    looked_at: int  # of them and their neighbours
+    seen: int  # files opened while samples were read, or kept open
+    looked_at: int  # median size of them and their neighbours
     median_bytes: int
-    devices: tuple[str, ...]  # whole disks; empty: a network, or memory
+    devices: tuple[str, ...]  # whole disks; empty for a network or memory
     rotational: bool | None
-    cached_before: float | None  # of neighbours, when they were first looked at
-    cached_after: float | None  # of all, after the script had ended
-    place: str | None = None  # what most of the opened ones lie on, as `machine.mounts.Mount.family` calls it
+    cached_before: float | None  # of neighbours, at their first examination
+    cached_after: float | None  # of all files, after the script ended
+    place: str | None = None  # storage family of most opened files, as in `machine.mounts.Mount.family`
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def place_of(paths: Iterable[str], root: Path = Path("/")) -> str | None:
-    """The family of file systems that most of these files lie on, of the first of each folder."""
+    """Returns the file system family of most of these files, by the first file of each folder."""
     folders = {os.path.dirname(path): path for path in paths}
     mounts = [
         mount_of(Path(os.path.realpath(path)), root) for path in itertools.islice(folders.values(), _MOST_FOLDERS)
@@ -57,7 +57,7 @@ def place_of(paths: Iterable[str], root: Path = Path("/")) -> str | None:
 
 
 class FilesWatch:
-    """Looks at files while their script runs, a few thousand at most however many it reads."""
+    """Examines files while their script runs: at most a few thousand, however many it reads."""
 
     def __init__(self, session: Path, seed: int = 0) -> None:
         self._session = session
@@ -68,7 +68,7 @@ class FilesWatch:
         self._folders: set[tuple[str, str]] = set()
 
     def look(self, names: Iterable[str]) -> None:
-        """At what was opened since the last time. `names`: of the session's files. Never raises."""
+        """Examines files opened since the last call. `names`: of the session's files. Never raises."""
         with contextlib.suppress(Exception):
             fresh = self._heard(names) - self._opened
             fresh = set(itertools.islice(sorted(fresh), max(_MOST_FILES - len(self._opened), 0)))
@@ -76,7 +76,7 @@ class FilesWatch:
             self._meet_neighbours(fresh)
 
     def finish(self, open_files: Iterable[str]) -> list[dict[str, Any]]:
-        """All files, as `look_at_files` tells of them now; those that were opened first."""
+        """Returns all files, as `look_at_files` reports them now; opened ones first."""
         self.look(names_in(self._session))
         more = {path for path in open_files if not path.endswith(_CODE)}
         self._opened |= set(itertools.islice(sorted(more), max(_MOST_FILES - len(self._opened), 0)))
@@ -87,7 +87,7 @@ class FilesWatch:
             return []
 
     def summary(self, facts: Iterable[Mapping[str, Any]]) -> DatasetFiles | None:
-        """Of what `finish` gave; None: no files were seen."""
+        """Summarises the result of `finish`; None if no files were seen."""
         all_of_them = list(facts)
         if not all_of_them:
             return None
@@ -115,7 +115,7 @@ class FilesWatch:
             for line in whole.splitlines():
                 with contextlib.suppress(ValueError, UnicodeError):
                     path = json.loads(line)
-                    path.encode()  # the engine takes names that are UTF-8
+                    path.encode()  # the engine accepts only UTF-8 names
                     paths.add(path)
         return paths
 
@@ -134,7 +134,7 @@ class FilesWatch:
 
 
 def names_in(folder: Path) -> list[str]:
-    """Empty where the folder has gone: a script may have removed it."""
+    """Returns nothing if the folder is gone: a script may have removed it."""
     try:
         return os.listdir(folder)
     except OSError:

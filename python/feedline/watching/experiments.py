@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What experiments after a run found: figures alone. Who makes them is a verb's own."""
+"""Results of experiments after a run. Each command has its own code that runs them."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from typing import Any
 
 from feedline.watching.intervals import GAIN, Shown, beside_fewer, finite, is_known, shown
 
-# changes of a copy to a device, as comparisons name them; and what one of them takes by itself
+# comparisons of copies to a device; and the cost of page-locking by itself
 LOCKED, ASKED, OWN = "pin_memory=True", "non_blocking=True", "page-locking"
-_TELLING = 0.5  # of a rung's rate: where its interval is wider to either side, it says little of the pace
+_TELLING = 0.5  # of a trial's rate: with a wider interval on either side, it says little about the speed
 _BESIDE = {
     Shown.BETTER: "",
     Shown.NOT_BETTER: "no more than with fewer",
     Shown.UNDECIDED: "no gain shown",
-    Shown.UNMEASURED: "",  # its interval says so
+    Shown.UNMEASURED: "",  # as its interval shows
 }
 
 
 @dataclass(frozen=True)
 class Rung:
-    """The loader alone, without the loop's work, with so many workers."""
+    """The loader without the loop's work, with this number of workers."""
 
     workers: int
     batches_per_s: float
     low: float  # 95 % interval
     high: float
     batches: int
-    kept: bool = False  # gains over the rungs below
-    beside: str = ""  # what the rungs below show of it, in words
+    kept: bool = False  # gains over the trials with fewer workers
+    beside: str = ""  # conclusion from the trials with fewer workers, as text
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """What the loop could do at most: one step after the other, none of them waiting for a batch."""
+    """The loop's maximum speed: consecutive steps that never wait for a batch."""
 
     steps_per_s: float
     low: float  # 95 % interval
@@ -45,9 +45,9 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One change, and what it did to one figure; both were measured in turn. Intervals are of 95 %.
+    """A change and its effect on one figure, by alternating measurements. Intervals are 95 %.
 
-    The ratio is after / before, round by round: what a machine does meanwhile meets both, so its interval is narrower.
+    The ratio is after / before per round: disturbances of the machine affect both, so its interval is narrower.
     """
 
     change: str
@@ -61,13 +61,13 @@ class Comparison:
     ratio: float
     ratio_low: float
     ratio_high: float
-    files: int | None = None  # whose pages were dropped
+    files: int | None = None  # files whose cached pages were dropped
     file_bytes: int | None = None
-    own_ms: float | None = None  # that the change itself takes, outside of the figure
+    own_ms: float | None = None  # cost of the change itself, outside of the figure
 
     @property
     def kept(self) -> bool:
-        """It is better by more than its interval and five percent. Of times less is better, of rates more."""
+        """Whether it is better by more than its interval and five percent: lower for times, higher for rates."""
         if not is_known(self.ratio_low, self.ratio_high):
             return False
         if self.figure.startswith("ms"):
@@ -77,15 +77,15 @@ class Comparison:
 
 @dataclass(frozen=True)
 class DiskProbe:
-    """What the disk of the dataset's files gives. Intervals are of 95 %."""
+    """Throughput and latency of the disk of the dataset's files. Intervals are 95 %."""
 
     files: int = 0
     device: str = ""
     bytes_per_s: float | None = None  # whole files, in reads of up to 1 MiB, four at a time
     bytes_per_s_low: float | None = None
     bytes_per_s_high: float | None = None
-    read_bytes: float | None = None  # of a read, on average
-    latency_ms: float | None = None  # of one read of 4 KiB at a random place, mean
+    read_bytes: float | None = None  # average size of a read
+    latency_ms: float | None = None  # mean time of a 4 KiB read at a random offset
     latency_ms_low: float | None = None
     latency_ms_high: float | None = None
     refused: str | None = None
@@ -96,24 +96,24 @@ class DiskProbe:
 
 @dataclass(frozen=True)
 class Handing:
-    """One batch from a worker to the loop, apart from making it; ms."""
+    """Cost of transferring one batch from a worker to the loop, without making it; ms."""
 
     packing_ms: float  # CPU of the worker
     unpacking_ms: float  # CPU of the loop's process
-    waiting_ms: float  # of the loop's process for the worker's answers meanwhile
+    waiting_ms: float  # waiting of the loop's process for the worker's replies
 
 
 @dataclass(frozen=True)
 class Experiments:
     rungs: list[Rung] = field(default_factory=list)
-    refused: str | None = None  # why there are no rungs
+    refused: str | None = None  # why there are no trials
     ceiling: Ceiling | None = None
     comparisons: list[Comparison] = field(default_factory=list)
     not_tried: list[dict[str, str]] = field(default_factory=list)  # "change" and "why"
     disk: DiskProbe | None = None
     handing: Handing | None = None
-    cold: bool = False  # the rungs read their files from the disk, as the run did
-    warm_because: str | None = None  # why they did not, though the run did: they answer another question
+    cold: bool = False  # the trials read their files from the disk, as the run did
+    warm_because: str | None = None  # why they did not although the run did: then they do not apply to the run
 
     def as_dict(self) -> dict[str, Any]:
         made = asdict(self)
@@ -121,17 +121,19 @@ class Experiments:
         return {name: finite(value) for name, value in made.items()}
 
     def rates(self) -> dict[int, float]:
-        """Batches per second by workers, of rungs long enough: one of a second cannot hold what happens once in ten."""
+        """Batches per second by workers, for trials of sufficient length: a second cannot show an event that occurs
+        every ten.
+        """
         telling = (rung for rung in self.rungs if rung.high - rung.low <= 2 * _TELLING * rung.batches_per_s)  # not inf
         return {rung.workers: rung.batches_per_s for rung in telling}
 
     def rate_intervals(self) -> dict[int, tuple[float, float]]:
-        """The 95 % intervals of all that have one, also of those that tell too little for `rates()`."""
+        """The 95 % intervals of all trials that have one, including those too uncertain for `rates()`."""
         return {rung.workers: (rung.low, rung.high) for rung in self.rungs if is_known(rung.low, rung.high)}
 
     def beside_fewer(self, present: int) -> dict[int, str]:
-        """By workers: what each rung shows beside the best of fewer, as Shown has it; or that it is no better than the
-        present number.
+        """Conclusions by workers: each trial compared with the best of fewer, as in Shown; or that it is no better than
+        the present number.
         """
         found = _beside_fewer(self.rungs)
         figures = {rung.workers: (rung.batches_per_s, rung.low, rung.high) for rung in self.rungs}
@@ -141,9 +143,9 @@ class Experiments:
         return {workers: one.value for workers, one in found.items()}
 
     def copies(self) -> dict[str, tuple[float, float]]:
-        """By change: what copies take with it, as a share of what they take without, [low, high].
+        """Time of copies with each change as a share of the time without, [low, high].
 
-        Under OWN likewise what page-locking itself takes.
+        OWN is likewise the cost of page-locking itself.
         """
         made = [one for one in self.comparisons if one.change in (LOCKED, ASKED)]
         shares = {one.change: (one.ratio_low, one.ratio_high) for one in made}
@@ -154,7 +156,7 @@ class Experiments:
 
 
 def keep(rungs: Sequence[Rung]) -> list[Rung]:
-    """The same rungs; those are kept whose interval lies above the best so far."""
+    """Returns the same trials, marking those whose interval is above the best so far."""
     found = _beside_fewer(rungs)
     ordered = sorted(rungs, key=lambda rung: rung.workers)
     return [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a command's processes leave in the session's folder: event files, settings of loaders, notes."""
+"""Collects the files that a command's processes leave in the session's folder: event files, loader settings, notes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from feedline.watching.dataset_files import FilesWatch, names_in
 from feedline.watching.probe.events import Event, total_of
 from feedline.watching.recordings import ProcessRecord
 
-KEPT_PROCESSES = 256  # whose events are kept after they ended; of earlier ones the totals remain
+KEPT_PROCESSES = 256  # ended processes whose events are retained; only the totals of earlier ones remain
 _FIRST_LOOK_S, _PERIOD_S = 0.25, 2.0
 _MOST_NOTES = 50
 
 
 class Harvest:
-    """Takes the events of processes that have ended, so that their files do not pile up over days."""
+    """Collects events of processes that have ended, so that their files do not accumulate over days."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -41,7 +41,7 @@ class Harvest:
         self._thread.join()
 
     def _run(self) -> None:
-        pause = _FIRST_LOOK_S  # what the cache held before is told by files that are not read yet
+        pause = _FIRST_LOOK_S  # files that are not read yet show the earlier state of the cache
         while not self._stop.wait(pause):
             pause = min(2 * pause, _PERIOD_S)
             names = names_in(self._folder)
@@ -58,7 +58,7 @@ class Harvest:
         return [self._folder / name for name in sorted(rings, key=lambda name: int(name.split(".")[1]))]
 
     def _take(self, path: Path) -> None:
-        with contextlib.suppress(Exception):  # one that was killed while it made the file
+        with contextlib.suppress(Exception):  # from a process killed while it created the file
             raw = _engine.read_events(str(path))
             names = _json_file(self._folder / f"{raw['pid']}.names")
             self.dropped += len(self._ended) == KEPT_PROCESSES
@@ -99,13 +99,13 @@ def _json_file(path: Path) -> dict[str, Any] | None:
 
 
 def json_files(folder: Path, pattern: str) -> list[dict[str, Any]]:
-    """The objects of all files of that name, those that can be read."""
+    """Returns the readable objects of all files with that name."""
     found = (_json_file(path) for path in sorted(folder.glob(pattern)))
     return [value for value in found if value is not None]
 
 
 def notes_in(folder: Path) -> list[str]:
-    """What the probe had to say, a sentence each."""
+    """Returns the probe's notes, one sentence each."""
     notes = []
     for path in sorted(folder.glob("*.note")):
         with contextlib.suppress(OSError):
@@ -114,5 +114,5 @@ def notes_in(folder: Path) -> list[str]:
 
 
 def count_of_pythons(folder: Path) -> int:
-    """Python processes in which the probe's first lines ran."""
+    """Python processes that ran the probe's first lines."""
     return len(list(folder.glob("*.note")))

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches work of this very process, such as a notebook's cell: the probe goes in before it and out behind it.
+"""Profiles work in the current process, such as a notebook's cell: installs the probe before it and removes it after.
 
-One at a time. Iterators that were begun before are not seen, as nobody saw them begin; workers that were forked before
-are seen by nothing.
+One profile at a time. Iterators and forked workers that existed before cannot be profiled.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ from feedline.watching.variables import EXTENSION, SESSION
 
 
 class AlreadyWatched(RuntimeError):
-    """Something else watches this process."""
+    """This process is already being profiled."""
 
 
 def run(work: Callable[[], str | None], name: str, trying: Trying | None = None) -> Recording:
-    """What was seen of `work`, and then what `trying` makes. `name`: what the record is to call it.
+    """Profiles `work`, then runs the experiments of `trying`. `name`: the record's name for it.
 
-    `work` gives what ended it early, in words, or None. What it raises comes through, and nothing is left behind.
-    Raises AlreadyWatched inside of another such run, and in a process that ``feedline diagnose`` watches.
+    `work` returns the reason for ending early, or None. Its exceptions propagate after cleanup. Raises AlreadyWatched
+    inside another profile, and in a process that ``feedline diagnose`` profiles.
     """
     if SESSION in os.environ:
-        raise AlreadyWatched("this process is being watched already: end that first")
+        raise AlreadyWatched("this process is already being profiled; end that first")
     folder = Path(tempfile.mkdtemp(prefix="feedline-diagnose-"))
     try:
         (folder / copies.WATCHER).write_text(str(os.getpid()))
@@ -54,13 +53,13 @@ def run(work: Callable[[], str | None], name: str, trying: Trying | None = None)
         recording, files = gathered(folder, harvest, sampler, [name], (begin, end))
         recording.pythons = max(recording.pythons, 1)
         if ended_by is not None:
-            recording.notes.insert(0, f"it was ended by {ended_by}: what it had recorded is used")
+            recording.notes.insert(0, f"it was ended by {ended_by}: the results up to then are used")
         if trying is not None and ended_by == KeyboardInterrupt.__name__:
-            recording.notes.insert(0, "no experiments were made, as it was interrupted")
+            recording.notes.insert(0, "no experiments were run, as it was interrupted")
         elif trying is not None and recording.processes:
             try:
                 recording.experiments = trying.make(folder, recording, files)
-            except KeyboardInterrupt:  # whoever waits has waited enough; what was seen is not lost for it
+            except KeyboardInterrupt:  # the user does not want to wait longer; the profile remains usable
                 recording.notes.insert(0, "the experiments were interrupted")
         return recording
     finally:
@@ -85,7 +84,7 @@ def _probe(folder: Path, extension: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
-    """For processes that are started meanwhile, workers that are spawned among them."""
+    """Sets the environment of processes started during the profile, including spawned workers."""
     names = ("PYTHONPATH", SESSION, EXTENSION)
     before = {name: os.environ.get(name) for name in names}
     try:

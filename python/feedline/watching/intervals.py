@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Means of measurements with their 95 % intervals, by Student's t; and what two of them show.
+"""Means of measurements with 95 % intervals by Student's t, and their comparison.
 
-One value, or too few for two blocks, has no interval: nothing is known beside it, so it reaches from 0 to infinity.
+A single value, or too few for two blocks, gives an interval from 0 to infinity.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _BLOCKS = 8
-# Student's t, two-sided, by degrees of freedom; from 30 on the normal distribution is near enough
+# Student's t, two-sided, by degrees of freedom; from 30 on the normal distribution is close enough
 _T_95 = (
     12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13,
     2.12, 2.11, 2.10, 2.09, 2.09, 2.08, 2.07, 2.07, 2.06, 2.06, 2.06, 2.05, 2.05, 2.05,
 )  # fmt: skip
 _T_NORMAL = 1.96
 UNKNOWN = (0.0, math.inf)
-GAIN = 1.05  # times as much: what is less is none worth a change
+GAIN = 1.05  # ratio: smaller gains are not worth a change
 
 
 class Shown(enum.Enum):
-    """What two measurements say of each other."""
+    """Result of comparing two measurements."""
 
     BETTER = "better"
     NOT_BETTER = "not better"
@@ -39,7 +39,7 @@ def is_known(low: float, high: float) -> bool:
 
 
 def finite(value: Any) -> Any:
-    """For JSON, which has no infinity: None."""
+    """Converts infinity to None for JSON."""
     if isinstance(value, dict):
         return {name: finite(one) for name, one in value.items()}
     if isinstance(value, list):
@@ -48,12 +48,12 @@ def finite(value: Any) -> Any:
 
 
 def told(low: float, high: float, digits: int = 1) -> str:
-    """An interval for a terminal."""
+    """Formats an interval for a terminal."""
     return f"[{low:.{digits}f}, {high:.{digits}f}]" if is_known(low, high) else "(not measured well enough)"
 
 
 def shown(one: Figure, other: Figure) -> Shown:
-    """Whether `one` is more than `other`, by GAIN at least and beyond its interval."""
+    """Whether `one` exceeds `other` by at least GAIN, beyond its interval."""
     if not is_known(*one[1:]) or not is_known(*other[1:]):
         return Shown.UNMEASURED
     if one[1] > other[0] and one[0] > GAIN * other[0]:
@@ -62,7 +62,7 @@ def shown(one: Figure, other: Figure) -> Shown:
 
 
 def beside_fewer(figures: Mapping[int, Figure]) -> dict[int, Shown]:
-    """By workers: what each shows beside the best of fewer, where BETTER is the only way to be the best."""
+    """Compares each number of workers with the best of fewer; only BETTER results can become the best."""
     best: Figure | None = None
     found: dict[int, Shown] = {}
     for workers, figure in sorted(figures.items()):
@@ -75,7 +75,7 @@ def beside_fewer(figures: Mapping[int, Figure]) -> dict[int, Shown]:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """(mean, low, high) of values, at least one, that are not negative; one value has no interval."""
+    """Returns (mean, low, high) of one or more non-negative values; one value has no interval."""
     count = len(values)
     mean = sum(values) / count
     if count < 2:
@@ -87,10 +87,11 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def rate_interval(done: Sequence[tuple[float, float]], together: int = 1) -> tuple[float, float, float]:
-    """(mean, low, high) of amounts per second; `done`: (time in s, amount that was done then), in order, two at least.
+    """Returns (mean, low, high) of amounts per second; `done`: (time in s, amount done at that time), in order, at
+    least two.
 
-    The first only begins the time. Neighbours are not independent, so the interval is that of blocks of them; of work
-    that arrives by so many `together`, as from workers that began at one time, a block holds whole rounds.
+    The first only starts the clock. Adjacent values are not independent, so the interval uses blocks of them; if work
+    arrives in groups of `together`, such as from workers that start together, a block contains whole rounds.
     """
     whole = sum(amount for _, amount in done[1:]) / max(done[-1][0] - done[0][0], 1e-9)
     rounds = (len(done) - 1) // max(together, 1)

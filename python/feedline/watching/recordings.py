@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was seen of a command, before anything is made of it."""
+"""Recorded data of a command, before analysis."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from feedline.watching.probe.events import Event, Total
 
 @dataclass
 class ProcessRecord:
-    """One process of the command that had a loop or was a worker."""
+    """A process of the command that had a loop or was a worker."""
 
     pid: int
     parent: int
@@ -25,21 +25,21 @@ class ProcessRecord:
 
 @dataclass
 class Recording:
-    """Everything that was seen of a run."""
+    """All recorded data of a run."""
 
     command: list[str]
-    returncode: int  # as subprocess has it: negative for a signal
+    returncode: int  # as in subprocess: negative for a signal
     begin_ns: int
     end_ns: int
     processes: list[ProcessRecord]
     loaders: list[dict[str, Any]]
     host: dict[str, Any]
     notes: list[str]
-    pythons: int  # Python processes in which the probe's first lines ran
+    pythons: int  # Python processes that ran the probe's first lines
     dropped: int = 0  # processes whose events were dropped, as there were too many
     experiments: Experiments | None = None
-    devices: list[dict[str, Any]] = field(default_factory=list)  # that processes used, as they told last
+    devices: list[dict[str, Any]] = field(default_factory=list)  # devices that processes used, by their last report
     files: DatasetFiles | None = None
-    applied: list[dict[str, Any]] = field(default_factory=list)  # what became of other settings, by loader
-    waits: list[dict[str, Any]] = field(default_factory=list)  # what makers of batches waited for, by process
-    watcher_cpu_ns: int = 0  # of this process while the command ran: sampling, and looking after event files
+    applied: list[dict[str, Any]] = field(default_factory=list)  # results of changed settings, by loader
+    waits: list[dict[str, Any]] = field(default_factory=list)  # waits while making batches, by process
+    watcher_cpu_ns: int = 0  # CPU of this process while the command ran: sampling, and collecting event files

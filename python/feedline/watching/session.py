@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a command with the probe on its path, samples its process tree, and collects what its processes recorded.
+"""Runs a command with the probe on its path, samples its process tree, and collects its processes' records.
 
-The command keeps its standard streams, arguments, working directory and exit status; a few variables of its
-environment are added to: PYTHONPATH and those of variables.py.
+The command keeps its standard streams, arguments, working directory and exit status; only PYTHONPATH and the variables
+of variables.py change in its environment.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from feedline.watching.recordings import Recording
 
 @dataclass(frozen=True)
 class Change:
-    """Settings that a script's loader is to be given while it runs."""
+    """Settings for a script's loader while it runs."""
 
     settings: Mapping[str, Any]
-    loader: Mapping[str, Any]  # facts of the one that is meant
+    loader: Mapping[str, Any]  # facts that identify the loader
 
 
 @dataclass(frozen=True)
 class Trying:
-    """What a verb tries beside watching.
+    """A command's additions to profiling.
 
     Attributes:
         extension: the module that the command's processes load for it; see probe/hooks.py.
-        make: called after the command has ended, with the session's folder, what was recorded, and the facts of the
-            dataset's files, as `_engine.look_at_files` tells of them.
-        variables: of the command's environment, for the extension.
-        again: it is not the run that was asked for: what it prints goes to standard error, and it reads nothing.
+        make: called after the command has ended, with the session's folder, the recording, and the facts of the
+            dataset's files by `_engine.look_at_files`.
+        variables: environment variables of the command, for the extension.
+        again: it is a repeated run: its output goes to standard error, and it has no input.
     """
 
     extension: str
@@ -53,11 +53,10 @@ class Trying:
 
 
 def run(command: Sequence[str], change: Change | None = None, trying: Trying | None = None) -> Recording:
-    """Runs `command` to its end, and then what `trying` makes.
+    """Runs `command` to its end, and then the experiments of `trying`.
 
-    Nothing is tried where the command was interrupted: whoever wanted it to end is not kept waiting. With `change` what
-    it prints goes to standard error: it is not the run that was asked for. Raises CommandError where it cannot be
-    started.
+    Experiments are skipped if the command was interrupted, so that the user does not wait. With `change`, which makes
+    it a repeated run, its output goes to standard error. Raises CommandError if it cannot be started.
     """
     folder = Path(tempfile.mkdtemp(prefix="feedline-diagnose-"))
     harvest = Harvest(folder)
@@ -77,7 +76,7 @@ def run(command: Sequence[str], change: Change | None = None, trying: Trying | N
         recording.returncode, recording.watcher_cpu_ns = returncode, watching
         recording.applied = apply.outcome(folder) if change is not None else []
         if trying is not None and forward.interrupted:
-            recording.notes.insert(0, "no experiments were made, as it was interrupted")
+            recording.notes.insert(0, "no experiments were run, as it was interrupted")
         elif trying is not None and recording.processes:
             recording.experiments = trying.make(folder, recording, files)
         return recording
@@ -90,9 +89,9 @@ def run(command: Sequence[str], change: Change | None = None, trying: Trying | N
 def gathered(
     folder: Path, harvest: Harvest, sampler: HostSampler | None, command: Sequence[str], span_ns: tuple[int, int]
 ) -> tuple[Recording, list[dict[str, Any]]]:
-    """What was recorded in `folder` of what went well from the one time to the other, and the facts of files.
+    """Returns the recording in `folder` between the two times, and the facts of files.
 
-    `harvest` is stopped, and the sampler is stopped here.
+    Stops `harvest` and the sampler.
     """
     host: dict[str, Any] = {}
     if sampler is not None:
@@ -118,7 +117,7 @@ def gathered(
 
 
 def so_far(folder: Path, command: Sequence[str], begin_ns: int, host: dict[str, Any]) -> Recording:
-    """What the processes of a command have recorded in `folder`, though it may still run; what is taken is gone there.
+    """Collects and removes the records of a command's processes in `folder`; the command may still run.
 
     `host`: a sampler's record.
     """

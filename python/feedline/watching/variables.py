@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The environment variables by which the watching side tells a command's processes what to do."""
+"""Environment variables by which the profiler configures a command's processes."""
 
 from __future__ import annotations
 
 SESSION = "FEEDLINE_DIAGNOSE_SESSION"  # the folder that the probe records into
-# A module of the verb that has the command watched, which the probe loads: its install(module, recorder) is called with
-# each module that has a loader or an iterator of one, as they are when the probe's hooks are in them.
+# A module of the Feedline command, which the probe loads. Its install(module, recorder) is called with each module that
+# has a loader or a loader's iterator, after the probe's hooks were installed.
 EXTENSION = "FEEDLINE_EXTENSION"
-APPLY = "FEEDLINE_APPLY"  # the file of what is to be applied: apply.py
+APPLY = "FEEDLINE_APPLY"  # the file of settings to apply: apply.py

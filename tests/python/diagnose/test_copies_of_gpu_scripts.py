@@ -88,7 +88,7 @@ def test_a_rung_that_gets_stuck_ends_alone(tmp_path):
     tried = diagnosed(tmp_path, lambda found: 1 in rungs_of(found), sample, "hang", budget="16s")
     assert 1 in rungs_of({"experiments": tried})
     (stuck,) = (one for one in tried["not_tried"] if one["change"] == "num_workers=0")
-    assert stuck["why"].startswith("it was not done after")
+    assert stuck["why"].startswith("it did not finish within")
 
 
 def test_a_copy_of_our_loader_page_locks_nothing(tmp_path):

@@ -78,7 +78,7 @@ if __name__ == "__main__":
 def was_too_short(tried):
     """Whether there was no time for something."""
     reasons = [tried["refused"] or "", *(one["why"] for one in tried["not_tried"])]
-    return any("budget" in why or "was not done after" in why for why in reasons)
+    return any("budget" in why or "did not finish within" in why for why in reasons)
 
 
 def test_one_change_at_a_time_is_tried_beside_the_ladder(tmp_path):

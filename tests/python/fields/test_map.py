@@ -326,8 +326,8 @@ def test_errors_keep_nothing_that_the_function_had(labels: feedline.Dataset) -> 
         (lambda label: label if label < 3 else float(label), "float64.* of the first sample is int64"),
         (lambda label: np.zeros(2 + (label > 2)), r"float64\(3,\), but all must be float64\(2,\); collate"),
         (lambda label: label if label < 3 else "three", "a different type"),
-        (lambda label: label if label < 3 else object(), "an object is no array"),
-        (lambda label: label if label < 3 else {1: object()}, "taken as JSON"),
+        (lambda label: label if label < 3 else object(), "an object is not an array"),
+        (lambda label: label if label < 3 else {1: object()}, "stored as JSON"),
         (lambda label: label if label < 3 else 2**63, "64 bits"),
         (lambda label: label if label < 3 else np.array(["x"], object), "dtype object"),
     ],
@@ -437,7 +437,7 @@ def test_it_says_what_runs_and_where(pairs: feedline.Dataset) -> None:
     assert "map(flipped" in repr(data)
     text = data.explain()
     assert f"map(flipped, fields='left.jpg'): {mapped.__file__}:" in text and "GIL" in text
-    assert "2 processes of the loader's own" in text
+    assert "2 worker processes of the loader" in text
     with data.loader(4, output="numpy") as loader:
         assert len(list(loader)) == 6
         found = loader.stats()["map"]

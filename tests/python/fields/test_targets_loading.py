@@ -229,7 +229,7 @@ def test_what_cannot_be_is_said_before_the_first_read(tar: Path) -> None:
         data.boxes("png")
     for rotated in ("XYWHR", "cxcywhr", "XYXYXYXY"):
         with pytest.raises(
-            feedline.ConfigError, match=rf"'{rotated.upper()}' is of rotated boxes, which are not moved"
+            feedline.ConfigError, match=rf"'{rotated.upper()}' is for rotated boxes, which are not supported"
         ):
             data.boxes("floats.npy", rotated)
     with pytest.raises(feedline.ConfigError, match=r"must be at least 1, got 0\.5"):
@@ -294,5 +294,5 @@ def test_tv_tensors_have_format_and_canvas(tar: Path, monkeypatch: pytest.Monkey
         fixed.loader(6, output="tv_tensors", layout="NHWC")
     monkeypatch.setitem(__import__("sys").modules, "torchvision", None)
     for call in (lambda: fixed.loader(6, output="tv_tensors"), lambda: fixed.sample(0, output="tv_tensors")):
-        with pytest.raises(feedline.ConfigError, match="needs torchvision"):
+        with pytest.raises(feedline.ConfigError, match="requires torchvision"):
             call()

@@ -106,7 +106,7 @@ def test_a_loader_counts_its_epochs_and_resumes_in_the_middle():
     [
         ({}, "batch_size, max_tokens"),
         ({"batch_size": 0}, "batch_size"),
-        ({"max_tokens": 5}, "holds no sample"),
+        ({"max_tokens": 5}, "too small for a sample"),
         ({"batch_size": 2, "buckets": [5]}, "sample 2 has length 9"),
         ({"batch_size": 2, "buckets": [9, 5]}, "ascending"),
         ({"batch_size": 2, "buckets": 0}, "buckets"),

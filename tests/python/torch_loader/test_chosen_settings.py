@@ -334,7 +334,7 @@ def test_bad_settings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="'automatic' cannot be read: No such file"):
         DataLoader(Rows(), settings="automatic")
     (tmp_path / "empty.json").write_text("{}")
-    with pytest.raises(ConfigError, match="holds no settings"):
+    with pytest.raises(ConfigError, match="contains no settings"):
         DataLoader(Rows(), settings=tmp_path / "empty.json")
     path = tuned(tmp_path, num_workers=2)
     document = json.loads(path.read_text())

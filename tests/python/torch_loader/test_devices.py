@@ -21,10 +21,10 @@ def test_what_is_no_device(device):
 @pytest.mark.parametrize(
     ("device", "version", "count", "words"),
     [
-        ("cuda", None, 0, "is built without CUDA; install one that is .*leave device= out"),
-        ("cuda", "12.6", 0, "torch finds no GPU: .*leave device= out: batches stay in host memory"),
-        (1, "12.6", 1, "there is no cuda:1: the only one here is cuda:0"),
-        ("cuda:4", "12.6", 3, "there is no cuda:4: those here are cuda:0 to cuda:2"),
+        ("cuda", None, 0, "is built without CUDA; install a build with CUDA.*remove device="),
+        ("cuda", "12.6", 0, "torch finds no GPU: .*remove device=: batches stay in host memory"),
+        (1, "12.6", 1, "there is no cuda:1: the only one is cuda:0"),
+        ("cuda:4", "12.6", 3, "there is no cuda:4: there are cuda:0 to cuda:2"),
     ],
 )
 def test_a_gpu_that_there_is_not(monkeypatch, workers, device, version, count, words):
@@ -40,7 +40,7 @@ def test_a_gpu_that_there_is_not(monkeypatch, workers, device, version, count, w
 def test_a_process_that_was_forked(monkeypatch):
     monkeypatch.setattr(torch.version, "cuda", "12.6")
     monkeypatch.setattr(torch.cuda, "_is_in_bad_fork", lambda: True)
-    with pytest.raises(feedline.ConfigError, match='start processes with "spawn", or leave device= out'):
+    with pytest.raises(feedline.ConfigError, match='start processes with "spawn", or remove device='):
         iter(DataLoader(Numbers(), device="cuda"))
 
 

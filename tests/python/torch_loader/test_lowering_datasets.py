@@ -239,7 +239,7 @@ def test_a_second_epoch_of_the_same_draws_is_said_once(folder: Path) -> None:
     crops = feedline.open(folder).random_resized_crop(24)
     loader = TorchLoader(Wrapped(crops), batch_size=4)
     list(loader)
-    with pytest.warns(UserWarning, match=r"what its random operations draw in epoch 0 every time") as said:
+    with pytest.warns(UserWarning, match=r"repeats the random draws of epoch 0") as said:
         list(loader), list(loader)
     assert len(said) == 1
     whole = feedline.open(folder).resize((20, 20))

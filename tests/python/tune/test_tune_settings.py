@@ -112,7 +112,7 @@ def test_settings_found_with_our_data_loader_say_so_in_torchs(tmp_path) -> None:
     path = put(tmp_path, made(use="feedline"))
     with pytest.warns(saved.SettingsWarning, match=r'with Feedline\'s DataLoader.*for_="feedline.DataLoader"'):
         assert feedline.load_settings(path)["num_workers"] == 4
-    with pytest.raises(feedline.ConfigError, match="no measure for torch's: from feedline import DataLoader"):
+    with pytest.raises(feedline.ConfigError, match="does not apply to torch's: from feedline import DataLoader"):
         feedline.load_settings(path, for_="torch.DataLoader")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

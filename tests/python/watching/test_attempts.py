@@ -62,7 +62,7 @@ def refuses():
 
 
 GOES_WRONG = {
-    sleeps: "it was not done after 1 s, and was ended",
+    sleeps: "it did not finish within 1 s, and was ended",
     aborts: "the process that tried it was ended by SIGABRT",
     raises: "RuntimeError: KeyError: 'no'",
     touches: "reading samples uses the GPU, which a copied process cannot: Cannot re-initialize CUDA in forked "

@@ -367,7 +367,7 @@ def test_the_gpu_is_found_by_what_the_script_says_or_by_its_processes():
     listed = sampled(gpu_processes=[{"index": 0, "pid": 5}, {"index": 0, "pid": 99}, {"index": 1, "pid": 98}])
     by_process, _ = gpu_summary.gpu_of(listed, (0, 9), {}, True)
     assert by_process.indices == (0,) and by_process.shared
-    assert gpu_summary.gpu_of(sampled(), (0, 9), {}, True)[1].startswith("NVML does not say which")
+    assert gpu_summary.gpu_of(sampled(), (0, 9), {}, True)[1].startswith("NVML does not report which")
     only = sampled(gpus=sampled()["gpus"][:1])
     assert gpu_summary.gpu_of(only, (0, 9), {}, True)[0].indices == (0,)
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a change would gain: pure functions of measured times."""
+"""Predicts the gain of a change: pure functions of measured times."""

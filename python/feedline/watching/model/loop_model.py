@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a cycle of a training loop lasts: a pure function of what one batch costs, and of the loader's settings.
+"""Models the cycle time of a training loop as a pure function of a batch's costs and the loader's settings.
 
 A small deterministic simulation of torch's loader, batch by batch. Task i goes to worker i modulo their number; it is
 given once batch i - workers * prefetch has been received, and begun once its worker has finished its last one:
@@ -10,12 +10,12 @@ given once batch i - workers * prefetch has been received, and begun once its wo
     given(i + workers * prefetch) = received(i) + drawing
     stepped(i)  = received(i) + drawing + step
 
-An epoch begins with the order of its samples and with workers that have nothing to do, so its first batch is waited for
-as long as it takes to make. Batches come in order, so one that takes long holds up all behind it, and prefetching
-evens that out for as many batches as it holds: the times of making are those of the run, in their order. Only sums and
-maxima of times occur, so whatever shortens one of them shortens the whole or leaves it.
+An epoch begins with drawing the order and with idle workers, so its first batch is waited for as long as it takes to
+make. Batches are delivered in order, so a slow one delays all later ones, and prefetching compensates for that up to
+its depth: the times of making are those of the run, in order. Only sums and maxima of times occur, so a shorter time
+never makes the total longer.
 
-The CPUs, and a disk that is full, set a pace of their own: cpu of everything / cpus, and what the disk needs per batch.
+CPUs and a saturated disk limit the rate: all CPU time / cpus, and the disk time per batch.
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
-_SIMULATED = 384  # batches, at least, after the first ones
-_ROUNDS = 48  # of all workers, at least: a window that cuts one is a part of it off
-_LONG_EPOCH = 1024  # batches: beyond, an epoch's begin is spread evenly over them
-_DRAWN = 256  # times of making, where those of the run are not known
+_SIMULATED = 384  # minimum number of batches after the first ones
+_ROUNDS = 48  # rounds of all workers, at least: a partial round distorts the average
+_LONG_EPOCH = 1024  # batches: in longer epochs, the cost of their start is spread evenly
+_DRAWN = 256  # number of times of making, if those of the run are unknown
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What one batch costs; ms."""
+    """Costs of one batch; ms."""
 
-    waiting: float = 0.0  # for storage while it is made, by whoever makes it
-    ahead: float = 0.0  # of waiting: for reads that are ahead of all makers
-    disk: float = 0.0  # of a full disk's time: batches pass it one after the other
-    cpu: float = 0.0  # of its making
+    waiting: float = 0.0  # waiting for storage while it is made
+    ahead: float = 0.0  # part of the waiting: for prefetched reads
+    disk: float = 0.0  # time on a saturated disk, which serves batches sequentially
+    cpu: float = 0.0  # CPU of making it
     packing: float = 0.0  # CPU of the worker that sends it
     unpacking: float = 0.0  # CPU of the loop's process that receives it
-    exchange: float = 0.0  # that process's waiting for the worker's answers while it receives
-    drawing: float = 0.0  # CPU of the loop's process inside next(): the sampler, and giving tasks
-    step: float = 0.0  # the loop's own work, waiting for a device or not
+    exchange: float = 0.0  # that process's waiting for the worker's replies while it receives
+    drawing: float = 0.0  # CPU of the loop's process inside next(): the sampler, and sending tasks
+    step: float = 0.0  # the loop's own work, including waits for a device
     step_cpu: float = 0.0
-    spread: float = 0.0  # standard deviation of its making, in parts of the mean; where `times` is empty
-    times: tuple[float, ...] = ()  # of making, in order, in parts of the mean
-    order: float = 0.0  # of the loop's process, when an epoch begins
-    epoch: int = 0  # batches of an epoch; 0: one epoch without end
+    spread: float = 0.0  # standard deviation of the time of making, relative to the mean; used if `times` is empty
+    times: tuple[float, ...] = ()  # times of making, in order, relative to the mean
+    order: float = 0.0  # CPU of the loop's process, when an epoch begins
+    epoch: int = 0  # batches of an epoch; 0 for one endless epoch
 
     @property
     def made(self) -> float:
         return self.waiting + self.cpu
 
     def taking(self, factor: float) -> Batch:
-        """The same where making it and handing it over take `factor` times as long."""
+        """Returns the costs with making and transfer scaled by `factor`."""
         return replace(
             self,
             waiting=self.waiting * factor,
@@ -70,7 +70,9 @@ class Batch:
 
 
 def cycle_ms(batch: Batch, workers: int, cpus: float, prefetch: int = 2, present: int | None = None) -> float:
-    """From one batch to the next. `present`: the workers of the run in which `batch.ahead` was measured."""
+    """Returns the time from one batch to the next. `present`: the workers of the run in which `batch.ahead` was
+    measured.
+    """
     begins = batch.order / batch.epoch if batch.epoch else 0.0
     handing = batch.packing + batch.unpacking if workers else 0.0
     all_cpu = batch.cpu + handing + batch.drawing + batch.step_cpu
@@ -82,7 +84,7 @@ def cycle_ms(batch: Batch, workers: int, cpus: float, prefetch: int = 2, present
 
 @functools.lru_cache(maxsize=512)
 def _simulated(batch: Batch, workers: int, prefetch: int, present: int) -> float:
-    """Mean time of a batch, with a CPU for everybody."""
+    """Returns the mean time of a batch, with unlimited CPUs."""
     epoch, spread_order = batch.epoch, 0.0
     if not 0 < epoch <= _LONG_EPOCH:
         epoch, spread_order = 0, batch.order / epoch if epoch else 0.0
@@ -91,7 +93,7 @@ def _simulated(batch: Batch, workers: int, prefetch: int, present: int) -> float
     period = epoch or math.lcm(len(times), workers if len(times) == 1 else 1)
     first = epoch or 4 * workers
     last = first + period * math.ceil(max(_SIMULATED, _ROUNDS * workers, len(times)) / period)
-    finished, given = [0.0] * workers, [0.0] * held  # by worker; by task, modulo those that are held
+    finished, given = [0.0] * workers, [0.0] * held  # by worker; by task, modulo the number in flight
     now = began = 0.0
     for number, position in enumerate(_positions(last, epoch)):
         if number == first:
@@ -113,7 +115,7 @@ def _simulated(batch: Batch, workers: int, prefetch: int, present: int) -> float
 
 
 def _positions(count: int, epoch: int) -> Iterator[int]:
-    """In their epochs, of so many batches."""
+    """Yields batch numbers grouped into epochs of this length."""
     return (number % epoch for number in range(count)) if epoch else iter(range(count))
 
 
@@ -123,7 +125,7 @@ def _times(batch: Batch) -> tuple[float, ...]:
 
 @functools.lru_cache(maxsize=64)
 def _drawn(spread: float) -> tuple[float, ...]:
-    """Of a lognormal distribution with mean 1 and this deviation, evenly over its quantiles, in one fixed disorder."""
+    """Returns even quantiles of a lognormal distribution with mean 1 and this deviation, in a fixed shuffled order."""
     sigma = math.sqrt(math.log1p(spread**2))
     normal = NormalDist()
     times = [math.exp(sigma * normal.inv_cdf((i + 0.5) / _DRAWN)) for i in range(_DRAWN)]

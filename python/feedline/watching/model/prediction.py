@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What another number of workers would gain, from measured times. loop_model.py has the model."""
+"""Predicts the gain of another number of workers from measured times. loop_model.py has the model."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from feedline.watching.model import loop_model
 from feedline.watching.model.loop_model import Batch
 from feedline.watching.summary.figures import Host, Making, Summary
 
-# The interval around a prediction: of a ladder's rungs five in six were no further off, as often longer as shorter.
+# Interval of a prediction: in worker searches, five of six trials were no further off, equally often longer and
+# shorter.
 LONGER, SHORTER = 1.15, 1 / 1.15
 _MOST_WORKERS = 64
-_REACH = 4  # times the present workers: further off, the model has been checked against nothing
+_REACH = 4  # multiple of the present workers: beyond it, the model was not validated
 _CLEARLY, _CLEARLY_MEASURED = 0.95, 0.9
-_PREFETCH = 2  # torch's
+_PREFETCH = 2  # torch's default
 _PRESSED = 0.05
-_FULL, _FROM_DEVICE = 0.7, 0.3  # of what a probe of the disk got; of what was read
+_FULL, _FROM_DEVICE = 0.7, 0.3  # fractions: of the disk probe's throughput; of the bytes read
 
 
 def batch_of(summary: Summary) -> Batch:
-    """What a batch of this run costs."""
+    """Returns the costs of a batch of this run."""
     making = summary.making
     waiting, disk = _waiting(summary), 0.0
     cpu = max(making.wall_ms - waiting, 0.0)
@@ -48,7 +49,7 @@ def batch_of(summary: Summary) -> Batch:
 
 
 def _waiting(summary: Summary) -> float:
-    """For storage, per batch: without the CPU of the threads and processes that a dataset has for itself."""
+    """Threads waiting for storage, per batch: without the CPU of the dataset's own threads and processes."""
     making = summary.making
     waiting = max(making.wall_ms - making.cpu_ms, 0.0)
     if making.stages is None or summary.native:
@@ -63,19 +64,21 @@ def _waiting(summary: Summary) -> float:
 
 
 def disk_is_full(host: Host) -> bool:
-    """Whether the run read about as much as a probe of the disk got: then its workers wait for each other."""
+    """Whether the run read about as much as the disk probe: then its workers wait for each other."""
     read, ceiling = host.read_bytes_per_s, host.disk_ceiling_bytes_per_s
     from_device = (host.device_share or 0.0) > _FROM_DEVICE
     return from_device and read is not None and bool(ceiling) and read > _FULL * (ceiling or 0.0)
 
 
 def memory_is_short(host: Host) -> bool:
-    """Whether the run is at its container's limit: more workers take more of what there is not. No model has that."""
+    """Whether the run is at its container's limit, where more workers need more memory, which has no model."""
     return bool(host.memory_events) and (host.memory_pressure or 0.0) >= _PRESSED
 
 
 def _handing(making: Making) -> tuple[float, float, float]:
-    """(packing, unpacking, waiting while unpacking) of one batch: what the run saw of it, or experiments if more."""
+    """Returns (packing, unpacking, waiting while unpacking) of one batch: the run's values, or the experiments' if
+    larger.
+    """
     packing, unpacking = (
         max(making.pickle_ms, making.sent_ms or 0.0),
         max(making.unpickle_ms, making.received_ms or 0.0),
@@ -84,16 +87,16 @@ def _handing(making: Making) -> tuple[float, float, float]:
 
 
 def _order_ms(summary: Summary) -> float:
-    """What an epoch's begin takes besides making its first batch, which the model waits for anyway."""
+    """Returns the cost of starting an epoch, except making its first batch, which the model includes."""
     if not summary.native or summary.loop.epochs < 2:
         return summary.loop.order_ms
-    # threads of the engine begin an epoch, by no clock of the loop's thread
+    # the engine's threads start an epoch outside the CPU clock of the loop's thread
     began = 1000 * summary.waits.border * summary.loop.loop_s / (summary.loop.epochs - 1)
     return max(began - max(summary.making.wall_ms - summary.loop.wait_ms, 0.0), summary.loop.order_ms)
 
 
 def _starting_ms(summary: Summary) -> float:
-    """Of workers, at every epoch's begin; of those that stay, none."""
+    """Cost of starting workers at each epoch; 0 for persistent workers."""
     return 1000 * summary.waits.startup * summary.loop.loop_s / summary.loop.epochs if summary.loop.epochs > 1 else 0.0
 
 
@@ -102,7 +105,9 @@ def prefetch_of(summary: Summary) -> int:
 
 
 def cycle_ms(summary: Summary, workers: int, cpus: float | None = None) -> float:
-    """Predicted time of one batch of the loop, with epochs' begins. Where a rung measured the loader, at its pace."""
+    """Predicted time of one batch of the loop, including epoch starts. Uses the loader's measured rate if a trial has
+    one.
+    """
     batch, available = batch_of(summary), cpus or summary.host.cpus
     order, starting = _order_ms(summary), _starting_ms(summary) if workers else 0.0
     measured, modelled = summary.ladder.rungs.get(workers), loader_rate(summary, workers)
@@ -113,7 +118,9 @@ def cycle_ms(summary: Summary, workers: int, cpus: float | None = None) -> float
 
 
 def with_loader_taking(batch: Batch, factor: float) -> Batch:
-    """All that the loader does takes `factor` times as long, and so does a batch of it alone. The step is as it was."""
+    """Returns costs with all of the loader's work scaled by `factor`, including a batch of it alone. The step is
+    unchanged.
+    """
     return replace(
         batch.taking(factor),
         exchange=batch.exchange * factor,
@@ -123,8 +130,9 @@ def with_loader_taking(batch: Batch, factor: float) -> Batch:
 
 
 def loader_rate(summary: Summary, workers: int) -> float | None:
-    """Batches per second that the model gives the loader alone: what a rung of the ladder measures."""
-    alone = replace(batch_of(summary), step=0.0, step_cpu=0.0, order=_order_ms(summary))  # a rung keeps its workers
+    """Predicted batches per second of the loader without the loop, as measured by a trial."""
+    alone = replace(batch_of(summary), step=0.0, step_cpu=0.0, order=_order_ms(summary))  # a trial has persistent
+    # workers
     if summary.native:  # at least one thread, which does not wait for the loop
         workers = max(workers, 1)
     ms = loop_model.cycle_ms(alone, workers, summary.host.cpus, prefetch_of(summary), summary.workers)
@@ -132,14 +140,14 @@ def loader_rate(summary: Summary, workers: int) -> float | None:
 
 
 def current_ms(summary: Summary) -> float:
-    """Measured time of a batch, with epochs' borders spread over all."""
+    """Measured time of a batch, with epoch boundaries spread over all."""
     return 1000 * summary.loop.loop_s / max(summary.loop.steps, 1)
 
 
 def gain(summary: Summary, cycle: float) -> tuple[float, float]:
-    """(low, high): by which share more batches per second, if a batch then takes `cycle` ms.
+    """(low, high): share of additional batches per second, if a batch then takes `cycle` ms.
 
-    Compared with what the model gives for the settings as they are, so that a busy machine speaks for neither.
+    Relative to the model's result for the current settings, so that a busy machine affects both.
     """
     now = cycle_ms(summary, summary.workers)
     if cycle <= 0 or now <= 0:
@@ -148,13 +156,13 @@ def gain(summary: Summary, cycle: float) -> tuple[float, float]:
 
 
 def gain_of_share(share: float, least: float = 0.5) -> tuple[float, float]:
-    """If at least a part `least`, at most all, of this share of the time went away."""
+    """Gain if at least `least` and at most all of this share of the time disappeared."""
     share = min(max(share, 0.0), 0.99)
     return least * share / (1 - least * share), share / (1 - share)
 
 
 def within_reach(summary: Summary) -> range:
-    """Numbers of workers, from the present one on, that a prediction from this run is good for."""
+    """Numbers of workers, from the present one up, for which predictions from this run are valid."""
     present = max(summary.workers, 1)
     if memory_is_short(summary.host):
         return range(present, max([present, *summary.ladder.rungs]) + 1)
@@ -162,11 +170,11 @@ def within_reach(summary: Summary) -> range:
 
 
 def best_workers(summary: Summary, candidates: Iterable[int] | None = None) -> int:
-    """The fewest workers that no larger number beats clearly; of the measured ones where a ladder was measured."""
+    """The fewest workers that no larger number clearly beats; among the measured ones if a search was run."""
     numbers = sorted(candidates or range(1, _MOST_WORKERS + 1))
     if (
         summary.ladder.rungs and summary.workers not in summary.ladder.rungs
-    ):  # what they are to be compared with was not measured
+    ):  # the number to compare with was not measured
         summary = without_rungs(summary)
     measured = [workers for workers in numbers if workers in summary.ladder.rungs]
     clearly = _CLEARLY_MEASURED if measured else _CLEARLY
@@ -178,7 +186,7 @@ def best_workers(summary: Summary, candidates: Iterable[int] | None = None) -> i
 
 
 def is_shown(summary: Summary, workers: int, other: int) -> bool:
-    """Whether so many workers were measured to give more than the other number; True: they were not both measured."""
+    """Whether this number of workers was measured to be faster than the other; True if not both were measured."""
     if workers not in summary.ladder.rungs or other not in summary.ladder.rungs:
         return True
     return shown(_rung(summary, workers), _rung(summary, other)) is Shown.BETTER
@@ -190,10 +198,10 @@ def _rung(summary: Summary, workers: int) -> Figure:
 
 
 def advised_workers(summary: Summary, candidates: Iterable[int] | None = None) -> int | None:
-    """The number of workers, above the present one, that is to be advised; None: none is.
+    """The recommended number of workers, above the present one; None if there is none.
 
-    One that was measured to be better; none where fewer than now were, and it gives no more than they. Else the model's
-    best, but for those that were measured to be no better.
+    A number that was measured to be better; none if fewer workers are also better and it is no faster than they. Else
+    the model's best, except those measured to be no better.
     """
     present, numbers = summary.workers, set(candidates or range(1, _MOST_WORKERS + 1))
     best_known, found = at_its_best(summary), _beside_fewer(summary)
@@ -207,9 +215,10 @@ def advised_workers(summary: Summary, candidates: Iterable[int] | None = None) -
 
 
 def measured_above(summary: Summary, numbers: Iterable[int]) -> int | None:
-    """Of these numbers of workers, the one above the present that was measured to be better: than now, and than fewer.
+    """The number among these, above the present one, that was measured to be better than the present one and than
+    fewer.
 
-    Requires: the present number was measured, or is known at its best.
+    Requires: the present number was measured, or its upper bound is known.
     """
     known, found, present = at_its_best(summary), _beside_fewer(summary), summary.workers
     above = {n for n in numbers if n > present and found.get(n) != Shown.NOT_BETTER.value}
@@ -221,7 +230,7 @@ def measured_above(summary: Summary, numbers: Iterable[int]) -> int | None:
 
 
 def _beside_fewer(summary: Summary) -> Mapping[int, str]:
-    """By workers: what each rung shows beside the best of fewer."""
+    """Comparison of each trial with the best of fewer workers."""
     if summary.ladder.rungs_beside:
         return summary.ladder.rungs_beside
     figures = {workers: _rung(summary, workers) for workers in summary.ladder.rungs}
@@ -229,20 +238,20 @@ def _beside_fewer(summary: Summary) -> Mapping[int, str]:
 
 
 def some_are_better(summary: Summary) -> bool:
-    """Whether a larger number of workers than now was measured to give more than the present one and all fewer."""
+    """Whether a larger number of workers was measured to be faster than the present one and all smaller ones."""
     return any(n > summary.workers and one == Shown.BETTER.value for n, one in _beside_fewer(summary).items())
 
 
 def _is_no_gain(summary: Summary, workers: int) -> bool:
-    """Whether this many were measured, and give no more than the present number may."""
+    """Whether this number was measured, and is no faster than the present number may be."""
     rungs = summary.ladder.rungs
     return workers in rungs and summary.workers in rungs and rungs[workers] < GAIN * rungs[summary.workers]
 
 
 def _nearest(found: Mapping[int, str], present: int, workers: int) -> str | None:
-    """What is shown of the largest measured number up to `workers`, above the present one, or else of the next larger.
+    """Result of the largest measured number up to `workers`, above the present one, or else of the next larger.
 
-    None: neither was measured. Of the first worker a larger number tells nothing: it is one beside the loop.
+    None if neither was measured. A larger number does not predict the first worker, which adds a process to the loop.
     """
     measured = [n for n in found if n > present]
     below = [n for n in measured if n <= workers]
@@ -252,7 +261,7 @@ def _nearest(found: Mapping[int, str], present: int, workers: int) -> str | None
 
 
 def at_its_best(summary: Summary) -> Summary:
-    """Where the present rung tells little: as if it gave what it may give at most. What is better than that, is."""
+    """If the present trial is uncertain, uses its upper bound. Numbers better than that are better."""
     interval = summary.ladder.rung_intervals.get(summary.workers)
     if summary.workers in summary.ladder.rungs or interval is None or interval[1] <= 0:
         return summary
@@ -263,12 +272,14 @@ def at_its_best(summary: Summary) -> Summary:
 
 
 def without_rungs(summary: Summary) -> Summary:
-    """As if no number of workers had been measured."""
+    """Ignores all measurements of numbers of workers."""
     return replace(summary, ladder=replace(summary.ladder, rungs={}))
 
 
 def comparable(summary: Summary) -> Summary:
-    """With rungs only where the present one is among them, if need be at its best: a rate by itself is no gain."""
+    """Uses trials only if they include the present number, if necessary by its upper bound: a rate alone is not a
+    gain.
+    """
     known = at_its_best(summary)
     return known if known.workers in known.ladder.rungs else without_rungs(summary)
 

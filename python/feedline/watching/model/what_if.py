@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What other settings would give: batches per second of the loop, for workers, prefetching, batch size, format, cache.
+"""Predicts batches per second of the loop for other workers, prefetching, batch size, format, and cache.
 
-Pure functions of the times that were measured (R22). Where they do not tell how a part changes, the two ends of what
-is possible stand as an interval: a step with twice the samples takes as long as before or twice as long, and what
-reads the samples of a shard waits for none of them, or a tenth of what it did.
+Pure functions of the measured times (R22). If they do not determine how a part changes, the result is an interval
+between the extremes: a step with twice the samples takes between one and two times as long, and reading samples from a
+shard waits for between none and a tenth of the previous time.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from feedline.watching.model import loop_model, prediction
 from feedline.watching.model.loop_model import Batch
 from feedline.watching.summary.figures import DROP_IN, Summary
 
-_NEGLIGIBLE = 0.02  # of a batch's making: taking it away changes nothing that can be measured
-_LEAST_LEFT, _MOST_LEFT = 0.0, 0.1  # of the waiting for storage, where neighbours are read together
-_SLOWEST = 0.01  # times as fast: slower is nothing to predict from
-_COPIED = 0.2  # at most, of the CPU of decoding, is what copying decoded pixels takes
+_NEGLIGIBLE = 0.02  # of a batch's making: removing less has no measurable effect
+_LEAST_LEFT, _MOST_LEFT = 0.0, 0.1  # of the waiting for storage, if adjacent samples are read together
+_SLOWEST = 0.01  # speedup: lower ones are not predicted
+_COPIED = 0.2  # maximum share of decoding CPU that copying decoded pixels takes
 
 
 @dataclass(frozen=True)
 class WhatIf:
-    """One change by itself; rates are of samples, in batches of the size that they have now."""
+    """A single change; rates are in batches of the present size."""
 
     change: str
     low: float  # batches per second
     high: float
-    now: float  # what the model gives for the settings as they are
+    now: float  # the model's rate for the current settings
 
     @property
     def gain(self) -> tuple[float, float]:
@@ -37,7 +37,7 @@ class WhatIf:
 
 
 def what_if(summary: Summary) -> list[WhatIf]:
-    """Empty: nothing was measured."""
+    """Empty if nothing was measured."""
     if summary.loop.steps == 0 or summary.making.batches == 0:
         return []
     now = _rate(summary, prediction.batch_of(summary))
@@ -45,7 +45,7 @@ def what_if(summary: Summary) -> list[WhatIf]:
 
 
 def of_prefetching(summary: Summary, workers: int, prefetch: int) -> float:
-    """Times as many batches per second with so many batches prefetched by each of so many workers."""
+    """Speedup with this number of workers and prefetched batches per worker."""
     batch = prediction.batch_of(summary)
     now = _rate(summary, batch, workers)
     return _rate(summary, batch, workers, prefetch) / now if now > 0 else 1.0
@@ -69,7 +69,7 @@ def _changes(summary: Summary) -> Iterator[tuple[str, tuple[float, ...]]]:
         yield _size(summary, factor), tuple(factor * _rate(summary, replace(larger, step=step)) for step in steps)
     stages = summary.making.stages or {}
     seen = summary.making.waited_for
-    in_files = 1.0 if seen is None else seen.in_files  # of no other wait do shards take any away
+    in_files = 1.0 if seen is None else seen.in_files  # shards reduce no other kind of waiting
     if stages.get("storage", 0.0) * in_files > _NEGLIGIBLE:
         left = (1.0 - in_files * (1.0 - _LEAST_LEFT), 1.0 - in_files * (1.0 - _MOST_LEFT))
         yield "packed into shards", tuple(_rate(summary, without(summary, batch, part, 1.0)) for part in left)
@@ -79,7 +79,7 @@ def _changes(summary: Summary) -> Iterator[tuple[str, tuple[float, ...]]]:
 
 
 def _with_workers(summary: Summary, batch: Batch, workers: int) -> float:
-    """Where both numbers were measured, as the rungs have it: no prediction stands against a measurement."""
+    """Uses the trials if both numbers were measured: measurements take precedence over predictions."""
     if workers in summary.ladder.rungs and summary.workers in summary.ladder.rungs:
         faster = prediction.cycle_ms(summary, summary.workers) / prediction.cycle_ms(summary, workers)
         return _rate(summary, batch) * faster
@@ -87,7 +87,7 @@ def _with_workers(summary: Summary, batch: Batch, workers: int) -> float:
 
 
 def _with_loader(summary: Summary, times: float) -> float:
-    """With a loader that gives so many times the batches by itself."""
+    """Speedup with a loader that is faster by this factor."""
     return _rate(summary, prediction.with_loader_taking(prediction.batch_of(summary), 1 / max(times, _SLOWEST)))
 
 
@@ -97,9 +97,9 @@ def _size(summary: Summary, factor: float) -> str:
 
 
 def with_samples(batch: Batch, factor: float) -> Batch:
-    """Of a batch of `factor` times the samples; the step is as it was.
+    """Costs of a batch of `factor` times the samples; the step is unchanged.
 
-    Its times are those of batches joined, or have the spread of a sum. How halves of a batch differ is not known.
+    Times are those of joined batches, or have the spread of a sum. The variation within a batch is unknown.
     """
     return replace(
         batch.taking(factor),
@@ -110,13 +110,13 @@ def with_samples(batch: Batch, factor: float) -> Batch:
 
 
 def joined(times: Sequence[float], count: int) -> tuple[float, ...]:
-    """Of batches that hold the samples of so many, one after the other."""
+    """Times of batches that each join this many consecutive ones."""
     whole = len(times) // count * count
     return tuple(sum(times[i : i + count]) / count for i in range(0, whole, count))
 
 
 def without(summary: Summary, batch: Batch, waiting: float, decoding: float) -> Batch:
-    """With such parts left of the waiting for storage, and of the CPU of decoding."""
+    """Costs with these shares of the waiting for storage and of decoding CPU remaining."""
     stages = summary.making.stages or {}
     running = sum(share for name, share in stages.items() if name != "storage")
     decoded = batch.cpu * stages.get("decode", 0.0) / running if running > 0 else 0.0

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs inside the watched script."""
+"""Code that runs inside the profiled script."""

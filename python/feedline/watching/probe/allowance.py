@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the hooks of a process may cost it, and have.
+"""Limits and accounts for the cost of a process's hooks.
 
-Details, such as single samples, are timed only as long as they have cost less than ``DETAIL_SHARE`` of the time since
-the first event (three times that after a late batch that was not looked at, until one was), and of batches and steps
-only some are recorded where all would cost more than ``COST_SHARE``. What a hook costs is measured where it runs: after
-milliseconds of other work none of it is in the CPU's caches, and it takes ten times as long as in a loop of its own.
+Details, such as single samples, are timed only while they have cost less than ``DETAIL_SHARE`` of the time since the
+first event (three times that after a late batch without details, until one has them). Only some batches and steps are
+recorded if all would cost more than ``COST_SHARE``. A hook's cost is measured in place: after milliseconds of other
+work the CPU's caches are cold, and it takes ten times as long as in a tight loop.
 """
 
 from __future__ import annotations
@@ -21,54 +21,55 @@ DETAIL_SHARE = 0.001
 COST_SHARE = 0.0015
 _FREE_DETAIL_NS = 250_000  # so that short runs have details too
 _FREE_NS = 100_000  # and all of their first steps
-_TOLD_NS = 50_000  # what the hooks have spent is told whenever it is so much
-# Where a hook took longer, the interpreter collected garbage in it, of the whole script, which was due anyway: 100 ms
-# with torch imported.
+_TOLD_NS = 50_000  # amount of hook time after which a SPENT event is recorded
+# If a hook took longer, a garbage collection of the whole script ran in it, which was due anyway: 100 ms with torch
+# imported.
 _MOST_OF_HOOK_NS = 1_000_000
-_WEIGHT = 1 / 16  # of what an event just cost, in what one is taken to cost
-_WEIGHT_OF_DETAIL = 1 / 4  # there are fewer of such batches
-_COLD = 3  # times the calibrated cost of an event: what the first details are taken to cost
-_CALIBRATIONS, _OF_EACH = 9, 12  # the median of so many means: a collection of garbage in between is no cost of events
-_LATE_TIMES, _LATE_NS = 2, 1_000_000  # of a batch's samples, beside those of others
-_CURIOUS_TIMES, _CURIOUS_FETCHES = 3, 64  # after a late batch: what details may cost, and for how many batches
+_WEIGHT = 1 / 16  # weight of the latest cost in the running estimate
+_WEIGHT_OF_DETAIL = 1 / 4  # such batches are rarer
+_COLD = 3  # multiple of an event's calibrated cost: initial estimate for details
+_CALIBRATIONS, _OF_EACH = 9, 12  # number of means whose median is used: a garbage collection in between does not count
+_LATE_TIMES, _LATE_NS = 2, 1_000_000  # duration of a batch's samples, relative to others
+_CURIOUS_TIMES, _CURIOUS_FETCHES = 3, 64  # after a late batch: the limit for details, and the number of batches it
+# applies to
 
 clock = time.perf_counter_ns
 cpu_clock = time.thread_time_ns
 
 
 class Local(threading.local):
-    """What the hooks of a thread tell each other."""
+    """Per-thread state shared by hooks."""
 
-    hooks_ns = 0  # CPU of hooks inside a batch that the one around them has not paid yet
-    charged_ns = 0  # CPU of all others
-    unseen = 0  # fetches that are to pass unseen
-    in_next = False  # of the loop's thread, where the call is seen
-    by_task = False  # a worker of torch's: its tasks say which fetches are seen
-    longest = 0  # sample of the fetch before, where its samples were timed; ns
+    hooks_ns = 0  # CPU of hooks inside a batch, not yet charged by the enclosing hook
+    charged_ns = 0  # CPU of all other hooks
+    unseen = 0  # fetches to skip
+    in_next = False  # for the loop's thread, while next() is recorded
+    by_task = False  # a torch worker: its tasks determine which fetches are recorded
+    longest = 0  # mean time of a sample of the previous fetch, if its samples were timed; ns
     sends = False  # a worker's thread that packs batches
-    packing_runs = 1.0  # share of the time of the last seen batch's packing
-    sent_until = 0  # when it has been received, perhaps: twice as long after its packing as that took
+    packing_runs = 1.0  # packing time of the last recorded batch
+    sent_until = 0  # estimated time of its receipt: after packing, twice that duration
 
 
 class Allowance:
-    """Of one process. Times are in ns."""
+    """Cost account of one process. Times are in ns."""
 
     def __init__(self) -> None:
         self.local = Local()
         self.begin()
 
     def begin(self) -> None:
-        """Nothing is spent yet, and nothing measured."""
+        """Resets the account and the measurements."""
         self._started_ns = clock()
         self._detail_ns = self.spent_ns = self._untold_ns = 0
-        self.event_ns, self.call_ns = 2000.0, 500  # what an event and a counted call cost, until it is measured
+        self.event_ns, self.call_ns = 2000.0, 500  # cost of an event and of a counted call, until measured
         self.detail_event_ns = _COLD * self.event_ns
-        self.local.__dict__.clear()  # a worker may be forked in the middle of what its parent does: inside next()
+        self.local.__dict__.clear()  # a worker may be forked while its parent is inside next()
         self.sample_mean_ns = self._fetch_mean_ns = 0.0
-        self._curious = 0  # fetches for which details may take more
+        self._curious = 0  # fetches with a higher limit for details
 
     def measured(self, event: Callable[[], object]) -> int:
-        """Measures what an `event` and a counted call cost. The time is taken from now on, which is returned."""
+        """Measures the cost of an `event` and a counted call. Starts the clock, and returns its time."""
         self._started_ns = now = clock()
         self.event_ns = _cost_of(event)
         self.detail_event_ns = _COLD * self.event_ns
@@ -76,31 +77,31 @@ class Allowance:
         return now
 
     def record(self, kind: int, begin_ns: int, cpu_ns: int = 0, a: int = 0, b: int = 0, keep: bool = True) -> None:
-        """Takes an event that began at `begin_ns` and ends now."""
+        """Accounts for an event from `begin_ns` until now."""
         raise NotImplementedError
 
     def inside(self, ended_cpu_ns: int) -> None:
-        """The CPU of a hook inside a batch, since its work ended: the hook around it pays, by `taken`."""
+        """Adds the CPU of a hook inside a batch after its work ended: the enclosing hook charges it with `taken`."""
         took = min(cpu_clock() - ended_cpu_ns, _MOST_OF_HOOK_NS)
         self.local.hooks_ns += took + self.call_ns
 
     def taken(self) -> int:
-        """What hooks inside have cost in this thread since the last call."""
+        """Returns the cost of inner hooks in this thread since the last call."""
         local = self.local
         took, local.hooks_ns = local.hooks_ns, 0
         return took
 
     def settle(self) -> None:
-        """Pays for hooks that no other one is around."""
+        """Charges hooks that have no enclosing hook."""
         if self.local.hooks_ns > _TOLD_NS:
             self.paid(0, 0, self.taken())
 
     def paid(self, took_ns: int, recorded: int = 0, inside_ns: int = 0) -> int:
-        """CPU that a hook took for itself, and how much of that is charged to watching.
+        """Returns the CPU of a hook, and the part of it that is charged to profiling.
 
-        `recorded`: for so many events and nothing else, 0: not only for events. `inside_ns`: of hooks inside it.
+        `recorded`: number of events, if it did nothing else; 0 otherwise. `inside_ns`: cost of inner hooks.
         """
-        took_ns = min(took_ns + self.call_ns, _MOST_OF_HOOK_NS) + inside_ns  # entering it, too
+        took_ns = min(took_ns + self.call_ns, _MOST_OF_HOOK_NS) + inside_ns  # includes entering it
         self.spent_ns += took_ns
         self._untold_ns += took_ns
         self.local.charged_ns += took_ns
@@ -110,7 +111,7 @@ class Allowance:
         return took_ns
 
     def passed(self, took_ns: int) -> None:
-        """CPU of hooks that let work pass unseen: it is told, and is no reason to see less."""
+        """Accounts for the CPU of hooks that skip work: it is reported, but does not reduce recording."""
         self._untold_ns += took_ns
         self._tell_spent()
 
@@ -120,11 +121,13 @@ class Allowance:
             self._untold_ns = 0
 
     def paid_once(self, took_ns: int) -> None:
-        """CPU of what a process does once, as it makes its event file: no share of the time, like loading the probe."""
+        """Accounts for one-time CPU, such as creating the event file or loading the probe: it is not a share of the
+        time.
+        """
         self.record(events.STARTED, clock(), 0, took_ns, 0)
 
     def may_detail(self, expected_events: int) -> int:
-        """What so many more events of detail are taken to cost, which counts as spent then; 0: they are too dear."""
+        """Reserves the expected cost of this many detail events and returns it; 0 if they are too expensive."""
         cost = max(int(expected_events * self.detail_event_ns), 1)
         share = _CURIOUS_TIMES * DETAIL_SHARE if self._curious else DETAIL_SHARE
         if self._detail_ns + cost > _FREE_DETAIL_NS + share * (clock() - self._started_ns):
@@ -133,33 +136,33 @@ class Allowance:
         return cost
 
     def detailed(self, expected_ns: int, made: int, took_ns: int) -> None:
-        """What the details that may_detail() expected have come to: `made` events, which took so much CPU."""
+        """Replaces the reservation of may_detail() by the actual cost: `made` events and their CPU."""
         self._detail_ns += took_ns - expected_ns
         if made:
             self.detail_event_ns += _WEIGHT_OF_DETAIL * (took_ns / made - self.detail_event_ns)
 
     def standing_for(self, cost_ns: float) -> float:
-        """How long a stretch of work, in ns, a unit is to stand for if seeing it costs so much; 0: all can be seen.
+        """Returns the length of work, in ns, that a recorded unit must represent at this cost; 0 if all can be
+        recorded.
 
-        Batches and steps of one process have one allowance: where it is overdrawn, as both would take all of it, either
-        is seen less.
+        Batches and steps of one process share one limit: if together they exceed it, both are recorded less.
         """
         allowed = _FREE_NS + COST_SHARE * (clock() - self._started_ns)
         overdrawn = (self.spent_ns - self._detail_ns) / allowed
         return 0.0 if overdrawn <= 1 else overdrawn * cost_ns / COST_SHARE
 
     def unseen_after(self, took_ns: int, recorded: int, pace: Pace, number: int | None = None) -> int:
-        """How many units of work are to pass unseen after one that lasted `took_ns` and cost `recorded` events.
+        """Returns the number of units to skip after one that lasted `took_ns` and cost `recorded` events.
 
-        `number`: of that unit, where units have numbers that other processes know.
+        `number`: of that unit, if units have numbers that other processes know.
         """
         return pace.gap(took_ns, self.standing_for(recorded * self.event_ns), number)
 
     def was_late(self, took_ns: int, looked_at: bool) -> bool:
-        """Whether a batch's samples took much longer than those of others, which is then an event that is kept.
+        """Whether a batch's samples took much longer than others, so that its event is retained.
 
-        Where they were not looked at one by one, more of the following are, until those of a late one were: whether one
-        sample makes it late is not told by any other.
+        If its samples were not timed separately, more of the next batches are, until a late one was: only that shows if
+        a single sample makes batches late.
         """
         mean = self._fetch_mean_ns
         self._fetch_mean_ns = took_ns if mean == 0 else mean + (min(took_ns, 10 * mean) - mean) / 32
@@ -172,7 +175,7 @@ class Allowance:
 
 
 def _cost_of(work: Callable[[], object]) -> int:
-    """CPU, as a busy machine makes nothing dearer for the script."""
+    """Uses CPU time, as a busy machine does not make hooks more expensive for the script."""
     means = []
     for _ in range(_CALIBRATIONS):
         before = cpu_clock()
@@ -183,7 +186,7 @@ def _cost_of(work: Callable[[], object]) -> int:
 
 
 def _counted(call: Any, argument: Any) -> Any:
-    """As much work as the hook of a call that is only counted."""
+    """The same work as the hook of a counted call."""
     begin = clock()
     try:
         return call(argument)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a tensor's methods copy to, as (source, device, whether it is asked not to wait); and what a device is.
+"""Determines the target of a tensor's copy methods, as (source, device, whether non-blocking), and describes devices.
 
-A wrong call raises here what it raises, or something else: the method itself is to name it.
+Wrong arguments may raise any exception here: the method itself reports the error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def of_to(torch: Any, tensor: Any, arguments: Any, options: Any) -> tuple[Any, Any, bool]:
-    """Of `tensor.to(...)`, as torch reads its arguments."""
+    """Target of `tensor.to(...)`, by torch's argument rules."""
     options = {name: value for name, value in options.items() if name != "copy"}
     if arguments and isinstance(arguments[0], torch.Tensor):
         return tensor, arguments[0].device, bool(options.get("non_blocking", len(arguments) > 1 and arguments[1]))
@@ -22,7 +22,7 @@ def of_to(torch: Any, tensor: Any, arguments: Any, options: Any) -> tuple[Any, A
 
 
 def of_cuda(torch: Any, tensor: Any, arguments: Any, options: Any) -> tuple[Any, Any, bool]:
-    """Of `tensor.cuda(...)`."""
+    """Target of `tensor.cuda(...)`."""
     device = arguments[0] if arguments else options.get("device")
     asked = arguments[1] if len(arguments) > 1 else options.get("non_blocking", False)
     if device is None or isinstance(device, int):
@@ -31,17 +31,17 @@ def of_cuda(torch: Any, tensor: Any, arguments: Any, options: Any) -> tuple[Any,
 
 
 def of_copy(_torch: Any, tensor: Any, arguments: Any, options: Any) -> tuple[Any, Any, bool]:
-    """Of `tensor.copy_(source, ...)`."""
+    """Target of `tensor.copy_(source, ...)`."""
     source = arguments[0] if arguments else options.get("src", options.get("other"))
     asked = arguments[1] if len(arguments) > 1 else options.get("non_blocking", False)
     return source, tensor.device, bool(asked)
 
 
 def facts_of(torch: Any, device: Any) -> dict[str, Any]:
-    """What a script's process tells of a device that it uses, and of the precision of its work there."""
+    """Facts about a device that the script uses, and about the precision of its work there."""
     facts: dict[str, Any] = {"device": str(device), "type": device.type, "python": sys.executable}
     facts["visible"] = os.environ.get("CUDA_VISIBLE_DEVICES")
-    with contextlib.suppress(Exception):  # a setting that a version of torch has under another name
+    with contextlib.suppress(Exception):  # a setting that has another name in some versions of torch
         facts["matmul_precision"] = torch.get_float32_matmul_precision()
     with contextlib.suppress(Exception):
         facts["cudnn_tf32"] = bool(torch.backends.cudnn.allow_tf32)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hooks of some steps alone: synchronising calls, and copies to devices. In all others torch is as it was made."""
+"""Hooks that are installed only in some steps: synchronising calls, and copies to devices. Otherwise torch is
+unmodified.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +16,24 @@ from feedline.watching.probe.recorder import Recorder, clock, cpu_clock
 
 CALLS_SHARE = 0.0005
 WARM_NS = 100_000_000
-# Of a loop that uses a device so many steps are watched one after the other: putting the hooks in their places takes
-# several times as long as a step with them there.
+# Number of consecutive steps watched in a loop that uses a device: installing the hooks takes several times as long as
+# a step with them.
 RUN_STEPS = 8
 _FREE_NS = 100_000
-_FREE_RUNS = 2  # are watched whatever they cost: the first step, and a run once the loop runs smoothly
+_FREE_RUNS = 2  # watched at any cost: the first step, and one run of steps once the loop is in a steady state
 _CLOSE_NS = 50_000
 
 
 class CountedCalls:
-    """Counts .item() and .tolist(), and copies to devices, in some steps. torch is as it was made in all others.
+    """Counts .item() and .tolist(), and copies to devices, in some steps. In all others, torch is unmodified.
 
-    Between two steps of a run the hooks stay in their places and let calls pass.
+    Between two steps of a run the hooks remain installed and pass calls through.
     """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self.installed = False  # a step is being watched
-        self.left = 0  # steps of the run that are yet to be watched
+        self.left = 0  # remaining steps of the run
         self._cost_ns = self._once_ns = 0
         self._begin = self._begin_cpu = self._last_end = 0
         self._hidden: dict[str, Any] = {}
@@ -42,7 +44,7 @@ class CountedCalls:
         recorder.at_end.append(self.abandon)
 
     def watch(self) -> bool:
-        """Called when a step begins. Whether it is watched; of a run, whoever calls is to see the next one too."""
+        """Called when a step begins. Returns whether it is watched; in a run, record the next one too."""
         if self.left and _compiles():
             self.stop()
         if self.left:
@@ -59,7 +61,7 @@ class CountedCalls:
         if torch is None:
             return False
         if not self._affordable() or _compiles():
-            self._devices.resolve()  # nothing, but after a run
+            self._devices.resolve()  # 0, except after a run
             return False
         self.left = RUN_STEPS if self._devices.used else 1
         self._runs += 1
@@ -78,7 +80,7 @@ class CountedCalls:
         return free or self._cost_ns <= _FREE_NS + CALLS_SHARE * since
 
     def run_in(self) -> int | None:
-        """The ns until a run is free; None: it was made, or nothing uses a device."""
+        """Returns the ns until a run may start; None if one was made, or no device is used."""
         if self._runs != 1 or not self._devices.used:
             return None
         return max(self._first_ns + WARM_NS - clock(), 0)
@@ -95,12 +97,12 @@ class CountedCalls:
         if not self.left:
             self._remove()
         began = cpu_clock()
-        if self._devices.tell():  # of a device, for the first time
+        if self._devices.tell():  # first use of a device
             self._once_ns = cpu_clock() - began
             self._recorder.paid_once(self._once_ns)
 
     def stop(self) -> None:
-        """Called when an epoch has ended: what is left of the run is not watched."""
+        """Called when an epoch has ended: cancels the rest of the run."""
         self.end()
         if self.left:
             self.left = 0
@@ -108,7 +110,7 @@ class CountedCalls:
         self._devices.resolve()
 
     def taken_once(self) -> int:
-        """What was paid once since the last call: no part of what watching costs again and again."""
+        """Returns the one-time cost since the last call, which is not a recurring cost of profiling."""
         took, self._once_ns = self._once_ns, 0
         return took
 
@@ -119,14 +121,14 @@ class CountedCalls:
         self._devices.remove()
 
     def abandon(self) -> None:
-        """A step that is watched ended without a further batch: nothing is told of it."""
+        """Called when a watched step ended without another batch: discards its measurements."""
         if self.installed or self.left:
             self.installed = False
             self.left = 0
             self._remove()
 
     def paid(self, took_ns: int) -> None:
-        """Measured, as a busy process has many classes whose caches a change of a method touches."""
+        """Measured, as changing a method invalidates the caches of many classes in a busy process."""
         self._cost_ns += took_ns
 
     def _counting(self, original: Any) -> Callable[..., Any]:
@@ -140,7 +142,7 @@ class CountedCalls:
             finally:
                 end = clock()
                 self.count += 1
-                # what happens between calls that follow each other closely is done for them
+                # work between adjacent calls belongs to them
                 self.spent_ns += end - (begin if begin - self._last_end > _CLOSE_NS else self._last_end)
                 self._last_end = end
 
@@ -148,7 +150,7 @@ class CountedCalls:
 
 
 def _compiles() -> bool:
-    """Whether anything was compiled by torch.compile: its graphs would break at a changed method."""
+    """Whether torch.compile was used: changing a method would break its graphs."""
     frames = sys.modules.get("torch._dynamo.eval_frame")
     backends = getattr(frames, "cached_backends", None) or {}
     return len(backends) > 0 and any(backend is not None for backend in backends.values())

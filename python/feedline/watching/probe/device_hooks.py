@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hooks of a watched step that see a device's side of it: copies of host memory to it, and its work's precision.
+"""Hooks of a watched step for devices: copies from host memory, and the precision of the work.
 
-A copy's time on the device is what lies between two events on the stream that it is made on (stream_times.py). They
-are read before the next run of watched steps, or when the first step passes that is seen and not watched.
+A copy's time on the device is measured by two events on its stream (stream_times.py). They are read before the next run
+of watched steps, or at the first recorded step that is not watched.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from feedline.watching.probe import copy_targets, events
 from feedline.watching.probe.recorder import Recorder, clock, cpu_clock
 from feedline.watching.probe.stream_times import StreamTimes, Timing
 
-_MOST_PENDING = 256  # copies whose events nobody has read: a device that is so far behind is looked at less
-_MOST_PARAMETERS = 4096  # whose types are looked at
-_MOST_SIZES = 16  # of a step's copies
-_INSTALL_NS = 12_000  # what install() and remove() were measured to take, for the sum of costs that is printed
+_MOST_PENDING = 256  # limit of copies with unread events: if a device is far behind, fewer are measured
+_MOST_PARAMETERS = 4096  # parameters whose types are examined
+_MOST_SIZES = 16  # per step
+_INSTALL_NS = 12_000  # measured cost of install() and remove(), for the printed overhead
 _HOST = ("cpu", "meta")
 _ABSENT = object()
 
 
 class KeptHooks:
-    """Of the methods that steps are watched by: making a hook takes longer than putting it in its place."""
+    """Cached hooks of methods: creating one takes longer than installing it."""
 
     def __init__(self) -> None:
         self._made: dict[str, tuple[Any, Any]] = {}
 
     def around(self, name: str, original: Any, around: Callable[[Any], Any]) -> Any:
-        """The hook that `around` makes of `original`; the last one, where that was made of the same."""
+        """Returns the hook that `around` makes of `original`, reusing the last one if it was made of the same."""
         made = self._made.get(name)
         if made is None or made[0] is not original:
             made = self._made[name] = (original, around(original))
@@ -42,9 +42,9 @@ class KeptHooks:
 
 
 class DeviceHooks:
-    """Of one kind of loop in one process. `install` when a step begins that is watched, `remove` when it ends.
+    """Hooks for one kind of loop in one process. `install` before a watched step, `remove` after it.
 
-    Of steps that follow each other all but the first `begin`, and all but the last `end`.
+    In consecutive steps, all but the first call `begin`, and all but the last `end`.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -52,20 +52,20 @@ class DeviceHooks:
         self._torch: Any = None
         self._hidden: list[tuple[Any, str, Any]] = []
         self._kept = KeptHooks()
-        self._copies: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])  # flags: copies, bytes, ns in the calls
+        self._copies: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])  # by flags: copies, bytes, ns in the calls
         self._pending: deque[tuple[Timing, int]] = deque(maxlen=_MOST_PENDING)  # with the flags of the copy
-        self._sizes: list[int] = []  # of this step's copies, but of parameters; and of the step with most bytes
+        self._sizes: list[int] = []  # of this step's copies, except parameters; and of the step with most bytes
         self._batch: list[int] = []
-        self._well = True  # all copies so far were from page-locked memory, and not waited for
+        self._well = True  # whether all copies so far were from page-locked memory and non-blocking
         self._optimizer_hook: Any = None
         self._cost_ns = 0
         self._watches = False
         self._times: dict[Any, StreamTimes] = {}  # by device
         self._devices: set[Any] = set()
-        self._parameters: dict[int, dict[str, int]] = {}  # by optimizer: elements by type
+        self._parameters: dict[int, dict[str, int]] = {}  # by optimizer: number of elements by type
         self._autocast: set[str] = set()
-        self._told: tuple[int, ...] = ()  # how much there was to tell, the last time
-        self._step: Timing | None = None  # that is watched now
+        self._told: tuple[int, ...] = ()  # number of facts in the last report
+        self._step: Timing | None = None  # the step being watched
         self._steps: deque[Timing] = deque(maxlen=_MOST_PENDING)
 
     @property
@@ -74,7 +74,7 @@ class DeviceHooks:
         return bool(self._devices)
 
     def install(self, torch: Any) -> None:
-        """Puts the hooks in their places; a step begins."""
+        """Installs the hooks; a step begins."""
         self._torch = torch
         tensor = torch.Tensor
         for name, target in (
@@ -94,12 +94,12 @@ class DeviceHooks:
         self.begin()
 
     def begin(self) -> None:
-        """A step begins that is watched."""
+        """Begins a watched step."""
         self._watches = True
         self._begin_step()
 
     def end(self) -> int:
-        """The step ends; until the next one hooks let calls pass. What watching it has cost beside this, in ns."""
+        """Ends the step; hooks pass calls through until the next one. Returns the other costs of watching it, in ns."""
         self._watches = False
         self._end_step()
         for flags, (copies, size, spent) in self._copies.items():
@@ -113,7 +113,7 @@ class DeviceHooks:
         return cost
 
     def remove(self) -> int:
-        """Takes the hooks away; a step that is being watched ends. What end() gives."""
+        """Removes the hooks and ends the step. Returns the result of end()."""
         cost = self.end() if self._watches else 0
         for owner, name, original in self._hidden:
             if original is _ABSENT:
@@ -154,7 +154,7 @@ class DeviceHooks:
     def _look(
         self, target: Callable[..., tuple[Any, Any, bool]], tensor: Any, arguments: Any, options: Any
     ) -> tuple[Any, Any, int, Timing | None]:
-        """(source, device, flags, timing) of a copy from the host; device None: it is none. Never raises."""
+        """Returns (source, device, flags, timing) of a copy from the host; device is None otherwise. Never raises."""
         torch = self._torch
         try:
             source, device, asked = target(torch, tensor, arguments, options)
@@ -165,12 +165,12 @@ class DeviceHooks:
             timing = self._timing(device)
             if timing is not None and timing.aside:
                 flags |= events.OTHER_STREAM
-        except Exception:  # a wrong call, which the method itself is to name
+        except Exception:  # wrong arguments, which the method itself reports
             return None, None, 0, None
         return source, device, flags, timing
 
     def _module(self, device: Any) -> Any:
-        """torch.cuda for "cuda"; None where such a device has no module."""
+        """Returns torch.cuda for "cuda"; None if the device type has no module."""
         return getattr(self._torch, device.type, None)
 
     def _timing(self, device: Any) -> Timing | None:
@@ -193,7 +193,7 @@ class DeviceHooks:
                 self._pending.append((timing, flags))
 
     def resolve(self) -> None:
-        """Reads the events of copies and steps that have been made by now. Nobody waits for them."""
+        """Reads the completed events of copies and steps, without waiting."""
         times: dict[int, list[int]] = defaultdict(lambda: [0, 0])
         with contextlib.suppress(Exception):
             while self._pending and self._pending[0][0].end.query():
@@ -210,7 +210,7 @@ class DeviceHooks:
     # -- the step as a whole
 
     def _begin_step(self) -> None:
-        """Where one device is known by now, its stream's time for the step: the first watched step tells which."""
+        """Measures the stream's time for the step, if one device is known from the first watched step."""
         if len(self._devices) != 1:
             return
         entered = cpu_clock()
@@ -255,9 +255,9 @@ class DeviceHooks:
             self._cost_ns += cpu_clock() - entered
 
     def tell(self) -> bool:
-        """Leaves a note of the devices that this process uses, and how, whenever that has changed.
+        """Writes a note of the devices that this process uses, and how, if that has changed.
 
-        Whether it is the first: what a device is asked for is asked once.
+        Returns whether it is the first: a device's properties are queried once.
         """
         if not self._devices:
             return False

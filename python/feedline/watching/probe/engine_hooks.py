@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What native threads did while a loop went through a Feedline loader: the engine's counters, looked at now and then.
+"""Polls the engine's counters while a loop uses a Feedline loader, to record the work of its native threads.
 
-A look takes the counters of all stages and the CPU time of the engine's threads, and adds what has changed since the
-one before to the loop's tally, which stands beside the loader's settings. What threads do between two epochs is for the
-second.
+A poll reads the counters of all stages and the CPU time of the engine's threads, and adds the changes since the
+previous one to the loop's totals, which are stored next to the loader's settings. Work between two epochs counts for
+the second.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Any, ClassVar
 from feedline.watching.probe import events
 from feedline.watching.probe.recorder import Recorder, clock, cpu_clock
 
-_FIRST_LOOK_NS, _MOST_NS = 50_000_000, 1_000_000_000  # short loops are looked at early, long ones once a second
-_COST_SHARE, _FREE_NS = 1000, 400_000  # looks may cost 1/1000 of the time, and one or two of them whatever it is
+_FIRST_LOOK_NS, _MOST_NS = 50_000_000, 1_000_000_000  # short loops are polled early, long ones once a second
+_COST_SHARE, _FREE_NS = 1000, 400_000  # polls may cost 1/1000 of the time, except the first one or two
 _COUNTED = ("items", "bytes", "busy_s", "blocked_s", "starved_s")
-_READS_AHEAD = " at once by "  # in the engine's plan, once the storage was slow enough for it
-_FORMAT = re.compile(r"^format +(\w+)", re.MULTILINE)  # there too
-_LOOKS_AT_OTHERS = 2  # a thread has no name yet when it begins; after so many looks it is somebody else's
-_THREADS = b"feedline-"  # the engine's own begin so, and go on with a number; torch's and the script's do not
+_READS_AHEAD = " at once by "  # appears in the engine's plan for slow storage
+_FORMAT = re.compile(r"^format +(\w+)", re.MULTILINE)  # appears there too
+_LOOKS_AT_OTHERS = 2  # new threads have no name yet; after this many polls, a thread is not the engine's
+_THREADS = b"feedline-"  # prefixes of the engine's thread names, followed by a number; torch's and the script's differ
 
 
 class Tally:
-    """Of all loops of one process over loaders with the same settings."""
+    """Totals of all loops of one process over loaders with the same settings."""
 
     def __init__(self, recorder: Recorder, number: int, facts: dict[str, Any]) -> None:
         self._recorder, self._number, self._facts = recorder, number, facts
@@ -41,34 +41,34 @@ class Tally:
         self._threads = 0
         self._reads_ahead = False
         self._format = ""
-        self._asked = _hosts()  # before: of the process, whatever asked
+        self._asked = _hosts()  # requests of the process before
         self._hosts: list[dict[str, Any]] = []
 
     def begin(self, engine: Any) -> None:
-        """Called when a loop begins, with its threads at work. Never raises, as below."""
+        """Called when a loop begins and its threads run. Never raises, nor do the functions below."""
         with contextlib.suppress(Exception):
             if engine is not self._engine:
                 self._engine, self._times = engine, ThreadTimes()
                 before = self._counters(engine)
-                self._before = before if before["batches"] else {}  # one that has just begun has done nothing before
+                self._before = before if before["batches"] else {}  # a new engine has no earlier work
             self._due = clock() + self._period
 
     def look_if_due(self, engine: Any) -> bool:
-        """Whether it was."""
+        """Polls if it is due. Returns whether it did."""
         due = clock() >= self._due
         if due:
             self.look(engine)
         return due
 
     def look_at_end(self, engine: Any) -> None:
-        """Of a loop. Where loops are so short that this would cost too much, a later loop's look has this one too."""
+        """Polls at the end of a loop. If loops are too short for that, a later loop's poll includes this one."""
         if self._spent_ns <= _FREE_NS + (clock() - self._first_ns) / _COST_SHARE:
             self.look(engine)
 
     def look(self, engine: Any) -> None:
         begin, cpu = clock(), cpu_clock()
         with contextlib.suppress(Exception):
-            if engine is not self._engine:  # the loader has made another: what it did until now is not known
+            if engine is not self._engine:  # the loader has created another engine: earlier work is unknown
                 self.begin(engine)
                 return
             now = self._counters(engine)
@@ -115,7 +115,7 @@ class Tally:
 
 
 def _hosts() -> dict[str, dict[str, Any]]:
-    """What Feedline's client has asked so far, by host."""
+    """Requests of Feedline's client so far, by host."""
     engine = sys.modules.get("feedline._engine")
     counted = ("name", "requests", "bytes", "latency_s", "bytes_per_s")
     hosts = engine.network_hosts() if engine is not None else []
@@ -123,7 +123,7 @@ def _hosts() -> dict[str, dict[str, Any]]:
 
 
 def _since(before: dict[str, dict[str, Any]], now: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same, less what was counted before."""
+    """The same, without those counted before."""
     none = {"requests": 0, "bytes": 0}
     return [
         {**host, **{name: host[name] - before.get(host["name"], none)[name] for name in none}} for host in now.values()
@@ -131,15 +131,15 @@ def _since(before: dict[str, dict[str, Any]], now: dict[str, dict[str, Any]]) ->
 
 
 class ThreadTimes:
-    """CPU times of one engine's threads: of those with the engine's names that no other engine had before."""
+    """CPU times of one engine's threads, identified by name and by not belonging to an earlier engine."""
 
     _owners: ClassVar[dict[str, ThreadTimes]] = {}
 
     def __init__(self) -> None:
-        self._looks: dict[str, int] = {}  # at threads that were somebody else's
+        self._looks: dict[str, int] = {}  # polls of threads that are not the engine's
 
     def total(self) -> tuple[float, float] | None:
-        """Seconds that they ran, and were ready to run without a CPU. None: the kernel does not tell."""
+        """Returns seconds running, and seconds runnable without a CPU. None if the kernel does not report them."""
         running = delayed = 0
         threads = os.listdir("/proc/self/task")
         for ended in self._owners.keys() - set(threads):
@@ -181,7 +181,7 @@ def _read(path: str) -> bytes:
 
 
 def engine_of(iterator: Any) -> Any:
-    """The engine behind an iterator of Feedline's; None where Python, or torch, makes its batches."""
+    """Returns the engine of a Feedline iterator; None if Python or torch makes its batches."""
     pipeline = iterator.__dict__.get("_pipeline")
     if pipeline is not None:
         return pipeline.engine

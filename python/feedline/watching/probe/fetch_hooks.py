@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hooks around the making of a batch: its samples, its collation, and rows of arrays that are gathered."""
+"""Hooks around making a batch: its samples, its collation, and gathering rows of arrays."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from feedline.watching.probe import events, worker_hooks
 from feedline.watching.probe.pace import Pace
 from feedline.watching.probe.recorder import Recorder, clock, cpu_clock
 
-# A sample that takes so much longer than others is kept as an event of its own.
+# Factor over other samples at which a sample has its own retained event.
 _SLOW_TIMES = 5
 _SLOW_NS = 1_000_000
 _ALL_GENERATIONS = 2
-_EVENTS_PER_FETCH = 3  # with collation and all
+_EVENTS_PER_FETCH = 3  # including collation
 _EVENTS_PER_GATHER = 2
 
 
 class _TimedSamples:
-    """A map-style dataset whose samples are timed. It lives for one fetch."""
+    """A map-style dataset with timed samples, used for one fetch."""
 
     def __init__(self, dataset: Any, recorder: Recorder) -> None:
         self._dataset, self._recorder = dataset, recorder
@@ -52,8 +52,8 @@ class _TimedSamples:
         self._recorder.inside(ended)
 
     def collecting(self, phase: str, info: dict[str, int]) -> None:
-        """Called by the interpreter's collector of garbage: a full collection goes through all objects, 100 ms with
-        torch imported, and is no fault of the sample that it falls into.
+        """Called by the garbage collector: a full collection visits all objects, 100 ms with torch imported, and does
+        not count as the time of the sample during which it runs.
         """
         if info["generation"] == _ALL_GENERATIONS:
             if phase == "start":
@@ -64,7 +64,7 @@ class _TimedSamples:
 
 
 class _TimedStream:
-    """An iterator over samples, likewise."""
+    """An iterator with timed samples."""
 
     def __init__(self, samples: Any, timed: _TimedSamples) -> None:
         self._samples, self._timed = samples, timed
@@ -80,7 +80,7 @@ class _TimedStream:
 
 
 class _TimedCollate:
-    """Pickles as what it hides, should anybody pickle a fetcher."""
+    """Pickles as the wrapped object, if a fetcher is pickled."""
 
     def __init__(self, collate: Any, recorder: Recorder) -> None:
         self._collate, self._recorder = collate, recorder
@@ -104,14 +104,14 @@ def _itself(value: Any) -> Any:
 
 
 class _FetchHook:
-    """What goes around the making of a batch: when it ran, its samples where details may be seen, its collation."""
+    """Wraps making a batch: records its time, its samples if details are allowed, and its collation."""
 
     def __init__(
         self, original: Callable[..., Any], recorder: Recorder, stream: str | None, collates: bool = False
     ) -> None:
-        """`stream`: the attribute that holds an iterable dataset's iterator; None: a map-style dataset.
+        """`stream`: the attribute with an iterable dataset's iterator; None for a map-style dataset.
 
-        `collates`: by its `collate_fn`.
+        `collates`: whether it calls its `collate_fn`.
         """
         self._original, self._recorder, self._stream, self._collates = original, recorder, stream, collates
         self._attribute = stream or "dataset"
@@ -156,22 +156,22 @@ class _FetchHook:
             recorder.paid(cpu - entered + cpu_clock() - cpu_ended, _EVENTS_PER_FETCH, inside)
 
     def _tell(self, begin: int, ended: int, used: int, count: int, longest: int) -> None:
-        """Of a fetch of `count` samples that used so much CPU, and how many of the next ones pass unseen."""
+        """Accounts for a fetch of `count` samples with this CPU, and decides how many of the next ones to skip."""
         recorder, local = self._recorder, self._recorder.local
         late = recorder.was_late(ended - begin, longest > 0)
-        kept = late and not recorder.in_worker  # a worker's task tells itself
+        kept = late and not recorder.in_worker  # a worker's task accounts for itself
         recorder.record(events.FETCH, begin, used, count, longest, kept)
         if not local.by_task:
             local.unseen = recorder.unseen_after(ended - begin, _EVENTS_PER_FETCH, _pace_of(local, "fetch_pace"))
         recorder.opened.tell()
         local.longest = longest
-        if recorder.in_worker and not local.by_task:  # a worker whose tasks are not seen
+        if recorder.in_worker and not local.by_task:  # a worker whose tasks are not recorded
             recorder.record(events.WORK, begin, used, events.NO_TASK, longest)
 
     def _begin_details(self, fetcher: Any, timed: _TimedSamples, hidden: Any, count: int) -> int:
-        """Puts `timed` before the dataset, or its stream, `hidden`. What that is taken to cost; 0: too much."""
+        """Replaces the dataset, or its stream, `hidden` by `timed`. Returns the expected cost; 0 if too expensive."""
         local = self._recorder.local
-        # a sample has its own event, its decoding, its Compose and single transforms
+        # events per sample: its own, its decoding, its Compose and single transforms
         detail = self._recorder.may_detail(count * getattr(local, "events_per_sample", 8))
         if detail:
             setattr(fetcher, self._attribute, _TimedStream(hidden, timed) if self._stream else timed)
@@ -207,7 +207,7 @@ def _around_fetch(
 
 
 def _pace_of(local: Any, name: str) -> Pace:
-    """Of this thread."""
+    """State of this thread."""
     pace: Pace | None = getattr(local, name, None)
     if pace is None:
         pace = Pace()
@@ -216,7 +216,7 @@ def _pace_of(local: Any, name: str) -> Pace:
 
 
 def _announce_worker(recorder: Recorder) -> None:
-    """A process that fetches, and not inside next(), is a worker, though not one of torch's."""
+    """Whether this is a worker other than torch's: it fetches, but not inside next()."""
     import multiprocessing
 
     if multiprocessing.parent_process() is not None:
@@ -250,7 +250,7 @@ def patch_drop_in_fetch(module: Any, recorder: Recorder) -> None:
 
 
 def patch_gather(module: Any, recorder: Recorder) -> None:
-    """Rows of arrays are put together without samples: what runs is collation, what waits is reading."""
+    """Wraps gathering rows of arrays without samples: running counts as collation, waiting as reading."""
     gather = module.ArrayIterator._gather
 
     @functools.wraps(gather)

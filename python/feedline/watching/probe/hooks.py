@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The probe: what is put around functions of torch, torchvision, Pillow and Feedline in the watched processes.
+"""The probe: wraps functions of torch, torchvision, Pillow and Feedline in the profiled processes.
 
-A hook calls what it hides with the same arguments, gives its result or raises its exception, and records beside it.
-Loaded by ``inject/sitecustomize.py``, never by ``import feedline``.
+A hook calls the wrapped function with the same arguments and returns its result or raises its exception, and records
+the call. Loaded by ``inject/sitecustomize.py``, never by ``import feedline``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HOOKS = {
     for module in (fetch_hooks, loop_hooks, pool_hooks, sample_hooks, worker_hooks)
 }
 _HOOKED = {**PRIMARY, **SECONDARY}
-# Those with a loader, or an iterator of one: changed by settings to be applied, and by a verb's extension.
+# Modules with a loader or its iterator, to which settings and a command's extension are applied.
 _EXTENDED = (*PRIMARY, "feedline.torch_loader.data_loader", "feedline.torch_loader.native.native_iterator")
 
 _recorder: Recorder | None = None
@@ -36,14 +36,14 @@ def start(session: str, begin_ns: int = 0, begin_cpu_ns: int = 0) -> None:
     global _recorder
     _recorder = Recorder(session)
     if EXTENSION in os.environ:
-        importlib.import_module(os.environ[EXTENSION])  # a part of what loading takes
+        importlib.import_module(os.environ[EXTENSION])  # part of the cost of loading
     if begin_ns:
         _recorder.load = (cpu_clock() - begin_cpu_ns, clock() - begin_ns)
     _recorder.opened.listen()
 
 
 def start_here(session: str) -> Recorder:
-    """In this process, which goes on when the session has ended: :func:`end_here` takes the hooks out again."""
+    """Installs the hooks in this process, which outlives the session: :func:`end_here` removes them."""
     global _originals
     if _recorder is None:
         start(session)
@@ -57,7 +57,7 @@ def start_here(session: str) -> Recorder:
 
 
 def end_here() -> None:
-    """All functions are as they were before, but those that somebody else went around meanwhile; these stay silent."""
+    """Restores all functions, except those that other code has wrapped since; their hooks become inactive."""
     global _originals
     if _recorder is not None:
         _recorder.end()
@@ -68,7 +68,7 @@ def end_here() -> None:
 
 
 def patch(module_name: str) -> None:
-    """Puts the hooks into a module that has been executed. Unknown names are of no interest."""
+    """Installs the hooks in a module that has been executed. Ignores missing names."""
     module = sys.modules.get(module_name)
     if module is None or _recorder is None or module_name in _patched or module_name not in _HOOKED:
         return
@@ -80,12 +80,12 @@ def patch(module_name: str) -> None:
         getattr(_HOOKS[hooks], function)(module, _recorder)
         if module_name in _EXTENDED:
             _extend(module, _recorder)
-    except Exception as error:  # a version of the module that nobody here has seen
-        _recorder.note(f"{module_name} is not watched: {error!r}")
+    except Exception as error:  # an unknown version of the module
+        _recorder.note(f"{module_name} is not profiled: {error!r}")
 
 
 def _extend(module: Any, recorder: Recorder) -> None:
-    """Outside of the hooks above, so that these see the loader as it then is."""
+    """Installed outside the hooks above, so that these see the changed loader."""
     if APPLY in os.environ and hasattr(module, "DataLoader"):
         from feedline.watching import apply
 

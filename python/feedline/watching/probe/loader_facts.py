@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a loader was made with, as its process tells it: read, and never changed."""
+"""Reads a loader's arguments in its process without changing it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def process_facts() -> dict[str, Any]:
 
 
 def _choices(torch: Any) -> dict[str, Any]:
-    """How kernels are chosen on the GPU, as the script has set it: asking sets nothing, and no version must have it."""
+    """The script's settings for GPU kernel selection: reading changes nothing, and versions may lack some."""
     facts: dict[str, Any] = {}
     for name, ask in (
         ("cudnn_benchmark", lambda: bool(torch.backends.cudnn.benchmark)),
@@ -46,7 +46,7 @@ def _choices(torch: Any) -> dict[str, Any]:
 
 
 def torch_facts(loader: Any, iterator: Any = None) -> dict[str, Any]:
-    """What a loader was made with, as far as it can be said without changing anything."""
+    """The loader's arguments, as far as they can be read without side effects."""
     native = sys.modules.get("feedline.torch_loader.native.native_iterator")
     context = getattr(loader, "multiprocessing_context", None)
     if context is None:
@@ -69,7 +69,7 @@ def torch_facts(loader: Any, iterator: Any = None) -> dict[str, Any]:
         "collate": getattr(getattr(loader, "collate_fn", None), "__qualname__", "?"),
         "native": lowered,
     }
-    if lowered and "_threads" in iterator.__dict__:  # rows of arrays; short ones without a thread
+    if lowered and "_threads" in iterator.__dict__:  # rows of arrays; without a thread for small ones
         facts["threads_gathering"] = 0 if iterator._threads is None else facts["num_workers"]
         facts["mapped"] = iterator._table.mapped
     return facts

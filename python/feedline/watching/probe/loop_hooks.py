@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hooks of the process that runs the training loop: its waits, its steps, and synchronising calls inside them."""
+"""Hooks in the training loop's process: its waits, its steps, and synchronising calls inside them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EVENTS_PER_CYCLE = 3
 
 
 class _Loop:
-    """What is known of one iterator. Of `stride` cycles of next() and step, one is recorded for all of them."""
+    """State of one iterator. One of `stride` cycles of next() and step is recorded and represents all of them."""
 
     __slots__ = ("active", "last_cpu", "last_end", "loader", "pace", "stride", "tally", "unseen", "unseen_cpu")
 
@@ -29,11 +29,11 @@ class _Loop:
         self.stride, self.unseen, self.unseen_cpu = 1, 0, 0
         self.pace = Pace()
         self.active = False
-        self.tally: engine_hooks.Tally | None = None  # of the engine that fills its batches
+        self.tally: engine_hooks.Tally | None = None  # counters of its engine
 
 
 class _NextHook:
-    """What goes around an iterator's next(): the wait in it, and the step of the loop before it."""
+    """Wraps an iterator's next(): records the wait in it, and the preceding step of the loop."""
 
     def __init__(
         self, original: Callable[..., Any], recorder: Recorder, calls: CountedCalls, task: Callable[[Any], int]
@@ -42,7 +42,7 @@ class _NextHook:
         self._local = recorder.local
 
     def unseen(self, iterator: Any, loop: _Loop) -> Any:
-        """One of those that pass without an event."""
+        """Handles an unrecorded call."""
         loop.unseen -= 1
         loop.active = True
         begin = clock() if not loop.unseen else 0
@@ -58,7 +58,7 @@ class _NextHook:
             raise
         finally:
             loop.active = False
-            if loop.unseen == 0:  # what follows is seen
+            if loop.unseen == 0:  # the next one is recorded
                 entered = cpu_clock()
                 loop.unseen_cpu = entered - loop.last_cpu
                 if self._calls.watch():
@@ -87,7 +87,7 @@ class _NextHook:
             inside = recorder.taken()  # of unpacking
             number = self._task(iterator) if kind == events.WAIT else 0
             recorder.record(kind, begin, cpu_ended - cpu - inside, loop.loader, number)
-            if gc.get_count()[2] < older:  # a full collection begins to count anew
+            if gc.get_count()[2] < older:  # a full collection resets the count
                 _tell_of_collections(recorder, begin)
             if kind == events.WAIT:
                 took = ended - cycle_begin if cycle_begin else 0
@@ -96,7 +96,7 @@ class _NextHook:
             else:
                 looked = self._finish(iterator, loop)
             loop.last_end, loop.last_cpu = clock(), cpu_clock()
-            # by the CPU's clock: where the thread had to wait for a CPU in here, it would have elsewhere
+            # in CPU time: waiting for a CPU would have happened anyway
             spent = max(cpu - entered + loop.last_cpu - cpu_ended - calls.taken_once(), 0)
             only_events = cycle_begin and not watched and not looked
             charged = recorder.paid(spent, _EVENTS_PER_CYCLE if only_events else 0, inside)
@@ -104,30 +104,30 @@ class _NextHook:
                 calls.paid(charged)
 
     def _tell_of_step(self, loop: _Loop, ended_cpu: int) -> None:
-        """Of the step that ends now, which may stand for several."""
+        """Records the step that ends now, which may represent several."""
         if loop.stride > 1:
             self._recorder.record(events.UNSEEN_CYCLES, loop.last_end, loop.unseen_cpu, loop.loader)
         self._recorder.record(events.STEP, loop.last_end, ended_cpu - loop.last_cpu, loop.loader, loop.stride)
 
     def _go_on(self, iterator: Any, loop: _Loop, cycle_ns: int, number: int) -> tuple[bool, bool]:
-        """A step follows; it is chosen how much of it is seen. `cycle_ns`: of the step and wait before it, 0: none was.
+        """Decides how much of the next step is recorded. `cycle_ns`: of the preceding step and wait, 0 if none.
 
-        Whether the engine's counters were looked at, and whether the step is watched.
+        Returns whether the engine's counters were read, and whether the step is watched.
         """
-        if self._calls.left:  # of a run that is watched
+        if self._calls.left:  # of a watched run
             loop.stride, loop.unseen = 1, 0
         elif cycle_ns:
             told = number if number != events.NO_TASK else None
             loop.unseen = self._recorder.unseen_after(cycle_ns, _EVENTS_PER_CYCLE, loop.pace, told)
             due = self._calls.run_in()
-            if due is not None:  # a short loop may be over before many steps have passed
+            if due is not None:  # a short loop may end within a few steps
                 loop.unseen = min(loop.unseen, due // cycle_ns + 1)
             loop.stride = loop.unseen + 1
         looked = loop.tally is not None and loop.tally.look_if_due(engine_hooks.engine_of(iterator))
         return looked, not loop.unseen and self._calls.watch()
 
     def _finish(self, iterator: Any, loop: _Loop) -> bool:
-        """The epoch has ended, perhaps by an error. Whether the engine's counters were looked at."""
+        """Records the end of an epoch, perhaps by an error. Returns whether the engine's counters were read."""
         _tell_of_collections(self._recorder)
         self._recorder.waits.write()
         self._calls.stop()
@@ -145,7 +145,7 @@ def _around_next(
     @functools.wraps(original)
     def __next__(self: Any) -> Any:
         loop = self.__dict__.get(key)
-        if loop is None or loop.active:  # nobody asked iter() for it, or a class calls its base's
+        if loop is None or loop.active:  # not created by iter(), or a class calls its base's method
             return original(self)
         return unseen(self, loop) if loop.unseen else seen(self, loop)
 
@@ -153,12 +153,12 @@ def _around_next(
 
 
 def _key_of(recorder: Recorder) -> str:
-    """Where an iterator has its loop: those that an earlier session began are not of this one."""
+    """Attribute with an iterator's state: iterators from an earlier session are ignored."""
     return f"_feedline_loop{recorder.sessions or ''}"
 
 
 def _tell_of_collections(recorder: Recorder, begin_ns: int = 0) -> None:
-    """`begin_ns`: of a wait that held one."""
+    """`begin_ns`: of a wait that contained one."""
     recorder.record(events.COLLECTIONS, begin_ns or clock(), 0, gc.get_stats()[2]["collections"], 1 if begin_ns else 0)
 
 
@@ -222,7 +222,7 @@ def _number_of(
 ) -> tuple[int, dict[str, Any]]:
     try:
         settings = facts(loader, iterator)
-    except Exception as error:  # a loader of a kind that nobody thought of
+    except Exception as error:  # an unknown kind of loader
         recorder.note(f"the settings of a {type(loader).__qualname__} could not be read: {error!r}")
         settings = {"class": type(loader).__qualname__}
     return recorder.number_of_loader(settings, loader), settings
@@ -243,7 +243,7 @@ def patch_native_iterator(module: Any, recorder: Recorder) -> None:
 
 
 def patch_drop_in(module: Any, recorder: Recorder) -> None:
-    """A loader of torch's kind, with an `__iter__` of its own."""
+    """A torch-like loader with its own `__iter__`."""
     module.DataLoader.__iter__ = _around_iter(module.DataLoader.__iter__, recorder, torch_facts)
 
 
@@ -258,7 +258,7 @@ def patch_pin_memory(module: Any, recorder: Recorder) -> None:
 
     @functools.wraps(original)
     def pin_memory(*arguments: Any, **options: Any) -> Any:
-        if getattr(recorder.local, "pinning", False):  # a field of the batch: the function calls itself for each
+        if getattr(recorder.local, "pinning", False):  # a field of the batch: the function is recursive
             return original(*arguments, **options)
         recorder.local.pinning = True
         begin, cpu = clock(), cpu_clock()

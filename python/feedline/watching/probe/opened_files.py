@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which files samples are read from: noted in the watched processes, told by Python's audit event of open().
+"""Records the files that samples are read from, by Python's audit event of open() in the profiled processes.
 
-Files that native code opens by itself are not heard of; those that stay open are seen from outside, in /proc.
+It does not see files opened by native code; those that remain open are found in /proc.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from feedline.watching.probe.allowance import Local
 from feedline.watching.probe.events import HEARD
 
 SUFFIX = ".files"
-_TOLD = 64  # opens that the recorder is told of at a time
-_EACH = 32  # the first so many of a process are noted; then every second one for as many, every fourth, and so on
-_KEPT, _KEPT_NS = 8, 100_000_000  # so many names are written at a time, or what there is after a batch that was seen
+_TOLD = 64  # opens per report to the recorder
+_EACH = 32  # the first opens of a process are recorded; then every second for as many, every fourth, and so on
+_KEPT, _KEPT_NS = 8, 100_000_000  # number of names per write; also written after a recorded batch
 _CODE = (".py", ".pyc", ".pyi", ".so")
 _SYSTEM = ("/proc/", "/sys/", "/dev/")
 
@@ -33,7 +33,7 @@ class Collector(Protocol):
 
 
 class Recorder(Protocol):
-    """Receives how many files were opened, and what noting them cost."""
+    """Receives the number of opened files, and the cost of recording them."""
 
     session: Path
     silent: bool
@@ -46,18 +46,18 @@ class Recorder(Protocol):
 
 
 class OpenedFiles:
-    """The audit hook of one process and of those that it forks. Never raises: that would stop the script's open()."""
+    """The audit hook of one process and its forks. Never raises: that would stop the script's open()."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._gate = _engine.OpenGate(self._hear)  # what most opens cost: nothing but its counter
+        self._gate = _engine.OpenGate(self._hear)  # the cost of most opens: only its counter
         self._collected: Collector | None = None
         self.restart()
 
     def restart(self) -> None:
-        """In a process of its own."""
+        """Resets the state in a new process."""
         self._gate.passing = self._written = self._spent_ns = 0
-        self._passed = self._told = 0  # opens that were to go by unheard, and opens that the recorder was told of
+        self._passed = self._told = 0  # opens to skip, and opens that were reported to the recorder
         self._kept: list[str] = []
         self._wrote_ns = 0
 
@@ -66,7 +66,7 @@ class OpenedFiles:
 
     @property
     def collected(self) -> Collector | None:
-        """Where a copy of the process collects them itself."""
+        """Used if a copy of the process collects them itself."""
         return self._collected
 
     @collected.setter
@@ -99,7 +99,7 @@ class OpenedFiles:
                 self.write()
 
     def tell(self) -> None:
-        """Writes what was noted, and has the recorder count what it was not told of yet, if that is more than a few."""
+        """Writes the recorded names, and reports uncounted opens to the recorder if there are more than a few."""
         if clock() - self._wrote_ns > _KEPT_NS:
             self.write()
         heard = self._passed - self._gate.passing + self._written
@@ -110,7 +110,7 @@ class OpenedFiles:
             self._spent_ns = 0
 
     def write(self) -> None:
-        """What was noted and is not written yet."""
+        """Returns the recorded names that are not written yet."""
         if self._kept:
             begin = cpu_clock()
             with contextlib.suppress(Exception):
@@ -128,12 +128,12 @@ class OpenedFiles:
 
 
 def _is_plain(path: str) -> bool:
-    """Absolute, as abspath() would leave it, which takes longer than to look."""
+    """Whether the path is already in abspath()'s form, which is slower to compute than to check."""
     return path.startswith("/") and "/." not in path and "//" not in path
 
 
 def open_for_reading() -> set[str]:
-    """Files, but for code, that this process has open and only reads."""
+    """Files, except code, that this process has open read-only."""
     paths = set()
     for number in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):

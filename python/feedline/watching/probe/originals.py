@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What modules and their classes had before hooks were put in: for processes that outlive being watched."""
+"""Saves the attributes of modules and classes before hooks are installed, for processes that outlive profiling."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _ABSENT = object()
 
 
 class Originals:
-    """Of one session. Of one thread."""
+    """Saved attributes of one session. Not thread-safe."""
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[Any, dict[str, Any]]] = {}  # by id(): a module or class, and its attributes
 
     def keep(self, module: Any) -> None:
-        """Called before hooks are put into `module`: into its functions, its classes, or what packs batches."""
+        """Called before hooks are installed in `module`: in its functions, its classes, or its batch packing."""
         from multiprocessing import reduction
 
         classes = [value for value in vars(module).values() if isinstance(value, type)]
@@ -23,7 +23,7 @@ class Originals:
             self._kept.setdefault(id(owner), (owner, dict(vars(owner))))
 
     def put_back(self) -> None:
-        """Every hook gives its place back to what it hides; what somebody else put over one stays."""
+        """Restores the original of every hook, except hooks that other code has wrapped."""
         for owner, before in self._kept.values():
             for name, value in list(vars(owner).items()):
                 if value is not before.get(name, _ABSENT) and _is_hook(value):

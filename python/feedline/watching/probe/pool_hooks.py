@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hooks of pools of threads and processes, which workers may make inside them."""
+"""Hooks of pools of threads and processes that workers create."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from feedline.watching.probe import events
 from feedline.watching.probe.recorder import Recorder, clock, cpu_clock
 
-_FEW_POOLS = 4  # of threads: made once and kept, they are no nested pool
+_FEW_POOLS = 4  # thread pools: created once and reused, they do not count as nested
 
 
 def patch_multiprocessing_pool(module: Any, recorder: Recorder) -> None:
@@ -26,7 +26,7 @@ def patch_thread_pool(module: Any, recorder: Recorder) -> None:
 
 
 def _patch_pool(kind: Any, recorder: Recorder, free: int = 0) -> None:
-    """`free`: so many of a process are nothing to speak of."""
+    """`free`: pools per process that are not recorded."""
     original = kind.__init__
     made: dict[int, int] = {}
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the hooks of one process put what they see: its event ring, opened at the first event, and small JSON notes.
+"""Output of one process's hooks: its event ring, opened at the first event, and small JSON notes.
 
-A forked child gets a ring of its own.
+A forked child gets its own ring.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from feedline.watching.probe.opened_files import OpenedFiles
 from feedline.watching.probe.seen_waits import SeenWaits
 
 CAPACITY = 16384  # events of 56 bytes
-_MOST_NOTES = 16  # of a process: a run of days says no more
-_MOST_LOADERS = 64  # whose settings are kept
+_MOST_NOTES = 16  # maximum per process: more adds no information, even in runs of days
+_MOST_LOADERS = 64  # loaders whose settings are stored
 
 
 class Recorder(Allowance):
-    """Of one process. No method raises: a probe that fails falls silent."""
+    """Recorder of one process. No method raises: a failing probe stops recording."""
 
     def __init__(self, session: str) -> None:
         self.session = Path(session)
         self.silent = False  # in the copy for experiments and its workers, and between two sessions
-        self.copied = False  # this process has been copied, or will not be
-        # hears of each loader before a loop over it begins: whether it has made a copy of the process; a verb's own
+        self.copied = False  # this process has been copied, or must not be
+        # called with each loader before its loop begins, returns whether it has copied the process; set by a command
         self.offer: Callable[[Any], bool] = _declined
-        self.load = (0, 0)  # what loading the probe took: ns of CPU, ns
-        self.sessions = 0  # that ended in this process: a notebook has one per watched cell
-        self.at_end: list[Callable[[], None]] = []  # of a session; what is done then
-        self.passes = 0  # calls of iter() so far; forked workers keep the number
+        self.load = (0, 0)  # cost of loading the probe: ns of CPU, ns
+        self.sessions = 0  # sessions that ended in this process: a notebook has one per profiled cell
+        self.at_end: list[Callable[[], None]] = []  # called at the end of a session
+        self.passes = 0  # calls of iter() so far; forked workers inherit the number
         self.opened = OpenedFiles(self)
         self.waits = SeenWaits(self)
         super().__init__()
@@ -46,7 +46,7 @@ class Recorder(Allowance):
         os.register_at_fork(after_in_child=self.reset)
 
     def end(self) -> None:
-        """No more is seen in this process until `restart`."""
+        """Stops recording in this process until `restart`."""
         for ending in self.at_end:
             with contextlib.suppress(Exception):
                 ending()
@@ -57,7 +57,7 @@ class Recorder(Allowance):
         self.sessions += 1
 
     def restart(self, session: str) -> None:
-        """Another session in the same process."""
+        """Starts another session in the same process."""
         self.session = Path(session)
         self.silent = self.copied = False
         self.offer, self.passes = _declined, 0
@@ -72,17 +72,17 @@ class Recorder(Allowance):
         self.begin()
         self.__dict__.pop("record", None)
         self.in_worker = False
-        # a worker's finished batches that are seen, by id(), and the kind of their packing's event; None: not known
+        # a worker's recorded finished batches, by id(), and the kind of their packing event; None if unknown
         self.sending: dict[int, int] | None = None
         self._notes = 0
         self._names: dict[str, int] = {}
         self._loaders: dict[
             str, list[tuple[Callable[[], object] | None, int]]
-        ] = {}  # by settings: whose, and its number
+        ] = {}  # by settings: their owner and number
         self._numbers = 0
 
     def record(self, kind: int, begin_ns: int, cpu_ns: int = 0, a: int = 0, b: int = 0, keep: bool = True) -> None:
-        """An event that began at `begin_ns` and ends now. The ring's own method takes this one's place."""
+        """Records an event from `begin_ns` until now. The ring's own method replaces this one."""
         ring = self._open()
         if ring is not None:
             ring.record(kind, begin_ns, cpu_ns, a, b, keep)
@@ -97,21 +97,21 @@ class Recorder(Allowance):
                     self.record = self._ring.record  # type: ignore[method-assign]
                 except Exception as error:
                     self._failed = True
-                    self.note(f"process {os.getpid()} could not make its event file: {error}")
+                    self.note(f"process {os.getpid()} could not create its event file: {error}")
         return self._ring
 
     def _make_ring(self) -> _engine.EventRing:
-        # a number of a process may come again: the time makes the name its own
+        # process ids may be reused: the time makes the name unique
         ring = _engine.EventRing(str(self.session / f"{os.getpid()}.{clock()}.ring"), CAPACITY)
         begin = self.measured(lambda: _recorded(ring))
         ring.record(events.COST, begin, 0, int(self.event_ns), self.call_ns, True)
-        if any(self.load):  # not of a forked child, which has it from its parent
+        if any(self.load):  # not in a forked child, which inherits it from its parent
             ring.record(events.STARTED, clock(), 0, *self.load, True)
             self.load = (0, 0)
         return ring
 
     def kind_of_transform(self, name: str) -> int | None:
-        """The kind of this transform's events; None once there are too many names."""
+        """Returns the event kind of this transform; None once there are too many names."""
         kind = self._names.get(name)
         if kind is None and len(self._names) < events.TRANSFORMS:
             kind = self._names[name] = events.FIRST_TRANSFORM + len(self._names)
@@ -119,14 +119,15 @@ class Recorder(Allowance):
         return kind
 
     def tell_of_loop(self) -> None:
-        """The first of this process begins. From then on the run is sampled closely."""
+        """The first loop of this process begins. From then on the run is sampled at the full rate."""
         with contextlib.suppress(OSError):
             os.close(os.open(self.session / events.LOOPS, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
     def number_of_loader(self, facts: dict[str, Any], loader: object = None) -> int:
-        """The number of a loader with these settings, which a script may make anew in every epoch.
+        """Returns the number of a loader with these settings, which a script may recreate in every epoch.
 
-        Two that live at the same time are two, whatever their settings: a loop may take from both in turn.
+        Loaders that exist at the same time have different numbers, whatever their settings: a loop may alternate
+        between them.
         """
         alike = self._loaders.setdefault(repr(sorted(facts.items())), [])
         for position, (owner, number) in enumerate(alike):
@@ -158,7 +159,7 @@ class Recorder(Allowance):
             unfinished.replace(self.session / name)
 
     def rewrite_loader(self, number: int, facts: dict[str, Any]) -> None:
-        """As write_loader, for what changes again and again: in the file's place, by one call, a tenth of the cost."""
+        """As write_loader, for values that change often: overwrites the file in one call, at a tenth of the cost."""
         if number >= _MOST_LOADERS:
             return
         with contextlib.suppress(OSError, TypeError, ValueError):
@@ -166,7 +167,7 @@ class Recorder(Allowance):
             name = f"{self.session}/{os.getpid()}.{number}.loader"
             file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                os.write(file, text.ljust(os.fstat(file).st_size))  # blanks behind a JSON text are nothing
+                os.write(file, text.ljust(os.fstat(file).st_size))  # trailing blanks are ignored in JSON
             finally:
                 os.close(file)
 
@@ -183,6 +184,6 @@ def _weakly(loader: object) -> Callable[[], object] | None:
 
 
 def _recorded(ring: _engine.EventRing) -> None:
-    """As much work as the hook of an event."""
+    """The same work as the hook of an event."""
     begin, cpu = clock(), cpu_clock()
     ring.record(0, begin, cpu_clock() - cpu, 0, 0, False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hooks inside a sample whose details are looked at: what decodes it, and its transforms."""
+"""Hooks inside a sample with details: decoding and transforms."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def patch_pillow_file(module: Any, recorder: Recorder) -> None:
 
 
 def patch_pillow_tiff(module: Any, recorder: Recorder) -> None:
-    """It decodes before it calls the one of all files."""
+    """It decodes before it calls the method of all files."""
     _patch_load(module.TiffImageFile, recorder)
 
 
@@ -54,12 +54,12 @@ def _patch_load(images: Any, recorder: Recorder) -> None:
 
 
 def patch_pillow_open(module: Any, recorder: Recorder) -> None:
-    """It reads the header, which of a small image is a fifth of the decoding."""
+    """It reads the header, which takes a fifth of decoding a small image."""
     module.open = _timed_only_in_detail(module.open, recorder, events.DECODE)
 
 
 def patch_native_prefix(module: Any, recorder: Recorder) -> None:
-    """In workers, Feedline's engine reads and decodes, and applies the first transforms on the way."""
+    """In workers, Feedline's engine reads and decodes, and applies the first transforms meanwhile."""
     for name in ("read", "read_encoded"):
         setattr(module.Reader, name, _timed_only_in_detail(getattr(module.Reader, name), recorder, events.DECODE))
 
@@ -77,7 +77,7 @@ def patch_torchvision_io(module: Any, recorder: Recorder) -> None:
 
 
 def _around_compose(original: Callable[..., Any], recorder: Recorder, step: Any) -> Callable[..., Any]:
-    """`step(compose, inputs)` runs the transforms one by one, calling what it is given around each."""
+    """`step(compose, inputs)` runs the transforms one by one, calling its argument around each."""
 
     @functools.wraps(original)
     def compose(self: Any, *inputs: Any) -> Any:
@@ -92,7 +92,7 @@ def _around_compose(original: Callable[..., Any], recorder: Recorder, step: Any)
             return step(self, inputs, functools.partial(_one_transform, recorder))
         finally:
             local.composing = False
-            # an image that is decoded at its first use is decoded in here
+            # a lazily loaded image is decoded here
             decoded = getattr(local, "decoded_wall", 0) - wall_before
             ended = cpu_clock()
             used = ended - cpu - (getattr(local, "decoded_cpu", 0) - cpu_before)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks, now and then, at what a thread waits for while it makes a batch, and at which line of Python.
+"""Samples what a thread waits for while it makes a batch, and at which line of Python.
 
-A thread of its own looks: it is no thread of Python's `threading` module, which the script may count. It takes what its
-own CPU clock says of the time, LOOK_SHARE at most after a few first looks, and nothing while no batch is made.
+A separate thread does this, created without Python's `threading` module, whose threads the script may count. Its cost,
+by its own CPU clock, is at most LOOK_SHARE of the time after a few first samples; it is idle while no batch is made.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from feedline.watching.probe import system_calls
 from feedline.watching.probe.system_calls import FILE, LOCK, NETWORK, PROCESS, SLEEP, STORE
 
 SUFFIX = ".waits"
-LOOK_SHARE = 0.001  # of the time, as details may cost
-_FIRST_LOOKS, _FIRST_PAUSE_S = 8, 0.01  # of a process, whatever they cost: runs of a second have some, too
+LOOK_SHARE = 0.001  # of the time, as for details
+_FIRST_LOOKS, _FIRST_PAUSE_S = 8, 0.01  # samples per process at any cost, so that runs of a second have some too
 _LONGEST_PAUSE_S = 0.5
-_AGAIN_S = 0.0002  # a thread that only waits for the interpreter has it by then
-_OTHER_THREADS = 16  # that a lock may be waited for
-_WRITTEN_EARLY, _WRITTEN = 8, 32  # looks from one writing to the next
+_AGAIN_S = 0.0002  # a thread that only waits for the GIL has it by then
+_OTHER_THREADS = 16  # timeout for a lock
+_WRITTEN_EARLY, _WRITTEN = 8, 32  # samples between two writes
 _PLACES = 16
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _LIBRARIES = (os.path.dirname(os.path.abspath(os.__file__)) + os.sep, "<frozen", _OURS)
 _INSTALLED = ("/site-packages/", "/dist-packages/")
-# Code that asks stores for objects, whatever it waits in: a socket, an event loop, a thread that does so.
+# Code that requests objects from remote stores, whether it waits in a socket, an event loop, or for such a thread.
 _ASKS_STORES = (
     "/http/client.py", "/urllib/request.py", "/urllib3/", "/requests/", "/httpx/", "/httpcore/", "/aiohttp/",
     "/fsspec/", "/s3fs/", "/gcsfs/", "/adlfs/", "/botocore/", "/s3transfer/", "/google/cloud/storage/",
@@ -41,7 +41,7 @@ _FETCHERS = frozenset(("curl", "wget", "aws", "gsutil", "gcloud", "s5cmd", "rclo
 
 
 class Recorder(Protocol):
-    """Receives what the looks cost and saw."""
+    """Receives the samples and their cost."""
 
     silent: bool
 
@@ -51,7 +51,7 @@ class Recorder(Protocol):
 
 
 class SeenWaits:
-    """Of one process. Never raises: what it cannot see stays unseen."""
+    """Sampler of one process. Never raises: it ignores failures."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -59,7 +59,7 @@ class SeenWaits:
         self.restart()
 
     def restart(self) -> None:
-        """In a process of its own, which has the thread of its parent no more, or for another session."""
+        """Resets the state in a forked process, which lacks its parent's thread, or for another session."""
         self._turn += 1
         self._watched: tuple[int, int] | None = None
         self._looks = {"waiting": 0, "running": 0}
@@ -67,7 +67,7 @@ class SeenWaits:
         self._process = 0
 
     def begin(self) -> None:
-        """This thread begins to make a batch."""
+        """Called when this thread begins to make a batch."""
         if self._process == 0:
             self._start()
         self._watched = (threading.get_ident(), threading.get_native_id())
@@ -92,7 +92,7 @@ class SeenWaits:
                 made += 1
                 with contextlib.suppress(Exception):
                     self._look(*watched)
-            now = time.thread_time_ns()  # with waking up
+            now = time.thread_time_ns()  # including wake-up
             took, spent = now - spent, now
             self._recorder.passed(took)
             dear = took / 1e9 / LOOK_SHARE
@@ -121,16 +121,16 @@ class SeenWaits:
             self.write()
 
     def write(self) -> None:
-        """What was seen so far, in the place of what was written before."""
+        """Writes the results so far, replacing earlier ones."""
         if not self._seen:
             return
-        with contextlib.suppress(Exception):  # its own thread may add to it meanwhile
+        with contextlib.suppress(Exception):  # the sampler's thread may add to it concurrently
             seen = [[kind, place, count] for (kind, place), count in self._seen.most_common(_PLACES)]
             self._recorder.write_json(f"{os.getpid()}{SUFFIX}", {"pid": os.getpid(), **self._looks, "seen": seen})
 
 
 def _call_of(native: int) -> bytes:
-    """Reading lets go of the interpreter: a thread that waited for nothing else runs then."""
+    """Reading releases the GIL: a thread that waited only for that runs then."""
     file = os.open(f"/proc/self/task/{native}/syscall", os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(file, 256)
@@ -139,7 +139,7 @@ def _call_of(native: int) -> bytes:
 
 
 def _of_other_threads(native: int) -> str | None:
-    """Who waits for a thread that reads, waits for what is read: FILE or NETWORK. None: no other thread is at that."""
+    """If the thread waits for another one that reads: FILE or NETWORK. None if no other thread reads."""
     found = None
     for name in os.listdir("/proc/self/task")[:_OTHER_THREADS]:
         if int(name) != native:
@@ -152,7 +152,7 @@ def _of_other_threads(native: int) -> str | None:
 
 
 def asks_store(frame: FrameType | None) -> bool:
-    """Whether one of the thread's functions belongs to a library that asks stores behind a network for objects."""
+    """Whether one of the thread's functions belongs to a library that requests objects from remote stores."""
     while frame is not None:
         path = frame.f_code.co_filename
         if _is_library(path) and any(part in path for part in _ASKS_STORES):
@@ -162,7 +162,7 @@ def asks_store(frame: FrameType | None) -> bool:
 
 
 def _has_fetcher() -> bool:
-    """Whether this process has a child that fetches what it writes, as webdataset's `pipe:curl` does."""
+    """Whether this process has a child that fetches data, such as webdataset's `pipe:curl`."""
     for thread in os.listdir("/proc/self/task")[:_OTHER_THREADS]:
         with contextlib.suppress(OSError):
             for child in _text(f"/proc/self/task/{thread}/children").split():
@@ -178,7 +178,7 @@ def _text(path: str) -> str:
 
 
 def place_of(frame: FrameType | None) -> str:
-    """The innermost line of the script's own code, and where inside a library it is; "": the thread runs no Python."""
+    """Returns the innermost line of the script's own code, and its position inside a library; "" if no Python runs."""
     inner, own = frame, frame
     while own is not None and _is_library(own.f_code.co_filename):
         own = own.f_back

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times on a device's stream: what lies between two of its events. Nobody waits for them; no privileges are needed."""
+"""Times on a device's stream, between two of its events. Never waits for them; needs no privileges."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class Timing(NamedTuple):
-    """Two events on a stream: where what is timed begins, and where it ends."""
+    """Two events on a stream: at the start and at the end."""
 
     of: StreamTimes
     start: Any
@@ -16,14 +16,14 @@ class Timing(NamedTuple):
 
     @property
     def aside(self) -> bool:
-        """It is not the device's default stream."""
+        """Whether it is not the device's default stream."""
         return bool(self.stream != self.of.default)
 
 
 class StreamTimes:
-    """Of one device, in the thread of the loop. `module`: what torch.cuda is to "cuda"; None: there is none.
+    """Timer of one device, in the thread of the loop. `module`: what torch.cuda is to "cuda"; None if there is none.
 
-    What is asked of the module again and again is looked up once; events whose times were read are used again.
+    Frequently used attributes of the module are cached, and events are reused after they were read.
     """
 
     def __init__(self, module: Any, device: Any) -> None:
@@ -36,7 +36,7 @@ class StreamTimes:
             self.default = module.default_stream(device)
 
     def begin(self) -> Timing | None:
-        """From here on; None: such a device has no timed events, or records a graph, which they would be a part of."""
+        """Starts a timing; None if the device has no timed events, or captures a graph, which would include them."""
         if not self._usable or self._is_capturing():
             return None
         stream, spare = self._stream(self._device), self._spare
@@ -46,14 +46,14 @@ class StreamTimes:
         return Timing(self, start, end, stream)
 
     def end(self, timing: Timing) -> bool:
-        """To here. False: a graph is being recorded by now, and it is no time."""
+        """Ends a timing. False if a graph is now being captured, so that the timing is invalid."""
         if self._is_capturing():
             return False
         timing.end.record(timing.stream)
         return True
 
     def read(self, timing: Timing) -> int:
-        """The ns of a timing whose end the stream has passed."""
+        """Returns the ns of a timing whose end the stream has reached."""
         took = int(timing.start.elapsed_time(timing.end) * 1e6)
         self._spare += timing.start, timing.end
         return took

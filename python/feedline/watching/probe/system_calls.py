@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a blocked thread waits for, told by the kernel: the system call that it is in (/proc/self/task/*/syscall).
+"""Finds what a blocked thread waits for, from its current system call (/proc/self/task/*/syscall).
 
-Time without CPU looks alike whatever it is spent on. Only time in a file's calls, or in the fault of a mapped page,
-is a file's; a sleep, a lock and a socket are none, though the sample that waits there reads a file next.
+Time without CPU looks the same whatever its cause. Only time in file system calls, or in page faults of a mapped file,
+counts as file time; a sleep, a lock or a socket does not, even if the sample reads a file next.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ FILE, SLEEP, LOCK, NETWORK, EVENTS, PROCESS, OTHER = (
     "process",
     "other",
 )
-STORE = "store"  # an answer from a store behind a network: no call tells that, but who makes it (seen_waits.py)
+STORE = "store"  # a response from a remote store: the caller shows that, not the call (seen_waits.py)
 KINDS = (FILE, SLEEP, LOCK, NETWORK, EVENTS, PROCESS, OTHER, STORE)
 
-_PAGE_FAULT = -1  # blocked, and in no system call: a page of a mapped file is on its way
-_BY_DESCRIPTOR = "by its descriptor"  # what is read may be a file, a socket or a pipe
-_SELECT = "select"  # of nothing it is a sleep
+_PAGE_FAULT = -1  # blocked outside of system calls: a page of a mapped file is being read
+_BY_DESCRIPTOR = "by its descriptor"  # depends on the descriptor: a file, a socket or a pipe
+_SELECT = "select"  # without descriptors it is a sleep
 
-# (x86_64, aarch64), of the kernel's own tables; -1: that machine has none
+# (x86_64, aarch64), from the kernel's tables; -1 if that machine has none
 _CALLS: dict[str, tuple[tuple[int, int], ...]] = {
     # open, openat, openat2, stat, lstat, newfstatat, statx, access, faccessat, faccessat2, readlink, readlinkat,
     # statfs, getdents, getdents64, mmap, madvise, fadvise64, readahead, io_getevents, io_uring_enter
@@ -47,7 +47,7 @@ _CALLS: dict[str, tuple[tuple[int, int], ...]] = {
     # wait4, waitid
     PROCESS: ((61, 260), (247, 95)),
     # read, write, close, fstat, lseek, pread64, pwrite64, readv, writev, preadv, pwritev, preadv2, fsync, fdatasync;
-    # sendfile and copy_file_range, whose first is the one that is waited for
+    # sendfile and copy_file_range, whose first descriptor counts
     _BY_DESCRIPTOR: (
         (0, 63), (1, 64), (3, 57), (5, 80), (8, 62), (17, 67), (18, 68), (19, 65), (20, 66), (295, 69), (296, 70),
         (327, 286), (74, 82), (75, 83), (40, 71), (326, 285),
@@ -59,7 +59,7 @@ _MACHINES = {"x86_64": 0, "aarch64": 1}
 
 
 def table(machine: str = platform.machine()) -> dict[int, str]:
-    """By the number of a system call, its kind. Empty for a machine whose numbers are not known here."""
+    """Returns kinds by system call number. Empty for a machine whose numbers are unknown."""
     column = _MACHINES.get(machine)
     if column is None:
         return {}
@@ -70,12 +70,14 @@ _TABLE = table()
 
 
 def are_known() -> bool:
-    """Whether this machine's kernel tells, and its numbers are known."""
+    """Whether this machine's kernel reports system calls and its numbers are known."""
     return bool(_TABLE) and os.access("/proc/self/syscall", os.R_OK)
 
 
 def kind_of(text: bytes, numbers: dict[int, str] = _TABLE) -> str | None:
-    """One of KINDS, of a thread of this process whose /proc file says `text`; None: it runs, or could."""
+    """Returns the KIND of a thread of this process whose /proc file contains `text`; None if it is running or
+    runnable.
+    """
     words = text.split()
     if not words or words[0] == b"running":
         return None
@@ -92,7 +94,7 @@ def _kind_of_descriptor(number: int) -> str | None:
     try:
         mode = os.fstat(number).st_mode
     except (OSError, OverflowError):
-        return None  # closed meanwhile: the call is over
+        return None  # closed since: the call has ended
     if stat.S_ISSOCK(mode):
         return NETWORK
     if stat.S_ISFIFO(mode):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hooks of torch's workers: their tasks, and the packing of batches, which the loop's process unpacks."""
+"""Hooks of torch's workers: their tasks, and packing batches, which the loop's process unpacks."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ from feedline.watching.probe import events
 from feedline.watching.probe.pace import Pace
 from feedline.watching.probe.recorder import Recorder, clock, cpu_clock
 
-LATE_TIMES = 3  # as long as tasks usually take: told of, whosever turn it is
-_WEIGHT = 1 / 8  # of a task, in what tasks usually take
-_EVENTS_PER_TASK = 5  # with fetch, collation and packing
-_PASSING = 2 / 3  # of an event: what lets a task pass, in all its hooks; 7 us were measured, half of it in a tight loop
+LATE_TIMES = 3  # multiple of the usual time of a task at which it is always recorded
+_WEIGHT = 1 / 8  # weight of a task in the usual time
+_EVENTS_PER_TASK = 5  # including fetch, collation and packing
+_PASSING = 2 / 3  # multiple of an event: cost of all hooks of an unrecorded task; 7 us measured, half of it in a tight
+# loop
 
 
 class _Tasks:
-    """Which of a worker's tasks are seen, and how many pass unseen in between.
+    """Selects a worker's recorded tasks, and counts the others.
 
-    Of one that is seen everything is: its samples, if details are due, its collation and its packing. One that passes
-    is only timed, as it may be late.
+    For a recorded task everything is recorded: its samples, if details are due, its collation and its packing. Others
+    are only timed, as they may be late.
     """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder, self._local = recorder, recorder.local
         self._pace = Pace()
-        self._next = -1  # number of the next task that is seen, or of one that was another worker's
+        self._next = -1  # number of the next recorded task, which may be another worker's
         self._begin = self._cpu = self._hooks = 0
-        self._unseen = self._since = 0  # tasks since the last WORK: those that passed unseen, and all
-        self._took = self._used = 0  # of the last WORK
+        self._unseen = self._since = 0  # tasks since the last WORK: unrecorded ones, and all
+        self._took = self._used = 0  # its duration
         self._usual_ns = self._late_ns = 0.0
-        self._told_ns = clock()  # when the last WORK was
+        self._told_ns = clock()  # time of the last WORK
 
     def begun(self, number: int) -> None:
         if number > self._next:
@@ -59,11 +60,11 @@ class _Tasks:
         self._tell_unseen()
         self._recorder.opened.write()
         self._recorder.waits.write()
-        self._next = -1  # numbers begin anew
+        self._next = -1  # numbers restart
 
     def _tell(self, number: int, begin: int, took: int, item: Any) -> None:
         recorder, local, ended = self._recorder, self._local, cpu_clock()
-        # those that pass unseen have not had these
+        # costs that unrecorded tasks do not have
         hooks = 0 if local.unseen else local.charged_ns + local.hooks_ns - self._hooks
         took, used = max(took - hooks, 0), max(ended - self._cpu - hooks, 0)
         straggles = took > self._late_ns > 0
@@ -79,10 +80,10 @@ class _Tasks:
         if not late:
             self._tell_unseen()
             self._choose()
-        recorder.paid(cpu_clock() - ended + recorder.call_ns, 0, recorder.taken())  # with begun()
+        recorder.paid(cpu_clock() - ended + recorder.call_ns, 0, recorder.taken())  # including begun()
 
     def _tell_unseen(self) -> None:
-        """As if they had been like the last one that was seen."""
+        """Assumes that they were like the last recorded one."""
         if self._unseen:
             passed, self._unseen = self._unseen, 0
             begin = max(clock() - passed * self._took, 0)
@@ -90,7 +91,7 @@ class _Tasks:
             self._recorder.passed(int(passed * _PASSING * self._recorder.event_ns))
 
     def _choose(self) -> None:
-        """By the time from task to task: a worker that waits for tasks has the time to look at each."""
+        """Uses the time from task to task: a worker that waits for tasks has time to record each."""
         recorder, now = self._recorder, clock()
         standing_for = recorder.standing_for(_EVENTS_PER_TASK * recorder.event_ns)
         self._pace.choose((now - self._told_ns) / self._since, standing_for)
@@ -98,7 +99,7 @@ class _Tasks:
 
 
 class _TaskQueue:
-    """A worker's end of the queue of its tasks."""
+    """A worker's end of its task queue."""
 
     def __init__(self, queue: Any, tasks: _Tasks, on_first: Callable[[], None]) -> None:
         self._queue, self._tasks, self._on_first = queue, tasks, on_first
@@ -137,7 +138,7 @@ class _ResultQueue:
 def patch_torch_worker(module: Any, recorder: Recorder) -> None:
     original = module._worker_loop
 
-    # the name stays: spawned workers find this function by it, and their own probe is around it there
+    # preserves the name: spawned workers find this function by it, and their own probe wraps it there
     @functools.wraps(original)
     def _worker_loop(dataset_kind: Any, dataset: Any, index_queue: Any, data_queue: Any, *others: Any) -> None:
         begin, cpu = clock(), cpu_clock()
@@ -145,7 +146,7 @@ def patch_torch_worker(module: Any, recorder: Recorder) -> None:
         worker = others[6] if len(others) > 6 and isinstance(others[6], int) else 0
 
         def on_first() -> None:
-            started = events.WORKERS * recorder.passes  # a forked worker has this number from the loop's process
+            started = events.WORKERS * recorder.passes  # a forked worker inherits this number from the loop's process
             recorder.record(events.READY, begin, cpu_clock() - cpu, loop_process(), worker + started)
 
         seen = _Tasks(recorder)
@@ -156,7 +157,7 @@ def patch_torch_worker(module: Any, recorder: Recorder) -> None:
 
 
 def loop_process() -> int:
-    """The process that runs the loop: not the fork server that made this one."""
+    """The process that runs the loop: not the fork server that created this one."""
     import multiprocessing
 
     parent = multiprocessing.parent_process()
@@ -177,12 +178,12 @@ def patch_pickling(recorder: Recorder) -> None:
         if event is not None:
             local.sends = True
         elif not local.sends:
-            return dumps(value, protocol)  # what a pool inside a worker is given is not handed to the loop
+            return dumps(value, protocol)  # arguments of a pool inside a worker are not sent to the loop
         begin = clock()
         timed = event is not None or bool(sending) or begin < local.sent_until
         cpu = cpu_clock() if timed else 0
         data = dumps(value, protocol)
-        if timed or sending:  # one that is seen waits for it, since it began or since then
+        if timed or sending:  # a recorded batch waits for it, since its start or later
             ended, now = cpu_clock(), clock()
             took = now - begin
             used = ended - cpu if timed else int(took * local.packing_runs)
@@ -190,7 +191,7 @@ def patch_pickling(recorder: Recorder) -> None:
                 local.packing_runs, local.sent_until = min(used / max(took, 1), 1.0), now + 2 * took
             recorder.record(events.PICKLE_BESIDE if event is None else event, begin, used, len(data))
             recorder.inside(ended)
-            recorder.settle()  # it is done by a thread of its own
+            recorder.settle()  # a separate thread does this
         return data
 
     def timed_loads(data: Any, *arguments: Any, **options: Any) -> Any:

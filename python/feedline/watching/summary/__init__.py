@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what was recorded to the figures that verdicts rest on."""
+"""Computes figures for verdicts from recordings."""

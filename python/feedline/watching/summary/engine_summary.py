@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Feedline's native threads make batches, from the counters that the probe has kept of their engine.
+"""Figures of how Feedline's native threads make batches, from the recorded counters of their engine.
 
 A thread's busy time is CPU, waiting for a CPU, or waiting for something else, which for these threads is storage: the
-kernel tells the first two of each thread, the third is what is left.
+kernel reports the first two for each thread, and the third is the rest.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _WORKING = ("storage", "decode", "transform", "batch")
 
 
 def making_of(facts: Mapping[str, Any]) -> Making | None:
-    """None: no engine fills this loader's batches, or it has delivered none while it was watched."""
+    """None if no engine fills this loader's batches, or it delivered none while it was profiled."""
     engine: Mapping[str, Any] = facts.get("engine") or {}
     batches = float(engine.get("batches") or 0)
     if batches < 1:
@@ -25,7 +25,7 @@ def making_of(facts: Mapping[str, Any]) -> Making | None:
     busy = {name: float(stages.get(name, {}).get("busy_s", 0.0)) for name in _WORKING}
     whole = sum(busy.values())
     running, delayed, waiting = _divided(engine, busy, whole)
-    alone = running + waiting  # on a machine that has a CPU whenever one is wanted
+    alone = running + waiting  # on a machine that always has a free CPU
     idle = sum(stage.get("blocked_s", 0.0) + stage.get("starved_s", 0.0) for n, stage in stages.items() if n in busy)
     return Making(
         batches=int(batches),
@@ -50,7 +50,7 @@ def _store_of(hosts: Sequence[Mapping[str, Any]]) -> Store | None:
 
 
 def read_per_sample(facts: Mapping[str, Any]) -> float | None:
-    """Bytes, as Feedline's threads counted them, who may read by no call that /proc counts. None: it was not they."""
+    """Bytes counted by Feedline's threads, whose reads /proc may not count. None if they did not read."""
     storage = ((facts.get("engine") or {}).get("stages") or {}).get("storage") or {}
     return storage["bytes"] / storage["items"] if storage.get("items") else None
 
@@ -74,10 +74,10 @@ def _divided(engine: Mapping[str, Any], busy: Mapping[str, float], whole: float)
 def _shares(
     stages: Mapping[str, Mapping[str, float]], busy: Mapping[str, float], running: float, waiting: float
 ) -> dict[str, float] | None:
-    """By the names of :data:`feedline.watching.summary.figures.STAGES`. CPU is divided as time without waiting is.
+    """Times by the names of :data:`feedline.watching.summary.figures.STAGES`. CPU is divided like the time without
+    waiting.
 
-    Copying bytes out of the page cache goes with what is made of them: with decoding, or, where nothing is decoded,
-    with the rows of the batch.
+    Copying bytes from the page cache counts as decoding or, without decoding, as filling the rows of the batch.
     """
     parts = {**busy, "storage": max(busy["storage"] - waiting, 0.0)}
     scale = running / max(sum(parts.values()), 1e-12)

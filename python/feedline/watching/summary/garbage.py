@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What full collections of Python's garbage take of a loop.
+"""Cost of Python's full garbage collections in a loop.
 
-A full one looks at every object of the process, so its time grows with all that is imported and held, and not with what
-is dropped. CPython begins one once the objects made since the last are a quarter of those there were, so batches of
-many objects set them off again and again: https://docs.python.org/3/library/gc.html#gc.set_threshold
+A full collection visits every object of the process, so its time grows with all imported and referenced objects, not
+with the garbage. CPython starts one once the objects created since the last are a quarter of the previous total, so
+batches of many objects trigger it repeatedly: https://docs.python.org/3/library/gc.html#gc.set_threshold
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from feedline.watching.probe import events
 from feedline.watching.summary.figures import Garbage
 from feedline.watching.summary.loops import LoopOfLoader
 
-_SOON_NS = 1_000_000  # after an epoch's end: when it is told
+_SOON_NS = 1_000_000  # time after an epoch's end in which it is reported
 
 
 def garbage_of(loop: LoopOfLoader) -> Garbage | None:
-    """None: what this process collects was not looked at."""
+    """None if collections in this process were not recorded."""
     if not loop.events:
         return None
     first, last = loop.events[0].begin_ns, loop.events[-1].end_ns
@@ -27,7 +27,7 @@ def garbage_of(loop: LoopOfLoader) -> Garbage | None:
     if len(told) < 2:
         return None
     held = {event.begin_ns for event in told if event.b}
-    pairs = pairwise(loop.events)  # the wait for an epoch's first batch is for more
+    pairs = pairwise(loop.events)  # the wait for an epoch's first batch has other causes too
     waits = [event for before, event in pairs if event.kind == events.WAIT and before.kind != events.ITER]
     seen = [event.wall_ns for event in waits if event.begin_ns in held]
     others = [event.wall_ns for event in waits if event.begin_ns not in held]
@@ -35,5 +35,5 @@ def garbage_of(loop: LoopOfLoader) -> Garbage | None:
     if not seen or not others or not count:
         return Garbage(count)
     beyond = statistics.median(seen) - statistics.median(others)
-    # as many as were counted took as long as those that were seen, which all fell into next(): so may the others have
+    # assumes that all counted collections took as long as the recorded ones, and also ran in next()
     return Garbage(count, max(beyond, 0.0) / 1e6, min(count * max(beyond, 0.0) / max(loop.time_ns, 1), 1.0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What watched steps say of copies to a device, and what NVML's samples say of the GPUs that a run used."""
+"""Figures of copies to a device from watched steps, and of the used GPUs from NVML's samples."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from feedline.watching.probe.events import Total
 from feedline.watching.recordings import ProcessRecord, Recording
 from feedline.watching.summary.figures import Copies, Gpu
 
-_FEWEST_SAMPLES = 4  # a second of them
-_IDLE = 0.1  # GPU-Util up to which a sample's power is that of waiting
-_LOWEST, _HIGHEST = 0.1, 0.9  # quantiles that say how far the samples lie apart
+_FEWEST_SAMPLES = 4  # one second of samples
+_IDLE = 0.1  # maximum GPU-Util at which a sample's power counts as idle
+_LOWEST, _HIGHEST = 0.1, 0.9  # quantiles that describe the spread of the samples
 
 
 def copies_of(process: ProcessRecord) -> tuple[Copies, ...]:
-    """The copies of host memory to a device in watched steps, by kind; the longest on the device first.
+    """Returns the copies from host memory to a device in watched steps, by kind; the longest on the device first.
 
-    How long they take is told without those of the first step, if others were timed: there memory is allocated for the
-    first time, and between the events of a copy the stream waits for the host.
+    Their times exclude the first step if others were timed: memory is first allocated there, and the stream waits for
+    the host between a copy's events.
     """
-    made: dict[int, list[tuple[int, int, int]]] = defaultdict(list)  # flags: (copies, bytes, ns in the calls) of a step
+    made: dict[int, list[tuple[int, int, int]]] = defaultdict(list)  # by flags: (copies, bytes, ns in the calls) of a
+    # step
     timed: dict[int, list[tuple[int, int]]] = defaultdict(list)
     watched = max(sum(1 for event in process.events if event.kind == events.CALLS), 1)
     for event in process.events:
@@ -53,23 +54,23 @@ def copies_of(process: ProcessRecord) -> tuple[Copies, ...]:
 
 
 def steps_of(process: ProcessRecord) -> tuple[float | None, int]:
-    """(ms of the device's stream for a watched step, how many were timed)."""
+    """(ms of the device's stream for a watched step, number of timed steps)."""
     timed = [e for e in process.events if e.kind == events.DEVICE_TIMES and e.b % 256 == events.WHOLE_STEP]
     count = sum(event.b // 256 for event in timed)
     return (sum(event.a for event in timed) / count / 1e6 if count else None), count
 
 
 def device_of(recording: Recording, process: ProcessRecord) -> dict[str, Any]:
-    """What a process told of the device that it uses; empty where it used none in a watched step."""
+    """Facts that a process recorded about its device; empty if no watched step used one."""
     return next((facts for facts in recording.devices if facts.get("pid") == process.pid), {})
 
 
 def gpu_of(
     host: Mapping[str, Any], span: tuple[int, int], device: Mapping[str, Any], uses_cuda: bool
 ) -> tuple[Gpu | None, str | None]:
-    """The GPU that the loop's process used between two times: (what was sampled of it, why there is nothing of it).
+    """Returns (samples of the GPU that the loop's process used between two times, why there are none).
 
-    Both are None where no GPU was used.
+    Both are None if no GPU was used.
     """
     if not uses_cuda:
         return None, None
@@ -83,12 +84,12 @@ def gpu_of(
     if not used and len(known) == 1:
         used = {known[0]["index"]}
     if not used:
-        return None, "NVML does not say which of the machine's GPUs the run used"
+        return None, "NVML does not report which of the machine's GPUs the run used"
     rows = [row for row in host.get("gpu", []) if span[0] <= row["time_ns"] <= span[1] and row["index"] in used]
     busy = [row["utilisation"] for row in rows if row["utilisation"] is not None]
     if rows and not busy:
         divided = any(gpu["partitioned"] for gpu in known if gpu["index"] in used)
-        return None, "NVML does not tell how busy the GPU is" + (", as it is divided by MIG" if divided else "")
+        return None, "NVML does not report how busy the GPU is" + (", as it is divided by MIG" if divided else "")
     if len(busy) < _FEWEST_SAMPLES:
         return None, "the loop was too short for samples of the GPU"
     strangers = {p["index"] for p in host.get("gpu_processes", []) if p["pid"] not in tree} if listed else set()
@@ -129,6 +130,6 @@ def _gpu(
 
 
 def pin_ms(process: ProcessRecord) -> float | None:
-    """Time per batch that the stock loader takes to page-lock it."""
+    """Time per batch that torch's loader takes to page-lock it."""
     pins = process.totals.get(events.PIN, Total())
     return pins.wall_ns / pins.times / 1e6 if pins.times else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the sampled counters say of the time of a loop."""
+"""Figures of the sampled host counters during a loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FROM_DEVICE = 0.3
 
 @dataclass
 class Window:
-    """Differences of counters over a span of time, in ns, bytes and counts."""
+    """Differences of counters over a time span, in ns, bytes and counts."""
 
     seconds: float = 0.0
     tree: dict[str, float] = field(default_factory=dict)  # of all processes of the run
@@ -28,7 +28,7 @@ class Window:
     missing: dict[str, str] = field(default_factory=dict)
 
     def delay_per_cpu(self) -> float | None:
-        """Time ready to run without a CPU, per time of CPU, of the processes that make batches."""
+        """Time runnable without a CPU, per CPU time, of the processes that make batches."""
         counters = self.workers if self.workers.get("cpu_ns") else self.loop
         cpu = counters.get("cpu_ns", 0.0)
         return counters.get("delay_ns", 0.0) / cpu if cpu > 0 else None
@@ -40,13 +40,13 @@ class Window:
         return counters.get("system_ns", 0.0) / cpu if cpu > 0 else None
 
     def step_delayed(self) -> float | None:
-        """Share of the loop process's wish to run in which it had no CPU."""
+        """Share of the loop process's runnable time in which it had no CPU."""
         cpu, delay = self.loop.get("cpu_ns", 0.0), self.loop.get("delay_ns", 0.0)
         return delay / (cpu + delay) if cpu + delay > 0 else None
 
 
 def window_of(host: Mapping[str, Any], begin_ns: int, end_ns: int, loop: int, workers: Iterable[int]) -> Window:
-    """Of the samples between two times, with the last ones before and the first ones after where there are any."""
+    """Summarises the samples between two times, including the last one before and the first one after if they exist."""
     rows = host.get("host", [])
     window = Window()
     inside = [row for row in rows if begin_ns <= row["time_ns"] <= end_ns]
@@ -73,7 +73,7 @@ def window_of(host: Mapping[str, Any], begin_ns: int, end_ns: int, loop: int, wo
             elif pid == loop:
                 window.loop[name] = value
     if not by_process:
-        window.missing["processes"] = "the run's processes were not seen in /proc"
+        window.missing["processes"] = "the run's processes were not found in /proc"
     elif host.get("unseen"):
         window.missing["io"] = "this user may not read the input counters of the run's processes"
     return window
@@ -83,7 +83,7 @@ _GROWING = ("cpu_ns", "system_ns", "delay_ns", "device_bytes", "read_bytes", "re
 
 
 def _differences(rows: Iterable[Mapping[str, Any]], begin_ns: int, end_ns: int) -> dict[int, dict[str, float]]:
-    """By process. One that began in between counts from zero."""
+    """Differences by process. One that started in between counts from zero."""
     first: dict[int, Mapping[str, Any]] = {}
     last: dict[int, Mapping[str, Any]] = {}
     for row in rows:
@@ -115,15 +115,15 @@ def host_summary(recording: Recording, window: Window, facts: Mapping[str, Any],
         value = window.host.get(name)
         return None if value is None else min(max(value / ns, 0.0), 1.0)
 
-    # the kernel sums over the CPUs that a group's tasks are stopped on
+    # the kernel sums over the CPUs on which a group's tasks are throttled
     busy = max(min(int(facts.get("cpus") or 1), ranks * int(facts.get("num_workers") or 1)), 1)
     stopped = window.host.get("throttled_ns")
     throttled = None if stopped is None else max(stopped / ns, 0.0)
-    used = window.tree["cpu_ns"] / ns / ranks  # of one rank, as the CPUs are
+    used = window.tree["cpu_ns"] / ns / ranks  # of one rank, like the CPUs
     read = window.workers.get("read_bytes") or window.loop.get("read_bytes", 0.0)
     device = window.tree["device_bytes"]
     if samples and (own := read_per_sample(facts)) is not None:
-        read = max(own * samples, device)  # of a small file the disk gives a page
+        read = max(own * samples, device)  # for a small file the disk reads a page
     requests = window.host.get("disk_reads") or 0
     readable = "io" not in window.missing
     return replace(
@@ -146,16 +146,16 @@ def host_summary(recording: Recording, window: Window, facts: Mapping[str, Any],
 
 
 def _ranks_of(recording: Recording) -> int:
-    """How many ranks of this machine the run has: its processes' counters are of all of them together."""
+    """The run's ranks on this machine: its processes' counters are totals over them."""
     return max(len({facts["local_rank"] for facts in recording.loaders if "local_rank" in facts}), 1)
 
 
 def missing_of_disk(recording: Recording, host: Host) -> dict[str, str]:
-    """Why it is not known what the disk gives, where samples may come from one."""
+    """Why the disk's speed is unknown, if samples may come from one."""
     if host.disk_ceiling_bytes_per_s is not None or not host.files_seen or (host.device_share or 0.0) < _FROM_DEVICE:
         return {}
     disk = recording.experiments.disk if recording.experiments is not None else None
-    return {"disk": f"what the disk gives was not measured{': ' + disk.refused if disk and disk.refused else ''}"}
+    return {"disk": f"the disk's speed was not measured{': ' + disk.refused if disk and disk.refused else ''}"}
 
 
 def _of_memory(recording: Recording, host: Host) -> Host:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose loop a recording is judged by: the process, its loader, the workers of that loader, and the other ranks."""
+"""Selects the loop of a recording to analyse: the process, its loader, that loader's workers, and the other ranks."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from feedline.watching.probe.events import Event, Total
 from feedline.watching.recordings import ProcessRecord, Recording
 from feedline.watching.summary.tasks import done_of
 
-_ENOUGH = 3  # to know how much they differ
+_ENOUGH = 3  # minimum number of events for their variance
 _AS_LONG = 0.7
 _WAITED_ALIKE = 0.5
-_ALIKE = 1.5  # times the time that others take to make a batch: a rank below is no slower, its turn is only later
+_ALIKE = 1.5  # multiple of the others' time to make a batch: a rank below it is not slower, only later
 
 
 class LoopOfLoader:
@@ -36,12 +36,12 @@ class LoopOfLoader:
 
 
 class Told(NamedTuple):
-    """An event of a loop, with those alike that passed unseen."""
+    """An event of a loop, representing similar unrecorded ones."""
 
     event: Event
-    times: int  # how many there were, itself among them
-    weight: float  # how many of itself take as long as all of these
-    cpu_weight: float  # and as much CPU
+    times: int  # number of events, including itself
+    weight: float  # number of copies of itself that take as long as all of these
+    cpu_weight: float  # and use as much CPU
 
     @property
     def wall_ns(self) -> float:
@@ -53,16 +53,16 @@ class Told(NamedTuple):
 
     @property
     def cpu_each_ns(self) -> float:
-        """Of one of `weight`."""
+        """Values of one unit of `weight`."""
         return self.cpu_ns / self.weight if self.weight else 0.0
 
 
 def told(loop_events: Sequence[Event], unseen_cpu_ns: float = 0.0) -> list[Told]:
-    """A loop's events, and what each stands for: a step for those that passed unseen before it, as does the wait that
-    follows it. What passed unseen before the end of an epoch comes as what was seen last, once more.
+    """Returns a loop's events and their weights: a step represents the unrecorded steps before it, as does the wait
+    that follows it. Unrecorded events before the end of an epoch repeat the last recorded one.
 
-    How long they took together is the time between two events that were seen, and is known; so is their CPU,
-    `unseen_cpu_ns`, but for that before the end of an epoch. _of_steps() says how steps and waits share it.
+    Their total time, between two recorded events, is known; so is their CPU, `unseen_cpu_ns`, except before the end of
+    an epoch. _of_steps() divides it between steps and waits.
     """
     counted = list(_counted(loop_events))
     factors = _factors(loop_events, counted, _between_ns(loop_events), _wall)
@@ -89,7 +89,7 @@ def _cpu(event: Event) -> int:
 
 class _Unseen(NamedTuple):
     times: int
-    ns: float  # that they would take if they were as those that stand for them
+    ns: float  # time that they would take if they equalled their representatives
 
 
 def _factors(
@@ -98,7 +98,7 @@ def _factors(
     known_ns: float,
     of: Callable[[Event], int],
 ) -> dict[int, float]:
-    """By kind: what unseen ones take, `known_ns` together, in parts of what those take that stand for them."""
+    """Returns by kind the time of unrecorded events, `known_ns` together, relative to their representatives."""
     steps, waits = (_unseen(counted, kind, of) for kind in (events.STEP, events.WAIT))
     of_steps = _of_steps(loop_events, known_ns, steps, waits, of)
     return {events.STEP: of_steps / max(steps.ns, 1), events.WAIT: (known_ns - of_steps) / max(waits.ns, 1)}
@@ -112,10 +112,10 @@ def _unseen(counted: Iterable[tuple[Event, int, bool]], kind: int, of: Callable[
 def _of_steps(
     loop_events: Sequence[Event], between_ns: float, steps: _Unseen, waits: _Unseen, of: Callable[[Event], int]
 ) -> float:
-    """How much of the time of unseen steps and waits is that of the steps; likewise of their CPU.
+    """Returns the steps' part of the time of unrecorded steps and waits; likewise of their CPU.
 
-    What it is beyond those that were seen, or below, falls on those that differ more among themselves: of two sums of
-    independent draws, whose sum is known, the best guess moves each by its part of the variance.
+    The difference from the recorded ones is attributed to the more variable kind: given the sum of two independent
+    draws, the best estimate adjusts each by its share of the variance.
     """
     if not steps.ns or not waits.ns:
         return between_ns if steps.ns else 0.0
@@ -129,8 +129,8 @@ def _of_steps(
 
 
 def _variance(loop_events: Sequence[Event], kind: int, of: Callable[[Event], int]) -> float | None:
-    """Of the steps or waits that were seen, but a loop's first step, which holds what is done once, and the waits for
-    epochs' first batches. None: too few.
+    """Variance of the recorded steps or waits, except a loop's first step, which includes one-time work, and the waits
+    for epochs' first batches. None if too few.
     """
     pairs = pairwise(loop_events)
     seen = [of(event) for before, event in pairs if event.kind == kind and before.kind != events.ITER]
@@ -139,10 +139,10 @@ def _variance(loop_events: Sequence[Event], kind: int, of: Callable[[Event], int
 
 
 def _counted(loop_events: Iterable[Event]) -> Iterator[tuple[Event, int, bool]]:
-    """(event, how many alike it stands for, whether it is one of them)."""
+    """Yields (event, number of events it represents, whether it is one of them)."""
     step: Event | None = None
     wait: Event | None = None
-    waits = 0  # that passed unseen, and that the next one that is seen stands for
+    waits = 0  # unrecorded events that the next recorded one represents
     for event in loop_events:
         alike = 1
         if event.kind == events.ITER:
@@ -161,7 +161,7 @@ def _counted(loop_events: Iterable[Event]) -> Iterator[tuple[Event, int, bool]]:
 
 
 def _between_ns(loop_events: Sequence[Event]) -> int:
-    """Time of the steps and waits that no event tells of."""
+    """Time of the steps and waits without events."""
     between = 0
     for before, event in pairwise(loop_events):
         unseen = event.b > 1 if event.kind == events.STEP else event.kind == events.LAST and event.b > 0
@@ -171,9 +171,9 @@ def _between_ns(loop_events: Sequence[Event]) -> int:
 
 
 def loops_of(processes: Iterable[ProcessRecord]) -> list[LoopOfLoader]:
-    """The loop that takes most time of each process that has any; the longest first.
+    """Returns the longest loop of each process that has any; the longest first.
 
-    Of several loaders that one loop takes from side by side, the one that it waits for most.
+    If one loop alternates between several loaders, the one that it waits for most.
     """
     loops = []
     for process in processes:
@@ -184,12 +184,12 @@ def loops_of(processes: Iterable[ProcessRecord]) -> list[LoopOfLoader]:
 
 
 def most_waited_for(loops: Sequence[LoopOfLoader]) -> LoopOfLoader:
-    """Of those that take about as long as the longest."""
+    """Among those that take about as long as the longest."""
     return max(_about_the_longest(loops), key=lambda loop: loop.waited_ns)
 
 
 def least_waited_for(loops: Sequence[LoopOfLoader]) -> LoopOfLoader:
-    """Of those that take about as long as the longest."""
+    """Among those that take about as long as the longest."""
     return min(_about_the_longest(loops), key=lambda loop: loop.waited_ns)
 
 
@@ -199,9 +199,9 @@ def _about_the_longest(loops: Sequence[LoopOfLoader]) -> list[LoopOfLoader]:
 
 
 def slowest_beside(recording: Recording, loop: LoopOfLoader) -> LoopOfLoader:
-    """Of loaders that one loop takes from side by side and waits for alike, the one whose batches take longest to make.
+    """Among loaders between which one loop alternates and for which it waits alike, the slowest in making batches.
 
-    Whichever is asked first is waited for while the others' batches are made, and any may be late for want of a CPU.
+    The first one called is waited for while the others' batches are made, and any may be late for lack of a CPU.
     """
     numbers = {event.a for event in loop.process.events if event.kind == events.WAIT}
     loops = _about_the_longest([LoopOfLoader(loop.process, number) for number in sorted(numbers)])
@@ -211,7 +211,7 @@ def slowest_beside(recording: Recording, loop: LoopOfLoader) -> LoopOfLoader:
 
 
 def _making_ns(recording: Recording, loop: LoopOfLoader) -> float:
-    """What the makers of this loop's batches need for all of them, side by side."""
+    """Time that the makers of this loop's batches need for all of them, in parallel."""
     workers = workers_of(recording, loop)
     if not workers:
         return loop.waited_ns
@@ -227,7 +227,7 @@ def facts_of(recording: Recording, loop: LoopOfLoader) -> dict[str, Any]:
 
 
 def workers_of(recording: Recording, loop: LoopOfLoader) -> list[ProcessRecord]:
-    """Those that this loader started; of spawned ones it is not known, and all of the process are taken."""
+    """Workers that this loader started; for spawned ones that is unknown, and all of the process are returned."""
     passes = {e.b for e in loop.process.events if e.kind == events.PASS and e.a == loop.loader}
     workers = []
     for process in recording.processes:
@@ -242,7 +242,8 @@ def workers_of(recording: Recording, loop: LoopOfLoader) -> list[ProcessRecord]:
 def ranks_of(recording: Recording, loops: Sequence[LoopOfLoader]) -> tuple[tuple[float, ...], bool]:
     """Share of waiting by rank, and whether the one that waits most also takes longer than others to make a batch.
 
-    Ranks meet in every step. Of equal ones too, one comes last and waits for its batch, and the others for it.
+    Ranks synchronise in every step. Even among equal ranks, the last one waits for its batch, and the others for that
+    rank.
     """
     by_rank: dict[int, tuple[float, float | None]] = {}
     for loop in loops:
@@ -259,7 +260,7 @@ def ranks_of(recording: Recording, loops: Sequence[LoopOfLoader]) -> tuple[tuple
 
 
 def _made_ns(recording: Recording, loop: LoopOfLoader) -> float | None:
-    """Mean time of a batch's making, wherever the batches of this loop are made."""
+    """Mean time of making a batch of this loop, in any process."""
     makers = workers_of(recording, loop) or [loop.process]
     tasks = [done_of(process.totals) for process in makers]
     fetches = [process.totals.get(events.FETCH, Total()) for process in makers]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How processes make batches: the times of their stages, as on a machine that has a CPU whenever one is wanted."""
+"""Figures of how processes make batches: times of their stages, as on a machine that always has a free CPU."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from feedline.watching.summary.host_summary import Window
 from feedline.watching.summary.tasks import RECORDED, done_of
 
 _FEWEST_TASKS = 16
-_LARGEST_UNKNOWN = 0.1  # CPU of a worker that is in no task: up to this, its start and its sending thread
+_LARGEST_UNKNOWN = 0.1  # CPU of a worker without a task: up to this, its start and its sending thread
 
 
 def making_of_workers(
     loop: ProcessRecord, makers: Sequence[ProcessRecord], busy: Window, may_read: bool = True
 ) -> Making:
-    """`may_read`: what waits may wait for storage."""
+    """`may_read`: whether waiting may be for storage."""
     delay_per_cpu = busy.delay_per_cpu()
 
     def sum_of(kind: int, processes: Iterable[ProcessRecord] = makers) -> Total:
@@ -70,11 +70,11 @@ def making_of_workers(
 
 
 def _spread(makers: Iterable[ProcessRecord]) -> float | None:
-    """Between the 16th and the 84th percentile, so that stragglers and pauses of the machine are left out."""
+    """Between the 16th and the 84th percentile, to exclude stragglers and pauses of the machine."""
     tasks = [event for process in makers for event in process.events if event.kind == events.WORK]
     if len(tasks) < _FEWEST_TASKS:
         return None
-    # a busy machine stretches each batch by another factor, and not its CPU time
+    # a busy machine slows each batch by a different factor, but does not change its CPU time
     runs = sum(event.cpu_ns for event in tasks) > sum(event.wall_ns for event in tasks) / 4
     times = sorted(event.cpu_ns if runs else event.wall_ns for event in tasks)
     low, high = times[len(times) * 16 // 100], times[len(times) * 84 // 100]
@@ -82,7 +82,7 @@ def _spread(makers: Iterable[ProcessRecord]) -> float | None:
 
 
 def _busy(makers: Iterable[ProcessRecord], work: Total) -> float | None:
-    """Of the time from each worker's first task to its last."""
+    """Over the time from each worker's first task to its last."""
     span = 0
     for process in makers:
         tasks = [e for e in process.events if e.kind in RECORDED]
@@ -95,9 +95,9 @@ def _busy(makers: Iterable[ProcessRecord], work: Total) -> float | None:
 def _beside_share(
     makers: Sequence[ProcessRecord], loop: ProcessRecord, busy: Window, done: Total, packing_ns: float
 ) -> float:
-    """CPU of a worker's other threads, in parts of its tasks' time: while they work, a task waits without CPU.
+    """CPU of a worker's other threads, relative to its tasks' time: while they run, a task waits without CPU.
 
-    `packing_ns`: CPU for each of its batches, in a thread that is known.
+    `packing_ns`: CPU for each of its batches, in a known thread.
     """
     if list(makers) == [loop] or not done.wall_ns:
         return 0.0
@@ -108,9 +108,9 @@ def _beside_share(
 
 
 def stages_of(sum_of: Any, delay: float, may_read: bool, beside: float = 0.0) -> dict[str, float] | None:
-    """Shares of a batch's making on a machine of its own: what ran, and what waited for anything but a CPU.
+    """Shares of making a batch on an idle machine: running, and waiting for anything but a CPU.
 
-    `beside`: CPU of other threads that a task waited for, in parts of its time.
+    `beside`: CPU of other threads that a task waited for, relative to its time.
     """
     fetch: Total = sum_of(events.FETCH)
     if fetch.times == 0 or fetch.wall_ns == 0:
@@ -121,7 +121,7 @@ def stages_of(sum_of: Any, delay: float, may_read: bool, beside: float = 0.0) ->
     transform: Total = sum_of(events.TRANSFORM)
     timed: Total = sum_of(events.DETAILED_FETCH)
     gather: Total = sum_of(events.GATHER)
-    if gather.times:  # no samples: what runs joins them
+    if gather.times:  # no samples: running counts as collation
         collate = Total(gather.times, gather.cpu_ns, gather.cpu_ns)
         waiting = max(fetch.wall_ns - int((1 + delay) * gather.cpu_ns), 0) if may_read else 0
         fetch = Total(fetch.times, gather.cpu_ns + waiting, gather.cpu_ns)

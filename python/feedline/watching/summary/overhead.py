@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What watching a run has cost: from what the hooks say of themselves, and the CPU time of the watching process."""
+"""Overhead of profiling a run: from the hooks' own accounts, and the CPU time of the profiling process."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from feedline.watching.probe import events
 from feedline.watching.probe.events import Event, Total
 from feedline.watching.recordings import ProcessRecord, Recording
 
-_AN_OPEN_NS = 150  # an audit event of Python's, that is heard or not
+_AN_OPEN_NS = 150  # a Python audit event, recorded or not
 
 
 @dataclass(frozen=True)
 class Overhead:
-    """Shares of the time of the loop, or of the process's life where that is longer; and what is paid once.
+    """Shares of the time of the loop, or of the process's life if that is longer; and one-time costs.
 
-    The process that pays most for its hooks sets their share, as a loop waits for the slowest. Of the watching process
-    all CPU time is counted as if the script could have used it.
+    The process with the most expensive hooks sets their share, as a loop waits for the slowest. All CPU time of the
+    profiling process counts as if the script could have used it.
     """
 
     hooks: float
     watching: float
-    load_ms: float  # CPU of loading the probe and of its first loop's begin, of the process that took longest over it
-    copy_ms: float  # the loop stands still while its process is copied for the experiments
+    load_ms: float  # maximum over processes of the CPU of loading the probe and starting its first loop
+    copy_ms: float  # pause of the loop while its process is copied for the experiments
 
     @property
     def share(self) -> float:
@@ -36,7 +36,7 @@ class Overhead:
 
 
 def overhead_of(recording: Recording, loop_ns: int) -> Overhead | None:
-    """None: there was no loop. `loop_ns`: from its first event to its last."""
+    """None if there was no loop. `loop_ns`: from its first event to its last."""
     if loop_ns <= 0:
         return None
     watched = max(recording.watcher_cpu_ns, recording.host.get("sampler_cpu_ns", 0))
@@ -52,7 +52,7 @@ def overhead_of(recording: Recording, loop_ns: int) -> Overhead | None:
 
 
 def _hooks_ns(process: ProcessRecord) -> float:
-    """What is timed, and what is counted at the cost of what is timed: of both it is much the same work."""
+    """Timed cost, and counted calls at the cost of timed ones, which do much the same work."""
     totals = process.totals
     if events.COST not in totals:
         return 0.0
@@ -74,7 +74,7 @@ _NO_WORK = (0, events.COST, events.SPENT, events.STARTED, events.HEARD, events.C
 
 
 def _unseen(recorded: list[Event], totals: Mapping[int, Total]) -> float:
-    """Batches and steps that passed the hooks without an event."""
+    """Batches and steps without an event."""
     strides = [event.b for event in recorded if event.kind == events.STEP]
     seen = totals.get(events.STEP, Total()).times
     steps = seen * (sum(strides) / len(strides) - 1) if strides else 0.0
@@ -84,5 +84,5 @@ def _unseen(recorded: list[Event], totals: Mapping[int, Total]) -> float:
 
 
 def _lived_ns(process: ProcessRecord) -> int:
-    """A ring holds the last part of a long loop, and the counts are of all of it."""
+    """A ring contains the last part of a long loop, while the counts cover all of it."""
     return process.events[-1].end_ns - process.created_ns if process.events else 0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tasks of workers: all of them where they are counted, and those that were seen where a wait is explained.
+"""Tasks of workers: all of them for counts, and recorded ones to explain waits.
 
-Where tasks are short a worker records some for all. What passed unseen is told in numbers; tasks that took much longer
-than others were recorded whosever turn it was, and stand for themselves.
+If tasks are short, a worker records some to represent all. Unrecorded tasks are counted; tasks that took much longer
+than others are always recorded, and represent only themselves.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from feedline.watching.probe import events
 from feedline.watching.probe.events import Event, Total
 from feedline.watching.recordings import ProcessRecord
 
-STRAGGLES = 3.0  # times the usual time of a batch
+STRAGGLES = 3.0  # multiple of the usual time of a batch
 RECORDED = (events.WORK, events.LATE_WORK)
 _PACKED = (events.PICKLE, events.PICKLE_BESIDE)
 
 
 def done_of(totals: Mapping[int, Total]) -> Total:
-    """All tasks of a worker, those that passed unseen as what they stand for. Its `a` says nothing."""
+    """Returns all tasks of a worker, with representatives for unrecorded ones. Their `a` is meaningless."""
     seen, late, unseen = (totals.get(k, Total()) for k in (events.WORK, events.LATE_WORK, events.UNSEEN_WORK))
     return seen + late + unseen._replace(times=unseen.a, longest_ns=0)
 
 
 def with_unseen(recorded: Sequence[Event]) -> Iterator[tuple[Event, int]]:
-    """Tasks, the last first, each with how many it stands for beside itself."""
+    """Yields tasks, the last first, each with the number of others that it represents."""
     passed = 0
     for event in reversed(recorded):
         if event.kind == events.UNSEEN_WORK:
@@ -41,7 +41,7 @@ def with_unseen(recorded: Sequence[Event]) -> Iterator[tuple[Event, int]]:
 
 
 def _median(times: Iterable[tuple[int, int]]) -> float:
-    """Of times that stand for so many."""
+    """Median of weighted times."""
     known = sorted(times)
     half, so_far = sum(many for _, many in known) / 2, 0
     for at, (time, many) in enumerate(known):
@@ -54,20 +54,20 @@ def _median(times: Iterable[tuple[int, int]]) -> float:
 
 
 class _Sending:
-    """The batches that one worker has packed, one after the other, in a thread that has nothing else to do.
+    """Batches packed by one worker, in sequence, in a thread with no other work.
 
-    It shares the interpreter with the making of later ones: while one sample runs on and on there, it does not.
+    It shares the GIL with making later batches: while a single sample runs for long there, it makes no progress.
     """
 
     def __init__(self, process: ProcessRecord) -> None:
-        self.stragglers: list[tuple[int, int]] = []  # begin and end of batches that one sample made late
+        self.stragglers: list[tuple[int, int]] = []  # start and end of batches that one sample made late
         packs = (event for event in process.events if event.kind in _PACKED)
         self._packs = sorted(packs, key=lambda event: event.begin_ns)
         self._begins = [event.begin_ns for event in self._packs]
         self._ends = [event.end_ns for event in self._packs]
 
     def cpu_between(self, begin_ns: int, end_ns: int) -> float:
-        """Of whichever batches: one that is made waits for those before it to be packed."""
+        """For any batches: a finished batch waits until earlier ones are packed."""
         cpu = 0.0
         first, last = bisect.bisect_right(self._ends, begin_ns), bisect.bisect_left(self._begins, end_ns)
         for pack in self._packs[first:last]:
@@ -76,7 +76,7 @@ class _Sending:
         return cpu
 
     def held_up_between(self, begin_ns: int, end_ns: int) -> int:
-        """Nanoseconds of this span in which the worker made a batch that straggled."""
+        """Nanoseconds of this span in which the worker made a straggler."""
         return _overlap(self.stragglers, begin_ns, end_ns)
 
 
@@ -85,25 +85,25 @@ def _overlap(spans: Iterable[tuple[int, int]], begin_ns: int, end_ns: int) -> in
 
 
 def waits(work: Event | Task) -> bool:
-    """Rather than runs. Of a stream, where a sample is late because the next part was opened before it, or fetched: no
-    sample is slower than others there, whatever comes first of a part is late.
+    """Whether samples wait rather than run. In a stream, a sample is late if the next part had to be opened or fetched:
+    no sample is itself slow, but the first of each part is late.
     """
     return work.cpu_ns < work.wall_ns / 2
 
 
 class Task(NamedTuple):
-    """A batch that a worker made."""
+    """A batch made by a worker."""
 
     end_ns: int
     wall_ns: int
     cpu_ns: int
-    longest_sample_ns: int  # 0: its samples were not looked at one by one
-    late: bool  # much longer than others, so that it says nothing of those that passed unseen
+    longest_sample_ns: int  # 0: its samples were not timed separately
+    late: bool  # much longer than others, so that it does not represent unrecorded ones
     sending: _Sending
 
 
 class Work:
-    """The tasks of all workers, by their numbers, which begin anew in every epoch."""
+    """The tasks of all workers by number; numbers restart in every epoch."""
 
     def __init__(self, makers: Sequence[ProcessRecord], stream: bool) -> None:
         self._stream = stream
@@ -131,14 +131,14 @@ class Work:
             self._stragglers.append(span)
 
     def straggles(self, task: Task) -> bool:
-        """Takes much longer than others for one sample. Where its samples were not seen, as those that were do."""
+        """Whether one sample makes it much longer than others. If its samples were not timed, uses those that were."""
         if task.wall_ns <= STRAGGLES * self.usual_ns or (self._stream and waits(task)):
             return False
         return task.longest_sample_ns > task.wall_ns / 2 if task.longest_sample_ns else self._unseen_straggle
 
     def that_made(self, wait: Event, since_ns: int) -> Task | None:
-        """None: it was not seen. `since_ns`: the begin of the epoch; where some pass unseen, the latest with this
-        number may be another epoch's.
+        """None if it was not recorded. `since_ns`: the start of the epoch; if some tasks are unrecorded, the latest
+        with this number may belong to another epoch.
         """
         tasks = self._by_task.get(wait.b, [])
         at = bisect.bisect_right(tasks, wait.end_ns, key=lambda task: task.end_ns)
@@ -146,7 +146,7 @@ class Work:
         return None if task is not None and self.paced and task.end_ns < since_ns else task
 
     def held_up(self, wait: Event) -> float:
-        """Nanoseconds of a wait, whose task was not seen, in which a worker made a batch that straggled."""
+        """Nanoseconds of a wait for an unrecorded task in which a worker made a straggler."""
         if not self.paced or wait.wall_ns <= STRAGGLES * self.usual_ns:
-            return 0.0  # no longer than a batch of its own may take
+            return 0.0  # at most the time of a batch
         return min(_overlap(self._stragglers, wait.begin_ns, wait.end_ns), wait.wall_ns - self.usual_ns)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a recording to a :class:`~feedline.watching.summary.figures.Summary`."""
+"""Converts a recording to a :class:`~feedline.watching.summary.figures.Summary`."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ _MOST_DELAYED = 0.95
 
 @dataclass(frozen=True)
 class _Judged:
-    """The loop that is judged, and who made its batches."""
+    """The analysed loop, and the makers of its batches."""
 
     recording: Recording
     loop: LoopOfLoader
-    facts: Mapping[str, Any]  # of its loader
+    facts: Mapping[str, Any]  # workers of its loader
     workers: Sequence[ProcessRecord]
     busy: Window
-    native: Making | None  # by the engine's own counters
-    unseen: bool  # who made its batches was not seen
+    native: Making | None  # from the engine's counters
+    unseen: bool  # the makers of its batches were not recorded
 
     @property
     def makers(self) -> Sequence[ProcessRecord]:
@@ -57,7 +57,7 @@ class _Judged:
 
     @property
     def aside(self) -> bool:
-        """Batches are not made inside next()."""
+        """Whether batches are made outside next()."""
         return bool(self.workers) or self.native is not None or self.unseen
 
     @property
@@ -66,7 +66,7 @@ class _Judged:
 
 
 def summarise(recording: Recording) -> Summary | None:
-    """None: no training loop was seen."""
+    """None if no training loop was recorded."""
     loops = loops_of(recording.processes)
     if not loops:
         return None
@@ -124,7 +124,7 @@ def summarise(recording: Recording) -> Summary | None:
 
 def _judged(recording: Recording, loops: Sequence[LoopOfLoader], ranks: bool, slower: bool) -> _Judged:
     loop = loops[0]
-    if ranks:  # a slow one is what the others wait for in their steps
+    if ranks:  # the others wait for a slow rank in their steps
         loop = least_waited_for(loops) if slower else most_waited_for(loops)
     loop = slowest_beside(recording, loop)
     facts, workers = facts_of(recording, loop), workers_of(recording, loop)
@@ -136,7 +136,7 @@ def _judged(recording: Recording, loops: Sequence[LoopOfLoader], ranks: bool, sl
 
 
 def _making(judged: _Judged) -> Making:
-    """As far as the loop's waits do not tell it better."""
+    """Used if the loop's waits do not show it more precisely."""
     loop, facts, native = judged.loop, judged.facts, judged.native
     mapped = bool(facts.get("mapped", True))
     making = native or making_of_workers(loop.process, judged.makers, judged.busy, mapped)
@@ -156,9 +156,9 @@ def _times(loop: LoopOfLoader, workers: Sequence[ProcessRecord]) -> tuple[float,
 
 
 def _as_waited_for(making: Making, loop: LoopOfLoader, account: Account) -> Making:
-    """Batches that are made inside next(): the waits hold all of them, where of the making only some was timed.
+    """Batches made inside next(): the waits include all of them, even if only some were timed.
 
-    Those that one sample makes ten times as long may be among either.
+    Batches in which one sample takes ten times as long may be among either.
     """
     fetched = loop.process.totals.get(events.FETCH, Total())
     if not 0 < fetched.times < account.steps or not fetched.wall_ns:
@@ -181,16 +181,16 @@ def _count_of_workers(facts: Mapping[str, Any]) -> int:
 
 
 def _made_elsewhere(loop: LoopOfLoader, facts: Mapping[str, Any]) -> bool:
-    """Whether a loader with workers has no batch made in the loop's own process, as threads would."""
+    """Whether a loader with workers makes no batch in the loop's own process, as threads would."""
     return not facts.get("native") and _count_of_workers(facts) > 0 and events.FETCH not in loop.process.totals
 
 
 def _missing(judged: _Judged, making: Making, host: Host, called: bool, no_gpu: str | None) -> dict[str, str]:
-    """Signals that were not to be had, and why. `called`: steps were watched."""
+    """Missing signals, and the reasons. `called`: steps were watched."""
     recording, loop = judged.recording, judged.loop
     missing = {**judged.busy.missing, **_missing_of_making(judged, making), **missing_of_disk(recording, host)}
     if not called:
-        missing["synchronising"] = "calls of .item() are not counted where torch.compile is in use, or without torch"
+        missing["synchronising"] = "calls of .item() are not counted with torch.compile, or without torch"
     if recording.dropped:
         missing["recording"] = f"what {recording.dropped} processes recorded that had ended long before"
     if any(event.thread != loop.process.pid for event in loop.events):
@@ -203,30 +203,30 @@ def _missing(judged: _Judged, making: Making, host: Host, called: bool, no_gpu: 
 def _missing_of_making(judged: _Judged, making: Making) -> dict[str, str]:
     missing, engine = {}, judged.facts.get("engine")
     if judged.unseen:
-        missing["workers"] = "none of the loader's workers was seen"
+        missing["workers"] = "none of the loader's workers was recorded"
     if making.stages is None:
-        missing["stages"] = "the samples are read by code that the probe does not know"
+        missing["stages"] = "the samples are read by code unknown to the probe"
     if engine:
         missing["samples"] = "single samples of native threads are not timed"
         if engine.get("running_s") is None:
-            missing["processes"] = "this kernel tells no thread's CPU time (/proc/self/task/*/schedstat)"
+            missing["processes"] = "this kernel does not report threads' CPU time (/proc/self/task/*/schedstat)"
     return missing
 
 
 def _synchronising(calls: Sequence[Event], busy: Window) -> float | None:
-    """Share of the watched steps' time in the calls that were counted.
+    """Share of the watched steps' time in the counted calls.
 
-    Without the first, if there are others: it holds what torch does once.
+    Excludes the first step if there are others: it includes torch's one-time work.
     """
     calls = calls[1:] or calls
     spent, watched = sum(e.b for e in calls), sum(e.wall_ns for e in calls)
-    if (busy.step_delayed() or 0.0) > _DELAYED:  # the time in calls holds no waiting for a CPU, nor may the steps'
+    if (busy.step_delayed() or 0.0) > _DELAYED:  # the time in calls excludes waiting for a CPU, so the steps' must too
         watched = max(sum(e.cpu_ns for e in calls), spent)
     return spent / watched if watched else None
 
 
 def _next_cpu_ms(loop: LoopOfLoader, making: Making, aside: bool) -> float:
-    """CPU of the loop's thread in next(), beside unpacking and, where it happens there, making the batch."""
+    """CPU of the loop's thread in next(), without unpacking and, if it happens there, making the batch."""
     waits = [event for event in loop.events if event.kind == events.WAIT]
     if not waits:
         return 0.0
@@ -245,9 +245,9 @@ def _with_handing(making: Making, recording: Recording, facts: Mapping[str, Any]
 
 
 def experiments_of(recording: Recording, facts: Mapping[str, Any]) -> Experiments | None:
-    """What was measured of this loader, with its files where the run read them.
+    """Measurements of this loader, including its files if the run read them.
 
-    The copy was taken when the first loop began, which may have been another's.
+    The copy was made when the first loop began, which may have used another loader.
     """
     tried = recording.experiments
     return tried if tried is not None and tried.warm_because is None and is_of(recording, facts) else None
@@ -266,5 +266,5 @@ def _ladder(recording: Recording, facts: Mapping[str, Any]) -> Ladder:
 
 
 def is_of(recording: Recording, facts: Mapping[str, Any]) -> bool:
-    """Whether the experiments are about the loader with these settings."""
+    """Whether the experiments used the loader with these settings."""
     return bool(facts.get("copied")) or not any(loader.get("copied") for loader in recording.loaders)

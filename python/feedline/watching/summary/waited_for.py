@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the processes that make batches were found to wait for, look by look: probe/seen_waits.py."""
+"""Summarises the sampled waits of the processes that make batches: probe/seen_waits.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PLACES = 3
 
 
 def waited_for(told: Iterable[Mapping[str, Any]], processes: Collection[int]) -> WaitedFor | None:
-    """Of these processes; None: none of them was seen waiting."""
+    """Waits of these processes; None if no sample found any of them waiting."""
     seen: Counter[tuple[str, str]] = Counter()
     looks = 0
     for one in told:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goes through a loop's events and books each wait on what was waited for.
+"""Attributes each wait in a loop's events to its cause.
 
 A wait inside ``next()`` is explained by the batch that ended it: until the worker had made that batch the loop waited
 for production, after that for the hand-over.
@@ -19,22 +19,22 @@ from feedline.watching.summary.figures import Waits
 from feedline.watching.summary.loops import LoopOfLoader, Told
 from feedline.watching.summary.tasks import STRAGGLES, Task, Work, waits
 
-_LARGEST_PAID_ONCE = 0.25  # workers' start and stop that are paid once count when they are more than this share
+_LARGEST_PAID_ONCE = 0.25  # minimum share at which one-time costs of workers' start and stop count
 
 
 class Stretch(NamedTuple):
-    """How many times as long as its CPU time work took, for want of CPUs."""
+    """Ratio of work's time to its CPU time, for lack of CPUs."""
 
     loop: float = 1.0
     workers: float = 1.0
 
 
 class _Parts(NamedTuple):
-    """Of waits for batches that were seen being made, without what stragglers took of them; ns."""
+    """Waits for recorded batches, without the part due to stragglers; ns."""
 
     production: float = 0.0
     handover: float = 0.0
-    packed: float = 0.0  # of the hand-over
+    packed: float = 0.0  # part of the hand-over
     packed_cpu: float = 0.0
 
     def plus(self, other: _Parts, times: float) -> _Parts:
@@ -42,7 +42,7 @@ class _Parts(NamedTuple):
 
 
 class Account:
-    """Goes through a loop's events and books every nanosecond of it."""
+    """Attributes every nanosecond of a loop's events to a cause."""
 
     def __init__(
         self,
@@ -56,13 +56,13 @@ class Account:
         self.steps = self.epochs = self.steady_waits = 0
         self.step_ns = self.step_cpu_ns = self.steady_wait_ns = 0.0
         self.straggler = self.startup = self.border = 0.0
-        self._parts = self._typical = _Parts()  # of all waits; of those for batches like the ones that passed unseen
-        self._unseen_ns = self._unseen = 0.0  # waits for batches whose making was not seen; since the last typical
+        self._parts = self._typical = _Parts()  # of all waits; of those for batches like the unrecorded ones
+        self._unseen_ns = self._unseen = 0.0  # waits for unrecorded batches; since the last typical
         self.paid_once = 0.0  # the first start of workers and their last stop
         self._stretch = stretch
         self._has_workers, self._persistent = has_workers, persistent
         self._work = Work(makers, stream)
-        # a thread of the loop's process that page-locks batches unpacks them too, and no event tells of that
+        # a thread of the loop's process that page-locks batches also unpacks them, without an event
         unpacked = loop.process.totals.get(events.UNPICKLE, Total()).times
         self._sees_packing = bool(unpacked) and any(events.PICKLE in process.totals for process in makers)
         self._ready = sorted(e.end_ns for p in makers for e in p.events if e.kind == events.READY)
@@ -116,7 +116,7 @@ class Account:
         self._parts = self._parts.plus(parts, times)
 
     def _parts_of(self, one: Told, work: Task) -> tuple[float, _Parts]:
-        """What of a wait was for a straggler, and what for the rest."""
+        """Returns the parts of a wait due to a straggler and to other causes."""
         wait, running = one.event, one.cpu_each_ns
         made = min(max(work.end_ns - wait.begin_ns, 0), wait.wall_ns)
         straggling = min(made, work.wall_ns - self._work.usual_ns) if self._work.straggles(work) else 0
@@ -129,7 +129,7 @@ class Account:
         return straggling + held_up, _Parts(made - straggling, after, stretched, cpu)
 
     def _book_unseen(self) -> None:
-        """Waits for batches that passed unseen were for what waits for others like them were for."""
+        """Attributes waits for unrecorded batches like those for similar recorded ones."""
         known = self._typical.production + self._typical.handover
         if self._work.paced and known > 0:
             self._add(self._typical, self._unseen_ns / known)
@@ -137,7 +137,7 @@ class Account:
             self._add(_Parts(self._unseen_ns), 1)
 
     def _book_first(self, began: Event, wait: Event) -> None:
-        """iter() and the wait for an epoch's first batch, above what a batch has to be waited for anyway."""
+        """iter() and the wait for an epoch's first batch, beyond the usual wait for a batch."""
         whole = began.wall_ns + wait.wall_ns
         usual = min(self._usual_wait, wait.wall_ns)
         ready = bisect.bisect_left(self._ready, began.begin_ns)
@@ -199,7 +199,7 @@ def _usual_wait(loop_events: Sequence[Event]) -> float:
 
 
 class _SamplesInLoop:
-    """Samples of a loop without workers, and the waits that slow ones of them made unusual."""
+    """Samples of a loop without workers, and the waits that slow ones made unusually long."""
 
     def __init__(self, loop: LoopOfLoader, usual_wait_ns: float, stream: bool) -> None:
         self._usual_ns, self._stream = usual_wait_ns, stream
@@ -207,13 +207,13 @@ class _SamplesInLoop:
         self._slow = [e for e in recorded if e.kind == events.SAMPLE and not (stream and waits(e))]
         self._fetches = [event for event in recorded if event.kind == events.FETCH]  # late ones
         late = [e for e in loop.events if e.kind == events.WAIT and self._is_late(e)] if self._slow else []
-        # where no such wait was seen itself, its fetch was
+        # if no such wait was recorded, its fetch was
         looked_at = [w for w in late if self._looked_at(w)] or [fetch for fetch in self._fetches if fetch.b]
         over = sum(max(wait.wall_ns - usual_wait_ns, 0) for wait in looked_at)
         self._unseen_share = sum(map(self._slow_in, looked_at)) / over if over else 0.0
 
     def straggling_ns(self, wait: Event) -> float:
-        """Of this wait. Where its samples were not looked at one by one, as of those that were."""
+        """Samples of this wait. If they were not timed separately, uses those that were."""
         if not self._is_late(wait):
             return 0.0
         if self._looked_at(wait) or (self._stream and waits(wait)):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The modules that the probe goes around functions of, and which of its own functions puts the hooks there.
+"""The modules whose functions the probe wraps, and the probe's functions that install the hooks.
 
-sitecustomize imports this at the start of every Python process that is watched, by this name, as its folder is on the
-path then; so it imports nothing. hooks.py is told of modules by it, too.
+sitecustomize imports this by name at the start of every profiled Python process, when its folder is on the path; so it
+imports nothing. hooks.py uses it too.
 """
 
-# An import of one of these makes the probe load; the others are worth nothing without them.
+# Importing one of these loads the probe; the others are useless without them.
 PRIMARY = {
     "torch.utils.data.dataloader": "loop_hooks.patch_torch_loader",
     "feedline.loader.loader": "loop_hooks.patch_own_loader",

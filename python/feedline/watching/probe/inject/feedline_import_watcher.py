@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits in a process for the modules that the probe goes around functions of.
+"""Waits for the import of modules that the probe hooks.
 
-sitecustomize imports this at the start of every Python process that is watched, by this name, as its folder is on the
-path then; so it imports no more than a process has at its start. A notebook's process has it from the package.
+sitecustomize imports this by name at the start of every profiled Python process, when its folder is on the path; so it
+imports only modules that every process has at its start. A notebook's process imports it from the package.
 """
 
 import os
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class ImportWatcher:
-    """A finder that lets the others find, and tells the probe when a module it cares for has been executed.
+    """A finder that delegates to the others, and notifies the probe after a hooked module has been executed.
 
-    `hooked`: the table, feedline_hooked_modules. `load` gives the module of hooks when the first of its PRIMARY is
-    there; `note` takes a sentence about what did not go well.
+    `hooked`: the table, feedline_hooked_modules. `load` returns the module of hooks when the first of its PRIMARY is
+    imported; `note` receives a sentence about a failure.
     """
 
     def __init__(self, hooked, load, note):
@@ -53,7 +53,7 @@ class ImportWatcher:
         return spec
 
     def executed(self, name):
-        if self.loading:  # the probe's own imports; it looks at all modules when it is there
+        if self.loading:  # imports by the probe itself; it examines all modules when it is loaded
             return
         try:
             if self.hooks is None and name in self.primary:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs at the start of every Python process that is watched, because its folder comes first in PYTHONPATH.
+"""Runs at the start of every profiled Python process, because its folder comes first in PYTHONPATH.
 
-It waits for torch's DataLoader, or Feedline's loader, to be imported and only then loads the probe; a process that
-imports neither pays for one look-up per import. Nothing here may raise into the script, import more than a process has
-at its start, or print. The sitecustomize that this one hides runs as if it were not hidden.
+It loads the probe only when torch's DataLoader or Feedline's loader is imported; other processes pay for one look-up
+per import. This code must not raise into the script, print, or import modules that a process does not have at its
+start. The sitecustomize that this one hides runs as usual.
 """
 
 import os
@@ -50,7 +50,7 @@ def _load_hooks(session, package):
 
 
 def _beside(name):
-    """A module beside this file, which is not left behind in the process."""
+    """Imports a module next to this file, without leaving it in sys.modules."""
     module: Any = __import__(name)
     del sys.modules[name]
     return module
@@ -73,7 +73,7 @@ def _start():
     session = os.environ.get("FEEDLINE_DIAGNOSE_SESSION")
     if session and os.path.isdir(session):
         try:
-            _note(session, "")  # a Python process was here
+            _note(session, "")  # marks a Python process
             package = os.path.dirname(os.path.dirname(os.path.dirname(here)))
             hooked, watching = _beside("feedline_hooked_modules"), _beside("feedline_import_watcher")
 
