@@ -73,7 +73,7 @@ def hints(summary: Summary) -> list[str]:
         found.append(_unfed(summary, gpu))
     if gpu is not None and (gpu.slowed or 0.0) > _SLOWED:
         found.append(
-            f"power or heat throttled the GPU in {gpu.slowed:.0%} of the samples: see nvidia-smi -q -d PERFORMANCE"
+            f"power or heat lowered the GPU's clocks in {gpu.slowed:.0%} of samples: see nvidia-smi -q -d PERFORMANCE"
         )
     return found
 

@@ -87,7 +87,7 @@ def test_more_threads_do_not_shorten_what_is_read_ahead():
         judge(own).more_workers
         == "more threads will not help: reads are already prefetched for all of them, and storage is no faster"
     )
-    assert fixes[1].startswith("num_workers=8. Have more reads under way: more threads")
+    assert fixes[1].startswith("num_workers=8. Keep more reads in flight: more threads")
 
 
 def test_fixes_are_in_the_loaders_own_words():
