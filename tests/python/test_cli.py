@@ -220,7 +220,7 @@ def test_says_what_to_install_when_its_packages_are_missing(name: str, tmp_path:
     hidden = f"import sys; sys.modules[{name!r}] = None; from feedline.cli import main; sys.exit(main())"
     result = subprocess.run([sys.executable, "-c", hidden, "--help"], capture_output=True, text=True, timeout=HANG_S)
     assert result.returncode == 2
-    assert f"needs {name}, which is not here; run: pip install {name}" in result.stderr
+    assert f"needs {name}, which is not installed; run: pip install {name}" in result.stderr
 
 
 def test_says_what_to_install_when_a_package_does_not_load(tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_verify_says_last_whether_images_were_decoded(tmp_path: Path) -> None:
     assert run("verify", folder).stdout.splitlines()[-1] == "images were not decoded (--decode)"
     assert "not decoded" not in run("verify", folder, "--decode").stdout
     (folder / "birch" / "cut.jpg").write_bytes((folder / "birch" / "000.jpg").read_bytes()[:-400])
-    assert "nothing is wrong" in run("verify", folder).stdout
+    assert "no problems found" in run("verify", folder).stdout
     assert "undecodable_sample" in run("verify", folder, "--decode", status=1).stdout
 
 

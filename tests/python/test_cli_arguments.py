@@ -38,13 +38,13 @@ def unwritable(tmp_path: Path) -> dict[str, tuple[Path | str, str]]:
     (tmp_path / "file").write_text("mine")
     return {
         "missing folder": (tmp_path / "missing" / "run.json", f"mkdir -p {tmp_path / 'missing'}"),
-        "a folder": (tmp_path, "is a folder; give the name of a file in it"),
+        "a folder": (tmp_path, "is a folder; pass the name of a file in it"),
         "under a file": (tmp_path / "file" / "run.json", "Not a directory"),
-        "read-only": (read_only_folder(tmp_path) / "run.json", "nothing can be written into"),
-        "a URL": ("s3://bucket/run.json", "only local paths are written"),
-        "a home": ("~/run.json", f"write it out: {os.path.expanduser('~')}"),
+        "read-only": (read_only_folder(tmp_path) / "run.json", "cannot write into"),
+        "a URL": ("s3://bucket/run.json", "only local paths can be written"),
+        "a home": ("~/run.json", f"write {os.path.expanduser('~')}"),
         "a long name": (tmp_path / ("x" * 300), "File name too long"),
-        "nothing": ("", "an empty name"),
+        "nothing": ("", "empty name"),
     }
 
 
@@ -75,10 +75,10 @@ def test_looking_changes_nothing_and_lets_pass_what_can_be_written(tmp_path: Pat
 def test_a_folder_may_be_made_but_not_in_a_file_or_a_bucket(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     for path, said in (
-        (tmp_path / "file", "is there and is no folder"),
-        (tmp_path / "file" / "a" / "b", "lies in"),
-        ("s3://bucket/shards", "only local paths are written"),
-        (read_only_folder(tmp_path) / "a" / "b", "nothing can be written into"),
+        (tmp_path / "file", "exists and is not a folder"),
+        (tmp_path / "file" / "a" / "b", "is in"),
+        ("s3://bucket/shards", "only local paths can be written"),
+        (read_only_folder(tmp_path) / "a" / "b", "cannot write into"),
     ):
         found = outputs.problem_of_folder(path)
         assert found is not None and said in found, path
@@ -227,10 +227,10 @@ def test_a_number_that_is_none_never_starts_a_clock(folder: Path) -> None:
 
 def test_an_option_that_would_be_ignored_is_told(folder: Path, tmp_path: Path) -> None:
     for call, said_of in (
-        (("bench", folder, "--samples", "1000"), "--samples is for --shuffle-quality"),
-        (("bench", folder, "--seed", "3"), "--seed is for --shuffle-quality"),
-        (("bench", folder, "--shuffle-quality", "--batch-size", "8"), "--batch-size does not go with"),
-        (("bench", folder, "--shuffle-quality", "--against", "torch"), "--against does not go with"),
+        (("bench", folder, "--samples", "1000"), "--samples requires --shuffle-quality"),
+        (("bench", folder, "--seed", "3"), "--seed requires --shuffle-quality"),
+        (("bench", folder, "--shuffle-quality", "--batch-size", "8"), "--batch-size cannot be combined with"),
+        (("bench", folder, "--shuffle-quality", "--against", "torch"), "--against cannot be combined with"),
     ):
         status, said = called(*call)
         assert status == exit_codes.USAGE and said_of in said, said
@@ -293,7 +293,7 @@ def test_values_are_taken_in_their_units(kind: click.ParamType, given: str, take
     [
         (parameters.Duration(), "soon", "a time such as 60s or 2m"),
         (parameters.Duration(), "-1s", "a time such as 60s or 2m"),
-        (parameters.Duration(1.0), "0.5s", "from 1s on"),
+        (parameters.Duration(1.0), "0.5s", "at least 1s"),
         (parameters.ByteSize(), "much", "512 MB"),
         (parameters.ByteSize(), "-1", "512 MB"),
         (parameters.BatchSizes(), "256:32", "a range such as 32:256"),

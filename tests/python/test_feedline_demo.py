@@ -103,7 +103,7 @@ def test_sentences_are_folded_between_words_on_a_terminal(monkeypatch: pytest.Mo
     verb._print(figures, parts, {"batches": 6, "stopped_after": 3}, "photos")
     said = verb.OUT.file.getvalue().splitlines()
     assert max(len(line) for line in said) <= 76
-    assert "and went on with one thread: the same batches, byte for byte" in " ".join(said)
+    assert "and resumed with one thread: the same batches, byte for byte" in " ".join(said)
 
 
 @pytest.mark.usefixtures("without_torch")

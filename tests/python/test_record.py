@@ -297,7 +297,7 @@ def test_bench_writes_one_that_holds_what_it_printed_before(folder: Path, tmp_pa
     assert failed.returncode == 3 and "No space left" in failed.stderr
     assert json.loads(failed.stdout)["figures"], "a full disk does not take them along"
     refused = subprocess.run([*command, "--shuffle-quality", "--record", str(output)], capture_output=True, text=True)
-    assert refused.returncode == 2 and "makes no run record" in refused.stderr
+    assert refused.returncode == 2 and "has no run record" in refused.stderr
 
 
 def test_a_diagnosis_is_a_record_that_report_and_diff_read(tmp_path):

@@ -13,14 +13,14 @@ from feedline.cli.interrupting import first_alone
 
 __all__ = ["main"]
 
-_OF_VERBS = ("rich", "fastjsonschema")  # which a verb would find out about after it has measured
+_OF_VERBS = ("rich", "fastjsonschema")  # paths that a verb would check only after it has measured
 
 
 def main() -> int:
     """Entry point of the ``feedline`` command; returns the exit status."""
     first_alone()
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # names of files need not be UTF-8
+        if isinstance(stream, io.TextIOWrapper):  # file names need not be UTF-8
             stream.reconfigure(errors="backslashreplace")
     try:
         from feedline.cli.root import run
@@ -36,10 +36,10 @@ def main() -> int:
         if missing not in ("click", *_OF_VERBS):
             raise
         print(
-            f"feedline: the command line needs {missing}, which is not here; run: pip install {missing}",
+            f"feedline: the command line needs {missing}, which is not installed; run: pip install {missing}",
             file=sys.stderr,
         )
         return 2
-    if status == exit_codes.INTERRUPTED:  # of another Ctrl-C, at the very end, Python would make a traceback
+    if status == exit_codes.INTERRUPTED:  # another Ctrl-C at the very end would make Python print a traceback
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     return status

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline bench``: how fast a source loads here, and where the time goes."""
+"""``feedline bench``: measures how fast a source loads, and where the time goes."""
 
 from __future__ import annotations
 
@@ -26,31 +26,29 @@ _OF_LOADING = ("batch_size", "size", "num_workers", "seconds", "against", "machi
 _OF_ORDERS = ("samples", "seed")
 
 
-@click.command(short_help="How fast a source loads here, and where the time goes.")
+@click.command(short_help="Measure how fast a source loads, and where the time goes.")
 @click.argument("source", required=False)
 @click.option("--batch-size", default=64, type=click.IntRange(1), metavar="N", help="Samples per batch.")
 @click.option("--size", default=224, type=click.IntRange(1), metavar="N", help="Side of the crops, in pixels.")
-@parameters.num_workers("--threads", help="Threads that load; auto: as many as usable CPUs.")
+@parameters.num_workers("--threads", help="Threads that load; auto: number of usable CPUs.")
+@click.option("--seconds", default=5.0, type=parameters.FiniteRange(0.1), metavar="SECONDS", help="Measuring time.")
 @click.option(
-    "--seconds", default=5.0, type=parameters.FiniteRange(0.1), metavar="SECONDS", help="Measure for so long."
+    "--against", type=click.Choice(["torch"]), help="Also measure this loader, with the same number of workers."
 )
-@click.option("--against", type=click.Choice(["torch"]), help="Also measure this loader, with as many workers.")
-@click.option("--shuffle-quality", is_flag=True, help="Judge the order of samples instead.")
+@click.option("--shuffle-quality", is_flag=True, help="Measure the quality of the sample order instead.")
 @click.option(
     "--samples",
     type=click.IntRange(100),
     metavar="N",
-    help="With --shuffle-quality: make up so many samples in place of SOURCE.",
+    help="With --shuffle-quality: simulate this many samples instead of SOURCE.",
 )
-@click.option(
-    "--seed", default=0, type=click.IntRange(0), metavar="N", help="With --shuffle-quality: seed of the orders."
-)
+@click.option("--seed", default=0, type=click.IntRange(0), metavar="N", help="With --shuffle-quality: random seed.")
 @click.option(
     "--device",
     is_flag=False,
     flag_value="cuda",
     metavar="[cuda:N]",
-    help="Measure copies to this GPU instead, with batches that are made up.",
+    help="Measure copies of synthetic batches to this GPU instead.",
 )
 @parameters.machine
 @parameters.as_json("Print one JSON object, the run record: docs/run-record.md.")
@@ -72,26 +70,25 @@ def bench(
     as_json: bool,
     record: Path | None,
 ) -> int:
-    """Load SOURCE with random_resized_crop, flip and normalize, and tell where the time goes.
+    """Load SOURCE with random_resized_crop, flip and normalize, and report where the time goes.
 
-    The first epoch, or half of --seconds, warms up the page cache and is not counted. The limit is what this machine's
-    cores reach when they only decode the same regions, out of memory.
+    The first epoch, or half of --seconds, warms up the page cache and is not counted. The limit is the rate at which
+    this machine's cores only decode the same regions from memory.
 
-    With --shuffle-quality nothing is decoded: the orders that loaders of this size give are compared with a shuffle
-    buffer and with true permutations.
+    With --shuffle-quality nothing is decoded: the orders of loaders of this size are compared with a shuffle buffer and
+    with true permutations.
 
     With --device nothing is read: batches of --batch-size images are copied to a GPU, from pageable and page-locked
-    memory, before the step and beside it, as floats and as bytes; docs/device.md says what to make of it.
+    memory, before the step and overlapping it, as floats and as bytes; docs/device.md explains the results.
 
-    With --machine the machine is measured by itself, too: decoding, Python, memory, the disk under SOURCE, copies to a
-    GPU, in a few seconds. `feedline diff` tells by it which facts of two machines matter. Without SOURCE that is all.
+    With --machine the machine itself is measured, too: decoding, Python, memory, the disk of SOURCE, copies to a GPU,
+    in a few seconds. `feedline diff` uses this to find which facts of two machines matter. Without SOURCE, only the
+    machine is measured.
     """
     _refuse_what_is_not_used(context, shuffle_quality, device is not None)
     if device is not None:
         if source is not None:
-            raise click.UsageError(
-                "--device measures batches that are made up: leave SOURCE out (or write --device=cuda)"
-            )
+            raise click.UsageError("--device measures synthetic batches: omit SOURCE (or write --device=cuda)")
         return bench_device.run(device, batch_size, size, seconds, as_json, record)
     if shuffle_quality:
         return _bench_orders(source, samples, seed, as_json)
@@ -126,14 +123,14 @@ def bench(
     print_json(whole) if as_json else _print(result)
     if probes is not None and not as_json:
         bench_machine.show(probes)
-    if record is not None:  # last: a full disk must not take the figures along
+    if record is not None:  # last, so that a full disk does not lose the figures
         write(whole, record)
     return 0
 
 
 def _bench_orders(source: str | None, samples: int | None, seed: int, as_json: bool) -> int:
     if (source is None) == (samples is None):
-        raise click.UsageError("--shuffle-quality: give either SOURCE or --samples")
+        raise click.UsageError("--shuffle-quality: pass either SOURCE or --samples")
     with progress(None, "shuffling") as bar:
         found = orders.measure(
             source, samples, seed, lambda done, total: bar.update(bar.task_ids[0], completed=done, total=total)
@@ -143,23 +140,23 @@ def _bench_orders(source: str | None, samples: int | None, seed: int, as_json: b
 
 
 def _refuse_what_is_not_used(context: click.Context, shuffle_quality: bool, device: bool) -> None:
-    """An option that would be ignored is a misunderstanding, better told before the run than never."""
+    """Raises a usage error for an option that would be ignored."""
     if device:
         for name in (*_OF_ORDERS, "num_workers", "against", "machine", "shuffle_quality"):
             if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
                 option = "--threads" if name == "num_workers" else f"--{name.replace('_', '-')}"
-                raise click.UsageError(f"{option} does not go with --device, which loads nothing")
+                raise click.UsageError(f"{option} cannot be combined with --device, which loads nothing")
         return
     ignored = _OF_LOADING if shuffle_quality else _OF_ORDERS
     for name in ignored:
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
             option = f"--{name.replace('_', '-')}"
             if name == "record":
-                raise click.UsageError("--record: --shuffle-quality makes no run record; use --json")
+                raise click.UsageError("--record: --shuffle-quality has no run record; use --json")
             words = (
-                "does not go with --shuffle-quality, which loads nothing"
+                "cannot be combined with --shuffle-quality, which loads nothing"
                 if shuffle_quality
-                else "is for --shuffle-quality"
+                else "requires --shuffle-quality"
             )
             raise click.UsageError(f"{option} {words}")
 
@@ -191,7 +188,7 @@ def _print(result: dict[str, Any]) -> None:
     if limit is not None:
         rows.append(
             (
-                f"limit: decoding alone, {counted(ours['threads'], 'thread')}",
+                f"limit: decoding only, {counted(ours['threads'], 'thread')}",
                 f"{limit['images_per_s']:,.0f}",
                 f"{limit['cpu_ms_per_image']:.2f}",
                 "",
@@ -217,7 +214,7 @@ def _print(result: dict[str, Any]) -> None:
     if limit is not None:
         OUT.print(_share_of_limit(result["share_of_limit"]))
     if "speed_up" in result:
-        OUT.print(f"{result['speed_up']:.1f} times the stock DataLoader")
+        OUT.print(f"{result['speed_up']:.1f} times as fast as the stock DataLoader")
 
 
 def _share_of_limit(share: float) -> str:
@@ -228,13 +225,13 @@ def _share_of_limit(share: float) -> str:
 
 
 def _network(host: dict[str, Any]) -> str:
-    """One host in a line: what came, by how many requests, and what the network made of them."""
+    """Describes one host: bytes, requests and network performance."""
     line = (
-        f"network: {bytes_text(host['bytes_per_s'])}/s from {escape(host['host'])} by "
+        f"network: {bytes_text(host['bytes_per_s'])}/s from {escape(host['host'])} in "
         f"{counted(host['requests'], 'request')} of {bytes_text(host['bytes'] / host['requests'])} on average"
     )
     if host["latency_s"]:
-        line += f"; {1000 * host['latency_s']:,.1f} ms to an answer's first byte"
+        line += f"; {1000 * host['latency_s']:,.1f} ms to first byte"
     if host["answer_bytes_per_s"]:
-        line += f", then {bytes_text(host['answer_bytes_per_s'])}/s each"
+        line += f", then {bytes_text(host['answer_bytes_per_s'])}/s per request"
     return line

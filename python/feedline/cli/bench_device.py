@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline bench --device``: from arguments to what is measured, and how it is shown."""
+"""``feedline bench --device``: runs the measurement and prints the result."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from feedline.record import envelope, write
 
 _SAID = {
     "pinning_a_copy": "page-locked memory makes a copy {} times as fast",
-    "pinning_a_loop": "page-locked memory alone makes the loop {} times as fast",
-    "a_stream": "a stream of its own, a batch ahead, makes the loop {} times as fast again",
-    "bytes_for_floats": "bytes over the link, made floats there, make a copy {} times as fast",
+    "pinning_a_loop": "page-locked memory by itself makes the loop {} times as fast",
+    "a_stream": "a separate stream, one batch ahead, makes the loop another {} times as fast",
+    "bytes_for_floats": "sending bytes and converting to float on the GPU makes a copy {} times as fast",
     "channels_last": "channels_last makes the step {} times as fast",
 }
 
 
 def run(name: str, batch_size: int, size: int, seconds: float, as_json: bool, record: Path | None) -> int:
-    """Measures, prints, and writes the record where one is asked for.
+    """Measures, prints, and writes the record if one is requested.
 
     Raises:
-        ConfigError: there is no such GPU here.
+        ConfigError: there is no such GPU.
     """
     torch, device = find_device(name)
     began = time.time()
@@ -46,12 +46,12 @@ def run(name: str, batch_size: int, size: int, seconds: float, as_json: bool, re
 
 
 def show(result: dict[str, Any], found: Topology | None, why: str | None) -> None:
-    """`result` in tables and sentences."""
+    """Prints `result` as tables and sentences."""
     OUT.print(f"[bold]{result['device']}[/]: batches of {result['batch_size']}, {result['rounds']} rounds")
     OUT.print(described(found, why), highlight=False)
-    OUT.print(f"limit of the link, measured: {bytes_text(result['limit_bytes_per_s']['value'])}/s", highlight=False)
+    OUT.print(f"measured limit of the link: {bytes_text(result['limit_bytes_per_s']['value'])}/s", highlight=False)
     if result["unified_memory"]:
-        OUT.print("GPU and CPU share one memory: a copy crosses no link, and pinning gains little", highlight=False)
+        OUT.print("GPU and CPU share memory: copies cross no link, and pinning gains little", highlight=False)
     table(
         ("way", "a batch", "copied at", "of the limit", "copy ms", "step ms", "both ms", "hidden"),
         [
@@ -73,14 +73,14 @@ def show(result: dict[str, Any], found: Topology | None, why: str | None) -> Non
 
 
 def described(found: Topology | None, why: str | None) -> str:
-    """How the GPU is reached, in a line."""
+    """Describes the GPU's connection in one line."""
     if found is None:
-        return f"how it is reached is not known: {why}"
+        return f"the GPU's connection is unknown: {why}"
     line = f"PCIe {found.pcie_generation or '?'} x{found.pcie_width or '?'}"
     if found.bytes_per_s is not None:
         line += f" ({bytes_text(found.bytes_per_s)}/s)"
     if found.is_narrow:
-        line += f", although x{found.pcie_width_most} is possible: look at the slot and the riser"
+        line += f", although x{found.pcie_width_most} is possible: check the slot and the riser"
     if found.pcie_generation_now not in (None, found.pcie_generation):
         line += f"; at generation {found.pcie_generation_now} after the run"
     if found.nvlinks:
@@ -89,7 +89,7 @@ def described(found: Topology | None, why: str | None) -> str:
 
 
 def sentences(compared: dict[str, dict[str, float | None]]) -> list[str]:
-    """What each way gains, with its interval; what cannot be told from nothing is said to be so."""
+    """Describes the gain of each variant with its interval, and whether it is significant."""
     lines = []
     for name, words in _SAID.items():
         ratio = compared[name]
@@ -98,7 +98,7 @@ def sentences(compared: dict[str, dict[str, float | None]]) -> list[str]:
         if low is not None and high is not None:
             line += f" (95 %: {low:.2f} to {high:.2f})"
             if low <= 1 <= high:
-                line += ", no difference that shows"
+                line += ", no significant difference"
         lines.append(line)
     return lines
 

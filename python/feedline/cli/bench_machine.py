@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline bench --machine``: the machine by itself, measured and shown."""
+"""``feedline bench --machine``: measures the machine itself and prints the result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from feedline.record import envelope, write
 
 
 def run(as_json: bool, record: Path | None) -> int:
-    """Without a source: measures, prints, and writes the record where one is asked for."""
+    """Without a source: measures, prints, and writes the record if one is requested."""
     began = time.time()
     found = probes(None)
     if as_json or record is not None:
@@ -28,14 +28,14 @@ def run(as_json: bool, record: Path | None) -> int:
 
 
 def probes(source: str | None) -> Probes:
-    """Measures, with a line of progress on a terminal."""
+    """Measures, with a progress line on a terminal."""
     with steps(None, "measuring the machine"):
         return measure(source)
 
 
 def show(found: Probes) -> None:
-    """As a table, and what is not in it."""
-    table(("this machine by itself", "reached", "with the mean's 95 %"), [_row(one) for one in found.figures])
+    """Prints a table, and what could not be measured."""
+    table(("this machine", "reached", "95 % interval of the mean"), [_row(one) for one in found.figures])
     for note in found.notes:
         OUT.print(escape(note))
 

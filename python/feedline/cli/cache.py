@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline cache``: what a cache of stored objects holds, and its upkeep."""
+"""``feedline cache``: lists and maintains a cache of stored objects."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _NS = 1_000_000_000
 
 @click.group(short_help="List, verify, prune or clear a cache of stored objects.")
 def cache() -> None:
-    """Look after PATH, the folder of feedline.open(..., cache=PATH): copies of stored objects.
+    """Maintain PATH, the folder of feedline.open(..., cache=PATH): copies of stored objects.
 
-    Jobs may use it meanwhile: nothing that is being read is removed. Exit status 2: PATH is no cache; 3: it cannot be
-    read or written.
+    Jobs may use it at the same time: nothing that is being read is removed. Exit status 2: PATH is not a cache; 3: it
+    cannot be read or written.
     """
 
 
-@cache.command("ls", short_help="List the copies that a cache holds.")
+@cache.command("ls", short_help="List the copies in a cache.")
 @click.argument("path")
 @parameters.as_json()
 def ls(path: str, as_json: bool) -> int:
-    """List the copies in PATH: of which object, how large, when it was opened last, and whether it is open now."""
+    """List the copies in PATH: the object, its size, when it was last opened, and whether it is open now."""
     held = _engine.list_cache(path)
     if as_json:
         print_json(
@@ -48,7 +48,7 @@ def ls(path: str, as_json: bool) -> int:
             for copy in held.objects
         ]
         table(("object", "size", "used last", "open"), rows)
-    OUT.print(f"{counted(len(held.objects), 'object')}, {bytes_text(held.disk_bytes)} of the disk")
+    OUT.print(f"{counted(len(held.objects), 'object')}, {bytes_text(held.disk_bytes)} on disk")
     return exit_codes.FINE
 
 
@@ -56,7 +56,7 @@ def ls(path: str, as_json: bool) -> int:
 @click.argument("path")
 @parameters.as_json()
 def verify(path: str, as_json: bool) -> int:
-    """Read every copy in PATH and compare it with its checksum; damaged ones are removed. Exit status 1: there were."""
+    """Read every copy in PATH, compare it with its checksum, and remove damaged ones. Exit status 1: some were."""
     from feedline.data import node_cache
 
     with progress(None, "verifying") as bar:
@@ -75,24 +75,24 @@ def verify(path: str, as_json: bool) -> int:
 @cache.command("prune", short_help="Make a cache smaller.")
 @click.argument("path")
 @click.option(
-    "--limit", required=True, metavar="BYTES", type=parameters.ByteSize(), help="Let it take so much: 100GiB, 500MB."
+    "--limit", required=True, metavar="BYTES", type=parameters.ByteSize(), help="Maximum size: 100GiB, 500MB."
 )
 @parameters.as_json()
 def prune(path: str, limit: int, as_json: bool) -> int:
-    """Remove what was not used for longest until PATH takes no more than --limit, and what killed jobs left.
+    """Remove the least recently used copies until PATH is no larger than --limit, and files left by killed jobs.
 
-    Exit status 1: it takes more, because the rest is being read.
+    Exit status 1: it is still larger, because the rest is being read.
     """
     removal = _engine.prune_cache(path, limit)
     _print_removal(path, removal, as_json)
     return exit_codes.PROBLEMS_FOUND if removal.disk_bytes > limit else exit_codes.FINE
 
 
-@cache.command("clear", short_help="Remove all copies that nobody reads.")
+@cache.command("clear", short_help="Remove all copies that are not being read.")
 @click.argument("path")
 @parameters.as_json()
 def clear(path: str, as_json: bool) -> int:
-    """Remove all copies in PATH that nobody reads. Other files stay. Exit status 1: some are read."""
+    """Remove all copies in PATH that are not being read. Other files stay. Exit status 1: some are being read."""
     removal = _engine.clear_cache(path)
     _print_removal(path, removal, as_json)
     return exit_codes.PROBLEMS_FOUND if removal.in_use else exit_codes.FINE
@@ -109,8 +109,8 @@ def _print_removal(path: str, removal: _engine.CacheRemoval, as_json: bool) -> N
             }
         )
         return
-    left = f"{removal.in_use:,} are being read and stay; " if removal.in_use else ""
-    OUT.print(f"{counted(removal.objects, 'object')} removed; {left}{bytes_text(removal.disk_bytes)} of the disk left")
+    left = f"{removal.in_use:,} are being read and were not removed; " if removal.in_use else ""
+    OUT.print(f"{counted(removal.objects, 'object')} removed; {left}{bytes_text(removal.disk_bytes)} remain on disk")
 
 
 def _when(ns: int) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline compare``: a gate for CI, whether a run is slower than an earlier one by more than is allowed."""
+"""``feedline compare``: a CI gate that fails if a run is slower than an earlier one by more than is allowed."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from feedline.report.numbers import with_unit
 _STYLES = {gate.REGRESSION: "bold red", gate.UNDECIDED: "yellow", gate.FINE: "green"}
 
 
-@click.command(short_help="Fail where a run is slower than an earlier one.")
+@click.command(short_help="Fail if a run is slower than an earlier one.")
 @click.argument("base", type=click.Path(path_type=Path))
 @click.argument("new", type=click.Path(path_type=Path))
 @click.option(
-    "--fail-on", default="10%", type=parameters.Percent(), metavar="SHARE", help="Allow a figure to get so much worse."
+    "--fail-on", default="10%", type=parameters.Percent(), metavar="SHARE", help="Maximum regression of a figure."
 )
 @click.option(
     "--figure",
@@ -34,15 +34,15 @@ _STYLES = {gate.REGRESSION: "bold red", gate.UNDECIDED: "yellow", gate.FINE: "gr
     multiple=True,
     metavar="NAME",
     show_default="the record's first",
-    help="Judge this figure; give it again for others.",
+    help="Compare this figure; repeatable.",
 )
-@click.option("--strict", is_flag=True, help="Fail, too, where the intervals are too wide to decide.")
+@click.option("--strict", is_flag=True, help="Also fail if the intervals are too wide to decide.")
 @parameters.as_json()
 def compare(base: Path, new: Path, fail_on: float, names: tuple[str, ...], strict: bool, as_json: bool) -> int:
-    """Compare the run records BASE and NEW, and fail where NEW is worse by more than is allowed.
+    """Compare the run records BASE and NEW, and fail if NEW is worse by more than is allowed.
 
-    Each is a record, or a folder of records of one kind of run: three or more on each side know how much runs differ
-    by themselves. A regression is told where a figure is beyond the limit and too far off to be chance.
+    Each is a record, or a folder of records of one kind of run: with three or more on each side, the variation between
+    runs is known. A regression is reported if a figure exceeds the limit and chance is an unlikely explanation.
 
     Exit status: 0 no regression, 1 a regression (with --strict: or undecided), 2 they cannot be compared.
     """
@@ -52,7 +52,7 @@ def compare(base: Path, new: Path, fail_on: float, names: tuple[str, ...], stric
     missing = set(names) - {one.name for one in found}
     if missing or not found:
         words = f"no figure {', '.join(sorted(missing))}" if missing else "no figure"
-        raise click.UsageError(f"the records share {words}; give records of one verb")
+        raise click.UsageError(f"the records share {words}; pass records of the same command")
     why = difference(sides[0][0], sides[1][0]).conclusion if _has(found, gate.REGRESSION) else None
     if as_json:
         print_json(
@@ -111,18 +111,16 @@ def _show(found: list[gate.Judged], why: str | None, fewest: int) -> None:
     for one in found:
         if one.outcome == gate.UNDECIDED:
             OUT.print(
-                f"{escape(one.label)}: {_undecided(one)}. Give more than {counted(fewest, 'record')} of each side"
+                f"{escape(one.label)}: {_undecided(one)}. Pass more than {counted(fewest, 'record')} on each side"
             )
 
 
 def _undecided(one: gate.Judged) -> str:
     if one.is_likely:
         return (
-            f"a regression of more than {one.limit:.0%} is likely, as the 95 % interval is above it, but an alarm "
-            f"needs {1 - gate.CHANCE:.1%} certainty"
+            f"a regression of more than {one.limit:.0%} is likely, as the 95 % interval exceeds it, but a failure "
+            f"requires {1 - gate.CHANCE:.1%} certainty"
         )
     if one.low is None:
-        return (
-            f"it is worse by more than {one.limit:.0%}, but the records do not show how much runs vary without a change"
-        )
+        return f"it is worse by more than {one.limit:.0%}, but the records do not show how much unchanged runs vary"
     return f"a regression of more than {one.limit:.0%} is neither shown nor excluded"

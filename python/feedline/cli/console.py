@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the command line shows things."""
+"""Formatting of the command line's output."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from rich.table import Table
 OUT = Console(highlight=False, soft_wrap=True)
 ERR = Console(stderr=True, highlight=False, soft_wrap=True)
 _NARROWEST = 40
-_NUMBER = re.compile(r"(\[[a-z ]+\])?([-+~<>]?\d|-?$)")  # the beginning of a cell that holds a number or "-"
+_NUMBER = re.compile(r"(\[[a-z ]+\])?([-+~<>]?\d|-?$)")  # the start of a cell that contains a number or "-"
 
 
 def bytes_text(count: float) -> str:
-    """``12.3 MB``: decimal units, as disks and networks have them."""
+    """Formats bytes as ``12.3 MB``, in the decimal units used for disks and networks."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
@@ -31,17 +31,17 @@ def bytes_text(count: float) -> str:
 
 
 def counted(number: int, thing: str) -> str:
-    """``1 sample``, ``1,234 samples``."""
+    """Returns ``1 sample``, ``1,234 samples``."""
     return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
 def print_json(value: Any) -> None:
-    """In colours on a terminal alone: FORCE_COLOR, which notebooks set for every ``!command``, colours no file."""
+    """Prints JSON, in colours only on a terminal: FORCE_COLOR, which notebooks set, is ignored for files."""
     OUT.print_json(json.dumps(value)) if sys.stdout.isatty() else print(json.dumps(value, indent=2))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None) -> None:
-    """Prints a table: columns of numbers are right-aligned, the first column and those with words left-aligned."""
+    """Prints a table: columns of numbers are right-aligned, the first column and those with text left-aligned."""
     shown = Table(title=title, title_justify="left", title_style="bold")
     rows = list(rows)
     for i, column in enumerate(columns):
@@ -53,8 +53,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str |
 
 
 def wrapped(line: str, width: int, words_begin: int = 0) -> list[str]:
-    """A line in lines that fit a terminal, the further ones under where its words begin: behind blanks and an arrow, or
-    at column `words_begin` where it has none."""
+    """Wraps a line to the terminal's width. Continuation lines start below the first word after leading blanks and an
+    arrow, or at column `words_begin`.
+    """
     indent = re.match(r" *(-> )?", line)
     words = (len(indent[0]) if indent else 0) or words_begin
     made = textwrap.wrap(
@@ -64,7 +65,7 @@ def wrapped(line: str, width: int, words_begin: int = 0) -> list[str]:
 
 
 def progress(total: int | None, label: str) -> Progress:
-    """A progress bar on stderr, there only on a terminal; add its one task's steps with ``advance(0)``."""
+    """Returns a progress bar on stderr, shown only on a terminal; add steps with ``advance(0)``."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -80,6 +81,6 @@ def progress(total: int | None, label: str) -> Progress:
 
 @contextlib.contextmanager
 def steps(total: int | None, label: str) -> Iterator[Callable[[int], None]]:
-    """A progress bar while the block runs; what it gives moves the bar on by so many."""
+    """Shows a progress bar during the block; call the yielded function to advance it."""
     with progress(total, label) as bar:
         yield lambda count: bar.advance(bar.task_ids[0], count)

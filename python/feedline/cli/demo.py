@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline demo``: the package at work in a minute, on pictures that it makes."""
+"""``feedline demo``: demonstrates the package in a minute, on generated images."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ from feedline.cli import exit_codes, parameters
 from feedline.cli.console import ERR, OUT, counted, print_json, steps, table, wrapped
 
 
-@click.command(short_help="See Feedline at work in a minute, on made-up photos or yours.")
+@click.command(short_help="See Feedline at work in a minute, on generated photos or yours.")
 @click.option(
     "--photos",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Use these class folders of photos, and make none.",
+    help="Use these class folders of photos instead of generating some.",
 )
-@click.option("--images", default=200, type=click.IntRange(40), metavar="N", help="Make so many photos.")
+@click.option("--images", default=200, type=click.IntRange(40), metavar="N", help="Number of photos to generate.")
 @click.option(
-    "--seconds", default=4.0, type=parameters.FiniteRange(0.1), metavar="SECONDS", help="Measure a loader for so long."
+    "--seconds", default=4.0, type=parameters.FiniteRange(0.1), metavar="SECONDS", help="Time to measure each loader."
 )
 @click.option(
     "--keep",
     type=parameters.OutputPath(file_okay=False),
     metavar="FOLDER",
-    help="Keep the photos in this folder; without it they are deleted.",
+    help="Keep the photos in this folder instead of deleting them.",
 )
 @parameters.as_json()
 def demo(photos: Path | None, images: int, seconds: float, keep: str | None, as_json: bool) -> int:
-    """Make photos, split them, load them, stop, go on, and compare with torch's DataLoader where torch and Pillow are.
+    """Generate photos, split them, load them, stop, resume, and compare with torch's DataLoader if torch and Pillow are
+    installed.
 
-    Needs no dataset and no GPU. Exit status 3: the resumed run gave other batches than the uninterrupted one.
+    Needs no dataset and no GPU. Exit status 3: the resumed run yielded other batches than the uninterrupted one.
     """
     if photos is not None:
         return _tour(str(photos), seconds, as_json)
@@ -76,20 +77,23 @@ def _print(figures: dict[str, Any], split: dict[str, int], resumed: dict[str, in
     if stock := figures.get("torch"):
         rows.append(_row(f"torch's DataLoader, {stock['transforms']}", stock))
     if limit := figures.get("decode_limit"):
-        rows.append(("decoding alone, the limit here", f"{limit['images_per_s']:,.0f}", "", ""))
+        rows.append(("decoding only, the limit here", f"{limit['images_per_s']:,.0f}", "", ""))
     table(("loader", "images/s", "CPU-s per 1,000", "first batch"), rows)
     if "speed_up" in figures:
-        OUT.print(f"[bold]{figures['speed_up']:.1f} times[/] torch's DataLoader, with as many workers as threads")
+        OUT.print(
+            f"[bold]{figures['speed_up']:.1f} times[/] as fast as torch's DataLoader, with the same number of workers"
+        )
     else:
-        OUT.print("with torch and Pillow installed, this compares with torch's DataLoader too")
+        OUT.print("install torch and Pillow to compare with torch's DataLoader, too")
     for sentence in (
-        f"split into {split['train']} for training and {split['valid']} for validation, every class by the same share",
-        f"stopped after batch {resumed['stopped_after']} of {resumed['batches']} and went on with one thread: "
+        f"split into {split['train']} for training and {split['valid']} for validation, by the same share of every "
+        "class",
+        f"stopped after batch {resumed['stopped_after']} of {resumed['batches']} and resumed with one thread: "
         "the same batches, byte for byte",
     ):
         OUT.print(*(wrapped(sentence, OUT.width) if OUT.is_terminal else [sentence]), sep="\n")
     OUT.print("\nyour data:", f"  feedline inspect {escape(source)}", f"  feedline bench {escape(source)}", sep="\n")
-    OUT.print("your script, as it is:", "  feedline diagnose -- python train.py", sep="\n")
+    OUT.print("your script, unchanged:", "  feedline diagnose -- python train.py", sep="\n")
 
 
 def _row(label: str, measured: dict[str, Any]) -> tuple[str, str, str, str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline diagnose``: where a training script's time goes, and why."""
+"""``feedline diagnose``: shows where a training script's time goes, and why."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from feedline.diagnose.steps import steps_of
 
 
 @click.command(
-    context_settings={"allow_interspersed_args": False}, short_help="Where a training script's time goes, and why."
+    context_settings={"allow_interspersed_args": False}, short_help="Show where a training script's time goes, and why."
 )
 @parameters.as_json("Print one JSON object, the run record, after the script has ended.")
 @parameters.record_file("--output")
-@click.option("--quick", is_flag=True, help="Make no experiments after the script has ended.")
+@click.option("--quick", is_flag=True, help="Do not run experiments after the script has ended.")
 @click.option(
     "--budget",
     default="60s",
@@ -31,12 +31,12 @@ from feedline.diagnose.steps import steps_of
     help="Time for experiments.",
 )
 @click.option(
-    "--apply", "try_it", is_flag=True, help="Run COMMAND once more with the proposed settings, and check the gain."
+    "--apply", "try_it", is_flag=True, help="Run COMMAND again with the proposed settings, and check the gain."
 )
 @click.option(
     "--amp",
     is_flag=True,
-    help="Run COMMAND three times more, with autocast off, of bfloat16 and of float16: time and memory of each.",
+    help="Run COMMAND three more times, with autocast off, bfloat16 and float16: time and memory of each.",
 )
 @parameters.machine
 @parameters.gpu_price
@@ -87,7 +87,7 @@ def diagnose(
     tried = trial.run(command, summary, diagnosis, recording) if try_it and summary is not None else None
     precision = precision_trial.run(command, summary, recording) if amp else None
     document = report.as_json(recording, summary, diagnosis, tried, price, precision)
-    # what the machine is makes it a run record; where that cannot be found out, the script's exit status still counts
+    # the machine's facts complete the run record; if they cannot be read, the script's exit status still counts
     with contextlib.suppress(Exception):
         document = records.from_diagnosis(document, steps_of(recording))
         if machine and (as_json or record is not None):
@@ -108,7 +108,7 @@ def diagnose(
 
 
 class Progress:
-    """What is tried after the script has ended, in one line of a terminal that is written over; elsewhere nothing."""
+    """Shows the current experiment on a terminal, in one line that is overwritten."""
 
     def __init__(self) -> None:
         self._shows = sys.stderr is not None and sys.stderr.isatty()
@@ -138,7 +138,7 @@ def _print(text: str) -> None:
 def _write(path: Path, text: str) -> bool:
     try:
         path.write_text(text)
-    except OSError as error:  # the script's exit status still counts for more
+    except OSError as error:  # the script's exit status takes precedence
         with contextlib.suppress(OSError):
             click.echo(f"feedline: cannot write {path}: {error.strerror}", err=True)
         return False
@@ -146,12 +146,12 @@ def _write(path: Path, text: str) -> bool:
 
 
 def _end_like(returncode: int) -> int:
-    """The command's exit status; if a signal ended it, the same signal ends this process."""
+    """Returns the command's exit status; if a signal ended it, ends this process with the same signal."""
     if returncode >= 0:
         return returncode
     number = -returncode
     with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the command's own core file is the one that tells something
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # only the command's own core file is useful
         signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
     return 128 + number

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline diff``: what differs between two run records, and what explains it."""
+"""``feedline diff``: shows how two run records differ, and what explains it."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from feedline.report.numbers import fact, number, with_unit
 _WIDEST = 48
 
 
-@click.command(short_help="What differs between two run records, and why.")
+@click.command(short_help="Show how two run records differ, and why.")
 @click.argument("a", type=parameters.INPUT_FILE)
 @click.argument("b", type=parameters.INPUT_FILE)
 @parameters.as_json()
 def diff(a: Path, b: Path, as_json: bool) -> int:
-    """Compare the run records A and B: figures beyond their spread, and the facts that explain them, by rank.
+    """Compare the run records A and B: figures that differ beyond their spread, and the facts that explain them,
+    ranked.
 
-    Exit status: 0 where the first figure does not differ beyond its spread, 1 where it does, 2 where they share none.
+    Exit status: 0 if the first figure does not differ beyond its spread, 1 if it does, 2 if they share none.
     """
     records = read(a), read(b)
     found = compare(*records)
     if not found.figures:
         kinds = [f"{name} is a record of `feedline {one['verb']}`" for name, one in zip("AB", records, strict=True)]
-        raise click.UsageError(f"{', '.join(kinds)}, and they share no figure; give two records of one verb")
+        raise click.UsageError(f"{', '.join(kinds)}, and they share no figure; pass two records of the same command")
     if as_json:
         print_json({"a": str(a), "b": str(b), **found.as_dict()})
     else:
@@ -73,7 +74,7 @@ def _show(found: Comparison) -> None:
             ],
         )
     if found.figures and not all(one.spread_known for one in found.figures):
-        OUT.print("5 %: no spread was recorded, so a difference above that counts")
+        OUT.print("5 %: no spread was recorded, so any larger difference counts")
     for note in found.notes:
         OUT.print(escape(note))
     OUT.print(f"[bold]{escape(found.conclusion)}[/]")
@@ -86,7 +87,7 @@ def _differs(one: FigureDifference) -> str:
 
 
 def _values(name: str, a: object, b: object) -> tuple[str, str]:
-    """Of lists of words, such as a processor's flags, those that the other has not."""
+    """Returns the words of a list, such as a processor's flags, that the other list lacks."""
     if name == "cpu_flags" and isinstance(a, str) and isinstance(b, str):
         only_a, only_b = set(a.split()) - set(b.split()), set(b.split()) - set(a.split())
         a, b = " ".join(sorted(only_a)) or "none beside", " ".join(sorted(only_b)) or "none beside"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline doctor``: what would go wrong in a run, by the machine, its limits, the planned loader and the script."""
+"""``feedline doctor``: pre-flight checks of the machine, its limits, the planned loader and the script."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 _COMMAND = "feedline.doctor.command"
 _MB = 10**6
-_WORDS_BEGIN = 9  # columns behind a line's name: "machine  Linux"
+_WORDS_BEGIN = 9  # column after a line's name: "machine  Linux"
 
 
 class _Verb(click.Command):
-    """Keeps apart what stands in front of ``--`` and behind it."""
+    """Separates the arguments before ``--`` from those after it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)
@@ -32,7 +32,7 @@ class _Verb(click.Command):
         return super().parse_args(ctx, args[:at])
 
 
-@click.command(cls=_Verb, short_help="What would go wrong in a run, before it.")
+@click.command(cls=_Verb, short_help="Find problems of a run before it starts.")
 @click.argument("source", required=False, metavar="[SOURCE] [-- python train.py ...]")
 @parameters.option(
     "--num-workers",
@@ -40,63 +40,67 @@ class _Verb(click.Command):
     type=click.IntRange(0),
     metavar="N",
     show_default="the script's",
-    help="Plan with so many workers.",
+    help="Plan with this many workers.",
 )
 @click.option(
     "--prefetch",
     type=click.IntRange(1),
     metavar="N",
     show_default="the script's",
-    help="Plan with so many batches ahead of each worker.",
+    help="Plan with this many prefetched batches per worker.",
 )
 @click.option(
     "--batch-mb",
     type=parameters.FiniteRange(0),
     metavar="MB",
-    show_default="by the script's crops",
-    help="Plan with batches of so many megabytes.",
+    show_default="from the script's crops",
+    help="Plan with batches of this many megabytes.",
 )
 @click.option(
     "--batch-size",
     type=click.IntRange(1),
     metavar="N",
     show_default="the script's",
-    help="Plan with so many samples per batch.",
+    help="Plan with this many samples per batch.",
 )
 @click.option(
     "--dataset-mb",
     type=parameters.FiniteRange(0),
     metavar="MB",
     show_default="0",
-    help="Plan with so much of the dataset copied into each worker.",
+    help="Plan with this many megabytes of the dataset copied into each worker.",
 )
 @click.option(
     "--ranks",
     type=click.IntRange(1),
     metavar="N",
     show_default="the launcher's",
-    help="Plan with so many ranks on this machine.",
+    help="Plan with this many ranks on this machine.",
 )
 @click.option(
     "--pin/--no-pin", "pinned", default=None, show_default="the script's", help="Plan with page-locked batches."
 )
-@click.option("--clean", is_flag=True, help="Show what killed runs have left in /dev/shm and /tmp, ask, and remove it.")
-@click.option("--watch", is_flag=True, help="Look again and again, until Ctrl-C.")
+@click.option(
+    "--clean",
+    is_flag=True,
+    help="List files left by killed runs in /dev/shm and /tmp, ask for confirmation, and remove them.",
+)
+@click.option("--watch", is_flag=True, help="Repeat until Ctrl-C.")
 @click.option(
     "--interval",
     default=5.0,
     type=parameters.FiniteRange(0.1, 3600),
     metavar="SECONDS",
-    help="With --watch: time between looks.",
+    help="With --watch: time between checks.",
 )
 @click.option(
     "--root",
     default="/",
     type=parameters.INPUT_FOLDER,
     metavar="FOLDER",
-    help="Look at the machine whose / is mounted here.",
+    help="Examine the machine whose / is mounted here.",
 )
-@parameters.as_json("Print one JSON object, with --watch one per line.")
+@parameters.as_json("Print one JSON object; with --watch, one per line.")
 @click.pass_context
 def doctor(
     context: click.Context,
@@ -114,14 +118,14 @@ def doctor(
     root: Path,
     as_json: bool,
 ) -> int:
-    """Say what would go wrong in a run, before it: the machine, its limits, the planned loader, and the script.
+    """Find problems of a run before it starts: the machine, its limits, the planned loader, and the script.
 
     \b
     feedline doctor                                         this machine
-    feedline doctor imagenet/train -- python train.py       with a source, and a script that is read and not run
+    feedline doctor imagenet/train -- python train.py       with a source, and a script that is read but not run
     feedline doctor --num-workers 16 --prefetch 5 --batch-mb 500
 
-    Exit status 1: there are findings above a note. docs/doctor.md has the rules; `feedline explain CODE` one of them.
+    Exit status 1: there are findings above a note. docs/doctor.md lists the rules; `feedline explain CODE` prints one.
     """
     from feedline.doctor.examining import Asked, examine
     from feedline.machine import gpu
@@ -158,7 +162,7 @@ def _show(seen: Examination, as_json: bool) -> int:
 
 
 def _watch(look: Callable[[], Examination], interval: float, as_json: bool) -> int:
-    """On a terminal the screen is drawn anew; elsewhere a look is printed where its findings are others."""
+    """Redraws the screen on a terminal; elsewhere, prints a check only if its findings changed."""
     from feedline.doctor import screen
 
     before = None
@@ -181,12 +185,14 @@ def _clean(seen: Examination) -> int:
 
     found = seen.case.leftovers
     if not found:
-        OUT.print("nothing is left over in /dev/shm and /tmp")
+        OUT.print("no leftover files in /dev/shm and /tmp")
         return exit_codes.FINE
     for one in found:
         OUT.print(f"{bytes_text(one.size):>9}  {one.age_s / 3600:6.1f} h  user {one.owner}  {one.path}", markup=False)
     if seen.case.machine.container:
-        ERR.print("processes outside this container are not seen: where it shares their /dev/shm, these may be theirs")
+        ERR.print(
+            "processes outside this container are not visible: if they share its /dev/shm, these files may be theirs"
+        )
     if not click.confirm(f"Remove {'them' if len(found) > 1 else 'it'}?", default=False):
         return exit_codes.PROBLEMS_FOUND
     freed, kept = leftovers.remove(found, os.geteuid())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline env``: whether an environment is sound, what it is, and how it is rebuilt."""
+"""``feedline env``: checks, describes, compares and rebuilds environments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 @click.group(short_help="Check an environment, snapshot it, compare it, rebuild it.")
 def env() -> None:
-    """Prove what an environment is: docs/env.md. Files are read; nothing is imported from it, nothing is run."""
+    """Check and describe an environment: docs/env.md. Files are read; nothing in it is imported or run."""
 
 
 def _prefix(command: Any) -> Any:
@@ -32,20 +32,20 @@ def _prefix(command: Any) -> Any:
         "--prefix",
         type=_FOLDER,
         metavar="FOLDER",
-        show_default="that which runs feedline",
-        help="Look at this environment: the folder that holds its bin/.",
+        show_default="the one that runs feedline",
+        help="Use this environment: the folder that contains its bin/.",
     )(command)
 
 
 def _pid(command: Any) -> Any:
-    help = "Look at the libraries that this running process has mapped, and at its variables."
+    help = "Use the libraries mapped by this running process, and its variables."
     return click.option("--pid", type=click.IntRange(1), metavar="PID", help=help)(command)
 
 
-@env.command("check", short_help="Say what is wrong with an environment.")
+@env.command("check", short_help="Check an environment for problems.")
 @_prefix
 @_pid
-@click.option("--lock", metavar="FILE", help="Compare with this lock, or snapshot, too.")
+@click.option("--lock", metavar="FILE", help="Also compare with this lock or snapshot.")
 @click.option(
     "--label",
     default="",
@@ -53,10 +53,10 @@ def _pid(command: Any) -> Any:
     metavar="TEXT",
     help='Compare with an image\'s label: "torch 2.9 cuda 12.8".',
 )
-@click.option("--deep", is_flag=True, help="Compare files over 64 MiB by their hashes, too, and not by size alone.")
+@click.option("--deep", is_flag=True, help="Also compare the hashes of files over 64 MiB, not only their sizes.")
 @parameters.as_json()
 def check(prefix: Path | None, pid: int | None, lock: str | None, label: str, deep: bool, as_json: bool) -> int:
-    """Say what is wrong with an environment: packages over each other, altered, missing, or not built for the GPU.
+    """Check an environment for packages that overwrite each other, are altered, missing, or not built for the GPU.
 
     Exit status 1: a finding of severity "error" or "warning".
     """
@@ -75,14 +75,14 @@ def check(prefix: Path | None, pid: int | None, lock: str | None, label: str, de
     return exit_codes.FINE if verdict.sound else exit_codes.PROBLEMS_FOUND
 
 
-@env.command("snapshot", short_help="Print what an environment is, as JSON.")
+@env.command("snapshot", short_help="Print a description of an environment as JSON.")
 @_prefix
 @_pid
-@click.option("--snapshot-file", type=parameters.OUTPUT_FILE, help="Write it there instead.")
+@click.option("--snapshot-file", type=parameters.OUTPUT_FILE, help="Write to this file instead.")
 def snapshot(prefix: Path | None, pid: int | None, snapshot_file: Path | None) -> int:
     """Print one JSON object: interpreter, packages with origin and hash, channels, driver, libraries, and variables.
 
-    Two environments with one fingerprint hold the same interpreter and the same packages, file by file.
+    Two environments with the same fingerprint have the same interpreter and the same packages, file by file.
     """
     from feedline.environment.seen import read_environment
     from feedline.environment.snapshot import snapshot_of
@@ -97,20 +97,20 @@ def snapshot(prefix: Path | None, pid: int | None, snapshot_file: Path | None) -
     return exit_codes.FINE
 
 
-@env.command("diff", short_help="Say what differs between two environments, snapshots or locks.")
+@env.command("diff", short_help="Show how two environments, snapshots or locks differ.")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @parameters.as_json()
 def diff(first: str, second: str, as_json: bool) -> int:
-    """Say what differs between A and B: each the folder of an environment, a snapshot, or a lock of any kind.
+    """Show how A and B differ: each is the folder of an environment, a snapshot, or a lock of any kind.
 
-    Exit status 1: something differs.
+    Exit status 1: they differ.
     """
     from feedline.environment.differences import compare, exact_python
     from feedline.environment.given import listing_at
 
     one, other = listing_at(first), listing_at(second)
-    if python := exact_python(one, other):  # the Python for which markers are evaluated
+    if python := exact_python(one, other):  # the Python version for which markers are evaluated
         one, other = listing_at(first, python), listing_at(second, python)
     found = compare(one, other)
     if as_json:
@@ -118,7 +118,7 @@ def diff(first: str, second: str, as_json: bool) -> int:
     elif found:
         table(("what", "differs in", first, second), [_row(each) for each in found])
     else:
-        OUT.print("[green]nothing differs[/]" + _by(one.kind, other.kind))
+        OUT.print("[green]no differences[/]" + _by(one.kind, other.kind))
     return exit_codes.PROBLEMS_FOUND if found else exit_codes.FINE
 
 
@@ -128,7 +128,7 @@ for _verb in (export, create, list_, clean):
 
 def _by(*kinds: str) -> str:
     locks = [kind for kind in kinds if kind != "snapshot"]
-    return f" of what {locks[0]} lists" if locks else ", file by file"
+    return f" in all that {locks[0]} lists" if locks else ", file by file"
 
 
 def _row(each: Difference) -> tuple[str, str, str, str]:
@@ -166,11 +166,9 @@ def _print_verdict(verdict: Verdict) -> None:
     OUT.print(f"{facts['kind']}, {python}, {conda}{by_pip} by pip or a similar installer")
     if facts["torch"]:
         built = f"CUDA {facts['torch_cuda']}" if facts["torch_cuda"] else "no CUDA"
-        gpus = (
-            f"{len(facts['gpus'])} x {facts['gpus'][0]}, driver {facts['driver']}" if facts["gpus"] else "no GPU here"
-        )
+        gpus = f"{len(facts['gpus'])} x {facts['gpus'][0]}, driver {facts['driver']}" if facts["gpus"] else "no GPU"
         OUT.print(f"torch {facts['torch']}, built with {built}; {escape(gpus)}")
-    large = f", {facts['compared_by_size']:,} of them large and by size alone" if facts["compared_by_size"] else ""
+    large = f", {facts['compared_by_size']:,} large ones only by size" if facts["compared_by_size"] else ""
     OUT.print(f"{counted(facts['files'], 'file')} compared with their packages{large}")
     for one in facts["libraries"]:
         OUT.print(f"  [dim]mapped: {escape(one)}[/]")
@@ -180,6 +178,6 @@ def _print_verdict(verdict: Verdict) -> None:
         if finding.fix:
             OUT.print(f"  [dim]{escape(finding.fix)}[/]")
     for one in verdict.abstained:
-        OUT.print(f"[dim]not judged: {one.code}, for lack of {escape(one.missing)}[/]")
+        OUT.print(f"[dim]{one.code}: skipped (needs {escape(one.missing)})[/]")
     if not verdict.findings:
-        OUT.print("[green]nothing is wrong[/]")
+        OUT.print("[green]no problems found[/]")

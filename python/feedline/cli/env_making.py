@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline env export``, ``create``, ``list`` and ``clean``: environments written down, made, and removed."""
+"""``feedline env export``, ``create``, ``list`` and ``clean``: exports, creates, lists and removes environments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _DAY_S = 86_400
 
 
-@click.command(short_help="Write an environment down in another tool's form.")
+@click.command(short_help="Export an environment to another tool's format.")
 @click.option("--to", "form", required=True, type=click.Choice(_FORMS), help="The form.")
 @click.option(
     "--from",
@@ -32,13 +32,15 @@ _DAY_S = 86_400
     show_default="the environment that runs feedline",
     help="Export this environment's folder, or this snapshot.",
 )
-@click.option("--name", metavar="NAME", show_default="its folder's", help="What it is called in the file.")
-@click.option("--index-url", "indexes", multiple=True, metavar="URL", show_default="PyPI", help="Look hashes up here.")
+@click.option("--name", metavar="NAME", show_default="its folder's", help="Name of the environment in the file.")
 @click.option(
-    "--find-links", "folders", multiple=True, type=_FOLDER, metavar="FOLDER", help="Look hashes up here first."
+    "--index-url", "indexes", multiple=True, metavar="URL", show_default="PyPI", help="Index to look up hashes."
 )
-@click.option("--no-index", is_flag=True, help="Do not look up hashes at an index.")
-@click.option("--export-file", type=parameters.OUTPUT_FILE, help="Write it there instead of printing it.")
+@click.option(
+    "--find-links", "folders", multiple=True, type=_FOLDER, metavar="FOLDER", help="Index to look up hashes first."
+)
+@click.option("--no-index", is_flag=True, help="Do not look up hashes on an index.")
+@click.option("--export-file", type=parameters.OUTPUT_FILE, help="Write to this file instead of printing.")
 def export(
     form: str,
     source: str | None,
@@ -48,10 +50,11 @@ def export(
     no_index: bool,
     export_file: Path | None,
 ) -> int:
-    """Write an environment as other tools read it, with exact versions, builds and hashes: one file, for this platform.
+    """Export an environment to a format that other tools read, with exact versions, builds and hashes, for this
+    platform.
 
-    Notes on stderr list what the form leaves out. Hashes are of all projects or of none, as pip requires. Exit status
-    2: the form cannot hold this environment.
+    Notes on stderr list what the format omits. Either all projects have hashes or none do, as pip requires. Exit status
+    2: the format cannot represent this environment.
     """
     from feedline.environment.archives import Archives
     from feedline.environment.exports.writing import export as written
@@ -61,7 +64,7 @@ def export(
 
     listing = listing_of_own() if source is None else listing_at(source)
     if listing.kind != "snapshot":
-        raise click.UsageError(f"{source} is a lock; --from takes an environment's folder or a snapshot")
+        raise click.UsageError(f"{source} is a lock; --from requires an environment's folder or a snapshot")
     archives = Archives(() if no_index else indexes or (PYPI,), folders, of_torch=not no_index)
     made = written(listing, name or str(listing.facts.get("name") or "environment"), form, archives)
     for note in made.notes:
@@ -73,23 +76,23 @@ def export(
     return exit_codes.FINE
 
 
-@click.command(short_help="Make an environment from a snapshot or a lock, and prove it.")
+@click.command(short_help="Create an environment from a snapshot or a lock, and check it.")
 @click.argument("name")
 @click.option("--from", "source", required=True, metavar="FILE", help="A snapshot, or a lock of any kind.")
 @click.option(
     "--policy",
     default="product",
     type=click.Choice(["product", "research"]),
-    help="Take every version exactly, or minor updates, too.",
+    help="Use exact versions, or also minor updates.",
 )
 @click.option(
-    "--channel", "channels", multiple=True, metavar="URL", show_default="the file's", help="Take conda packages here."
+    "--channel", "channels", multiple=True, metavar="URL", show_default="the file's", help="Channel for conda packages."
 )
-@click.option("--index-url", "indexes", multiple=True, metavar="URL", show_default="uv's", help="Take wheels here.")
+@click.option("--index-url", "indexes", multiple=True, metavar="URL", show_default="uv's", help="Index for wheels.")
 @click.option(
-    "--find-links", "folders", multiple=True, type=_FOLDER, metavar="FOLDER", help="Take wheels of this folder, too."
+    "--find-links", "folders", multiple=True, type=_FOLDER, metavar="FOLDER", help="Also use wheels from this folder."
 )
-@click.option("--no-index", is_flag=True, help="Take no wheels but those of --find-links.")
+@click.option("--no-index", is_flag=True, help="Use only wheels from --find-links.")
 @parameters.as_json()
 def create(
     name: str,
@@ -101,9 +104,9 @@ def create(
     no_index: bool,
     as_json: bool,
 ) -> int:
-    """Make the environment NAME, a name or a path, whole or not at all; check it, and compare it with FILE.
+    """Create the environment NAME (a name or a path) completely or not at all, check it, and compare it with FILE.
 
-    Exit status 1: it is not what FILE says, or not sound; 3: something could not be had, and nothing was made.
+    Exit status 1: it does not match FILE, or has problems; 3: something was not available, and nothing was created.
     """
     from feedline.environment.creating.create import create as make
     from feedline.environment.creating.homes import prefix_of
@@ -113,7 +116,7 @@ def create(
 
     listing = listing_at(source)
     if python := python_for(listing, policy):
-        listing = listing_at(source, python)  # the Python for which markers are evaluated
+        listing = listing_at(source, python)  # the Python version for which markers are evaluated
     plan = plan_of(listing, policy, channels)
     wheels = From(indexes, tuple(str(folder.absolute()) for folder in folders), no_index)
     with ERR.status("making it") as status:
@@ -122,7 +125,7 @@ def create(
             prefix_of(name),
             wheels=wheels,
             channels=channels,
-            step=lambda words: status.update(f"making it: {words}"),
+            step=lambda words: status.update(f"creating it: {words}"),
         )
     right = made.verdict.sound and (made.equal or policy == "research")
     if as_json:
@@ -149,9 +152,9 @@ def _print_created(made: Created, source: str, policy: str) -> None:
     for finding in made.verdict.findings:
         OUT.print(f"{finding.severity} [bold]{finding.code}[/] {escape(finding.text)}")
     if made.equal:
-        OUT.print(f"[green]it is what {escape(source)} says[/], fingerprint {made.snapshot['fingerprint']}")
+        OUT.print(f"[green]it matches {escape(source)}[/], fingerprint {made.snapshot['fingerprint']}")
     else:
-        words = "with minor updates" if policy == "research" else "it is not what the file says"
+        words = "with minor updates" if policy == "research" else "it does not match the file"
         OUT.print(f"{words}: {escape('; '.join(one.text for one in made.differences) or 'another fingerprint')}")
     OUT.print(f"source {escape(str(made.prefix))}/bin/activate" if (made.prefix / "bin/activate").exists() else "")
 
@@ -160,7 +163,7 @@ def _print_created(made: Created, source: str, policy: str) -> None:
 @click.argument("folders", nargs=-1, type=_FOLDER)
 @parameters.as_json()
 def list_(folders: tuple[Path, ...], as_json: bool) -> int:
-    """List the environments that `create` made, those of conda, and those in FOLDERS, such as projects with a .venv."""
+    """List the environments made by `create`, those of conda, and those in FOLDERS, such as projects with a .venv."""
     from feedline.environment.creating.homes import homes
 
     found = homes(folders)
@@ -184,13 +187,14 @@ def list_(folders: tuple[Path, ...], as_json: bool) -> int:
     return exit_codes.FINE
 
 
-@click.command(short_help="Remove environments, after showing them.")
+@click.command(short_help="Remove environments after listing them.")
 @click.argument("names", nargs=-1, required=True)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def clean(names: tuple[str, ...], yes: bool) -> int:
-    """Remove the environments NAMES, names or paths, after showing what they take. One that a process uses stays.
+    """Remove the environments NAMES (names or paths) after showing their sizes. Those in use by a process are not
+    removed.
 
-    Exit status 1: nothing was removed, as it was declined.
+    Exit status 1: nothing was removed, as you declined.
     """
     from feedline.environment.creating.homes import home_at, prefix_of, remove
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every exit status of the command line, and which exception ends in which."""
+"""All exit statuses of the command line, and the exceptions that lead to them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ FINE = 0
 PROBLEMS_FOUND = 1
 USAGE = 2
 FAILED = 3  # data or storage
-INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+INTERRUPTED = 130  # 128 + SIGINT, as in shells
 
 
 def of(error: BaseException) -> int:
-    """The exit status of a verb that ended with `error`."""
+    """Returns the exit status of a verb that failed with `error`."""
     import feedline
 
     if isinstance(error, KeyboardInterrupt):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline explain``: what a finding means, how it is recognised, and what to do."""
+"""``feedline explain``: explains a finding, how it is recognised, and what to do."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from feedline.cli.console import OUT, print_json, table
 from feedline.findings import Entry, shown
 
 
-@click.command(short_help="What a finding means, and what to do.")
+@click.command(short_help="Explain a finding, and what to do.")
 @click.argument("code", required=False)
 @parameters.causes_folders()
 @click.option("--markdown", is_flag=True, help="Print all pages as one Markdown document.")
 @parameters.as_json()
 def explain(code: str | None, causes: tuple[Path, ...], markdown: bool, as_json: bool) -> int:
-    """Print the page of CODE: what a verb means that says so, by which numbers, and what to do. Without CODE, list all.
+    """Print the page of CODE: its meaning, the figures it is based on, and what to do. Without CODE, list all.
 
-    A code that several verbs use has a page of each. Exit status 2: there is no such code.
+    A code used by several commands has a page for each. Exit status 2: there is no such code.
     """
     pages = pages_of(causes)
     if markdown:
@@ -43,7 +43,7 @@ def explain(code: str | None, causes: tuple[Path, ...], markdown: bool, as_json:
 
 
 def pages_of(causes: tuple[Path, ...] = ()) -> list[Entry]:
-    """All pages, verb by verb; `causes`: folders of further causes of diagnose."""
+    """Returns all pages, grouped by verb; `causes`: folders of further causes of diagnose."""
     from feedline.data import inspection, places, stored_images
     from feedline.diagnose import causes as of_diagnose
     from feedline.doctor import causes as of_doctor
@@ -77,5 +77,5 @@ def _list(pages: list[Entry], as_json: bool) -> None:
 def _unknown(code: str, pages: list[Entry]) -> str:
     near = difflib.get_close_matches(code, sorted({page.code for page in pages}), n=3, cutoff=0.5)
     if near:
-        return f"no finding has the code {code!r}; near it: {', '.join(near)}"
+        return f"no finding has the code {code!r}; similar: {', '.join(near)}"
     return f"no finding has the code {code!r}; `feedline explain` lists all"

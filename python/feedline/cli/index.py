@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline index``: the listing with which a folder can be opened behind HTTP, and indexes for other programs."""
+"""``feedline index``: writes the listing needed to open a folder over HTTP, and indexes for other programs."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from feedline.cli.console import OUT, counted, print_json
 _KINDS = ("dali", "energon", "tfindex", "wids", "timm", "open_clip")  # packing.foreign_indexes.KINDS
 
 
-@click.command("index", short_help="Write the listing of a folder, for HTTP, or an index that other programs read.")
+@click.command("index", short_help="Write the listing of a folder for HTTP, or an index for other programs.")
 @click.argument("source")
 @click.option(
     "--as",
     "kind",
     type=click.Choice(_KINDS),
-    help="What other programs read, of tars or TFRecord files: an index beside each of them, or a list of all.",
+    help="Index for another program, of tars or TFRecord files: one next to each file, or one list of all.",
 )
 @click.option(
     "--output",
     type=parameters.OutputFile(),
-    show_default="beside the first shard: index.json, _info.json, sizes.json",
-    help="Where to write a list: wids, timm, open_clip.",
+    show_default="next to the first shard: index.json, _info.json, sizes.json",
+    help="Output path of a list: wids, timm, open_clip.",
 )
 @click.option(
-    "--split", metavar="NAME", default="train", show_default=True, help="What a list of wids or timm calls them."
+    "--split", metavar="NAME", default="train", show_default=True, help="Dataset name in a list of wids or timm."
 )
 @parameters.as_json()
 def index(source: str, kind: str | None, output: os.PathLike[str] | None, split: str, as_json: bool) -> int:
-    """Write what the folder SOURCE holds into feedline-listing.txt in it, so that feedline.open("https://host/folder/")
-    finds it; or, of shards, the index that --as names.
+    """Write a listing of the folder SOURCE to feedline-listing.txt in it, so that feedline.open("https://host/folder/")
+    can read it; or, for shards, the index selected by --as.
 
-    HTTP has no listings. Run it again where files come or go; buckets need none. Exit status 2: it has what such an
-    index cannot say; 3: a folder cannot be listed, a shard is damaged, or a file cannot be written.
+    HTTP cannot list folders. Run this again when files are added or removed; buckets do not need it. Exit status 2: the
+    index cannot represent the source; 3: a folder cannot be listed, a shard is damaged, or a file cannot be written.
     """
     if kind is None:
         return _listing(source, as_json)

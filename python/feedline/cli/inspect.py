@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline inspect``: what a source holds."""
+"""``feedline inspect``: shows the contents of a source."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from feedline.findings import Finding
 
 _STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 _MOST_ROWS = 20
-# Of what was not looked at nothing is said; a file of pixels is checked record by record.
+# reports nothing about unchecked images; a file of pixels is checked record by record
 _UNDECODED = dict.fromkeys(
     parameters.PACKED_FORMATS,
     ", if its images decode: --show decodes some, `feedline pack --check` all",
 )
 
 
-@click.command(short_help="What a source holds, and what a reader would drop.")
+@click.command(short_help="Show the contents of a source, and what a reader would drop.")
 @click.argument("source")
 @parameters.source_format(*parameters.FORMATS)
 @parameters.fields
@@ -34,7 +34,7 @@ _UNDECODED = dict.fromkeys(
     "--show",
     type=parameters.OutputPath(dir_okay=False),
     metavar="FILE",
-    help="Write a contact sheet, drawn with Pillow, to this .png or .jpg: images with masks, boxes and labels.",
+    help="Write a contact sheet (needs Pillow) to this .png or .jpg: images with masks, boxes and labels.",
 )
 @click.option(
     "--images", default=24, type=click.IntRange(1, 400), metavar="N", help="With --show: samples on the contact sheet."
@@ -50,13 +50,13 @@ def inspect(
     images: int,
     as_json: bool,
 ) -> int:
-    """Tell what SOURCE holds, and what a reader would drop, merge or refuse.
+    """Show the contents of SOURCE, and what a reader would drop, merge or reject.
 
     SOURCE is a folder of class folders; a .tar or .tar.gz, a TFRecord, Arrow or Parquet file, an LMDB database, a .npy
     or .npz file, a table, or a brace list of them ("shards/{000..146}.tar"); a folder of MDS or LitData with its
-    index.json, or one that Hugging Face's datasets saved; annotations of COCO, VOC or YOLO; with
-    --fields a folder with a file for each field of a sample, too. Exit status 1: a finding of severity "error" or
-    "warning"; 3: nothing there to read.
+    index.json, or one saved by Hugging Face's datasets; annotations of COCO, VOC or YOLO; or, with --fields, a folder
+    with a file for each field of a sample. Exit status 1: a finding of severity "error" or "warning"; 3: there is
+    nothing to read.
     """
     said: dict[str, Any] = {"format": format_, "fields": fields, "split": split, "images": image_folder}
     found = feedline.inspect(source, **said)
@@ -81,7 +81,7 @@ def inspect(
 
 
 def _write_sheet(source: str, said: dict[str, Any], path: Path, images: int) -> dict[str, Any]:
-    from feedline.data import shown  # with what only pictures need
+    from feedline.data import shown  # imports only needed for pictures
 
     shown.check_path(path)
     dataset = feedline.open(source, **said)
@@ -143,7 +143,7 @@ def _print(
     if len(findings) > _MOST_ROWS:
         OUT.print(f"... and {len(findings) - _MOST_ROWS:,} more findings; --json lists all")
     if not findings:
-        OUT.print("[green]nothing that a reader would drop, merge or refuse[/]" + _UNDECODED.get(found.format, ""))
+        OUT.print("[green]a reader would drop, merge or reject nothing[/]" + _UNDECODED.get(found.format, ""))
     if sheet:
         OUT.print(f"contact sheet of {counted(sheet['images'], 'image')}: {escape(sheet['path'])}")
         for damaged in sheet["damaged"]:

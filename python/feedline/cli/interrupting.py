@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C in the command line: one is an order to end, those right after it are impatience."""
+"""Ctrl-C on the command line: the first one ends the command; those right after it are ignored."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import threading
 import time
 from types import FrameType
 
-_PATIENCE_S = 10.0  # what a verb clears up is bounded well below it
+_PATIENCE_S = 10.0  # well above the time that a verb needs to clean up
 
 
 def first_alone() -> None:
-    """From here on the first Ctrl-C raises KeyboardInterrupt, and none does in the next seconds.
+    """Makes the first Ctrl-C raise KeyboardInterrupt, and ignores further ones for some seconds.
 
-    A second one would cut short whatever the first one set off: a folder left behind, a copy of a script still at work,
-    a traceback in place of the exit status. Should a verb hang even so, a later one raises again. A process that was
-    started without Ctrl-C (``nohup``, ``&`` in a script) keeps ignoring it.
+    A second one would interrupt the clean-up: a folder left behind, a copy of a script still running, a traceback
+    instead of the exit status. If a verb hangs, a later one raises again. A process that was started with Ctrl-C
+    ignored (``nohup``, ``&`` in a script) keeps ignoring it.
     """
     if threading.current_thread() is not threading.main_thread():
         return

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places that a verb will write to: looked at while the command line is read, before any work.
+"""Output paths, checked while the command line is parsed, before any work.
 
-The types ``OUTPUT_FILE`` and ``OUTPUT_FOLDER`` of :mod:`feedline.cli.parameters` look, so that no verb is called with a
-place that cannot be written. What is wrong with it is a usage error, exit status 2, that names the option, the place
-and the next step. Where a verb reads files too, or writes several, it begins with :func:`distinct`, so that none is
-written over another::
+The types ``OUTPUT_FILE`` and ``OUTPUT_FOLDER`` of :mod:`feedline.cli.parameters` check them, so that no verb runs
+with a path that cannot be written. A problem is a usage error, exit status 2, that names the option, the path and the
+next step. A verb that also reads files, or writes several, starts with :func:`distinct`, so that no file overwrites
+another::
 
     distinct({"SOURCE": source, "--settings": settings, "--record": record})
 
-Nothing is made or changed by looking. A disk can still fill up meanwhile: verbs write last, and whole or not at all.
+Checking creates and changes nothing. A disk can still fill up later: verbs write last, and completely or not at all.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ import click
 from feedline.machine.storage import local_path
 from feedline.record import is_replaced
 
-# "s3://bucket/x"; also what Path makes of it, "s3:/bucket/x"
+# "s3://bucket/x", and "s3:/bucket/x", which Path makes of it
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/")
 
 
 def problem_of_file(path: str | os.PathLike[str]) -> str | None:
-    """Why no file can be written at `path`, with the next step; None where one can."""
+    """Returns why no file can be written at `path`, with the next step; None if one can."""
     target = Path(path)
     found = _problem_of_name(path)
     if found is not None:
@@ -42,14 +42,14 @@ def problem_of_file(path: str | os.PathLike[str]) -> str | None:
     except OSError as error:
         return f"'{path}': {error.strerror}"
     if stat.S_ISDIR(kind):
-        return f"'{path}' is a folder; give the name of a file in it, such as {target / 'run.json'}"
+        return f"'{path}' is a folder; pass the name of a file in it, such as {target / 'run.json'}"
     if not os.access(target, os.W_OK):
-        return f"'{path}' is there and may not be written; give another name, or chmod u+w it"
+        return f"'{path}' exists and is not writable; use another name, or chmod u+w it"
     return _problem_of_parent(Path(os.path.realpath(target))) if is_replaced(path) else None
 
 
 def problem_of_folder(path: str | os.PathLike[str]) -> str | None:
-    """Why `path` cannot be a folder with new files in it, with the next step; None where it can: folders are made."""
+    """Returns why no folder can be written at `path`, with the next step; None if one can. Folders are created."""
     target = Path(path)
     found = _problem_of_name(path)
     if found is not None:
@@ -59,15 +59,19 @@ def problem_of_folder(path: str | os.PathLike[str]) -> str | None:
         while not os.path.lexists(nearest):
             nearest = nearest.parent
         if not nearest.is_dir():
-            what = "is there and is no folder" if nearest == target.absolute() else f"lies in {nearest}, no folder"
-            return f"'{path}' {what}; give another name"
+            what = (
+                "exists and is not a folder"
+                if nearest == target.absolute()
+                else f"is in {nearest}, which is not a folder"
+            )
+            return f"'{path}' {what}; use another name"
     except OSError as error:
         return f"'{path}': {error.strerror}"
     return _problem_of_making(nearest)
 
 
 def distinct(places: Mapping[str, str | os.PathLike[str] | None]) -> None:
-    """Raises a usage error where two of `places`, by what the command line calls them, are one file."""
+    """Raises a usage error if two of `places`, keyed by their names on the command line, are the same file."""
     seen: dict[tuple[int, int] | str, str] = {}
     for name, place in places.items():
         if place is None:
@@ -76,12 +80,12 @@ def distinct(places: Mapping[str, str | os.PathLike[str] | None]) -> None:
         if identity is None:
             continue
         if identity in seen:
-            raise click.UsageError(f"{seen[identity]} and {name} are the same file, '{os.fspath(place)}': give two")
+            raise click.UsageError(f"{seen[identity]} and {name} are the same file, '{os.fspath(place)}': use two")
         seen[identity] = name
 
 
 def _identity(place: str | os.PathLike[str]) -> tuple[int, int] | str | None:
-    """Of a file, there or to be; None of what two may be written to one after the other, such as /dev/stdout."""
+    """Returns a file's identity, whether it exists or not; None if it can be written twice, such as /dev/stdout."""
     try:
         found = os.stat(place)
     except OSError:
@@ -92,27 +96,27 @@ def _identity(place: str | os.PathLike[str]) -> tuple[int, int] | str | None:
 def _problem_of_name(path: str | os.PathLike[str]) -> str | None:
     text = os.fspath(path)
     if not text:
-        return "an empty name; give a path"
+        return "empty name; pass a path"
     if text.startswith("~"):
-        return f"'{text}': ~ is not expanded here; write it out: {os.path.expanduser(text)}"
+        return f"'{text}': ~ is not expanded here; write {os.path.expanduser(text)}"
     if _URL.match(text):
-        return f"'{text}' is a URL; only local paths are written: give one, and copy it there afterwards"
+        return f"'{text}' is a URL; only local paths can be written: use one, and copy the file there afterwards"
     return None
 
 
 def _problem_of_parent(target: Path) -> str | None:
     parent = target.parent
     if not parent.exists():
-        return f"'{target}': there is no folder {parent}; make it first: mkdir -p {parent}"
+        return f"'{target}': the folder {parent} does not exist; create it first: mkdir -p {parent}"
     if not parent.is_dir():
-        return f"'{target}': {parent} is no folder; give another name"
+        return f"'{target}': {parent} is not a folder; use another name"
     return _problem_of_making(parent)
 
 
 def _problem_of_making(folder: Path) -> str | None:
-    """By making a file without a name: what permissions say is not all, and does not hold for root."""
+    """Checks by creating an unnamed file: permissions are not sufficient, and do not apply to root."""
     try:
         with tempfile.TemporaryFile(dir=folder):
             return None
     except OSError as error:
-        return f"nothing can be written into {folder}: {error.strerror}; give another place"
+        return f"cannot write into {folder}: {error.strerror}; use another location"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline pack``: a dataset written again as shards: tars, or MDS."""
+"""``feedline pack``: rewrites a dataset as shards: tars, or MDS."""
 
 from __future__ import annotations
 
@@ -21,50 +21,55 @@ if TYPE_CHECKING:
 _MOST_ROWS = 20
 
 
-@click.command(short_help="Write a dataset again as shards.")
+@click.command(short_help="Rewrite a dataset as shards.")
 @click.argument("source")
 @click.argument("output", type=parameters.OUTPUT_PLACE)
 @parameters.source_format(*parameters.PACKED_FORMATS)
 @parameters.fields
 @parameters.annotated
 @click.option(
-    "--shard-size", show_default="1GB, MDS 64MiB", metavar="BYTES", help="Let no shard get larger: 500MB, 5G, 1GiB."
+    "--shard-size", show_default="1GB, MDS 64MiB", metavar="BYTES", help="Maximum size of a shard: 500MB, 5G, 1GiB."
 )
-@click.option("--samples-per-shard", type=click.IntRange(1), metavar="N", help="Fill shards with so many instead.")
+@click.option("--samples-per-shard", type=click.IntRange(1), metavar="N", help="Samples per shard, instead of a size.")
 @click.option("--shuffle", is_flag=True, help="Pack in a random order.")
-@click.option("--seed", default=0, type=click.IntRange(0), metavar="N", help="With --shuffle: seed of the order.")
+@click.option("--seed", default=0, type=click.IntRange(0), metavar="N", help="With --shuffle: random seed.")
 @click.option(
     "--restart-interval",
     metavar="MCUS",
     type=parameters.RESTART_INTERVAL,
     show_default="none",
-    help="Put restart markers into JPEGs, without loss; auto: by size.",
+    help="Insert restart markers into JPEGs, losslessly; auto: by size.",
 )
 @click.option(
-    "--raw", metavar="N", type=click.IntRange(0), help="Write pixels instead, with a smaller edge of N; 0: as stored."
+    "--raw",
+    metavar="N",
+    type=click.IntRange(0),
+    help="Write pixels instead, resized to a smaller edge of N; 0: stored size.",
 )
 @click.option("--to", type=click.Choice(["tar", "mds"]), default="tar", help="Write tars, or MosaicML streaming's MDS.")
 @click.option("--compression", metavar="NAME[:LEVEL]", help="With --to mds: zstd, gz or bz2.")
 @click.option(
     "--hashes", metavar="NAMES", show_default="sha256", help="With --to mds: checksums in the index: sha1,xxh64."
 )
-@click.option("--keep-keys", is_flag=True, help="With --to mds: keep the samples' keys in a column __key__.")
-@click.option("--check", is_flag=True, help="Decode every image, so that no damaged one is packed.")
+@click.option("--keep-keys", is_flag=True, help="With --to mds: store the samples' keys in a column __key__.")
+@click.option("--check", is_flag=True, help="Decode every image, so that no damaged image is packed.")
 @click.option(
     "--on-error",
     default="raise",
     type=click.Choice(["raise", "skip"]),
-    help="Stop at a bad sample, or leave it out and list it.",
+    help="Stop at a bad sample, or skip and list it.",
 )
 @click.option(
     "--shard-range",
     metavar="A:B",
     type=parameters.ShardRange(),
-    help="Write shards A to B-1 only: one of many workers.",
+    help="Write only shards A to B-1, as one of many workers.",
 )
-@click.option("--count", is_flag=True, help="Say how many shards there will be, and write nothing.")
-@click.option("--spool", metavar="FOLDER", type=parameters.INPUT_FOLDER, help="Where files wait for their upload.")
-@parameters.num_workers("--jobs", help="Threads that read and write; auto: as many as usable CPUs.")
+@click.option("--count", is_flag=True, help="Print the number of shards, and write nothing.")
+@click.option(
+    "--spool", metavar="FOLDER", type=parameters.INPUT_FOLDER, help="Folder for files waiting to be uploaded."
+)
+@parameters.num_workers("--jobs", help="Threads that read and write; auto: number of usable CPUs.")
 @parameters.as_json()
 def pack(
     source: str,
@@ -93,13 +98,13 @@ def pack(
 ) -> int:
     """Write SOURCE as shards into OUTPUT: a folder, or s3://bucket/prefix.
 
-    SOURCE is what `feedline inspect` takes, but arrays and pixels: a folder of class folders, tars
-    ("shards/{000..146}.tar"), TFRecord, Arrow or Parquet files, MDS, LitData, LMDB, a table; with --fields a folder
-    with a file for each field of a sample, too. All files of a sample are packed, all features of a record, and of
-    Arrow and Parquet files the columns that fields take. Interrupted, the same command goes on where it was. Shards
-    have WebDataset's layout, or are those of MDS with --to mds, where all samples have the columns of the first one;
-    feedline-pack.json beside them says what they hold. Exit status 1: samples were skipped;
-    3: one cannot be read or is damaged, or OUTPUT cannot be written.
+    SOURCE is any source of `feedline inspect` except arrays and pixels: a folder of class folders, tars
+    ("shards/{000..146}.tar"), TFRecord, Arrow or Parquet files, MDS, LitData, LMDB, a table; or, with --fields, a
+    folder with a file for each field of a sample. All files of a sample are packed, all features of a record, and the
+    columns of Arrow and Parquet files that fields use. If interrupted, run the same command again to resume. Shards
+    have WebDataset's layout, or MDS with --to mds, which requires all samples to have the columns of the first one;
+    feedline-pack.json next to them describes their contents. Exit status 1: samples were skipped; 3: a sample cannot be
+    read or is damaged, or OUTPUT cannot be written.
 
     With --raw every image is decoded, and OUTPUT is one file with its 8-bit pixels, which is read without decoding.
     """
@@ -113,15 +118,15 @@ def pack(
             or on_error != "raise"
         ):
             raise click.UsageError(
-                "--raw writes one file of all samples: it goes with --format, --fields, --split, --image-folder, "
-                "--spool, --num-workers and --json only"
+                "--raw writes one file of all samples: combine it only with --format, --fields, --split, "
+                "--image-folder, --spool, --num-workers and --json"
             )
         said: dict[str, Any] = {"format": format_, "fields": fields, "split": split, "images": image_folder}
         return _pack_pixels(source, output, said, raw, spool, num_workers, as_json)
     if Path(output).is_file():
-        raise click.UsageError(f"OUTPUT {output!r} is a file; shards go into a folder")
+        raise click.UsageError(f"OUTPUT {output!r} is a file; shards are written to a folder")
     if shard_size is not None and samples_per_shard is not None:
-        raise click.UsageError("give --shard-size or --samples-per-shard, not both")
+        raise click.UsageError("pass --shard-size or --samples-per-shard, not both")
     transcoders: list[packing.Transcoder] = [packing.Check()] if check else []
     if restart_interval is not None:
         transcoders.append(packing.RestartMarkers(None if isinstance(restart_interval, str) else restart_interval))
@@ -187,19 +192,19 @@ def _pack_pixels(
     else:
         OUT.print(f"{counted(len(packed), 'sample')} as pixels, {bytes_text(written)}")
         if "://" in output:
-            OUT.print(f"pixels are read from local files: feedline stage {escape(output)} FOLDER")
+            OUT.print(f"pixels can only be read from local files: feedline stage {escape(output)} FOLDER")
         else:
             OUT.print(f'feedline.open("{escape(output)}")')
     return exit_codes.FINE
 
 
 def _print(report: Report) -> None:
-    found = f", of which {report.shards_found:,} were there" if report.shards_found else ""
+    found = f", of which {report.shards_found:,} already existed" if report.shards_found else ""
     written = f"{counted(report.samples, 'sample')} in {counted(report.shards, 'shard')}"
     OUT.print(f"{written}{found}, {bytes_text(report.bytes)}")
     if report.rewritten:
         growth = 100 * (report.bytes_after / report.bytes_before - 1)
-        OUT.print(f"{report.rewritten:,} of {report.files:,} files rewritten: all files together {growth:+.1f} %")
+        OUT.print(f"{report.rewritten:,} of {report.files:,} files rewritten: total size {growth:+.1f} %")
     for skipped in report.skipped[:_MOST_ROWS]:
         OUT.print(f"[yellow]skipped[/] {escape(skipped.why)}")
     if len(report.skipped) > _MOST_ROWS:

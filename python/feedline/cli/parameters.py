@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What verbs have in common on the command line: types of values, and options that carry one name over all verbs.
+"""Value types and options shared by several verbs.
 
-A thing is called what it is called in Python: ``--num-workers``. A file that is written is called by what it holds:
-``--record``, ``--settings``, ``--page``, ``--json-file``. Further names of an option are its `aliases`: they work, and
-help does not list them.
+Options have the names of the Python arguments: ``--num-workers``. An output file's option is named after its contents:
+``--record``, ``--settings``, ``--page``, ``--json-file``. Further names of an option are its `aliases`: they work but
+are not listed in help.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class FiniteRange(click.FloatRange):
-    """A number within bounds. ``nan`` is beside every bound, not beyond one: a clock never gets there."""
+    """A number within bounds. Rejects ``nan``, which passes every bounds check but which no clock reaches."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{value} is no number to wait for; give one such as 5", param, ctx)
+            self.fail(f"{value} is not a valid duration; pass a number such as 5", param, ctx)
         return number
 
 
 class Duration(click.ParamType):
-    """``60``, ``60s`` or ``2m``, as seconds from `least_s` on."""
+    """Parses ``60``, ``60s`` or ``2m`` as seconds, at least `least_s`."""
 
     name = "duration"
 
@@ -50,13 +50,13 @@ class Duration(click.ParamType):
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m)?", value.strip())
         seconds = float(match[1]) * _UNITS_S[match[2] or ""] if match else -1.0
         if seconds < self.least_s:
-            least = f", from {self.least_s:g}s on" if self.least_s else ""
+            least = f", at least {self.least_s:g}s" if self.least_s else ""
             self.fail(f"{value!r} is not a time such as 60s or 2m{least}", param, ctx)
         return seconds
 
 
 class Percent(click.ParamType):
-    """``10%`` or ``0.1``, as a share between 0 and 1, exclusive."""
+    """Parses ``10%`` or ``0.1`` as a share between 0 and 1, exclusive."""
 
     name = "share"
 
@@ -66,12 +66,12 @@ class Percent(click.ParamType):
         match = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(%?)", value.strip())
         share = float(match[1]) / (100 if match[2] else 1) if match else -1.0
         if not 0 < share < 1:
-            self.fail(f"{value!r} is no share such as 10% or 0.1", param, ctx)
+            self.fail(f"{value!r} is not a share such as 10% or 0.1", param, ctx)
         return share
 
 
 class ByteSize(click.ParamType):
-    """``2GiB``, ``500MB`` or a number of bytes, as bytes."""
+    """Parses ``2GiB``, ``500MB`` or a number of bytes."""
 
     name = "bytes"
 
@@ -87,7 +87,7 @@ class ByteSize(click.ParamType):
 
 
 class BatchSizes(click.ParamType):
-    """``32:256``, as (low, high)."""
+    """Parses ``32:256`` as (low, high)."""
 
     name = "range"
 
@@ -101,7 +101,7 @@ class BatchSizes(click.ParamType):
 
 
 class ShardRange(click.ParamType):
-    """``4:8``, as (first, end)."""
+    """Parses ``4:8`` as (first, end)."""
 
     name = "range"
 
@@ -110,12 +110,12 @@ class ShardRange(click.ParamType):
             return value
         match = re.fullmatch(r"(\d{1,9}):(\d{1,9})", value.strip())
         if match is None or int(match[1]) >= int(match[2]):
-            self.fail(f"{value!r} is not a range of shards such as 4:8, which are the shards 4 to 7", param, ctx)
+            self.fail(f"{value!r} is not a range of shards such as 4:8, which selects shards 4 to 7", param, ctx)
         return int(match[1]), int(match[2])
 
 
 class AutoOrRange(click.ParamType):
-    """A number within bounds, or ``auto``, as an int or the word."""
+    """Parses a number within bounds, or ``auto``; returns an int or the word."""
 
     name = "number"
 
@@ -134,7 +134,7 @@ class AutoOrRange(click.ParamType):
 
 
 class OutputFile(click.Path):
-    """A file that a verb writes, looked at before the verb runs; gives a :class:`pathlib.Path`."""
+    """A file that a verb writes, checked before the verb runs; returns a :class:`pathlib.Path`."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -148,7 +148,7 @@ class OutputFile(click.Path):
 
 
 class OutputFolder(click.Path):
-    """A folder that a verb writes into, made where it is missing; gives the text as given."""
+    """A folder that a verb writes into, created if missing; returns the text unchanged."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         found = problem_of_folder(value)
@@ -158,11 +158,11 @@ class OutputFolder(click.Path):
 
 
 class OutputPath(click.Path):
-    """A file or folder that the library writes, by the library's own rule; gives the text as given.
+    """A file or folder that the library writes, checked by the library's rule; returns the text unchanged.
 
-    `urls`: or a place in object storage.
+    `urls`: whether object storage is allowed.
 
-    Unlike that of a verb's own files, it is known to Python callers too: :func:`feedline.data.arguments.output_path`.
+    Python callers use the same rule: :func:`feedline.data.arguments.output_path`.
     """
 
     def __init__(self, urls: bool = False, **attributes: Any) -> None:
@@ -192,7 +192,7 @@ NUM_WORKERS = AutoOrRange(1)
 
 
 class AliasedOption(click.Option):
-    """An option with further names, which work as the others do and are not listed."""
+    """An option with further names, which work but are not listed."""
 
     def __init__(self, names: list[str], aliases: tuple[str, ...] = (), **attributes: Any) -> None:
         super().__init__([*names, *aliases], **attributes)
@@ -219,32 +219,32 @@ def option(*names: str, aliases: tuple[str, ...] = (), **attributes: Any) -> Cal
 
 
 def num_workers(*aliases: str, help: str) -> Callable[[Command], Command]:
-    """``--num-workers``: threads or processes that load, as the argument of that name in Python."""
+    """``--num-workers``: number of threads or processes that load, like the Python argument."""
     return option("--num-workers", aliases=aliases, default="auto", type=NUM_WORKERS, metavar="N", help=help)
 
 
 def source_format(*formats: str) -> Callable[[Command], Command]:
-    """``--format``, where SOURCE does not tell."""
+    """``--format``, if it cannot be detected from SOURCE."""
     return click.option(
         "--format",
         "format_",
         type=click.Choice(formats),
-        show_default="what SOURCE looks like",
-        help="Read SOURCE as this.",
+        show_default="detected from SOURCE",
+        help="Format of SOURCE.",
     )
 
 
 def fields(command: Command) -> Command:
-    """``--fields SPECS``: as the argument of that name of ``feedline.open``."""
-    help = 'Fields, one spec each: "jpg mask.png json", or of a folder "images/{key}.jpg masks/{key}.png".'
+    """``--fields SPECS``: like the `fields` argument of ``feedline.open``."""
+    help = 'Fields, one spec each: "jpg mask.png json", or for a folder "images/{key}.jpg masks/{key}.png".'
     return click.option("--fields", metavar="SPECS", help=help)(command)
 
 
 def annotated(command: Command) -> Command:
-    """``--split`` and ``--image-folder``: as the arguments `split` and `images` of ``feedline.open``."""
-    split = click.option("--split", metavar="NAME", help="Of COCO, VOC or YOLO: this list of images, such as train.")
+    """``--split`` and ``--image-folder``: like the arguments `split` and `images` of ``feedline.open``."""
+    split = click.option("--split", metavar="NAME", help="For COCO, VOC or YOLO: this list of images, such as train.")
     folder = click.option(
-        "--image-folder", metavar="FOLDER", help="Of COCO: where its images are, if not beside the annotations."
+        "--image-folder", metavar="FOLDER", help="For COCO: the image folder, if not next to the annotations."
     )
     return split(folder(command))
 
@@ -260,40 +260,40 @@ def record_file(*aliases: str) -> Callable[[Command], Command]:
 
 
 def machine(command: Command) -> Command:
-    """``--machine``: the machine by itself, beside what a verb measures."""
-    help = "Measure the machine by itself, too, for `feedline diff`: 5 s or so."
+    """``--machine``: also measures the machine itself."""
+    help = "Also measure the machine itself, for `feedline diff` (about 5 s)."
     return click.option("--machine", is_flag=True, help=help)(command)
 
 
 def gpu_price_alone(command: Command) -> Command:
-    """``--gpu-price``: what a GPU's idle time costs."""
+    """``--gpu-price``: used to compute the cost of a GPU's idle time."""
     return click.option(
         "--gpu-price",
         type=FiniteRange(0),
         metavar="PRICE",
         show_default="FEEDLINE_GPU_PRICE",
-        help="Price of one GPU for an hour, to say what its idle time costs.",
+        help="Price of a GPU-hour, to compute the cost of idle time.",
     )(command)
 
 
 def gpu_price(command: Command) -> Command:
-    """``--gpu-price`` and ``--job-hours``: what waiting costs, and what a gain saves."""
+    """``--gpu-price`` and ``--job-hours``: used to compute the cost of waiting and the saving of a gain."""
     hours = click.option(
         "--job-hours",
         default=24.0,
         type=FiniteRange(0, min_open=True),
         metavar="HOURS",
-        help="Length of a whole job, to say what a gain saves of it.",
+        help="Length of a whole job, to compute what a gain saves.",
     )
     return gpu_price_alone(hours(command))
 
 
 def causes_folders() -> Callable[[Command], Command]:
-    """``--causes FOLDER``, as often as wanted: causes of diagnose beside Feedline's own."""
+    """``--causes FOLDER``, repeatable: further causes of diagnose."""
     return click.option(
         "--causes",
         type=INPUT_FOLDER,
         multiple=True,
         metavar="FOLDER",
-        help="Use the causes in this folder, too: docs/findings.md.",
+        help="Also use the causes in this folder: docs/findings.md.",
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline report``: a run record as one HTML page."""
+"""``feedline report``: renders a run record as one HTML page."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from feedline.record import read
 from feedline.report import page as page_of
 
 
-@click.command(short_help="Draw a run record as one HTML page.")
+@click.command(short_help="Render a run record as one HTML page.")
 @click.argument("run", type=parameters.INPUT_FILE)
 @parameters.option(
     "-o",
     "--page",
     aliases=("--output",),
     type=parameters.OUTPUT_FILE,
-    show_default="RUN.html beside RUN",
-    help="Write the page to a file.",
+    show_default="RUN.html next to RUN",
+    help="Output file.",
 )
 @parameters.gpu_price
 @parameters.as_json("Print one JSON object: the page's path and its size.")
 def report(run: Path, page: Path | None, gpu_price: float | None, job_hours: float, as_json: bool) -> int:
-    """Draw the run record in RUN, which --record of bench, diagnose and tune writes.
+    """Render the run record RUN, written by --record of bench, diagnose and tune.
 
     The page needs no network and runs no script.
     """
     target = page or run.with_suffix(".html")
     if target.exists() and target.samefile(run):
-        raise click.UsageError("--page: this is the record itself")
+        raise click.UsageError("--page: this is the record itself; use another path")
     if page is None and (problem := problem_of_file(target)):
-        raise click.UsageError(f"{problem}; or name the page with --page")
+        raise click.UsageError(f"{problem}; or set the page's path with --page")
     text = page_of(read(run), cost.price_of(gpu_price, job_hours)).encode("utf-8", "replace")
     target.write_bytes(text)
     if as_json:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The root command: lists the verbs, and turns what they raise into an exit status."""
+"""The root command: lists the verbs, and maps their exceptions to exit statuses."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ import click
 import feedline
 from feedline.cli import exit_codes
 
-# What help lists of each verb: a verb's own module, called as it is, is imported when it is asked for.
+# Help text of each verb. A verb's module, which has the verb's name, is imported only when needed.
 _VERBS = {
-    "demo": "See Feedline at work in a minute, on made-up photos or yours.",
-    "inspect": "What a source holds, and what a reader would drop.",
-    "bench": "How fast a source loads here, and where the time goes.",
-    "pack": "Write a dataset again as shards.",
-    "merge-index": "Put ranges of packed shards together.",
-    "index": "Write the listing of a folder, for HTTP, or an index that other programs read.",
-    "verify": "Prove that a dataset is whole.",
-    "stage": "Copy a dataset to a folder of this machine.",
+    "demo": "See Feedline at work in a minute, on generated photos or yours.",
+    "inspect": "Show the contents of a source, and what a reader would drop.",
+    "bench": "Measure how fast a source loads, and where the time goes.",
+    "pack": "Rewrite a dataset as shards.",
+    "merge-index": "Merge ranges of packed shards.",
+    "index": "Write the listing of a folder for HTTP, or an index for other programs.",
+    "verify": "Check that a dataset is complete and undamaged.",
+    "stage": "Copy a dataset to a local folder.",
     "cache": "List, verify, prune or clear a cache of stored objects.",
-    "trace": "Where a step's time goes in a trace of torch.profiler.",
-    "doctor": "What would go wrong in a run, before it.",
-    "diagnose": "Where a training script's time goes, and why.",
-    "tune": "Measure a loader's settings, and keep those that gain.",
-    "top": "What the loaders of a running process do now.",
+    "trace": "Show where a step's time goes in a torch.profiler trace.",
+    "doctor": "Find problems of a run before it starts.",
+    "diagnose": "Show where a training script's time goes, and why.",
+    "tune": "Measure a loader's settings, and save those that help.",
+    "top": "Monitor the loaders of a running process.",
     "env": "Check an environment, snapshot it, compare it, rebuild it.",
-    "report": "Draw a run record as one HTML page.",
-    "diff": "What differs between two run records, and why.",
-    "compare": "Fail where a run is slower than an earlier one.",
-    "explain": "What a finding means, and what to do.",
+    "report": "Render a run record as one HTML page.",
+    "diff": "Show how two run records differ, and why.",
+    "compare": "Fail if a run is slower than an earlier one.",
+    "explain": "Explain a finding, and what to do.",
 }
 
 
 class _Commands(Mapping[str, click.Command]):
-    """The verbs by their names, imported when they are taken out."""
+    """The verbs by name, imported on access."""
 
     def __getitem__(self, name: str) -> click.Command:
         if name not in _VERBS:
@@ -55,7 +55,7 @@ class _Commands(Mapping[str, click.Command]):
 
 
 class _Root(click.Group):
-    """A group whose help imports no verb."""
+    """A command group whose help imports no verb."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -80,7 +80,7 @@ def _show_version(context: click.Context, option: click.Parameter, is_wanted: bo
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
 )
 def root() -> None:
-    """Feedline keeps a GPU fed: look into datasets, measure how fast they load, say why a script waits, and tune it."""
+    """Feedline keeps a GPU fed: inspect datasets, measure how fast they load, find why a script waits, and tune it."""
 
 
 def run(arguments: list[str]) -> int:
@@ -93,12 +93,12 @@ def run(arguments: list[str]) -> int:
     except click.ClickException as error:
         error.show()
         if "unexpected extra argument" in error.message and _differ_in_a_number(arguments):
-            click.echo("A shell expands braces and stars: quote a source, as in 'shards/{000..146}.tar'.", err=True)
+            click.echo("The shell expands braces and stars: quote a source, as in 'shards/{000..146}.tar'.", err=True)
         return exit_codes.USAGE
     except KeyboardInterrupt:
         click.echo("feedline: interrupted", err=True)
         return exit_codes.INTERRUPTED
-    except BrokenPipeError:  # the reader of our output has seen enough
+    except BrokenPipeError:  # the reader of our output has exited
         return exit_codes.FINE
     except (feedline.Error, OSError) as error:
         _show(error)
@@ -113,13 +113,13 @@ def _differ_in_a_number(arguments: list[str]) -> bool:
 def _show(error: BaseException) -> None:
     from rich.markup import escape
 
-    from feedline.cli.console import ERR  # with what only verbs need
+    from feedline.cli.console import ERR  # imports only verbs' errors need
 
     ERR.print(f"[bold red]feedline:[/] {escape(_words(error))}")
 
 
 def _words(error: BaseException) -> str:
-    """Python's own errors of files begin with a number, and end with the name."""
+    """Formats an error. Python's file errors start with a number and end with the name, which is moved to the end."""
     if not isinstance(error, OSError) or isinstance(error, feedline.Error) or not error.filename:
         return str(error)
     what = "no such file" if isinstance(error, FileNotFoundError) else error.strerror or type(error).__name__

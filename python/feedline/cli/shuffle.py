@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline bench --shuffle-quality``: the table of orders."""
+"""``feedline bench --shuffle-quality``: prints the table of shuffle statistics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ p: how often a perfect shuffle is as far off; red below {shuffle_quality.FAILS_B
 
 
 def show(result: dict[str, Any]) -> None:
-    """The table: a statistic a row, what a perfect shuffle gives, and every contender with its p-value."""
+    """Prints the table: one row per statistic, with a perfect shuffle's value and every loader's p-value."""
     orders = result["orders"]
     found = f"{counted(result['samples'], 'sample')} in {counted(result['shards'], 'shard')}"
     OUT.print(f"[bold]{found}[/], seed {result['seed']}")

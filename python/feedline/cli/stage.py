@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline stage``: a dataset copied to this machine."""
+"""``feedline stage``: copies a dataset to this machine."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from feedline.cli import exit_codes, parameters
 from feedline.cli.console import OUT, bytes_text, counted, print_json, progress
 
 
-@click.command(short_help="Copy a dataset to a folder of this machine.")
+@click.command(short_help="Copy a dataset to a local folder.")
 @click.argument("source")
 @click.argument("folder", type=parameters.OUTPUT_PATH)
 @parameters.source_format(*parameters.FORMATS)
 @parameters.fields
-@click.option("--limit", metavar="BYTES", type=parameters.ByteSize(), help="Copy no more than this: 100GiB, 500MB.")
-@parameters.num_workers(help="Threads that copy; auto: as many as usable CPUs, and no fewer than 4.")
+@click.option("--limit", metavar="BYTES", type=parameters.ByteSize(), help="Maximum size to copy: 100GiB, 500MB.")
+@parameters.num_workers(help="Threads that copy; auto: number of usable CPUs, at least 4.")
 @parameters.as_json()
 def stage(
     source: str,
@@ -29,12 +29,12 @@ def stage(
     num_workers: int | Literal["auto"],
     as_json: bool,
 ) -> int:
-    """Copy SOURCE into FOLDER, such as one on a local disk or in /dev/shm, to open it there.
+    """Copy SOURCE into FOLDER, for example on a local disk or in /dev/shm, to open it there.
 
-    SOURCE is a folder of class folders, or shards ("s3://bucket/{000..146}.tar"). It is looked first whether there is
-    room. Each file is compared with what came, and has its name once it is whole; the same command goes on after an
-    interruption. Exit status 2: FOLDER holds files of others, or --limit is too low; 3: no room, or the source cannot
-    be read.
+    SOURCE is a folder of class folders, or shards ("s3://bucket/{000..146}.tar"). Free space is checked first. Each
+    file is compared with its source, and gets its name once it is complete; run the same command again to resume after
+    an interruption. Exit status 2: FOLDER contains other files, or --limit is too low; 3: not enough space, or the
+    source cannot be read.
     """
     from feedline import staging
 
@@ -51,7 +51,7 @@ def stage(
     if as_json:
         print_json(staged._asdict())
         return exit_codes.FINE
-    found = f", of which {staged.files_found:,} were there" if staged.files_found else ""
+    found = f", of which {staged.files_found:,} already existed" if staged.files_found else ""
     OUT.print(
         f"{counted(staged.samples, 'sample')} in {counted(staged.files, 'file')}{found}, {bytes_text(staged.bytes)}"
     )

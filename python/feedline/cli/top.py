@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from feedline.top.watch import Watch
 
 
-@click.command(short_help="What the loaders of a running process do now.")
+@click.command(short_help="Monitor the loaders of a running process.")
 @click.argument("pid", required=False, type=click.IntRange(1))
 @click.option(
     "--interval",
     default=1.0,
     type=parameters.FiniteRange(0.1, 60),
     metavar="SECONDS",
-    help="Time between looks.",
+    help="Time between updates.",
 )
-@click.option("--once", is_flag=True, help="Look for one interval, print, and end; so without a terminal.")
+@click.option("--once", is_flag=True, help="Measure one interval, print it, and exit; implied without a terminal.")
 @parameters.gpu_price_alone
-@parameters.as_json("Look for one interval, and print one JSON object.")
+@parameters.as_json("Measure one interval, and print one JSON object.")
 def top(pid: int | None, interval: float, once: bool, gpu_price: float | None, as_json: bool) -> int:
-    """Watch what the loaders of a running process do, and what the machine does meanwhile.
+    """Monitor the loaders of a running process, and its machine.
 
-    PID is a process or one that launched others, such as torchrun; without it, your newest run with a Feedline loader
-    is shown. Keys: q quits, p pauses, tab and arrows select a loader. With --once or --json exit status 1 says that
+    PID is a process or one that launched others, such as torchrun; by default, your newest run with a Feedline loader
+    is shown. Keys: q quits, p pauses, tab and arrows select a loader. With --once or --json, exit status 1 means that
     there is an alarm. docs/top.md explains each figure.
     """
     from feedline import cost
@@ -43,7 +43,7 @@ def top(pid: int | None, interval: float, once: bool, gpu_price: float | None, a
     from feedline.top import live, watch
 
     is_live = not once and not as_json and OUT.is_terminal and not OUT.is_dumb_terminal
-    # with a single interval to look at, it is what counts
+    # with a single interval, its state counts immediately
     looks = watch.LOOKS if is_live else 1
     price = cost.price_of(gpu_price)
     watched = watch.Watch(watch.choose(pid), interval, gpu.of_engine(), looks, price=price)
@@ -69,7 +69,7 @@ def _print_once(watching: Watch, interval: float, as_json: bool) -> int:
             for line in screen.lines(seen, OUT.width):
                 OUT.print(line) if OUT.is_terminal else print(line.plain)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader has seen enough; at its end Python would flush once more, and complain
+    except BrokenPipeError:  # the reader has exited; Python would flush again at exit and report an error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     has_alarms = any(alarm.severity == "critical" for alarm in seen.alarms)
     return exit_codes.PROBLEMS_FOUND if has_alarms else exit_codes.FINE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline trace``: what a trace of torch.profiler shows."""
+"""``feedline trace``: analyses torch.profiler traces."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _STYLE = {"critical": "bold red", "warning": "yellow", "note": "cyan"}
 _WIDEST_NAME = 60
 
 
-@click.command(short_help="Where a step's time goes in a trace of torch.profiler.")
+@click.command(short_help="Show where a step's time goes in a torch.profiler trace.")
 @click.argument("files", nargs=-1, required=True, type=parameters.INPUT_FILE)
 @click.option(
     "--merge",
     nargs=2,
     type=(parameters.INPUT_FILE, parameters.OUTPUT_FILE),
     metavar="SPANS MERGED",
-    help="Write FILE with the stages in SPANS on its time line to MERGED, for ui.perfetto.dev.",
+    help="Merge FILE with the stages in SPANS into MERGED, for ui.perfetto.dev.",
 )
-@click.option("--top", default=10, type=click.IntRange(1), metavar="N", help="Operators and kernels to list.")
+@click.option("--top", default=10, type=click.IntRange(1), metavar="N", help="Number of operators and kernels to list.")
 @parameters.option(
     "--json-file", aliases=("--output",), type=parameters.OUTPUT_FILE, help="Write the JSON object to a file."
 )
@@ -38,13 +38,13 @@ _WIDEST_NAME = 60
 def trace(
     files: tuple[Path, ...], merge: tuple[Path, Path] | None, top: int, json_file: Path | None, as_json: bool
 ) -> int:
-    """Read Chrome traces of torch.profiler, FILE.json or FILE.json.gz, and tell where the step's time goes.
+    """Read Chrome traces of torch.profiler, FILE.json or FILE.json.gz, and report where the step's time goes.
 
-    Several files are taken to be the ranks of one run. Exit status 1: a cause of severity "warning" or "critical", or
-    a file that could not be read to its end; 3: nothing there to read.
+    Several files are assumed to be the ranks of one run. Exit status 1: a cause of severity "warning" or "critical", or
+    a file that could not be read completely; 3: there is nothing to read.
     """
     if merge and len(files) > 1:
-        raise click.UsageError("--merge: give one FILE")
+        raise click.UsageError("--merge: pass exactly one FILE")
     distinct(
         {**{f"FILE {file}": file for file in files}, "--json-file": json_file}
         | ({"SPANS": merge[0], "MERGED": merge[1]} if merge else {})
@@ -72,7 +72,7 @@ def _merge(file: Path, spans: Path, output: Path) -> dict[str, Any]:
     with steps(file.stat().st_size, "merging") as advance:
         done = merge_files(file, [spans], output, advance)
     if done.is_of_another_run:
-        ERR.print(f"[yellow]feedline:[/] none of the {done.spans} spans lies within the trace's time: of another run?")
+        ERR.print(f"[yellow]feedline:[/] none of the {done.spans} spans is within the trace's time: from another run?")
     return {"path": str(output), **vars(done)}
 
 
@@ -81,7 +81,7 @@ def _print(result: dict[str, Any], top: int) -> None:
         facts = [f"{file['events']:,} events", file["gpu"], file["host"]]
         OUT.print(f"[bold]{escape(file['path'])}[/]: {escape(', '.join(str(fact) for fact in facts if fact))}")
         for line in file["damage"]:
-            OUT.print(f"  [yellow]damaged:[/] {escape(line)}; the figures are of what comes before")
+            OUT.print(f"  [yellow]damaged:[/] {escape(line)}; the figures cover only the part before that")
     if result.get("merged"):
         merged = result["merged"]
         OUT.print(f"{merged['spans']:,} spans of Feedline merged into {escape(merged['path'])}")
@@ -118,7 +118,7 @@ def _print(result: dict[str, Any], top: int) -> None:
     )
     _table("Feedline's stages", ("stage", "items", "busy ms"), result["stages"], ("stage", "items", "busy_ms"))
     for device, peak in result["peak_bytes"].items():
-        OUT.print(f"memory: at most {bytes_text(peak)} allocated on {device}")
+        OUT.print(f"memory: peak {bytes_text(peak)} allocated on {device}")
     for line in result["missing"]:
         OUT.print(f"[dim]not in the trace: {escape(line)}[/]")
 
@@ -130,7 +130,7 @@ def _print_steps(steps: dict[str, Any]) -> None:
         f"95th percentile {times['p95']:.2f}, longest {times['max']:.2f}"
     )
     if steps["left_out"]:
-        OUT.print(f"  left out, cut by the end of the recording: {', '.join(map(str, steps['left_out']))}")
+        OUT.print(f"  omitted, truncated by the end of the recording: {', '.join(map(str, steps['left_out']))}")
     if loader["found"]:
         OUT.print(f"  in the loader's next(): {loader['wait_ms']['mean']:.2f} ms per step, {loader['share']:.1%}")
 
@@ -156,7 +156,7 @@ def _print_verdicts(result: dict[str, Any]) -> None:
 def _print_gpu(gpu: dict[str, Any]) -> None:
     OUT.print(
         f"GPU {gpu['device']}: kernels {gpu['kernel_share']:.1%} of the time, "
-        f"copies alone {gpu['copy_only_share']:.1%}, idle {gpu['idle_share']:.1%}"
+        f"copies only {gpu['copy_only_share']:.1%}, idle {gpu['idle_share']:.1%}"
     )
     for state, share in gpu["idle_while"].items():
         if share >= 0.001:
@@ -170,7 +170,7 @@ def _print_gpu(gpu: dict[str, Any]) -> None:
         [_copy_row(row) for row in gpu["copies"]],
         ("name", "count", "mb", "ms", "rate", "beside"),
     )
-    _table("longest times without GPU work", ("at ms", "ms", "the host was"), gpu["gaps"][:5], ("at_ms", "ms", "host"))
+    _table("longest gaps without GPU work", ("at ms", "ms", "the host was"), gpu["gaps"][:5], ("at_ms", "ms", "host"))
 
 
 def _copy_row(row: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline tune``: measures a loader's settings beside each other, and saves those that gain."""
+"""``feedline tune``: compares a loader's settings, and saves those that help."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 _COMMAND = "feedline.tune.command"
 _LEAST_BUDGET_S = 1.0
-_FOR = {"torch": "", "feedline": ', for_="feedline.DataLoader"', "source": ', for_="loader"'}  # by the loader that won
+_FOR = {"torch": "", "feedline": ', for_="feedline.DataLoader"', "source": ', for_="loader"'}  # the loader that won
 
 
 class _Verb(click.Command):
-    """Knows whether ``--`` was given: what follows it is a command, even where it is one word."""
+    """Records whether ``--`` was passed: the words after it are a command, even a single one."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_COMMAND] = "--" in args
         return super().parse_args(ctx, args)
 
 
-@click.command(cls=_Verb, short_help="Measure a loader's settings, and keep those that gain.")
+@click.command(cls=_Verb, short_help="Measure a loader's settings, and save those that help.")
 @click.argument("what", nargs=-1, required=True, metavar="SOURCE | -- COMMAND...")
 @click.option(
     "--budget",
@@ -49,13 +49,13 @@ class _Verb(click.Command):
     type=click.IntRange(1),
     metavar="N",
     show_default="all usable ones",
-    help="Keep the loader on so many CPUs.",
+    help="Limit the loader to this many CPUs.",
 )
 @click.option(
     "--memory",
     type=parameters.ByteSize(),
-    show_default="a quarter of what is free",
-    help="Memory for batches made ahead, such as 2GiB.",
+    show_default="a quarter of the free memory",
+    help="Memory for prefetched batches, such as 2GiB.",
 )
 @click.option(
     "--batch-size-range", type=parameters.BatchSizes(), metavar="LOW:HIGH", help="Also try batch sizes in this range."
@@ -64,12 +64,14 @@ class _Verb(click.Command):
 @click.option(
     "--size", default=224, type=click.IntRange(1), metavar="N", help="With a SOURCE: side of the crops, in pixels."
 )
-@click.option("--keep-running", is_flag=True, help="Let COMMAND go on, as it is, once its loader has been measured.")
+@click.option(
+    "--keep-running", is_flag=True, help="Let COMMAND continue, unchanged, after its loader has been measured."
+)
 @parameters.option(
     "--settings",
     aliases=("--output",),
     type=parameters.OUTPUT_FILE,
-    help="Save the settings to a file, if they were shown to gain.",
+    help="Save the settings to a file, if they were shown to help.",
 )
 @parameters.record_file()
 @parameters.as_json()
@@ -88,15 +90,15 @@ def tune(
     record: Path | None,
     as_json: bool,
 ) -> int:
-    """Measure settings of a loader beside each other, and keep those that gain.
+    """Compare settings of a loader, and save those that help.
 
     \b
     feedline tune imagenet/train                Feedline's own loader over a source
-    feedline tune -- python train.py            the DataLoader of a script, with its code as it is
+    feedline tune -- python train.py            the DataLoader of a script, with its code unchanged
 
-    Of a script the first loop is watched for some seconds and then held, while a copy of its process tries other
-    settings on its loader; then the script is ended. `DataLoader(**feedline.load_settings(FILE))` takes what
-    --settings saves.
+    The script's first loop is watched for some seconds and then paused, while a copy of its process tries other
+    settings on its loader; then the script is ended. `DataLoader(**feedline.load_settings(FILE))` uses the settings
+    saved by --settings.
     """
     is_command = context.meta[_COMMAND]
     _check_call(context, what, is_command)
@@ -114,22 +116,22 @@ def tune(
 
 
 def _check_call(context: click.Context, what: tuple[str, ...], is_command: bool) -> None:
-    """Usage errors that no option sees by itself."""
+    """Raises usage errors that involve several options."""
     given = {
         name: context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE for name in context.params
     }
     if is_command:
         if given["batch_size"] or given["size"]:
             name = "--batch-size" if given["batch_size"] else "--size"
-            raise click.UsageError(f"{name} is for a SOURCE; a command keeps its own (or give --batch-size-range)")
+            raise click.UsageError(f"{name} requires a SOURCE; a command uses its own (or pass --batch-size-range)")
         if what[0].startswith("-"):
-            raise click.UsageError(f"{what[0]} stands where the command begins: options of tune go before the --")
+            raise click.UsageError(f"{what[0]} is at the start of the command: put options of tune before the --")
         return
     if len(what) > 1 or what[0].endswith(".py") or (not Path(what[0]).exists() and shutil.which(what[0])):
         command = " ".join(what if len(what) > 1 or not what[0].endswith(".py") else ("python", *what))
-        raise click.UsageError(f"{what[0]} is no source; put -- before a command: feedline tune -- {command}")
+        raise click.UsageError(f"{what[0]} is not a source; put -- before a command: feedline tune -- {command}")
     if given["keep_running"]:
-        raise click.UsageError("--keep-running is for a command")
+        raise click.UsageError("--keep-running requires a command")
 
 
 def _tune_script(command: tuple[str, ...], options: Options, tell: Any, say: Any) -> Tuned | int:
@@ -158,7 +160,7 @@ def _tune_source(name: str, batch_size: int, size: int, options: Options, tell: 
 
 @contextlib.contextmanager
 def _showing() -> Iterator[tuple[Callable[[Any], None], Callable[[str], None]]]:
-    """What is done now, on a terminal's standard error, where a script's own output may go by."""
+    """Shows the current measurement on a terminal's standard error, to which the script's output may also go."""
     with progress(None, "tuning") as bar:
 
         def say(phase: str) -> None:
@@ -201,10 +203,10 @@ def _save(document: dict[str, Any], path: Path, as_json: bool) -> None:
     if document["settings"] is not None:
         settings.write(document["settings"], path)
         taken = f'**feedline.load_settings("{path}"{_FOR[document["best"]["loader"]]})'
-        show.print(f"saved: take it as {escape(taken)}")
+        show.print(f"saved: use it as {escape(taken)}")
         return
-    left = f"; {path} is from before, and was left as it is" if path.exists() else ""
-    show.print(f"nothing was saved: only settings that were shown to gain are{escape(left)}")
+    left = f"; {path} is from an earlier run and was not changed" if path.exists() else ""
+    show.print(f"nothing was saved: settings are saved only if they were shown to help{escape(left)}")
 
 
 def _print(tuned: Tuned | TunedSource, report: Any) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline verify``: proof that a dataset is whole."""
+"""``feedline verify``: checks that a dataset is complete and undamaged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 _MOST_ROWS = 20
 
 
-@click.command(short_help="Prove that a dataset is whole.")
+@click.command(short_help="Check that a dataset is complete and undamaged.")
 @click.argument("source")
 @parameters.source_format(*parameters.FORMATS)
 @parameters.fields
@@ -31,16 +31,16 @@ _MOST_ROWS = 20
     default=8,
     type=click.IntRange(1, 65_536),
     metavar="N",
-    help="Ranks that must together get each sample once.",
+    help="Number of ranks that together must get each sample exactly once.",
 )
 @click.option(
     "--resume",
     type=parameters.OutputPath(dir_okay=False),
     metavar="FILE",
-    help="Keep in FILE what is verified, and go on from there after an interruption.",
+    help="Save progress in FILE, and resume from it after an interruption.",
 )
 @click.option("--cache", metavar="FOLDER", help="Read through this cache of stored objects: docs/cache.md.")
-@parameters.num_workers(help="Threads that read; auto: as many as usable CPUs.")
+@parameters.num_workers(help="Threads that read; auto: number of usable CPUs.")
 @parameters.as_json()
 def verify(
     source: str,
@@ -55,11 +55,10 @@ def verify(
     num_workers: int | Literal["auto"],
     as_json: bool,
 ) -> int:
-    """Read all that SOURCE holds, and tell what is wrong with it: by shard, sample and byte, with what to do.
+    """Read all of SOURCE, and report its problems by shard, sample and byte, with what to do.
 
-    Shards are read to their ends and compared with the checksums that `feedline pack` left, kept indexes with the
-    shards, and samples with each other. Exit status 1: a finding of severity "error" or "warning"; 3: nothing there to
-    read.
+    Shards are read completely and compared with the checksums from `feedline pack`, stored indexes with the shards, and
+    samples with each other. Exit status 1: a finding of severity "error" or "warning"; 3: there is nothing to read.
     """
     from feedline import verifying
 
@@ -90,18 +89,18 @@ def _print(verified: Verification) -> None:
     read = "read and decoded" if verified.decoded else "read"
     OUT.print(f"{verified.format}: {counted(verified.samples, 'sample')}{shards} {read}, {bytes_text(verified.bytes)}")
     if verified.parts_found:
-        OUT.print(f"{verified.parts_found:,} parts were verified before")
+        OUT.print(f"{verified.parts_found:,} parts were already verified")
     if verified.shards:
         OUT.print(f"{verified.checksums:,} shards compared with the checksums of their packing")
     if verified.order_exact:
-        OUT.print(f"{counted(verified.world_size, 'rank')} together get each sample once")
+        OUT.print(f"{counted(verified.world_size, 'rank')} together get each sample exactly once")
     _print_classes(verified.classes)
     for finding in verified.findings[:_MOST_ROWS]:
         _print_finding(finding)
     if len(verified.findings) > _MOST_ROWS:
         OUT.print(f"... and {len(verified.findings) - _MOST_ROWS:,} more findings; --json lists all")
     if verified.sound:
-        OUT.print("[green]nothing is wrong[/]" + ("" if verified.decoded else " with the files"))
+        OUT.print("[green]no problems found[/]" + ("" if verified.decoded else " in the files"))
     if not verified.decoded:
         OUT.print("images were not decoded (--decode)")
 

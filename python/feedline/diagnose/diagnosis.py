@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a diagnosis says: causes, what could not be judged, and what is said of other loaders."""
+"""The result of a diagnosis: causes, abstentions, and advice about workers and other loaders."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from feedline.findings.shown import as_cause
 
 @dataclass(frozen=True)
 class Diagnosis:
-    verdicts: list[Finding] = field(default_factory=list)  # causes, the largest share first
+    verdicts: list[Finding] = field(default_factory=list)  # sorted by share, largest first
     abstained: list[Abstention] = field(default_factory=list)
-    more_workers: str | None = None  # why more workers will not help, or how many will, or how many fewer
-    drop_in: str | None = None  # what Feedline's loader in the place of torch's was measured to gain
+    more_workers: str | None = None  # whether more or fewer workers would help, and how many
+    drop_in: str | None = None  # measured gain of replacing torch's loader with Feedline's
 
     def as_dict(self) -> dict[str, Any]:
-        """As docs/diagnose-method.md describes it."""
+        """Returns the JSON object described in docs/diagnose-method.md."""
         return {
             "verdicts": [as_cause(finding) for finding in self.verdicts],
             "abstained": [{"cause": one.code, "missing": one.missing} for one in self.abstained],

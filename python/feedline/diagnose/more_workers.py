@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of the usual advice: raise ``num_workers``."""
+"""Checks whether the usual advice, raising ``num_workers``, would help."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from feedline.watching.summary.figures import Summary
 
 
 def more_workers(summary: Summary, named: list[Finding]) -> str | None:
-    """What becomes of the usual advice."""
+    """Returns whether more workers would help and why, or None if the run had none."""
     if summary.workers == 0 or summary.making.batches == 0:
         return None
     measured = rungs_told.of_workers(summary)
@@ -26,30 +26,30 @@ def more_workers(summary: Summary, named: list[Finding]) -> str | None:
         gain = now / prediction.cycle_ms(summary, best) - 1
         more = f"{summary.counted(best)} instead of {summary.workers} would help"
         if summary.loader.get("iterable"):
-            return f"{more} by up to {gain:.0%}, if the dataset, which divides its samples itself, has some for each"
-        return f"{more}: {gain:.0%} more batches per second, predicted and not measured"
+            return f"{more} by up to {gain:.0%} if the dataset, which shards itself, has samples for each worker"
+        return f"{more}: {gain:.0%} more batches per second (predicted, not measured)"
     if is_undecided:
         present = summary.counted(summary.workers)
         more = f"more {summary.makers} were not shown to help the loop"
-        return f"{more}: {present} cannot be compared with, as the interval is wide"
+        return f"{more}: the rate of {present} was measured too imprecisely to compare"
     more = f"more {summary.makers} will not help"
     if prediction.memory_is_short(summary.host):
-        return f"{more}: memory is short already, and each takes some of its own"
+        return f"{more}: memory is short already, and each worker needs more"
     causes = {finding.code for finding in named}
     if "compute_bound" in causes:
-        return f"{more}: the loop does not wait for them"
+        return f"{more}: the loop does not wait for batches"
     making, host = summary.making, summary.host
     if now <= (summary.loop.step_ms + making.unpickle_ms) * 1.01:
         return (
-            f"{more}: {summary.counted(summary.workers)} make a batch every "
-            f"{making.wall_ms / summary.workers:.1f} ms, the loop takes {summary.loop.step_ms:.1f} ms for it"
+            f"{more}: {summary.counted(summary.workers)} produce a batch every "
+            f"{making.wall_ms / summary.workers:.1f} ms, and the loop needs {summary.loop.step_ms:.1f} ms per batch"
         )
     if making.read_ahead_ms > making.wall_ms / 2:
-        return f"{more}: reads are ahead of all of them already, and come no faster"
+        return f"{more}: reads are already prefetched for all of them, and storage is no faster"
     if prediction.disk_is_full(host):
-        return f"{more}: the disk gives no more, and they would wait for each other's reads"
+        return f"{more}: the disk is saturated, so they would wait for each other's reads"
     cpu = making.cpu_ms + making.pickle_ms + making.unpickle_ms + summary.loop.step_cpu_ms
     return (
-        f"{more}: a batch needs {cpu:.1f} ms of CPU, so {host.cpus:.3g} CPUs give one every "
-        f"{cpu / host.cpus:.1f} ms at best, with any number of them"
+        f"{more}: a batch needs {cpu:.1f} ms of CPU, so {host.cpus:.3g} CPUs produce one every "
+        f"{cpu / host.cpus:.1f} ms at best, however many there are"
     )

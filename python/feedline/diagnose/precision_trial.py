@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A script run once more with each type that autocast may have: what it gives in time and in memory.
+"""Runs a script once with each autocast dtype and compares time and memory.
 
-Whether the script learns as well is not seen here: losses are the user's to compare.
+It does not check whether the script still learns: the user has to compare losses.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from feedline.watching.summary.figures import Summary
 
 WAYS = (OFF, "bfloat16", "float16")
 _GIB = 2**30
-_MOST_HALF = 0.5  # of the parameters in half precision: autocast, which casts float32, is no choice any more
+_MOST_HALF = 0.5  # share of parameters in half precision above which autocast, which casts float32, has no effect
 _HALF = ("torch.bfloat16", "torch.float16")
 
 
 @dataclass(frozen=True)
 class Way:
-    """One run of the script. Ratios are to the run without autocast."""
+    """One run of the script. Ratios are relative to the run without autocast."""
 
     autocast: str
     steps_per_s: float | None = None
@@ -39,8 +39,8 @@ class Way:
     ratio: float | None = None
     ratio_low: float | None = None
     ratio_high: float | None = None
-    memory_bytes: int | None = None  # the most that tensors had on the device; of the process with most
-    why: str | None = None  # it was not measured
+    memory_bytes: int | None = None  # peak tensor memory on the device, of the process with the highest peak
+    why: str | None = None  # reason if it was not measured
 
 
 @dataclass(frozen=True)
@@ -54,46 +54,46 @@ class PrecisionTrial:
     def lines(self) -> list[str]:
         if self.not_tried is not None:
             return [f"  mixed precision was not tried: {self.not_tried}"]
-        lines = ["  mixed precision (the command ran once more with each, around every step of its loops)"]
+        lines = ["  mixed precision (one more run of the command for each dtype, with autocast around every step)"]
         lines += [f"    autocast {way.autocast:<9} {_told(way)}" for way in self.ways]
         lines.append(
-            "    time and memory alone: compare the losses of such runs before you change anything; float16 needs "
+            "    time and memory only: compare the losses of such runs before you change anything; float16 needs "
             'torch.amp.GradScaler("cuda"), bfloat16 does not'
         )
         return lines
 
 
 def run(command: Sequence[str], summary: Summary | None, recording: Recording) -> PrecisionTrial:
-    """Runs `command` once more for each of WAYS, if that can tell anything. Raises CommandError.
+    """Runs `command` once for each of WAYS, if that can yield a result. Raises CommandError.
 
     Args:
-        command: the script, which is run as under ``--apply``: what it prints goes to standard error.
-        summary: of its first run; None: no loop was seen.
-        recording: of its first run.
+        command: the script, run as with ``--apply``: its output goes to standard error.
+        summary: the first run's summary; None if it had no loop.
+        recording: the first run's recording.
     """
     reason = refusal(summary, recording)
     return PrecisionTrial(not_tried=reason) if reason is not None else compare(command, "cuda")
 
 
 def refusal(summary: Summary | None, recording: Recording) -> str | None:
-    """Why nothing is to be tried."""
+    """Returns why no run is worthwhile, or None."""
     if recording.returncode != 0:
         return "the command failed"
     if summary is None:
-        return "no training loop was seen"
+        return "no training loop was found"
     device: Mapping[str, Any] = summary.on_device.device
     if device.get("type") != "cuda" and not summary.loader.get("cuda"):
         return "no step of the loop used a GPU"
     elements = device.get("elements") or {}
     if sum(elements.get(name, 0) for name in _HALF) > _MOST_HALF * sum(elements.values()):
-        return "the parameters themselves are in half precision, which autocast does not change"
+        return "the parameters are in half precision already, and autocast does not change them"
     return None
 
 
 def compare(command: Sequence[str], device: str, ways: Sequence[str] = WAYS) -> PrecisionTrial:
-    """Runs `command` with each of `ways`, the first of them what the others are compared with.
+    """Runs `command` with each of `ways` and compares them with the first.
 
-    `device`: the kind that autocast is of, "cuda" or "cpu". Raises CommandError.
+    `device`: autocast's device type, "cuda" or "cpu". Raises CommandError.
     """
     base, *others = [_run(command, device, way) for way in ways]
     return PrecisionTrial((base, *(_beside(base, way) for way in others)))
@@ -111,15 +111,15 @@ def _run(command: Sequence[str], device: str, autocast: str) -> Way:
     memory = [note["memory_bytes"] for note in notes if note.get("memory_bytes") is not None]
     way = Way(autocast, memory_bytes=max(memory, default=None))
     if recording.returncode != 0:
-        return replace(way, why=f"its run failed with exit status {recording.returncode}")
+        return replace(way, why=f"the run failed with exit status {recording.returncode}")
     if not notes:
-        return replace(way, why="its run had no step of a loop")
+        return replace(way, why="the run had no training step")
     refused = next((note["why"] for note in notes if note.get("why")), None)
     if refused is not None:
-        return replace(way, why=f"it could not be entered: {refused}")
+        return replace(way, why=f"autocast could not be entered: {refused}")
     rate = steps_per_s(recording)
     if rate is None:
-        return replace(way, why="its run was too short to tell steps per second")
+        return replace(way, why="the run was too short to measure steps per second")
     return replace(way, steps_per_s=rate[0], low=rate[1], high=rate[2])
 
 
@@ -140,5 +140,5 @@ def _told(way: Way) -> str:
         words += f", {way.ratio:.2f} times {told(way.ratio_low, way.ratio_high, 2)}"
         words += "" if way.ratio_low > 1 or way.ratio_high < 1 else ", no difference shown"
     if way.memory_bytes is not None:
-        words += f", memory {way.memory_bytes / _GIB:.2f} GiB at most"
+        words += f", peak memory {way.memory_bytes / _GIB:.2f} GiB"
     return words

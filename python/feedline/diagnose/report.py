@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A diagnosis as JSON and as text for a terminal."""
+"""Formats a diagnosis as JSON and as text for a terminal."""
 
 from __future__ import annotations
 
@@ -24,34 +24,36 @@ from feedline.watching.summary.figures import Summary
 
 SCHEMA = "feedline.diagnosis/1"
 _BAR = 40
-_UNTRIED = "other settings were not tried: without --quick they are measured, alternating with the script's own"
+_UNTRIED = "other settings were not tried: run without --quick to measure them against the current ones"
 _UNTRIED_DROP_IN = (
-    "not tried: `from feedline import DataLoader` instead of torch's, and other settings; without --quick they are "
-    "measured, alternating with the script's own"
+    "not tried: `from feedline import DataLoader` instead of torch's, and other settings; run without --quick to "
+    "measure them against the current ones"
 )
 
 
 def notes_of(recording: Recording, summary: Summary | None) -> list[str]:
-    """What could not be seen, one sentence each."""
+    """Returns one sentence for each thing that could not be observed."""
     notes = list(recording.notes)
     if recording.pythons == 0:
         notes.append(
-            "no Python process of the command took the probe in: it runs no Python, or Python with -I, -E or -S, which "
+            "no Python process of the command loaded the probe: it runs no Python, or Python with -I, -E or -S, which "
             "ignore PYTHONPATH"
         )
     elif summary is None:
-        notes.append("no process went through a torch DataLoader or a Feedline loader")
+        notes.append("no process iterated over a torch DataLoader or a Feedline loader")
     if recording.returncode < 0:
-        notes.append(f"the command was ended by {_signal_name(-recording.returncode)}: what it had recorded is used")
+        notes.append(
+            f"the command was terminated by {_signal_name(-recording.returncode)}: the data recorded so far is used"
+        )
     elif recording.returncode > 0:
-        notes.append(f"the command failed with exit status {recording.returncode}: what it had recorded is used")
+        notes.append(f"the command failed with exit status {recording.returncode}: the data recorded so far is used")
         if other := other_interpreter(recording.command):
             notes.append(other)
     notes += gpu_text.hints(summary) if summary is not None else []
     if summary is not None and recording.experiments is not None and not timeline.is_of(recording, summary.loader):
-        notes.append("the experiments are about another loader of the script, the first that a loop began with")
+        notes.append("the experiments used a different loader of the script: the one whose loop began first")
     if recording.dropped:
-        notes.append(f"the events of {recording.dropped} early worker processes were dropped; the latest were kept")
+        notes.append(f"events of {recording.dropped} early worker processes were dropped; only the latest are stored")
     return notes
 
 
@@ -63,7 +65,7 @@ def as_json(
     price: cost.Price = cost.NO_PRICE,
     precision: PrecisionTrial | None = None,
 ) -> dict[str, Any]:
-    """The object that docs/diagnose-method.md describes."""
+    """Returns the JSON object described in docs/diagnose-method.md."""
     measured, experiments = summary or Summary(), recording.experiments
     return {
         "schema": SCHEMA,
@@ -117,7 +119,10 @@ def as_text(
         if finding.code != "compute_bound" and gain:
             lines += [f"        predicted gain: {gain}, if only this changes"]
     if summary is not None and not diagnosis.verdicts:
-        lines += ["", f"  no cause takes as much as 5 % by itself; all waiting together {summary.waits.loader:.0%}"]
+        lines += [
+            "",
+            f"  no single cause accounts for 5 % of the time; the loop waits for its loader {summary.waits.loader:.0%}",
+        ]
     if diagnosis.more_workers:
         lines += ["", f"  {diagnosis.more_workers}"]
     if summary is not None and recording.experiments is None:
@@ -150,7 +155,7 @@ def _spent(
 
 
 def _what_if(summary: Summary | None, recording: Recording) -> dict[int, float | None]:
-    """The model's batches per second of the loader alone, beside every rung."""
+    """Returns the model's predicted batches per second of the loader for each measured number of workers."""
     tried = recording.experiments
     if summary is None or tried is None or tried.warm_because is not None:
         return {}
@@ -163,8 +168,8 @@ def _changes(summary: Summary) -> list[str]:
     changes = what_if(summary)
     if not changes:
         return []
-    own = f"with {summary.host.cpus:.3g} CPUs to itself; {changes[0].now:.1f} batches/s with the settings as they are"
-    lines = ["", f"  what if (predicted, {own})"]
+    own = f"with {summary.host.cpus:.3g} CPUs to itself; {changes[0].now:.1f} batches/s with the current settings"
+    lines = ["", f"  what if (predicted; {own})"]
     for change in changes:
         low, high = (f"{rate:.1f}" for rate in (change.low, change.high))
         rates = low if low == high else f"{low} to {high}"
@@ -174,20 +179,20 @@ def _changes(summary: Summary) -> list[str]:
 
 
 def _loaders(recording: Recording) -> int:
-    """The number of loaders from which the process with the longest loop took batches."""
+    """Returns the number of loaders used by the process with the longest loop."""
     longest = next(iter(timeline.loops_of(recording.processes)), None)
     waits = longest.process.events if longest is not None else ()
     return len({event.a for event in waits if event.kind == events.WAIT})
 
 
 def _of_loader(summary: Summary, loaders: int) -> list[str]:
-    """The loader to which the report applies, if there are several."""
+    """Names the loader that the report describes, if there are several."""
     if loaders < 2:
         return []
     dataset, batch = summary.loader.get("dataset"), summary.loader.get("batch_size")
-    parts = [f"over {dataset}" if dataset else "", f"of batches of {batch}" if batch else ""]
+    parts = [f"over {dataset}" if dataset else "", f"with batch size {batch}" if batch else ""]
     which = " ".join(part for part in parts if part)
-    return [f"  about the loader {which}: the one of {loaders} loaders whose loops took longest"]
+    return [f"  about the loader {which}: of {loaders} loaders, the one with the longest loops"]
 
 
 def _measured(summary: Summary, loaders: int) -> list[str]:
@@ -199,13 +204,13 @@ def _measured(summary: Summary, loaders: int) -> list[str]:
         f"  {summary.loop.steps} steps in {epochs}, {summary.loop.loop_s:.2f} s in the loop, "
         f"{summary.counted(summary.workers)}, {summary.host.cpus:.3g} CPUs",
         f"  step {summary.loop.step_ms:.2f} ms, wait {summary.loop.wait_ms:.2f} ms"
-        f"   [{'#' * filled}{'.' * (_BAR - filled)}] {1 - waits.step:.0%} of the time is waiting",
+        f"   [{'#' * filled}{'.' * (_BAR - filled)}] {1 - waits.step:.0%} of the time spent waiting",
     ]
     lines += gpu_text.lines(summary)
     if summary.watching.overhead_share is not None:
         parts = ((name, summary.watching.overhead.get(f"{name}_share")) for name in ("hooks", "watching"))
         told = ", ".join(f"{name} {share:.2%}" for name, share in parts if share is not None)
-        lines.append(f"  watching cost {summary.watching.overhead_share:.2%}{f' ({told})' if told else ''}")
+        lines.append(f"  profiling overhead {summary.watching.overhead_share:.2%}{f' ({told})' if told else ''}")
     return lines
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a watched loop, as a run record draws them."""
+"""Extracts the steps of a watched loop for a run record."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["steps_of"]
 
 
 def steps_of(recording: Recording) -> list[Step]:
-    """The steps of the loop that the diagnosis is about: the longest."""
+    """Returns the steps of the longest loop, which is the one diagnosed."""
     loops = loops_of(recording.processes)
     if not loops:
         return []

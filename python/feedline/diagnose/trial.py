@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The proposed change, tried: the command runs once more with other arguments of its loader, and its gain is measured.
+"""Tries the proposed change: runs the command again with other loader arguments and measures the gain.
 
-Only what a DataLoader's arguments can express is applied; everything else is said to be the user's to make.
+Only changes that a DataLoader's arguments can express are applied; all others are left to the user.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from feedline.watching.summary import timeline
 from feedline.watching.summary.figures import Summary
 
 _PREFETCH = "prefetch_factor="
-_WORTH = 1.02  # times the batches
-_NOTHING = 0.1  # as wide as a measured interval may be that holds nothing and is still called what was predicted
-_SHORTEST = 0.01  # of a cycle, whatever goes away
-_MANY_ROUNDS = 4  # of workers
+_WORTH = 1.02  # minimum ratio of batches per second
+_NOTHING = 0.1  # maximum width of an interval that contains zero and still counts as confirming the prediction
+_SHORTEST = 0.01  # minimum share of a cycle that remains
+_MANY_ROUNDS = 4  # rounds of workers
 
 
 @dataclass(frozen=True)
 class Proposal:
     settings: dict[str, Any] = field(default_factory=dict)
-    predicted: tuple[float, float] = (0.0, 0.0)  # share more batches per second, [low, high]
-    left: tuple[str, ...] = ()  # causes whose change is none of a loader's arguments
+    predicted: tuple[float, float] = (0.0, 0.0)  # relative gain in batches per second, [low, high]
+    left: tuple[str, ...] = ()  # causes that no loader argument can fix
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What was predicted, and what came of it. Gains are shares more steps per second in the loop."""
+    """A prediction and its measured outcome. Gains are relative changes in the loop's steps per second."""
 
     settings: dict[str, Any]
     predicted: tuple[float, float]
     left: tuple[str, ...] = ()
-    refused: dict[str, str] = field(default_factory=dict)  # settings that the loader could not be given, and why
+    refused: dict[str, str] = field(default_factory=dict)  # settings that the loader rejected, and why
     measured: float | None = None
     measured_low: float | None = None  # 95 % interval
     measured_high: float | None = None
@@ -49,14 +49,14 @@ class Trial:
 
     @property
     def came_true(self) -> bool | None:
-        """Whether the measured interval meets the predicted one; None: it was not measured, or is undecided."""
+        """Whether the measured and predicted intervals overlap; None if not measured or undecided."""
         if self.measured_low is None or self.measured_high is None or self.undecided:
             return None
         return self._meets(self.measured_low, self.measured_high)
 
     @property
     def undecided(self) -> bool:
-        """Whether what was measured may be what was predicted, and as well a loss or nothing."""
+        """Whether the measurement is consistent both with the prediction and with no gain."""
         if (
             self.measured_low is None
             or self.measured_high is None
@@ -79,24 +79,24 @@ class Trial:
         if self.not_tried is not None:
             lines.append(f"  not applied: {self.not_tried}")
         elif self.measured is None or self.measured_low is None or self.measured_high is None:
-            lines.append(f"  applied {given}: the second run gave too few steps to measure")
+            lines.append(f"  applied {given}: the second run had too few steps to measure")
         else:
             low, high = self.predicted
             short = self.measured < low
-            word = "came true" if self.came_true else f"did not come true: it was {'less' if short else 'more'}"
-            word = "not decided, as the two runs differ too much by themselves" if self.undecided else word
+            word = "confirmed" if self.came_true else f"not confirmed: the gain was {'smaller' if short else 'larger'}"
+            word = "undecided, as the two runs vary too much" if self.undecided else word
             lines.append(
                 f"  applied {given}; {word}: predicted {low:+.0%} to {high:+.0%}, measured {self.measured:+.0%} "
                 f"[{self.measured_low:+.0%}, {self.measured_high:+.0%}]"
             )
-        lines += [f"    {name} was refused: {why}" for name, why in self.refused.items()]
+        lines += [f"    {name} was rejected: {why}" for name, why in self.refused.items()]
         if self.left:
-            lines.append(f"    yours to make, as no argument of a loader does it: {', '.join(self.left)}")
+            lines.append(f"    left to you, as no loader argument does this: {', '.join(self.left)}")
         return lines
 
 
 def propose(summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Proposal:
-    """The changes of all verdicts together that a DataLoader's arguments can express."""
+    """Combines the changes of all verdicts that a DataLoader's arguments can express."""
     settings: dict[str, Any] = {}
     gains: list[tuple[float, float]] = []
     left = []
@@ -106,7 +106,7 @@ def propose(summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Pro
         if change is None:
             if finding.code != "compute_bound":
                 left.append(finding.code)
-        elif not set(change) & set(settings):  # of two numbers of workers the larger share's counts
+        elif not set(change) & set(settings):  # if both set the number of workers, the larger share wins
             settings |= change
             gains.append(finding.gain)
     fewer = prediction.fewer_workers(summary)
@@ -118,7 +118,8 @@ def propose(summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Pro
     for one in recording.experiments.comparisons if recording.experiments else []:
         if not one.kept or not one.change.startswith(_PREFETCH):
             continue
-        # measured in fractions of a second: of twenty such comparisons one gains by chance, so the model is asked too
+        # Each comparison lasts a fraction of a second, and one in twenty shows a gain by chance, so the model must
+        # agree.
         factor = int(one.change.removeprefix(_PREFETCH))
         modelled = what_if.of_prefetching(summary, settings.get("num_workers", summary.workers), factor)
         if modelled > _WORTH:
@@ -128,13 +129,13 @@ def propose(summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Pro
 
 
 def _together(gains: Sequence[float]) -> float:
-    """Each gives back a time of its own, with all else as it was: it is these times that add up, and not the gains."""
+    """Combines gains. Each removes a separate amount of time, so the times are added rather than the gains."""
     gone = sum(gain / (1 + gain) for gain in gains)
     return 1 / max(1 - gone, _SHORTEST) - 1
 
 
 def run(command: Sequence[str], summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Trial:
-    """Runs `command` once more with what is proposed, if anything is. Raises CommandError."""
+    """Runs `command` again with the proposed settings, if there are any. Raises CommandError."""
     proposal = propose(summary, diagnosis, recording)
     reason = refusal(summary, recording, proposal)
     if reason is not None:
@@ -150,18 +151,18 @@ def run(command: Sequence[str], summary: Summary, diagnosis: Diagnosis, recordin
 
 
 def refusal(summary: Summary, recording: Recording, proposal: Proposal) -> str | None:
-    """Why nothing is to be tried."""
+    """Returns why nothing is tried, or None."""
     if recording.returncode != 0:
         return "the command failed"
     if summary.loader.get("native"):
-        return "it is one of Feedline's own loaders: its arguments are others"
+        return "it is one of Feedline's own loaders, which has different arguments"
     if not proposal.settings:
-        return "nothing that an argument of the loader changes would gain"
+        return "no loader argument would improve this run"
     return None
 
 
 def refused_whole(changed: Recording, settings: Mapping[str, Any]) -> str | None:
-    """Why a run that was to have other settings had the same: what it measured is no gain of theirs."""
+    """Returns why none of the settings took effect in the second run, or None if some did."""
     if not changed.applied:
         return "the second run had no such loader"
     refused = apply.refused_by_all(changed.applied)
@@ -171,7 +172,7 @@ def refused_whole(changed: Recording, settings: Mapping[str, Any]) -> str | None
 
 
 def gain(before: Recording, after: Recording) -> tuple[float | None, float | None, float | None]:
-    """(share more steps per second, low, high) in the loop that each run spent most time in."""
+    """Returns the gain in steps per second (relative gain, low, high) of each run's longest loop."""
     rates = [steps_per_s(one) for one in (before, after)]
     if rates[0] is None or rates[1] is None:
         return None, None, None
@@ -180,10 +181,10 @@ def gain(before: Recording, after: Recording) -> tuple[float | None, float | Non
 
 
 def steps_per_s(recording: Recording) -> tuple[float, float, float] | None:
-    """(mean, low, high) of the loop that most time went to; None: too few steps.
+    """Returns (mean, low, high) of the longest loop, or None if it had too few steps.
 
-    With all waiting but that for the first batch of all. The first batch of each worker is made during that wait, as
-    those of a rung of the ladder are, and is not counted: of a short loop with many workers they would be a large part.
+    Includes all waits except that for the first batch. Each worker's first batch is produced during that wait and is
+    not counted, as in the experiments: in a short loop with many workers these batches would be a large part.
     """
     loops = timeline.loops_of(recording.processes)
     summary = timeline.summarise(recording)
@@ -203,7 +204,7 @@ def steps_per_s(recording: Recording) -> tuple[float, float, float] | None:
 
 
 def _without_first(done: list[tuple[float, float]], workers: int) -> list[tuple[float, float]]:
-    """`done` from the step on at which each worker has given a batch, where others are most of the loop."""
+    """Drops the steps before each worker has produced a batch, unless the loop is too short."""
     count, whole = 0.0, sum(times for _, times in done)
     for at, (_, times) in enumerate(done):
         count += times

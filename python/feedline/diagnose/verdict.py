@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a summary to causes: a pure function. `feedline explain` has the page of each cause.
+"""Derives causes from a summary, as a pure function. `feedline explain` prints the page of each cause.
 
-Each rule books a share of the loop's time under one name, so shares never sum to more than 1. ``confidence`` is 0 to 1;
-from `CERTAIN` on it is a certain finding, which needs every signal that could speak against it.
+Each rule assigns a share of the loop's time to one cause, so shares never sum to more than 1. ``confidence`` is 0 to 1;
+a finding is certain from `CERTAIN` on, which requires every signal that could contradict it.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ CAUSES = tuple(cause.code for cause in registered())
 
 
 def judge(summary: Summary | None, causes: tuple[Cause, ...] | None = None) -> Diagnosis:
-    """The causes of a run's time.
+    """Returns the causes of a run's time.
 
     Args:
-        summary: what was measured. None: no loop was seen, and everything is abstained from.
-        causes: those that are looked for; None: all that are registered.
+        summary: the measurements; None if no loop was found, in which case every cause is abstained from.
+        causes: the causes to look for; None for all registered ones.
     """
     causes = registered() if causes is None else causes
     if summary is None or summary.loop.steps == 0:
-        missing = "no training loop over a DataLoader or a Feedline loader was seen; see the notes"
+        missing = "no training loop over a DataLoader or a Feedline loader was found; see the notes"
         return Diagnosis(abstained=[Abstention(cause.code, missing) for cause in causes])
     case = Case(prediction.comparable(summary))
     for rule, cause in in_turn(causes):
@@ -53,13 +53,13 @@ def judge(summary: Summary | None, causes: tuple[Cause, ...] | None = None) -> D
 
 
 def _with_garbage(garbage: Garbage | None, named: list[Finding], collects: set[str]) -> list[Finding]:
-    """Collections are a part of whatever makes the objects that set them off, and have a remedy of their own."""
+    """Adds garbage collection to the causes that create many objects; it has a separate fix."""
     if garbage is None or garbage.share is None or garbage.share < NAMED or not named:
         return named
     where = next((finding for finding in named if finding.code in collects), named[0])
     told = (
-        f"{garbage.collections} full collections of Python's garbage, {garbage.each_ms:.0f} ms each, are "
-        f"{garbage.share:.0%} of the time: gc.freeze() before the loop spares them what was made before it"
+        f"{garbage.collections} full garbage collections in Python, {garbage.each_ms:.0f} ms each, take "
+        f"{garbage.share:.0%} of the time: gc.freeze() before the loop exempts existing objects from them"
     )
     with_it = replace(where, evidence=(*where.evidence, told))
     return [with_it if finding is where else finding for finding in named]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a command, watched, and makes experiments when it has ended."""
+"""Runs and watches a command, then runs experiments."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def watch(
     change: Change | None = None,
     tell: Callable[[str, float], None] = lambda _what, _left_s: None,
 ) -> Recording:
-    """`session.run` of `command`, and then experiments for up to `budget` seconds; 0: none.
+    """Runs `command` with `session.run`, then experiments for up to `budget` seconds (0 for none).
 
-    `tell` hears how experiments get on. Raises CommandError where the command cannot be started.
+    `tell` receives the progress of experiments. Raises CommandError if the command cannot be started.
     """
     if budget <= 0:
         return session.run(command, change)

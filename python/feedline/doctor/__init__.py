@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What will go wrong in a run, said before it: the machine, the planned loader and the script, judged by rules."""
+"""Pre-flight checks: rules that examine the machine, the planned loader and the script before a run."""

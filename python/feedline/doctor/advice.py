@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many workers and how many batches ahead to begin with on this machine, by rules with their reasons."""
+"""Initial worker count and prefetch depth for this machine, from rules with their reasons."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ..machine.planned_load import PlannedLoad
 from ..machine.surroundings import Surroundings
 from .source import Source
 
-TINY = Threshold(100e3, "bytes of a sample: records, tokens, thumbnails")
-LARGE = Threshold(20e6, "bytes of a sample: video, volumes, satellite images")
-_OF_DISK = 4  # readers that a spinning disk serves before it only seeks
-_WAITING = 2  # workers per CPU where each of them waits for answers over a network
-_MEMORY_SHARE = 4  # of what is left: one part for batches that wait
+TINY = Threshold(100e3, "bytes per sample: records, tokens, thumbnails")
+LARGE = Threshold(20e6, "bytes per sample: video, volumes, satellite images")
+_OF_DISK = 4  # readers beyond which a spinning disk mostly seeks
+_WAITING = 2  # workers per CPU if each of them waits for network responses
+_MEMORY_SHARE = 4  # of the memory left: the share for queued batches
 
 
 @dataclass(frozen=True)
@@ -25,27 +25,27 @@ class Advice:
 
 
 def enough_ahead(sample_bytes: int | None) -> int:
-    """Batches ahead of each worker that smooth out jitter, by the size of a sample."""
+    """Returns the batches per worker that smooth out jitter, by sample size."""
     if sample_bytes is None:
         return 2
     return 4 if sample_bytes <= TINY else 1 if sample_bytes >= LARGE else 2
 
 
 def advise(machine: Surroundings, load: PlannedLoad | None, source: Source | None) -> Advice:
-    """For one rank."""
+    """Returns the advice for one rank."""
     ranks = load.ranks if load is not None else machine.ranks
     share = max(machine.cpus.threads // max(ranks, 1), 1)
     workers = max(share - 1, 1)
     why = [f"{machine.cpus.threads} usable CPUs" + (f" for {ranks} ranks" if ranks > 1 else "")]
-    why.append("one is the training loop's" if share > 1 else "there is one CPU")
+    why.append("one is reserved for the training loop" if share > 1 else "there is only one CPU")
     if source is not None and source.kind == "disk" and workers > _OF_DISK:
         workers = _OF_DISK
-        why.append("a spinning disk seeks between more readers")
+        why.append("a spinning disk seeks with more readers")
     elif source is not None and (source.kind == "remote" or _is_objects(source)):
         workers *= _WAITING
-        why.append("each waits for answers of object storage")
+        why.append("each waits for object storage")
     elif source is not None and source.kind == "network":
-        why.append("the server sets the rate: more workers do not help there")
+        why.append("the server sets the rate, so more workers would not help")
     prefetch = enough_ahead(load.sample_bytes if load is not None else None)
     if load is not None and load.batch_bytes and machine.memory.told:
         room = machine.memory.left // _MEMORY_SHARE // max(ranks, 1)
@@ -54,7 +54,7 @@ def advise(machine: Surroundings, load: PlannedLoad | None, source: Source | Non
         while workers > 1 and workers * prefetch * load.batch_bytes > room:
             workers -= 1
         if workers * prefetch * load.batch_bytes * 2 > room:
-            why.append("batches that wait stay within a quarter of the memory that is left")
+            why.append("queued batches stay within a quarter of the memory left")
     return Advice(workers, prefetch, tuple(why))
 
 

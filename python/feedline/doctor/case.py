@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a rule of the doctor is given, and the shape of one. Each is a file of `causes`."""
+"""The input of the doctor's rules, and the definition of a cause. Each cause is a file in `causes`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .leftovers import Leftover
 from .script.facts import Script
 from .source import Source
 
-# the first turns of causes about these; within one severity, what is asked first is told first
+# first turns of the causes in each group; within a severity, findings are reported in this order
 BROKEN, LOAD, SCRIPT, MACHINE, STORAGE, ADVICE = 100, 200, 300, 400, 500, 600
 
 
 @dataclass(frozen=True)
 class Case:
-    """What was looked at. None: there is no such thing, or nobody asked for it."""
+    """The facts that were examined. None: absent, or not requested."""
 
     machine: Surroundings
     load: PlannedLoad | None = None
@@ -30,29 +30,29 @@ class Case:
 
     @property
     def wants_gpu(self) -> bool:
-        """Whether there is anything of a GPU here."""
+        """Whether there is any sign of a GPU."""
         machine = self.machine
         return bool(machine.gpus) or machine.has_driver or machine.has_device_files
 
 
 @dataclass(frozen=True)
 class Found:
-    """That it is so."""
+    """One occurrence of a cause."""
 
     severity: str
     evidence: tuple[str, ...]
-    fix: str = ""  # "": the cause's own
+    fix: str = ""  # "" to use the cause's own
     about: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Cause:
-    """What the doctor can find.
+    """A problem that the doctor can find.
 
     Attributes:
-        page: what ``feedline explain`` prints, without the thresholds, which the file's constants give.
-        turn: its place among causes of one severity: see :data:`BROKEN` and the others.
-        judge: what of it is so; nothing where a fact that it needs was not seen.
+        page: printed by ``feedline explain``, except for the thresholds, which come from the file's constants.
+        turn: its position among causes of one severity: see :data:`BROKEN` and the others.
+        judge: returns the occurrences of the problem; none if a fact that it needs is missing.
     """
 
     page: Entry
@@ -71,12 +71,12 @@ class Cause:
 
 
 def page(code: str, title: str, **texts: str) -> Entry:
-    """An entry of this verb."""
+    """Creates a findings page for this command."""
     return replace(Entry(code, "doctor", title, "", "", ""), **texts)  # type: ignore[arg-type]
 
 
 def gb(count: float) -> str:
-    """``43.0 GB``; less than one as ``500 MB``."""
+    """Formats bytes as ``43.0 GB``, or ``500 MB`` below 1 GB."""
     return (
         f"{count / 1e9:.1f} GB"
         if count >= 1e9

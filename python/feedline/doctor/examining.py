@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts a case together: the machine, what is planned, the script of a command, and the source."""
+"""Builds a case: the machine, the planned loader, the script of a command, and the source."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PATIENCE_S = 1.2  # for a driver that has to wake a GPU
 
 @dataclass(frozen=True)
 class Asked:
-    """What the user said of the load; None: nothing, so the script's, or what a machine like this gets."""
+    """The load that the user specified. None: take it from the script, or use the default for this machine."""
 
     workers: int | None = None
     prefetch: int | None = None
@@ -44,7 +44,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Examination:
-    """All that was seen and found. `unseen`: a sentence each."""
+    """Everything examined and found. `unseen`: one sentence each."""
 
     case: Case
     advice: Advice
@@ -60,13 +60,13 @@ def examine(
     words: Sequence[str] = (),
     asked: Asked | None = None,
 ) -> Examination:
-    """Looks once. Runs nothing, and imports nothing of the script.
+    """Examines the machine once. Does not run or import anything of the script.
 
     Args:
         words: the command that is to run, such as ``["python", "train.py"]``.
 
     Raises:
-        StorageError: nothing is where `source` says.
+        StorageError: `source` does not exist.
     """
     asked = asked or Asked()
     machine = look(root, Patient(gpus), environment)
@@ -80,20 +80,20 @@ def examine(
         parsed = command.parsed(words)
         ranks = parsed.ranks
         if parsed.script is None:
-            unseen.append(f"the loader's settings: {' '.join(words[:3])} names no file of Python")
+            unseen.append(f"the loader's settings: {' '.join(words[:3])} does not name a Python file")
         else:
             script = read(parsed.script, parsed.arguments, machine.cpus.online)
             unseen += script.notes
     load = planned(asked, script, ranks if asked.ranks is None else asked.ranks, machine)
     if load is not None and load.workers and load.batch_bytes is None:
-        unseen.append("the memory that the loader takes: the bytes of a batch are not known (--batch-mb)")
+        unseen.append("the loader's memory use: the size of a batch is unknown (--batch-mb)")
     own = tuple(one for one in leftovers(root) if os.geteuid() in (0, one.owner))
     case = Case(machine, load, script, found, own)
     return Examination(case, advise(machine, load, found), judge(case), tuple(unseen))
 
 
 def planned(asked: Asked, script: Script | None, ranks: int | None, machine: Surroundings) -> PlannedLoad | None:
-    """What the user asked for; what is not asked for comes of the script's loader with the most waiting batches."""
+    """Returns the load the user specified, completed from the script's loader with the most queued batches."""
     known = [call for call in script.loaders if call.workers is not None] if script is not None else []
     call = max(known, key=lambda one: (one.workers or 0) * (one.prefetch or 2), default=None)
     if call is None and not asked.is_load:
@@ -121,7 +121,7 @@ def planned(asked: Asked, script: Script | None, ranks: int | None, machine: Sur
 
 
 class Patient:
-    """GPUs that may take long to answer: after some time they count as not seen."""
+    """Queries GPUs, which may take long to respond; after a timeout they count as unknown."""
 
     def __init__(self, gpus: Gpus, patience_s: float = _PATIENCE_S) -> None:
         self._gpus, self._patience_s = gpus, patience_s
@@ -138,5 +138,5 @@ class Patient:
         thread.join(self._patience_s)
         if answers:
             return answers[0]
-        self._unavailable = f"the driver did not answer within {self._patience_s:g} s"
+        self._unavailable = f"the driver did not respond within {self._patience_s:g} s"
         return ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a case to findings, the worst first."""
+"""Turns a case into findings, most severe first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .causes import registered
 
 
 def judge(case: Case) -> tuple[Finding, ...]:
-    """Critical ones first; of one severity, in the causes' turns, a script's by their lines."""
+    """Returns findings by severity, then by the causes' turns and by line number."""
     told = [
         (-SEVERITIES.index(finding.severity), cause.turn, finding.about.get("line", 0), i, finding)
         for cause in registered()
@@ -19,5 +19,5 @@ def judge(case: Case) -> tuple[Finding, ...]:
 
 
 def has_problems(findings: tuple[Finding, ...]) -> bool:
-    """Whether there is more than advice."""
+    """Whether any finding is more than advice."""
     return any(finding.severity != "note" for finding in findings)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs that were killed have left in /dev/shm and /tmp: whose it is, how old, and its removal."""
+"""Files that killed runs left in /dev/shm and /tmp: their owner, age and removal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..machine.root import Root
 
-# names that torch, multiprocessing and NCCL make; with the process's number in them where there is one
+# file names created by torch, multiprocessing and NCCL, with the process ID if there is one
 _PATTERNS = {
     "dev/shm": (
         r"torch_(?P<pid>\d+)_\d+_\d+",
@@ -26,21 +26,21 @@ _PATTERNS = {
     ),
     "tmp": (r"pymp-\w{8}", r"torch_(?P<pid>\d+)_\d+_\d+", r"torchelastic_\w+", r"tmp\w{8}_torch_shm"),
 }
-_LEAST_AGE_S = 3600.0  # a run that is starting has files that nobody has opened yet
+_LEAST_AGE_S = 3600.0  # a run that is starting has files that no process has opened yet
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """A file or folder that no process has open, and whose maker is gone where its name tells."""
+    """A file or folder that no process has open, and whose creator, if known from its name, has exited."""
 
-    path: Path  # on this machine, its root included
+    path: Path  # absolute path on this machine
     size: int
-    owner: int  # user
+    owner: int  # user ID
     age_s: float
 
 
 def leftovers(root: Root, now_s: float | None = None) -> tuple[Leftover, ...]:
-    """The largest first. Empty where processes cannot be seen: what is in use could not be told from what is left."""
+    """Returns leftovers, largest first. Empty if processes are not visible, as files in use are unknown then."""
     now_s = time.time() if now_s is None else now_s
     pids = [name for name in root.names("proc") if name.isdigit()]
     candidates = list(_candidates(root, now_s, set(pids)))
@@ -52,19 +52,20 @@ def leftovers(root: Root, now_s: float | None = None) -> tuple[Leftover, ...]:
 
 
 def remove(found: tuple[Leftover, ...], user: int) -> tuple[int, list[str]]:
-    """Removes those that are `user`'s, or all for root. Gives the bytes freed, and a sentence for each that is left.
+    """Removes the leftovers owned by `user`, or all if root. Returns the bytes freed and a sentence for each one
+    skipped.
 
-    One that was changed since it was seen is left: somebody uses it.
+    One that has changed since it was found is skipped, as it is in use.
     """
     freed, kept = 0, []
     for one in found:
         if user not in (0, one.owner):
-            kept.append(f"{one.path} is user {one.owner}'s")
+            kept.append(f"{one.path} belongs to user {one.owner}")
             continue
         try:
             status = one.path.lstat()
             if status.st_uid != one.owner or time.time() - status.st_mtime < _LEAST_AGE_S:
-                kept.append(f"{one.path} was changed meanwhile")
+                kept.append(f"{one.path} has changed since it was found")
                 continue
             shutil.rmtree(one.path) if stat.S_ISDIR(status.st_mode) else one.path.unlink()
             freed += one.size
@@ -88,7 +89,7 @@ def _candidates(root: Root, now_s: float, alive: set[str]) -> Iterator[Leftover]
 
 
 def _size(path: Path, status: os.stat_result) -> int:
-    """What it takes: files in memory may have holes."""
+    """Returns the allocated size: files in memory may have holes."""
     if not stat.S_ISDIR(status.st_mode):
         return status.st_blocks * 512
     total = 0
@@ -100,7 +101,7 @@ def _size(path: Path, status: os.stat_result) -> int:
 
 
 def _in_use(root: Root, pids: list[str]) -> set[str]:
-    """Paths below /dev/shm and /tmp that a process has open or mapped, of those that may be looked at."""
+    """Returns paths in /dev/shm and /tmp that any visible process has open or mapped."""
     found = set()
     for pid in pids:
         for line in _quietly(root, f"proc/{pid}/maps").splitlines():
@@ -115,7 +116,7 @@ def _in_use(root: Root, pids: list[str]) -> set[str]:
 
 
 def _quietly(root: Root, name: str) -> str:
-    """Of other users' processes nothing is told, which is no news."""
+    """Ignores other users' processes, which are not readable."""
     try:
         return (root.path / name).read_text(errors="replace")
     except OSError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An examination as lines of text, and as one JSON object."""
+"""Formats an examination as text and as one JSON object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .judging import has_problems
 from .source import Source
 
 SCHEMA = "feedline-doctor-1"
-_NAME = 9  # columns of a line's name
+_NAME = 9  # column width of a line's name
 
 
 class Line(NamedTuple):
@@ -29,19 +29,19 @@ _STYLES = {"note": "cyan", "warning": "yellow", "critical": "bold red", "error":
 
 
 def lines(seen: Examination) -> list[Line]:
-    """One screen: the machine, what is planned, findings with the worst first, and what could not be seen."""
+    """Formats one screen: the machine, the plan, findings by severity, and what could not be examined."""
     told = [Line(f"{name:<{_NAME}}{text}") for name, text in _machine(seen.case.machine)]
     if seen.case.source is not None:
         told.append(Line(f"{'source':<{_NAME}}{_source(seen.case.source)}"))
     if seen.case.load is not None:
         told.append(Line(f"{'planned':<{_NAME}}{_load(seen.case.load)}"))
     advice = f"num_workers={seen.advice.workers}, prefetch_factor={seen.advice.prefetch}"
-    told.append(Line(f"{'begin at':<{_NAME}}{advice} ({'; '.join(seen.advice.why)}); then measure: feedline tune"))
+    told.append(Line(f"{'start at':<{_NAME}}{advice} ({'; '.join(seen.advice.why)}); then measure: feedline tune"))
     told.append(Line(""))
     for finding in seen.findings:
         told += _finding(finding)
     if not seen.findings:
-        told.append(Line("nothing found that would go wrong", "green"))
+        told.append(Line("no problems found", "green"))
     if seen.unseen:
         told += [Line(""), Line("not seen"), *(Line(f"  {sentence}") for sentence in seen.unseen)]
     return told
@@ -91,7 +91,7 @@ def _machine(machine: Surroundings) -> list[tuple[str, str]]:
         memory = ""
         if gpu.memory_bytes and gpu.memory_used_bytes is not None:
             memory = f"{gb(gpu.memory_bytes - gpu.memory_used_bytes)} of {gb(gpu.memory_bytes)} free"
-        busy = f"{gpu.utilisation:.0%} of the time in use" if gpu.utilisation is not None else ""
+        busy = f"{gpu.utilisation:.0%} utilization" if gpu.utilisation is not None else ""
         told.append((f"gpu {gpu.index}", ", ".join(filter(None, (gpu.name, memory, busy)))))
     if not machine.gpus:
         told.append(("gpu", "none seen"))
@@ -106,7 +106,7 @@ def _cpu(machine: Surroundings) -> str:
     cpus = machine.cpus
     by = []
     if len(cpus.allowed) < cpus.online:
-        by.append(f"affinity or cpuset leaves {len(cpus.allowed)}")
+        by.append(f"affinity or cpuset allows {len(cpus.allowed)}")
     if cpus.quota is not None:
         by.append(f"a quota of {cpus.quota:g}")
     limit = f" ({', '.join(by)})" if by else ""
@@ -141,7 +141,7 @@ def _load(load: PlannedLoad) -> str:
     pinned = ", page-locked" if load.pinned else ""
     batch = f" of {gb(load.batch_bytes)}" if load.batch_bytes else ""
     needs = f": {gb(need_of(load).least)}" if load.batch_bytes else ""
-    plan = f"{ranks}{load.workers} worker{'s' if load.workers != 1 else ''} x {load.prefetch} batches ahead"
+    plan = f"{ranks}{load.workers} worker{'s' if load.workers != 1 else ''} x {load.prefetch} prefetched batches"
     return f"{plan}{batch}{pinned}{needs}"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run is going to read: where it lies, and how much of it there is, by a walk that ends in time."""
+"""The data that a run will read: its location and size, from a directory walk with a time limit."""
 
 from __future__ import annotations
 
@@ -19,50 +19,50 @@ _WALK_S = 1.0
 
 @dataclass(frozen=True)
 class Source:
-    """None: not told. `kind`: of :func:`feedline.machine.storage.storage_facts`."""
+    """Facts about a source; None: unknown. `kind`: of :func:`feedline.machine.storage.storage_facts`."""
 
     name: str
     kind: str | None
     mount: Mount | None
-    model: str | None  # what the disk calls itself
+    model: str | None  # the disk's model name
     space: Space | None
-    files: int | None  # seen within the time
+    files: int | None  # counted within the time limit
     total_bytes: int | None
-    whole: bool  # all of it was seen; else there is more
+    whole: bool  # whether everything was counted
     scheme: str | None = None
 
     @property
     def file_bytes(self) -> float | None:
-        """Of a file, on average."""
+        """Average size of a file."""
         return self.total_bytes / self.files if self.files and self.total_bytes is not None else None
 
 
 def look_at(name: str, root: Root, walk_s: float = _WALK_S) -> tuple[Source, list[str]]:
-    """The source, and sentences on what could not be seen.
+    """Returns the source, and sentences about what could not be examined.
 
     Raises:
-        StorageError: a path where nothing is.
+        StorageError: the path does not exist.
     """
     facts, notes = storage_facts(name, root.path)
     kind = str(facts["kind"]) if facts else None
     if kind == "remote":
         scheme = str(facts["scheme"]) if facts else None
-        return Source(name, kind, None, None, None, None, None, False, scheme), [f"how much {name} holds"]
+        return Source(name, kind, None, None, None, None, None, False, scheme), [f"the size of {name}"]
     path = Path(local_path(name).split("::")[0])
     pattern = any(mark in path.name for mark in "{*?[")
     folder = path.parent if pattern else path
     if not folder.exists():
-        raise StorageError(f"doctor: there is no {folder}")
+        raise StorageError(f"doctor: {folder} does not exist")
     mount = mount_of_source(name, root.path)
     files, total, whole = _measured(folder, walk_s)
     if not whole:
-        notes.append(f"all of {folder}: {files:,} files were counted in {walk_s:g} s, and there are more")
+        notes.append(f"all of {folder}: {files:,} files were counted within {walk_s:g} s, but there are more")
     model = device_model(mount.number, root.path) if mount else None
     return Source(name, kind, mount, model, root.space(folder), files, total, whole), notes
 
 
 def _measured(folder: Path, walk_s: float) -> tuple[int, int, bool]:
-    """(files, bytes, whether that is all); what may not be read is left out."""
+    """Returns (files, bytes, whether all were counted); skips what cannot be read."""
     until = time.monotonic() + walk_s
     files = total = 0
     for size in _sizes(folder):

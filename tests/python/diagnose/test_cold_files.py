@@ -106,7 +106,7 @@ def test_a_run_was_cold_if_its_files_were_and_its_bytes_came_from_disks():
 
 def test_the_text_says_where_rungs_read_from():
     rungs = [Rung(1, 10.0, 9.0, 11.0, 20, kept=True)]
-    assert any("out of the page cache" in line for line in told.lines(Experiments(rungs, cold=True), {1: 11.0}))
+    assert any("evicted from the page cache" in line for line in told.lines(Experiments(rungs, cold=True), {1: 11.0}))
     warm = told.lines(Experiments(rungs, warm_because="more than 1 GiB of files was read"), {})
     assert any("from the page cache" in line and "1 GiB" in line for line in warm)
     assert not any("page cache" in line for line in told.lines(Experiments(rungs), {1: 11.0}))

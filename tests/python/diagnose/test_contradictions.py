@@ -20,32 +20,32 @@ PACKED = {"pickle_ms": 4.0, "unpickle_ms": 4.0, "message_bytes": 5e5}
 
 # What a rule is for: (a run that is certain without what contradicts it, the contradiction, the cause)
 CASES = {
-    "its files' place does not matter": (
+    "the files' location does not matter": (
         summary(HALF, READING, {**DISK, "disk_small_read_ms": 2.5}),
         lambda run: replace(run, host=replace(run.host, cold_share=0.98)),
         "small_files",
     ),
-    "reads are quick": (
+    "reads are fast": (
         summary(HALF, READING, {**DISK, "disk_small_read_ms": 2.5}),
         lambda run: replace(run, host=replace(run.host, disk_small_read_ms=0.08, disk_ceiling_bytes_per_s=500e6)),
         "small_files",
     ),
-    "the disk gives more": (
+    "the disk is not saturated": (
         summary(HALF, READING, FULL),
         lambda run: but(run, **FLAT),
         "storage_bandwidth",
     ),
-    "the quota has room": (
+    "the quota was not used up": (
         summary(HALF, host=STOPPED),
         lambda run: replace(run, host=replace(run.host, used_cpus=0.5)),
         "cpu_quota",
     ),
-    "nothing is paged": (
+    "no pages are reread": (
         summary(HALF, host={"memory_pressure": 0.4, "memory_events": 12, "in_kernel": 0.1}),
         lambda run: replace(run, host=replace(run.host, major_faults_per_s=2.0)),
         "memory_pressure",
     ),
-    "more workers gain nothing": (
+    "more workers do not help": (
         summary(HALF, {"busy": None}, workers=0, loader={**BY_CAUSE["python_main_process"].loader, "num_workers": 0}),
         lambda run: but(run, rungs={0: 12.0, 2: 12.1}, rung_intervals={0: (11.9, 12.1), 2: (12.0, 12.2)}),
         "python_main_process",
@@ -60,12 +60,12 @@ CASES = {
         lambda run: but(run, tried={"persistent_workers=True": (1.0, 0.95, 1.05)}),
         "worker_startup",
     ),
-    "handing over is quick": (
+    "the hand-over is fast": (
         summary(waiting(handover=0.5, packed=0.5, packed_cpu=0.5), {**PACKED, "busy": 0.2}),
         lambda run: replace(run, making=replace(run.making, sent_ms=0.1, received_ms=0.1)),
         "worker_handover",
     ),
-    "the loader alone is slower": (
+    "the loader by itself is slower": (
         summary(loop_s=2.0),
         lambda run: but(run, rungs={4: 20.0}, rung_intervals={4: (19.0, 21.0)}),
         "compute_bound",
@@ -116,7 +116,7 @@ def test_waits_that_were_no_files_are_never_storages(cause):
 def test_waits_that_nobody_looked_at_are_certain_of_nothing():
     for disk in (DISK, FULL, {}):
         for verdict in judge(summary(HALF, {**READING, "waited_for": None}, disk)).verdicts:
-            assert verdict.confidence < CERTAIN and "was not seen" in " ".join(verdict.against)
+            assert verdict.confidence < CERTAIN and "not observed" in " ".join(verdict.against)
 
 
 def test_few_looks_are_certain_of_nothing():

@@ -109,7 +109,7 @@ def test_one_change_at_a_time_is_tried_beside_the_ladder(tmp_path):
     assert top["low"] <= top["steps_per_s"] <= top["high"] and top["steps"] > 3
     assert "the loop without waiting" in done.stderr and "prefetch_factor=4" in done.stderr
     if not found["files"]["devices"]:
-        assert "no local disk" in not_tried[cold] and "no local disk" in disk["refused"]
+        assert "no file on a local disk" in not_tried[cold] and "not on a local disk" in disk["refused"]
     else:
         assert changes[cold]["files"] == 60 and changes[cold]["file_bytes"] == 60 * 30_000
         assert disk["refused"] or disk["bytes_per_s"] > 0

@@ -38,13 +38,13 @@ def test_what_helps_there_is_said_with_its_page(place, words, page):
 
 @pytest.mark.parametrize("place", [None, "overlay", "memory"])
 def test_of_a_disk_of_this_machine_more_reads_at_a_time_are_advised(place):
-    assert verdict(on(place)) == verdict(LATE) and "more reads under way" in verdict(LATE).fix
+    assert verdict(on(place)) == verdict(LATE) and "more reads in flight" in verdict(LATE).fix
 
 
 def test_more_workers_are_advised_where_they_were_measured_to_help():
     rates = {LATE.workers: 100.0, 2 * LATE.workers: 180.0}
     fix = verdict(on("nfs", but(LATE, rungs=rates))).fix
-    assert fix.startswith(f"num_workers={2 * LATE.workers}. The files lie on NFS")
+    assert fix.startswith(f"num_workers={2 * LATE.workers}. The files are on NFS")
 
 
 def test_the_pages_that_are_named_are_there():

@@ -46,8 +46,8 @@ def test_gpu_util_stands_beside_the_waits_and_is_explained(folder, tmp_path):
     gpu = found["summary"]["gpu"]
     assert gpu["utilisation"] == pytest.approx(0.3) and gpu["capability"] == 80 and gpu["indices"] == [0]
     assert gpu["memory_used_bytes"] == 12 << 30 and gpu["received_bytes_per_s"] == pytest.approx(1.2e9)
-    assert "GPU 0: GPU-Util 30% (30% to 30%), memory 12.0 of 80 GiB at most, 1.2 GB/s to it, 60 W" in text
-    assert "not the loader's doing" in text and "held the GPU's clocks down" in text
+    assert "GPU 0: GPU-Util 30% (30% to 30%), memory peak 12.0 of 80 GiB, receives 1.2 GB/s, 60 W" in text
+    assert "not caused by the loader" in text and "lowered the GPU's clocks" in text
     assert found["verdicts"][0]["cause"] == "compute_bound"
     assert "GPU 0: its temperature is unavailable: Not Supported" in found["notes"]
 

@@ -82,12 +82,12 @@ def test_more_threads_do_not_shorten_what_is_read_ahead():
     assert prediction.cycle_ms(own, 4) == pytest.approx(0.5 + 39.0, abs=0.6)  # an epoch begins with a whole batch
     assert prediction.cycle_ms(lowered, 4) == pytest.approx(20.0, abs=0.8)
     fixes = [judge(measured).verdicts[0].fix for measured in (own, lowered)]
-    assert fixes[0].startswith("Reads are ahead") and ".cache(" in fixes[0]
+    assert fixes[0].startswith("Reads are already prefetched") and ".cache(" in fixes[0]
     assert (
         judge(own).more_workers
-        == "more threads will not help: reads are ahead of all of them already, and come no faster"
+        == "more threads will not help: reads are already prefetched for all of them, and storage is no faster"
     )
-    assert fixes[1].startswith("num_workers=8. Have more reads under way: more threads")
+    assert fixes[1].startswith("num_workers=8. Keep more reads in flight: more threads")
 
 
 def test_fixes_are_in_the_loaders_own_words():

@@ -49,7 +49,7 @@ def test_both_changes_are_compared_in_turn(device, monkeypatch):
 
 NOT_TRIED = {
     "small": ({}, 1.0, "the budget is too small"),
-    "nameless": ({"python": None}, HANG_S, "does not say where it is"),
+    "nameless": ({"python": None}, HANG_S, "script's Python is unknown"),
     "gone": ({"python": "/nowhere/python"}, HANG_S, "/nowhere/python could not be started again: No such file"),
     "device": ({"device": "nothing:0"}, HANG_S, "failed in a process of their own: RuntimeError"),
     "killed": ({"python": "/bin/false"}, HANG_S, "the process that copied to standin ended with 1"),
@@ -119,7 +119,7 @@ def test_a_run_that_copies_from_pageable_memory_is_told_its_gain(tmp_path, devic
 
     status, _, text, found = with_experiments(tmp_path, SCRIPT, "40s", has_comparison, environment=environment)
     assert status == 0
-    if any("were not timed after" in one["why"] for one in found["experiments"]["not_tried"]):
+    if any("took longer than" in one["why"] for one in found["experiments"]["not_tried"]):
         pytest.skip("this machine is too busy to start torch in the time that copies are given")
     (unpinned,) = (one for one in found["verdicts"] if one["cause"] == "unpinned_copy")
     changes = {one["change"]: one for one in found["experiments"]["comparisons"]}

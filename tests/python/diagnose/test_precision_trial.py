@@ -168,8 +168,8 @@ def test_the_command_line_says_why_nothing_was_tried(monkeypatch, tmp_path):
     output = tmp_path / "found.json"
     done = CliRunner().invoke(diagnose, ["--amp", "--output", str(output), "--", "x"], standalone_mode=False)
     assert done.return_value == 0, done.output
-    assert json.loads(output.read_text())["precision"]["not_tried"] == "no training loop was seen"
-    assert "mixed precision was not tried: no training loop was seen" in done.stderr
+    assert json.loads(output.read_text())["precision"]["not_tried"] == "no training loop was found"
+    assert "mixed precision was not tried: no training loop was found" in done.stderr
 
 
 def test_a_difference_within_the_intervals_is_called_none():

@@ -128,10 +128,10 @@ def test_batches_that_were_made_during_the_first_wait_are_not_counted():
 @pytest.mark.parametrize(
     ("low", "high", "true", "words"),
     [
-        (0.45, 0.55, True, "came true: predicted +40% to +60%, measured +50%"),
-        (0.10, 0.90, True, "came true"),
-        (0.10, 0.20, False, "did not come true: it was less"),
-        (0.70, 0.90, False, "did not come true: it was more"),
+        (0.45, 0.55, True, "confirmed: predicted +40% to +60%, measured +50%"),
+        (0.10, 0.90, True, "confirmed"),
+        (0.10, 0.20, False, "not confirmed: the gain was smaller"),
+        (0.70, 0.90, False, "not confirmed: the gain was larger"),
     ],
 )
 def test_a_prediction_comes_true_where_the_intervals_meet(low, high, true, words):
@@ -151,7 +151,7 @@ def test_a_command_that_failed_is_not_run_again():
 def test_where_nothing_would_gain_nothing_is_run():
     for summary in (BY_CAUSE["compute_bound"], but(BY_CAUSE["worker_startup"], epochs=1)):
         found = trial.run(["/nowhere"], summary, judge(summary), recording())
-        assert found.settings == {} and found.not_tried.startswith("nothing")
+        assert found.settings == {} and found.not_tried.startswith("no loader argument")
 
 
 def diagnosed(tmp_path):

@@ -63,7 +63,7 @@ def test_a_script_that_is_not_there_is_a_finding(tmp_path: Path) -> None:
 def test_a_command_without_a_script_is_said_not_to_be_seen(tmp_path: Path) -> None:
     root, _ = build(GPU_HOST, tmp_path)
     seen = examine(root, MadeGpus(GPU_HOST), {}, None, ["python", "-m", "train"])
-    assert not seen.findings and any("names no file" in sentence for sentence in seen.unseen)
+    assert not seen.findings and any("does not name a Python file" in sentence for sentence in seen.unseen)
 
 
 def test_ranks_come_from_the_launcher() -> None:
@@ -142,7 +142,9 @@ def found_beside(folder: Path, imports: str, dataset: str, more: str = "", data:
 )
 def test_a_dataset_of_another_file_is_read_there(imports: str, dataset: str, tmp_path: Path) -> None:
     told = dict(found_beside(tmp_path, imports, dataset))
-    assert "mydata/photos.py, line 8: the dataset keeps a connection (sqlite3.connect)" in told["connection_in_dataset"]
+    assert (
+        "mydata/photos.py, line 8: the dataset stores a connection (sqlite3.connect)" in told["connection_in_dataset"]
+    )
     assert "mydata/photos.py, line 11: multiprocessing.Pool" in told["nested_pool"]
     assert "mydata/photos.py, line 15: requests.get" in told["network_in_dataset"], "by a function that it calls"
 
@@ -164,7 +166,7 @@ def test_functions_that_the_loop_calls_are_no_workers(tmp_path: Path) -> None:
 def test_a_base_class_and_a_collate_function_are_followed(tmp_path: Path) -> None:
     more = ", collate_fn=collate"
     told = found_beside(tmp_path, "from mydata.photos import Derived, collate", "Derived()", more)
-    assert ("connection_in_dataset", "mydata/bases.py, line 5: the dataset keeps an open file (open)") in told
+    assert ("connection_in_dataset", "mydata/bases.py, line 5: the dataset stores an open file (open)") in told
     assert any(code == "cuda_in_worker" and "mydata/photos.py, line 25" in text for code, text in told)
 
 

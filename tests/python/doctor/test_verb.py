@@ -50,10 +50,10 @@ def test_the_screen_has_the_machine_the_plan_and_the_worst_first(host: list[str]
     assert status == 1 and lines[0].startswith("machine  Linux 6.1.0-18-amd64")
     assert any(line.startswith("cpu      16 usable of 16, 8 cores") for line in lines)
     assert any(line.startswith("memory   58.0 GB left of 64.0 GB") for line in lines)
-    assert any(line.startswith("planned  40 workers x 5 batches ahead of 500 MB: 101.0 GB") for line in lines)
-    assert any(line.startswith("begin at num_workers=") for line in lines)
+    assert any(line.startswith("planned  40 workers x 5 prefetched batches of 500 MB: 101.0 GB") for line in lines)
+    assert any(line.startswith("start at num_workers=") for line in lines)
     first = next(line for line in lines if line.startswith(("critical", "warning", "note")))
-    assert first == "critical memory_needed: needs 101.0 GB of 58.0 GB"
+    assert first == "critical memory_needed: needs 101.0 GB of 58.0 GB left"
     assert sum(line.startswith("         -> ") for line in lines) >= 2
 
 
@@ -85,7 +85,7 @@ def test_fine_is_0_and_usage_is_2_and_no_source_is_3(host: list[str], tmp_path: 
     assert told(capsys, *host)[0] == 0
     assert run([*host, "--batch-mb", "nan"]) == 2
     assert run([*host, str(tmp_path / "nowhere")]) == 3
-    assert "there is no" in capsys.readouterr().err
+    assert "does not exist" in capsys.readouterr().err
 
 
 def test_notes_are_advice_and_leave_the_status_alone(host: list[str], capsys: Any) -> None:
@@ -148,8 +148,8 @@ def test_clean_leaves_what_was_changed_since(tmp_path: Path) -> None:
     assert {one.path.name for one in seen} == {"torch_999_1_2", "pymp-abcdefgh"}
     os.utime(root.path / "dev/shm/torch_999_1_2")
     _, kept = remove(seen, os.geteuid())
-    assert len(kept) == 1 and "changed meanwhile" in kept[0] and not (root.path / "tmp/pymp-abcdefgh").exists()
-    assert remove(seen[:1], 12345)[1] == [f"{seen[0].path} is user {os.geteuid()}'s"]
+    assert len(kept) == 1 and "has changed since" in kept[0] and not (root.path / "tmp/pymp-abcdefgh").exists()
+    assert remove(seen[:1], 12345)[1] == [f"{seen[0].path} belongs to user {os.geteuid()}"]
 
 
 def test_nothing_is_left_over_where_processes_cannot_be_seen(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_driver_that_does_not_answer_is_not_waited_for(tmp_path: Path) -> None
 
     began = time.monotonic()
     slow = Patient(Slow(), patience_s=0.05)
-    assert slow.read() == () and "did not answer within 0.05 s" in slow.unavailable
+    assert slow.read() == () and "did not respond within 0.05 s" in slow.unavailable
     assert time.monotonic() - began < 4
 
 
@@ -208,5 +208,5 @@ def test_a_gpu_is_on_the_screen(tmp_path: Path) -> None:
     from feedline.doctor import screen
 
     text = "\n".join(line.text for line in screen.lines(examined(GPU_HOST, tmp_path)))
-    assert "gpu 0    NVIDIA H100 80GB HBM3, 84.0 GB of 85.0 GB free, 0% of the time in use" in text
+    assert "gpu 0    NVIDIA H100 80GB HBM3, 84.0 GB of 85.0 GB free, 0% utilization" in text
     assert "pcie     0000:17:00.0: 16 of 16 lanes, 2.5 of 32 GT/s" in text

@@ -30,7 +30,7 @@ def test_a_notebook_shows_the_diagnosis_with_its_experiments_and_goes_on() -> No
     shown = [one for one in made[2] if one.output_type == "execute_result"]
     assert len(shown) == 1 and shown[0].execution_count == 3
     assert "<svg" in shown[0].data["text/html"] and "python_main_process" in shown[0].data["text/html"]
-    assert "the loader alone, by workers" in shown[0].data["text/plain"], "experiments ran on a copy of the kernel"
+    assert "loader only, by workers" in shown[0].data["text/plain"], "experiments ran on a copy of the kernel"
     progress = [one for one in made[2] if one.output_type == "display_data"]
     assert [one.data["text/plain"] for one in progress] == [""], "the line of progress is gone"
     assert made[3][0].data["text/plain"] == "60", "the kernel is the one that ran the cell"

@@ -83,8 +83,8 @@ def test_a_cell_that_is_no_python_says_so_once(shell: Any, capsys: pytest.Captur
 
 def test_a_cell_without_a_loop_says_that_none_was_seen(shell: Any) -> None:
     found = run(shell, "%%feedline\nx = 1")
-    assert not found.findings and "no process went through" in repr(found)
-    assert "was seen" in found._repr_html_() and shell.user_ns["x"] == 1
+    assert not found.findings and "no process iterated over" in repr(found)
+    assert "was found" in found._repr_html_() and shell.user_ns["x"] == 1
 
 
 def test_experiments_are_made_on_a_copy_and_leave_the_cells_own_state(shell: Any) -> None:

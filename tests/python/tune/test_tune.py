@@ -213,17 +213,17 @@ def test_a_source_is_tuned(folder, tmp_path):
         (["--memory", "much", "x"], "512 MB"),
         (["train.py"], "feedline tune -- python train.py"),
         (["bash"], "feedline tune -- bash"),
-        (["--keep-running", "x"], "for a command"),
-        (["--settings", "/no/such/folder/tuned.json", "x"], "there is no folder /no/such/folder"),
+        (["--keep-running", "x"], "requires a command"),
+        (["--settings", "/no/such/folder/tuned.json", "x"], "the folder /no/such/folder does not exist"),
         (["--bugdet", "60s", "x"], "--budget"),
         (["--", "--bugdet", "60s", "touch", "RAN"], "before the --"),
         (["--settings", "/", "--", "touch", "RAN"], "is a folder"),
         (["--record", "/", "--", "touch", "RAN"], "is a folder"),
-        (["--settings", "/proc/tuned.json", "--", "touch", "RAN"], "nothing can be written into /proc"),
+        (["--settings", "/proc/tuned.json", "--", "touch", "RAN"], "cannot write into /proc"),
         (["--settings", "s3://bucket/tuned.json", "--", "touch", "RAN"], "is a URL"),
         (["--settings", "x.json", "--record", "./x.json", "--", "touch", "RAN"], "are the same file"),
-        (["--batch-size", "8", "--", "touch", "RAN"], "--batch-size is for a SOURCE"),
-        (["--size", "8", "--", "touch", "RAN"], "--size is for a SOURCE"),
+        (["--batch-size", "8", "--", "touch", "RAN"], "--batch-size requires a SOURCE"),
+        (["--size", "8", "--", "touch", "RAN"], "--size requires a SOURCE"),
     ],
 )
 def test_a_wrong_call_says_what_is_right_before_anything_runs(arguments, said, tmp_path):
@@ -256,7 +256,10 @@ def test_settings_from_before_stay_where_nothing_is_shown_to_gain(folder, tmp_pa
     assert run(["tune", "--settings", str(output), str(folder)]) == 0
     said = capsys.readouterr().out
     assert "nothing that was tried gains" in said and "the settings are good as they are" in said
-    assert "nothing was saved: only settings that were shown to gain are" in said and "is from before" in said
+    assert (
+        "nothing was saved: settings are saved only if they were shown to help" in said
+        and "is from an earlier run" in said
+    )
     assert output.read_text() == "from before"
 
 

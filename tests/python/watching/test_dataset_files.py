@@ -173,8 +173,8 @@ def test_the_disk_is_read_past_the_cache_and_left_as_it_was(photos):
 @pytest.mark.parametrize(
     ("facts", "why"),
     [
-        ([], "no file was seen"),
-        ([{"path": "/x", "bytes": 9000, "device": ""}], "on no local disk"),
+        ([], "no file was opened"),
+        ([{"path": "/x", "bytes": 9000, "device": ""}], "not on a local disk"),
         ([{"path": "/x", "bytes": 90, "device": "sda"}], "smaller than a block"),
         ([{"path": "/nowhere/x", "bytes": 9000, "device": "sda"}], "No such file"),
     ],

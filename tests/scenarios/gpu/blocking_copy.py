@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches are page-locked, and the loop waits for each copy all the same."""
+"""Batches are page-locked, but the loop still waits for each copy."""
 
 import loop
 import torch

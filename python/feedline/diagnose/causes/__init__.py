@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One file per cause: its rule, thresholds, gain, fix, abstention and page. A file registers by being here.
+"""One file per cause: its rule, thresholds, gain, fix, abstention and page. Files in this folder register themselves.
 
-Each makes one `CAUSE`, whose code is the file's name: docs/findings.md says how to add one.
+Each defines one `CAUSE`, whose code is the file's name; docs/findings.md explains how to add one.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ __all__ = ["entries", "in_turn", "named", "registered"]
 
 @functools.cache
 def registered(folders: tuple[Path | str, ...] = ()) -> tuple[Cause, ...]:
-    """All causes, those of this folder and of further `folders`, in their rules' turns.
+    """Returns all causes of this folder and of further `folders`, ordered by their rules' turns.
 
     Raises:
-        ConfigError: a file makes no cause, or one of another name than its own; the file is named.
+        ConfigError: a file defines no cause, or its cause's code differs from the file name. The error names the file.
     """
     causes = [
         replace(cause, page=replace(cause.page, contradicted=tuple(cause.contradicted)))
@@ -32,16 +32,16 @@ def registered(folders: tuple[Path | str, ...] = ()) -> tuple[Cause, ...]:
 
 
 def named(code: str) -> Cause | None:
-    """The cause of this folder with this code; None: there is none."""
+    """Returns the cause with this code in this folder, or None."""
     return next((cause for cause in registered() if cause.code == code), None)
 
 
 def in_turn(causes: tuple[Cause, ...]) -> list[tuple[Rule, Cause]]:
-    """All rules, in the order in which they are asked."""
+    """Returns all rules in the order in which they are evaluated."""
     rules = [(rule, cause) for cause in causes for rule in cause.rules]
     return sorted(rules, key=lambda one: (one[0].turn, one[1].code))
 
 
 def entries(folders: tuple[Path | str, ...] = ()) -> list[Entry]:
-    """The pages of all causes."""
+    """Returns the pages of all causes."""
     return [cause.page for cause in registered(folders)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples wait for something that is no file: a sleep, a lock, a socket, another process."""
+"""Samples wait for something other than a file: a sleep, a lock, a socket or another process."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from feedline.watching.summary.figures import Summary
 
 __all__ = ["CAUSE", "ENOUGH_LOOKS", "MOSTLY", "NAMED", "UNSEEN"]
 
-UNSEEN = Threshold(0.6, "the confidence where nobody looked: a file system over the network can wait so, too")
-_NEAR = "Ask for more at a time, or keep what was fetched in files near; no packing of local files changes it."
-# By what most of the waiting outside of files is for: probe/system_calls.py.
+UNSEEN = Threshold(
+    0.6, "confidence if the system calls were not observed: a network file system can block in the same way"
+)
+_NEAR = "Send more requests at a time, or cache what was fetched in local files; packing local files does not help."
+# By the main reason for waiting outside of files: probe/system_calls.py.
 _WORDS = {
-    "sleep": "Take the sleep out, or wait for what it stands for: no disk, shard or cache changes it.",
-    "lock": "Hold that lock for less, or give each worker one of its own: workers that share it wait for each other.",
+    "sleep": "Remove the sleep, or wait for the event itself: no disk, shard or cache changes it.",
+    "lock": "Hold that lock for less time, or give each worker its own: workers that share it wait for each other.",
     "network": _NEAR,
     "events": _NEAR,
-    "process": "Ask the other process for more at a time, or do its work in the worker.",
+    "process": "Request more from the other process at a time, or do its work in the worker.",
 }
-_ELSE = "Find out what it waits for there: no disk, shard or cache changes it."
+_ELSE = "Find out what the worker waits for there: no disk, shard or cache changes it."
 
 
 def _books(case: Case) -> Found | None:
@@ -35,7 +37,7 @@ def _books(case: Case) -> Found | None:
         return None
     against, gain = [], None
     if seen is None:
-        against.append("where it waited was not seen: a file system over the network can wait so, too")
+        against.append("the blocking system calls were not observed: a network file system can block in the same way")
         confidence = float(UNSEEN)
     else:
         confidence = waiting.limit_of(summary, 1.0 - seen.in_files)
@@ -49,12 +51,12 @@ def _books(case: Case) -> Found | None:
 
 def _workers(summary: Summary) -> int | None:
     if waiting.outside_for(summary) == "lock":
-        return None  # all may wait for the same one
+        return None  # all workers may wait for the same lock
     return more_within_reach(summary)
 
 
 def _gain(summary: Summary, _share: float) -> Gain:
-    """Nothing is waited for outside of files: reading stays."""
+    """Removes waiting outside of files; reading remains."""
     waits = gains.in_files(summary, 0.0)
     return gains.of_batch(summary, what_if.without(summary, prediction.batch_of(summary), waits, 1.0))
 
@@ -63,13 +65,13 @@ CAUSE = Cause(
     Entry(
         code="blocked_outside_files",
         verb="diagnose",
-        title="samples wait for a sleep, a lock, a socket or another process, at the line that is named",
-        means="While a batch is made its maker waits, and not for a file: no faster disk, shard or cache changes that.",
-        recognised="Looks at the system call that the maker of a batch is in; never certain from fewer than 24 looks, "
-        "or where less than 80 % of them agree.",
-        to_do="By what it waits for: have more requests under way, hold the lock for less, take the sleep out.",
-        abstains="The stages of a batch were not seen.",
-        example="66 looks found it waiting, for: a socket 100 %; 100 % of them at train.py:24 in __getitem__().",
+        title="Samples the system call in which workers block; never certain with fewer than 24 such samples, ",
+        means="Workers wait while producing a batch, but not for a file: no faster disk, shard or cache changes that.",
+        recognised="Samples the system call in which workers block; never certain with fewer than 24 samples, "
+        "or if less than 80 % of them agree.",
+        to_do="waiting (66 system-call samples): a socket 100 %; 100 % of them at train.py:24 in __getitem__().",
+        abstains="The stages of a batch were not observed.",
+        example="waiting in 66 samples: a socket 100 %; 100 % of them at train.py:24 in __getitem__().",
     ),
     rules=(Rule(210, _books),),
     fix=lambda summary: with_workers(_workers(summary), _WORDS.get(waiting.outside_for(summary), _ELSE)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches are page-locked, and the loop waits for each copy all the same."""
+"""Batches are page-locked, but the loop still waits for each copy."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from feedline.watching.experiments import ASKED
 
 __all__ = ["CAUSE", "FEWEST_TIMED", "IDLE_LOADER", "LAUNCH", "LEAST", "NAMED", "SLOWEST", "SURE"]
 
-LEAST = Threshold(0.5, "of the copies' time, that not waiting gives back at least where it was not measured")
-SURE = Threshold(0.5, "of what the experiment shows: so much not waiting gives back at least")
+LEAST = Threshold(0.5, "of the copies' time: minimum saving from not waiting, if not measured")
+SURE = Threshold(0.5, "of the measured saving: minimum saving from not waiting")
 _KIND = copies.Kind(
     pinned=True,
     asked=False,
@@ -30,16 +30,15 @@ CAUSE = Cause(
         code="blocking_copy",
         verb="diagnose",
         title="copies to the GPU from page-locked memory, without `non_blocking=True`",
-        means="The batch could be fetched by the device while the host goes on, but the call waits until it is there.",
-        recognised="Copies from page-locked memory that were not asked to be non-blocking, by their time on the "
-        "device's stream.",
-        to_do="Ask for copies that do not wait, on a stream of their own, one batch ahead. No more is promised than "
-        "the copies themselves leave: a loop goes no faster than its bytes cross the link.",
-        abstains="No step was watched, as with torch.compile; the kind of device has no timed events in torch.",
-        example="2 copies of 20 MB in all per step, from page-locked memory without non_blocking=True, hold the "
-        "device's stream for 6.00 ms of a step of 10: blocking_copy, 60 %.",
+        means="The device could fetch the batch while the host continues, but the call blocks until the copy is done.",
+        recognised="Copies from page-locked memory without non_blocking=True, by their time on the device's stream.",
+        to_do="Use non-blocking copies on a separate stream, one batch ahead. The predicted gain is limited by "
+        "the copies themselves: a loop cannot be faster than its transfers.",
+        abstains="No step was watched, as with torch.compile; or torch has no timed events for this device type.",
+        example="2 copies (20 MB in total) per step, from page-locked memory without non_blocking=True, occupy the "
+        "device's stream for 6.00 ms of a 10 ms step: blocking_copy, 60 %.",
     ),
     rules=(Rule(20, _KIND.books),),
-    fix=Fix(".to(device, non_blocking=True), under torch.cuda.stream(...) with a stream of its own one batch ahead."),
+    fix=Fix(".to(device, non_blocking=True) under torch.cuda.stream(...), on a separate stream one batch ahead."),
     unseen=_KIND.unseen,
 )

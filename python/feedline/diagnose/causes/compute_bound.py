@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop's own work sets the pace: nothing in the loader will help."""
+"""The loop's own work sets the pace: no change to the loader will help."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from feedline.findings import Entry, Threshold
 from feedline.watching.model import prediction
 from feedline.watching.summary.figures import Summary
 
-LOW_UTILISATION = Threshold(0.5, "GPU-Util: below, the text says what the GPU waits for")
-SLOWER = Threshold(0.9, "of the loop's pace: a loader that is so slow by itself cannot leave the loop to its own work")
+LOW_UTILISATION = Threshold(0.5, "GPU-Util: below this, the text explains what the GPU waits for")
+SLOWER = Threshold(0.9, "of the loop's pace: a loader slower than this by itself cannot be waiting for the loop")
 
 
 def _books(case: Case) -> Found | None:
     summary, waits = case.summary, case.summary.waits
-    crowded = summary.workers >= CROWDED * summary.host.cpus  # then the lack of CPUs is the loader's own doing
+    crowded = summary.workers >= CROWDED * summary.host.cpus  # then the lack of CPUs is caused by the loader itself
     queued = case.unexplained + case.stretched
     loader = waits.loader - (0.0 if crowded else queued)
     if loader >= IDLE_LOADER:
         return None
     evidence = [
-        f"next() waits {summary.loop.wait_ms:.2f} ms, the loop works {summary.loop.step_ms:.2f} ms per step",
+        f"next() waits {summary.loop.wait_ms:.2f} ms and the loop works {summary.loop.step_ms:.2f} ms per step",
         f"a perfect loader would save {loader:.1%}",
     ]
     if summary.on_device.gpu is not None:
-        waiting = ": most of the time it waits for the step's own Python, launches or .item()"
+        waiting = ": mostly, it waits for Python code, kernel launches or .item() in the step"
         low = summary.on_device.gpu.utilisation < LOW_UTILISATION
         evidence.append(f"GPU-Util is {summary.on_device.gpu.utilisation:.0%}{waiting if low else ''}")
     confidence = 0.95 if loader < NAMED else 0.8
@@ -36,7 +36,9 @@ def _books(case: Case) -> Found | None:
         against.append("a step also waits for the other ranks")
         confidence = 0.6
     if queued >= NAMED:
-        against.append(f"{queued:.0%} of the time, finished batches waited for a CPU or a wake-up to hand them over")
+        against.append(
+            f"{queued:.0%} of the time, finished batches waited for a CPU or a wake-up before their hand-over"
+        )
         confidence = 0.8 if queued < LARGE else 0.6
     return Found(case.step, confidence, evidence, against, prediction.gain_of_share(loader, 0.0))
 
@@ -48,22 +50,22 @@ def _loader_is_slower(summary: Summary, _share: float) -> str | None:
     pace = summary.loop.steps / summary.loop.loop_s
     if measured[1] >= SLOWER * pace:
         return None
-    return f"measured: the loader alone gives {measured[1]:.1f} batches/s at most, and the loop took {pace:.1f}"
+    return f"measured: the loader only reaches {measured[1]:.1f} batches/s, and the loop consumed {pace:.1f}"
 
 
 CAUSE = Cause(
     Entry(
         code="compute_bound",
         verb="diagnose",
-        title="the loop's own work sets the pace; nothing to do in the loader",
-        means="Batches are ready when the loop asks for them. A faster loader would only have them ready earlier.",
-        recognised="Waits below 10 %, without those of finished batches for a CPU or a wake-up.",
-        to_do="Nothing in the loader. Look at the step: `feedline trace` shows what the GPU does in it.",
-        example="next() waits 0.20 ms, the loop works 10.00 ms per step; a perfect loader would save 2.0 %.",
+        title="the loop's own work sets the pace; no change to the loader is needed",
+        means="Batches are ready when the loop requests them. A faster loader would only have them ready earlier.",
+        recognised="Waits below 10 %, not counting finished batches that wait for a CPU or a wake-up.",
+        to_do="None in the loader. Look at the step: `feedline trace` shows what the GPU does in it.",
+        example="next() waits 0.20 ms and the loop works 10.00 ms per step; a perfect loader would save 2.0 %.",
     ),
     rules=(Rule(100, _books),),
-    fix=Fix("Nothing to do in the loader: the loop's own work sets the pace."),
-    contradicted={"the loader alone is slower": _loader_is_slower},
+    fix=Fix("No change to the loader is needed: the loop's own work sets the pace."),
+    contradicted={"the loader by itself is slower": _loader_is_slower},
     minds_others=False,
     is_fault=False,
 )

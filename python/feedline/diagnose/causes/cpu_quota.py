@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The container's CPU limit stops the workers."""
+"""The container's CPU limit throttles the workers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from feedline.findings import Entry, Threshold
 from feedline.watching.model import prediction
 from feedline.watching.summary.figures import Summary
 
-SPENT = Threshold(0.8, "of the quota, by the run: then whatever waits for a CPU waits for the quota")
-UNSPENT = Threshold(0.5, "of the quota, by all of the run: no steady work meets it")
+SPENT = Threshold(0.8, "of the quota, used by the run: from here on, every wait for a CPU is a wait for the quota")
+UNSPENT = Threshold(0.5, "of the quota, used by the entire run: sustained work cannot reach it")
 
 
 def _books(case: Case) -> Found | None:
@@ -23,30 +23,30 @@ def _books(case: Case) -> Found | None:
         return None
     part = host.throttled
     spent = bool(host.quota_cpus) and host.ranks * (host.used_cpus or 0.0) > SPENT * (host.quota_cpus or 0.0)
-    if spent:  # then whatever waits for a CPU waits for the quota, stopped or in turn
+    if spent:  # every wait for a CPU is then a wait for the quota, whether throttled or queued
         part = max(part, delayed or 0.0)
     part = min(part, 1.0)
     share = part * (case.production + case.unexplained)
     quota = f" of {host.quota_cpus:.2g} CPUs" if host.quota_cpus else ""
-    evidence = [f"the cgroup's quota{quota} stopped its processes for {host.throttled:.0%} of the time"]
+    evidence = [f"the cgroup's quota{quota} throttled its processes for {host.throttled:.0%} of the time"]
     if host.used_cpus is not None and host.quota_cpus:
         evidence.append(f"the run used {host.ranks * host.used_cpus:.2f} CPUs")
     if spent and delayed:
-        evidence.append(f"ready to run, workers waited {delayed:.0%} of the time")
+        evidence.append(f"workers were runnable without a CPU for {delayed:.0%} of the time")
     case.unexplained *= 1 - part
     case.take_waiting(part * case.production)
     return Found(share, 0.9, evidence, needs=("throttled",))
 
 
 def _gain(summary: Summary, _share: float) -> Gain:
-    """As many CPUs as there are processes to use them."""
+    """The gain with as many CPUs as there are processes to use them."""
     return gains.of_batch(summary, prediction.batch_of(summary), cpus=summary.workers + 1.0)
 
 
 def _has_room(summary: Summary, _share: float) -> str | None:
     host, gain = summary.host, gain_of_more(summary)
     if gain is not None and gain[1] >= HELPS and gain[2] > 1:
-        return f"measured: {summary.counted(gain[0])} make {gain[1]:.2f} times the batches within the same quota"
+        return f"measured: {summary.counted(gain[0])} make {gain[1]:.2f} times as many batches within the same quota"
     if host.quota_cpus and host.used_cpus is not None and host.used_cpus < UNSPENT * host.quota_cpus:
         return f"the run used {host.used_cpus:.2f} of the quota's {host.quota_cpus:.2g} CPUs"
     return None
@@ -56,20 +56,20 @@ CAUSE = Cause(
     Entry(
         code="cpu_quota",
         verb="diagnose",
-        title="the container's CPU limit stops the workers",
-        means="A quota lets a group of processes run for so much of each tenth of a second and stops all of them for "
-        "the rest, however many CPUs are idle. Affinity does not show it.",
-        recognised="Throttling of the script's own cgroup; where the quota is used up, all waiting for a CPU.",
+        title="the container's CPU limit throttles the workers",
+        means="A quota limits the CPU time of a group of processes in each 100 ms period and stops all of them for "
+        "the rest of it, even if CPUs are idle. CPU affinity does not reveal it.",
+        recognised="Throttling of the script's own cgroup; if the quota is used up, every wait for a CPU.",
         to_do="Raise the limit, or use no more workers than it has CPUs.",
         abstains="The cgroup's cpu.stat cannot be read, or the run was too short.",
-        example="the cgroup's quota of 1.5 CPUs stopped its processes for 50 % of the time.",
+        example="the cgroup's quota of 1.5 CPUs throttled its processes for 50 % of the time.",
     ),
     rules=(Rule(110, _books),),
     fix=Fix(
         "Raise the container's CPU limit, or use no more workers than the quota has CPUs.",
-        own="Raise the container's CPU limit; num_workers up to the quota's CPUs is all that it allows.",
+        own="Raise the container's CPU limit; until then, set num_workers no higher than the quota's CPUs.",
     ),
     gain=_gain,
     signals=(signals.HOST, signals.THROTTLED),
-    contradicted={"the quota has room": _has_room},
+    contradicted={"the quota was not used up": _has_room},
 )

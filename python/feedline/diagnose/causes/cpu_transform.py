@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CPUs are used up by transforms and the dataset's own Python."""
+"""Transforms and the dataset's own Python code saturate the CPUs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from feedline.diagnose.judging.certainty import CPU_OF_PAGING
 from feedline.diagnose.judging.fixes import Fix
 from feedline.findings import Entry
 
-_MOST_TRANSFORMS = 3  # that are named, the slowest
+_MOST_TRANSFORMS = 3  # the slowest, which are named
 
 
 def _books(case: Case) -> Found:
@@ -27,21 +27,22 @@ CAUSE = Cause(
     Entry(
         code="cpu_transform",
         verb="diagnose",
-        title="the CPUs are used up by transforms and the dataset's own code",
-        means="What is done with each sample after it was read and decoded takes more CPU than the machine has for it "
-        "in the time of a step.",
-        recognised="Thread CPU of transforms and of the dataset's own code, within the time in which batches are late.",
-        to_do="Move work out of Python, do it once instead of in each epoch, or leave it to the device.",
-        abstains="The stages of a batch were not seen.",
-        example="a batch takes 80.0 ms to make, 79.0 ms of it CPU; of it: transform 60 %, own code 40 %.",
+        title="transforms and the dataset's own code saturate the CPUs",
+        means="Processing each sample after it was read and decoded takes more CPU time than the machine has "
+        "available per step.",
+        recognised="Thread CPU time of transforms and the dataset's own code, within the time in which batches are "
+        "late.",
+        to_do="Move work out of Python, do it once rather than every epoch, or move it to the device.",
+        abstains="The stages of a batch were not observed.",
+        example="a batch takes 80.0 ms to produce, 79.0 ms of it CPU; by stage: transform 60 %, own code 40 %.",
     ),
     rules=(Rule(260, _books),),
     fix=Fix(
-        "Move work out of the dataset's Python: native operations (feedline.DataLoader lowers torchvision's), "
-        "vectorised NumPy, or prepare it once offline.",
-        own='Transform less per epoch: what is not random goes in front of .cache(...), and dtype="uint8" leaves '
-        "normalising to the device.",
-        lowered='Transform less per epoch: feedline.open(SOURCE)...cache("memory") behind what is not random.',
+        "Move work out of the dataset's Python: use native operations (feedline.DataLoader lowers torchvision's) "
+        "or vectorised NumPy, or preprocess the data once offline.",
+        own='Transform less per epoch: put deterministic operations before .cache(...); dtype="uint8" leaves '
+        "normalization to the device.",
+        lowered='Transform less per epoch: feedline.open(SOURCE)...cache("memory") after deterministic operations.',
     ),
     gain=gains.stages("transform", "python"),
     signals=(signals.WORKERS, signals.STAGES),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each further epoch begins with drawing its order and an empty pipeline."""
+"""Each further epoch starts with drawing its sample order and an empty pipeline."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _books(case: Case) -> Found | None:
     later = max(summary.loop.epochs - 1, 1)
     evidence = [
         f"between epochs the loop waits {1000 * share * summary.loop.loop_s / later:.0f} ms "
-        f"longer than for other batches, {later} times"
+        f"longer than for other batches ({later} times)"
     ]
     return Found(share, 0.9, evidence)
 
@@ -27,20 +27,20 @@ CAUSE = Cause(
     Entry(
         code="epoch_border",
         verb="diagnose",
-        title="each epoch begins with order and first batches",
-        means="When an epoch ends nothing is on its way. The next one's order is drawn, its first batches are made, "
-        "and the loop waits for both.",
-        recognised="The first wait of each further epoch, beyond what a batch usually takes and the start of workers.",
-        to_do="Begin the next epoch's batches before this one ends, or make epochs longer.",
-        abstains="Nothing of the workers was seen.",
-        example="between epochs the loop waits 2000 ms longer than for other batches, 1 times.",
+        title="each epoch starts with an empty pipeline",
+        means="When an epoch ends, no batch is in flight. The loop waits while the next epoch's order is drawn and "
+        "its first batches are produced.",
+        recognised="The first wait of each further epoch, minus a batch's usual time and the start of workers.",
+        to_do="Start the next epoch's batches before this one ends, or make epochs longer.",
+        abstains="The workers were not observed.",
+        example="between epochs the loop waits 2000 ms longer than for other batches (1 times).",
     ),
     rules=(Rule(140, _books),),
     fix=Fix(
-        "Begin the next epoch's batches before this one ends: feedline.DataLoader(prefetch_epochs=True, "
+        "Start the next epoch's batches before this one ends: feedline.DataLoader(prefetch_epochs=True, "
         "persistent_workers=True); or make epochs longer.",
-        own="Leave epochs at its default, or give their number (epochs=N): the next one's first batches are then "
-        "filled while this one ends.",
+        own="Leave epochs at its default, or pass their number (epochs=N): the next epoch's first batches are then "
+        "prefetched before this one ends.",
     ),
     gain=gains.of_share,
     signals=(signals.WORKERS,),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies are asked for as they should be, and run on the stream that computes."""
+"""Copies are page-locked and non-blocking, but run on the compute stream."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from feedline.findings import Entry, Threshold
 
 __all__ = ["CAUSE", "FEWEST_TIMED", "IDLE_LOADER", "LAUNCH", "LEAST", "NAMED", "SLOWEST", "UNCERTAIN"]
 
-LEAST = Threshold(0.7, "of the copies' time, that a stream of their own gives back at least")
+LEAST = Threshold(0.7, "of the copies' time: minimum saving from a separate stream")
 _KIND = copies.Kind(
     pinned=True,
     asked=True,
     confidence=UNCERTAIN,
     least=LEAST,
-    words="page-locked memory, on the stream that computes",
+    words="page-locked memory, on the compute stream",
 )
 
 CAUSE = Cause(
     Entry(
         code="host_to_device",
         verb="diagnose",
-        title="copies as they should be asked for, on the stream that computes",
-        means="Page-locked and non-blocking, the copies still stand in line with the kernels of their stream: the GPU "
-        "copies and then computes, where it could do both at once.",
-        recognised="Their time on the device's default stream, by the device's own events. Never certain: whether "
-        "kernels of other streams ran beside them is not seen.",
-        to_do="Copy the next batch on a second stream while this one computes, or send fewer bytes. The gain is that "
-        "of the stream, and no more than copies leave: a loop goes no faster than its bytes cross the link.",
-        abstains="No step was watched, as with torch.compile; the kind of device has no timed events in torch. A copy "
-        "on another stream than the default one is taken to run beside the kernels, and is no cause.",
-        example="2 copies of 20 MB in all per step, from page-locked memory, on the stream that computes, hold the "
-        "device's stream for 6.00 ms of a step of 10: host_to_device, 60 %.",
+        title="page-locked, non-blocking copies on the compute stream",
+        means="Even page-locked, non-blocking copies are queued with the kernels of their stream: the GPU "
+        "copies and then computes, although it could do both at once.",
+        recognised="Their time on the device's default stream, measured with device events. Never certain: kernels "
+        "running concurrently on other streams are not observed.",
+        to_do="Copy the next batch on a second stream while this one computes, or send fewer bytes. The gain is the "
+        "stream's time, limited by the copies: a loop cannot be faster than its transfers.",
+        abstains="No step was watched, as with torch.compile; or torch has no timed events for this device type. "
+        "Copies on other streams are assumed to overlap with the kernels and are not counted.",
+        example="2 copies (20 MB in total) per step, from page-locked memory, on the compute stream, occupy the "
+        "device's stream for 6.00 ms of a 10 ms step: host_to_device, 60 %.",
     ),
     rules=(Rule(30, _KIND.books),),
     fix=Fix(
-        "Copy the next batch on a stream of its own, torch.cuda.Stream(), while this one computes; or send uint8 and "
+        "Copy the next batch on a separate stream, torch.cuda.Stream(), while this one computes; or send uint8 and "
         "convert on the GPU."
     ),
     unseen=_KIND.unseen,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The step asks the device for values again and again, and the device has nothing to do meanwhile."""
+"""The step repeatedly synchronizes with the device to read values, and the device idles in between."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from feedline.findings import Entry, Threshold
 from feedline.watching.model import prediction
 from feedline.watching.summary.figures import Summary
 
-AGAIN = Threshold(2, "calls per step: one waits for the step's work, which is needed anyway")
+AGAIN = Threshold(2, "calls per step: a single call waits for the step's work, which is needed anyway")
 
 
 def _books(case: Case) -> Found | None:
@@ -24,7 +24,7 @@ def _books(case: Case) -> Found | None:
     if share < NAMED:
         return None
     evidence = [
-        f"{calls:.0f} calls of .item() or .tolist() per step, and what lies between them, take "
+        f"{calls:.0f} calls of .item() or .tolist() per step, and the code between them, take "
         f"{summary.loop.synchronising or 0:.0%} of its time"
     ]
     against: list[str] = []
@@ -32,21 +32,22 @@ def _books(case: Case) -> Found | None:
     if summary.uses_device:
         idle = idle_share(summary)
         share, confidence = min(share, 1.0 if idle is None else idle), 0.6
-        if share < NAMED or (idle is None and calls < AGAIN):  # one call waits for the step's work; _unseen says so
+        if share < NAMED or (idle is None and calls < AGAIN):  # a single call: see _unseen
             return None
         if idle is None:
-            against.append("on a GPU such a call also waits for work that is needed anyway")
+            against.append("on a GPU, such a call also waits for work that is needed anyway")
         else:
             confidence = UNCERTAIN if calls >= AGAIN else 0.6
-            evidence.append(f"the GPU was idle for {idle:.0%} of the time beyond the waits for the loader")
+            evidence.append(f"the GPU was idle for {idle:.0%} of the time, not counting waits for the loader")
     case.step -= share
     return Found(share, confidence, evidence, against)
 
 
 def idle_share(summary: Summary) -> float | None:
-    """At least so much of the loop's time the GPU was idle without the loader's doing. None: nobody knows.
+    """Returns a lower bound on the share of the loop's time that the GPU idles for reasons other than the loader.
 
-    GPU-Util counts a moment as busy in which any kernel runs, so what it calls idle was idle.
+    Returns None if there is no GPU data. GPU-Util counts any moment in which a kernel runs as busy, so it never
+    overstates idle time.
     """
     if summary.on_device.gpu is None:
         return None
@@ -54,7 +55,7 @@ def idle_share(summary: Summary) -> float | None:
 
 
 def _gain(summary: Summary, share: float) -> Gain:
-    """A step without the calls that take this share of the time, and the loader at the pace that was measured alone."""
+    """The gain if the step made no such calls and the loader ran at the pace measured by itself."""
     batch, gone = prediction.batch_of(summary), share * prediction.current_ms(summary)
     step = max(batch.step - gone, 0.0)
     measured, modelled = summary.ladder.rungs.get(summary.workers), prediction.loader_rate(summary, summary.workers)
@@ -70,8 +71,8 @@ def _unseen(summary: Summary) -> str | None:
     if (summary.loop.synchronising or 0.0) < NAMED:
         return None
     return (
-        "one call of .item() per step waits for work that is needed anyway, and how long the device was idle "
-        f"behind it was not seen; {TRACE}"
+        "a single .item() call per step waits for work that is needed anyway, and how long the device idled "
+        f"after it was not observed; {TRACE}"
     )
 
 
@@ -79,18 +80,18 @@ CAUSE = Cause(
     Entry(
         code="loop_synchronisation",
         verb="diagnose",
-        title="`.item()` or `.tolist()` again and again inside a step",
-        means="Each such call waits until the device has done all that was queued, and the device then waits until the "
-        "loop has queued more. Neither works while the other does.",
-        recognised="Calls are counted in some of the steps, with the time from the first to the last. On a GPU only as "
-        "much is booked as NVML calls idle beyond the waits for the loader.",
-        to_do="Keep values as tensors, and read them every some steps.",
-        abstains="Steps were not watched, as with torch.compile. One call per step waits for the step's own work, and "
-        "how long the GPU was idle behind it only a trace shows.",
-        example="500 calls of .item() or .tolist() per step, and what lies between them, take 60 % of its time.",
+        title="repeated `.item()` or `.tolist()` calls in a step",
+        means="Each such call waits until the device has finished all queued work; the device then waits until the "
+        "loop has queued more. They never work at the same time.",
+        recognised="Counts calls in some of the steps, and the time from the first to the last. On a GPU, the share is "
+        "limited to the idle time reported by NVML that is not spent waiting for the loader.",
+        to_do="Keep values as tensors, and read them only every few steps.",
+        abstains="Steps were not watched, as with torch.compile. A single call per step waits for the step's own work; "
+        "only a trace shows how long the GPU idles after it.",
+        example="500 calls of .item() or .tolist() per step, and the code between them, take 60 % of its time.",
     ),
     rules=(Rule(40, _books),),
-    fix=Fix("Keep values as tensors and read them every some steps: sum on the device, one .item() per log line."),
+    fix=Fix("Keep values as tensors and read them every few steps: sum on the device, one .item() per log line."),
     gain=_gain,
     signals=(signals.SYNCHRONISING,),
     unseen=_unseen,

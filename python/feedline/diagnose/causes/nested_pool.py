@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers make pools of processes or threads of their own."""
+"""Workers create their own pools of processes or threads."""
 
 from __future__ import annotations
 
@@ -13,26 +13,24 @@ from feedline.findings import Entry, Threshold
 from feedline.watching.model import prediction
 from feedline.watching.summary.figures import Summary
 
-POOL = Threshold(
-    2.5, "times what making it takes: the CPU of a pool of three threads, from first to last; of processes 1.3"
-)
+POOL = Threshold(2.5, "times its creation: CPU time of a pool of three threads over its lifetime; of processes, 1.3")
 
 
 def _books(case: Case) -> Found | None:
     making = case.summary.making
     if not making.nested_pools:
         return None
-    evidence = [f"workers made {making.nested_pools} pools of their own"]
+    evidence = [f"workers created {making.nested_pools} pools"]
     return Found(case.take_stages("python", "storage"), 0.8, evidence)
 
 
 def _gain(summary: Summary, _share: float) -> Gain:
-    """Workers do themselves what their pools did, without the waits for them. That work stays, and no pool is made.
+    """The gain if workers do the pools' work themselves, without waiting for them: the work remains, the pools do not.
 
-    At the high end goes what a pool's own threads and its end cost, too, which nothing has told of.
+    The high end also removes the CPU time of a pool's threads and of its shutdown, which were not measured.
     """
     waiting = (summary.making.stages or {}).get("storage", 0.0)
-    running = summary.making.wall_ms * (1.0 - waiting)  # with the CPU of other threads
+    running = summary.making.wall_ms * (1.0 - waiting)  # including other threads' CPU time
     batch, pools = prediction.batch_of(summary), summary.making.pools_ms
     own = gains.without_waiting(summary, replace(batch, cpu=max(batch.cpu, running)))
     low, high = (replace(own, cpu=max(own.cpu - pools * times, 0.0)) for times in (1.0, POOL))
@@ -43,16 +41,16 @@ CAUSE = Cause(
     Entry(
         code="nested_pool",
         verb="diagnose",
-        title="pools of processes, or of threads again and again, made inside workers",
-        means="A worker that has others do its work waits for them, pays for making the pool and for sending work to "
-        "it, and all of them share the CPUs that the loader's workers were counted for.",
-        recognised="Pools that are made in workers are counted; their share is the dataset's own code and its waiting.",
-        to_do="One pool: the loader's.",
-        abstains="Nothing of the workers was seen. A pool that is created once and reused is not reported.",
-        example="workers made 40 pools of their own.",
+        title="pools of processes, or repeatedly of threads, created in workers",
+        means="A worker that delegates its work waits for the pool and pays for creating it and for sending work to "
+        "it, and all pools compete for the CPUs for which the number of workers was chosen.",
+        recognised="Counts pools created in workers; their share is the dataset's own code and its waiting.",
+        to_do="Use only one pool: the loader's.",
+        abstains="The workers were not observed. A pool that is created once and reused is not reported.",
+        example="workers created 40 pools.",
     ),
     rules=(Rule(160, _books),),
-    fix=Fix("Let the DataLoader's workers be the only pool: raise num_workers, and do the work in the worker."),
+    fix=Fix("Use the DataLoader's workers as the only pool: raise num_workers, and do the work in the worker."),
     gain=_gain,
     signals=(signals.WORKERS,),
 )

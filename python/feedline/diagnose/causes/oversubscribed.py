@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""So many workers share the CPUs that they wait for each other."""
+"""Too many workers compete for the CPUs and wait for each other."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from feedline.findings import Entry, Threshold
 from feedline.watching.model import prediction
 from feedline.watching.summary.figures import Summary
 
-DELAYED = Threshold(0.3, "of the time that workers want to run, without a CPU")
-LEAST = Threshold(0.1, "of the share, that fewer workers give back: the work itself stays")
+DELAYED = Threshold(0.3, "of the time that workers are runnable, without a CPU")
+LEAST = Threshold(0.1, "of the share: saving from fewer workers, as the work itself remains")
 
 
 def _books(case: Case) -> Found | None:
@@ -22,18 +22,18 @@ def _books(case: Case) -> Found | None:
     if delayed is None or delayed < DELAYED or summary.workers < CROWDED * host.cpus:
         return None
     if case.named("cpu_quota"):
-        return None  # it is the quota that they wait for
+        return None  # they wait for the quota
     running = case.stage_share("decode", "transform", "python", "collate")
     share = running * delayed + case.unexplained
     if share < NAMED:
         return None
     best = prediction.best_workers(summary, range(1, max(int(host.cpus), 1) + 1))
     evidence = [
-        f"{summary.counted(summary.workers)} on {host.cpus:.3g} CPUs: ready to run, they waited {delayed:.0%} "
+        f"{summary.counted(summary.workers)} on {host.cpus:.3g} CPUs: they were runnable without a CPU {delayed:.0%} "
         "of the time",
-        f"{summary.counted(best)} can use all of these CPUs",
+        f"{summary.counted(best)} can already use all of these CPUs",
     ]
-    against = ["fewer of them free CPUs and memory; the work itself stays"]
+    against = ["fewer of them free CPUs and memory; the work itself remains"]
     case.production -= running * delayed
     return Found(share, 0.92, evidence, against, (0.0, prediction.gain_of_share(share, LEAST)[0] + LEAST))
 
@@ -46,7 +46,7 @@ def _workers(summary: Summary) -> int | None:
 def _fix(summary: Summary) -> str:
     workers = _workers(summary)
     if workers is None:
-        return "Leave their number: fewer were measured to make fewer batches. More CPUs are what they want."
+        return "Do not change their number: fewer were measured to make fewer batches. They need more CPUs."
     return f"num_workers={workers}: as many workers as there are CPUs to run them."
 
 
@@ -56,7 +56,7 @@ def _fewer_are_slower(summary: Summary, _share: float) -> str | None:
     if not present or not fewer or max(fewer.values()) > SAME * present:
         return None
     best = max(fewer, key=lambda workers: fewer[workers])
-    return f"measured, the loader alone: {summary.counted(best)}: {fewer[best] / present:.2f} times the batches"
+    return f"measured, loader only: {summary.counted(best)}: {fewer[best] / present:.2f} times as many batches"
 
 
 CAUSE = Cause(
@@ -64,13 +64,13 @@ CAUSE = Cause(
         code="oversubscribed",
         verb="diagnose",
         title="three or more workers per CPU wait for each other",
-        means="More workers than CPUs make no more batches. They take memory, empty each other's caches, and a batch "
-        "that is nearly done waits for those that are not.",
-        recognised="The delay on the run queue: ready to run, and no CPU.",
-        to_do="As many workers as there are CPUs; they use all of them.",
+        means="More workers than CPUs do not make more batches. They use memory, evict each other's caches, and a "
+        "batch that is nearly done waits for those that are not.",
+        recognised="Run-queue delay: the time that workers are runnable without a CPU.",
+        to_do="Use as many workers as there are CPUs; more cannot run at once.",
         abstains="The host's counters were not read: the run was too short. Not reported together with a CPU "
         "quota that stops them.",
-        example="16 workers on 4 CPUs: ready to run, they waited 70 % of the time.",
+        example="16 workers on 4 CPUs: they were runnable without a CPU 70 % of the time.",
     ),
     rules=(Rule(180, _books),),
     fix=_fix,

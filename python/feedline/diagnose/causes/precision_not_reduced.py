@@ -12,13 +12,15 @@ from feedline.findings import Entry, Threshold
 from feedline.watching.model import prediction
 from feedline.watching.summary.figures import Summary
 
-FEWEST_WATCHED = Threshold(5, "steps, to say that none of them used autocast")
-BUSY = Threshold(0.8, "GPU-Util: below, the GPU's own speed is not what a step waits for")
-MATRIX = Threshold(0.5, "of a busy GPU's time, taken to be products and convolutions; only kernels' names would tell")
-VOLTA = Threshold(70, "compute capability: the first with Tensor Cores")
-AMPERE = Threshold(80, "compute capability: the first with TF32")
-MOST_FLOAT32 = Threshold(0.5, "of the parameters: with less of them in float32 the work runs in lower precision")
-LEAST = Threshold(0.8, "of the matrix time, that lower precision may give back")
+FEWEST_WATCHED = Threshold(5, "steps without autocast, to conclude that none used it")
+BUSY = Threshold(0.8, "GPU-Util: below this, the step does not wait for the GPU's own speed")
+MATRIX = Threshold(
+    0.5, "of a busy GPU's time, assumed to be matrix products and convolutions; only kernel names would show it"
+)
+VOLTA = Threshold(70, "minimum compute capability with Tensor Cores")
+AMPERE = Threshold(80, "minimum compute capability with TF32")
+MOST_FLOAT32 = Threshold(0.5, "of the parameters: with a smaller share in float32, the run uses lower precision")
+LEAST = Threshold(0.8, "of the matrix time: saving from lower precision")
 
 
 def _books(case: Case) -> Found | None:
@@ -31,12 +33,12 @@ def _books(case: Case) -> Found | None:
     share = case.step * gpu.utilisation * MATRIX
     case.step -= share
     evidence = [
-        f"{gpu.name or 'the GPU'} (compute capability {capability / 10:.1f}) has Tensor Cores, and is busy "
+        f"{gpu.name or 'the GPU'} (compute capability {capability / 10:.1f}) has Tensor Cores and is busy "
         f"{gpu.utilisation:.0%} of the time",
         "parameters are float32, no autocast was entered, "
         f"float32 matrix products are set to {summary.on_device.device.get('matmul_precision', '(unknown)')!r}",
     ]
-    against = [f"that products and convolutions take {MATRIX:.0%} of it is assumed, not seen; {TRACE}"]
+    against = [f"matrix products and convolutions are assumed to take {MATRIX:.0%} of it; {TRACE}"]
     if capability >= AMPERE and summary.on_device.device.get("cudnn_tf32"):
         against.append("convolutions use TF32 already, cuDNN's default")
     return Found(share, 0.5, evidence, against, (0.0, prediction.gain_of_share(share, LEAST)[0]))
@@ -48,7 +50,7 @@ def _capability(summary: Summary) -> int | None:
 
 
 def _is_reduced(summary: Summary) -> bool | None:
-    """Whether the work runs in lower precision than float32; None where too little was seen."""
+    """Whether the run uses lower precision than float32; None if too little was observed."""
     if summary.on_device.device.get("autocast"):
         return True
     elements = summary.on_device.device.get("elements") or {}
@@ -75,15 +77,15 @@ def _unseen_in_words(summary: Summary) -> str | None:
     if _is_reduced(summary) is None:
         watched = summary.on_device.watched_steps
         if summary.on_device.device.get("elements") and watched < FEWEST_WATCHED:
-            return f"only {watched} steps were watched, too few to say that none used autocast"
-        return "no optimizer's step over parameters on the GPU was seen in a watched step"
+            return f"only {watched} steps were watched, too few to conclude that none used autocast"
+        return "no optimizer step over parameters on the GPU was observed in a watched step"
     if _is_reduced(summary):
         return None
     if summary.on_device.gpu is None:
-        return summary.missing.get("gpu", "how busy the GPU is was not seen")
+        return summary.missing.get("gpu", "the GPU's utilization was not observed")
     if summary.on_device.gpu.shared:
-        return "other programs use the same GPU, so how busy this one keeps it was not seen"
-    return "the GPU's compute capability was not seen" if _capability(summary) is None else None
+        return "other programs use the same GPU, so this run's utilization of it is unknown"
+    return "the GPU's compute capability is unknown" if _capability(summary) is None else None
 
 
 CAUSE = Cause(
@@ -91,13 +93,13 @@ CAUSE = Cause(
         code="precision_not_reduced",
         verb="diagnose",
         title="float32 on a busy GPU with Tensor Cores",
-        means="Tensor Cores multiply matrices of bfloat16, float16 and TF32 several times as fast as float32, and the "
+        means="Tensor Cores multiply matrices of bfloat16, float16 and TF32 several times as fast as float32, but the "
         "run uses none of these.",
-        recognised="Types of the parameters, autocast, TF32 settings and GPU-Util. Never certain: how much of the time "
-        "are products is assumed.",
-        to_do="Enter autocast, or allow TF32.",
-        abstains="Other programs use the GPU too; no optimizer's step was seen; the GPU's kind or load is not known.",
-        example="A100 (compute capability 8.0) has Tensor Cores, and is busy 96 % of the time.",
+        recognised="Parameter dtypes, autocast, TF32 settings and GPU-Util. Never certain: the time spent in "
+        "matrix products is assumed.",
+        to_do="Enable autocast, or allow TF32.",
+        abstains="Other programs use the GPU too; no optimizer step was observed; the GPU's model or load is unknown.",
+        example="A100 (compute capability 8.0) has Tensor Cores and is busy 96 % of the time.",
     ),
     rules=(Rule(90, _books),),
     fix=Fix(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop's own process makes the batches, between the steps; or draws their order there for too long."""
+"""The loop's own process produces the batches between steps, or spends too long drawing their order."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from feedline.watching.intervals import GAIN
 from feedline.watching.model import prediction
 from feedline.watching.summary.figures import DROP_IN, Summary
 
-ONE_CPU = Threshold(0.9, "of a cycle: one CPU that is used up so far has no room for another process")
-CPUS_FOR_TWO = Threshold(2, "usable CPUs: the fewest that a loop and a worker can run on at once")
-MOSTLY_WAITING = Threshold(0.5, "of the making: then threads would hide it as well as processes")
-USEFUL = Threshold(0.95, "of the cycle as it is: a change that leaves more is none")
-_MOST_TRIED = 17  # one more than the workers that are looked at
+ONE_CPU = Threshold(0.9, "of a cycle: one CPU that is this busy has no room for another process")
+CPUS_FOR_TWO = Threshold(2, "usable CPUs: the minimum to run a loop and a worker at the same time")
+MOSTLY_WAITING = Threshold(0.5, "of a batch's production: threads would then hide it as well as processes")
+USEFUL = Threshold(0.95, "of the present cycle: a change that leaves more is not an improvement")
+_MOST_TRIED = 17  # exclusive maximum of the numbers of workers considered
 
 
 def _draws(case: Case) -> Found | None:
-    """What next() itself does in the loop's process: samplers run there, whatever the number of workers."""
+    """The CPU time of next() in the loop's process, where samplers run with any number of workers."""
     summary = case.summary
     cycle = max(prediction.current_ms(summary), 1e-9)
     share = min(summary.making.next_cpu_ms / cycle, case.handover + case.production)
     if summary.workers == 0 or summary.native or share < NAMED:
         return None
     evidence = [
-        f"next() itself takes {summary.making.next_cpu_ms:.1f} ms of CPU per batch in the loop's process, beside "
-        "unpacking: samplers and batch samplers run there"
+        f"next() itself takes {summary.making.next_cpu_ms:.1f} ms of CPU per batch in the loop's process, excluding "
+        "unpickling: samplers and batch samplers run there"
     ]
     case.handover, late = max(case.handover - share, 0.0), max(share - case.handover, 0.0)
     case.production -= late
@@ -40,7 +40,7 @@ def _draws(case: Case) -> Found | None:
 
 
 def _makes(case: Case) -> Found | None:
-    """num_workers=0: all of the making."""
+    """num_workers=0: the production of all batches."""
     summary, host = case.summary, case.summary.host
     if summary.workers > 0 or summary.loader.get("native") or case.production < NAMED:
         return None
@@ -48,16 +48,18 @@ def _makes(case: Case) -> Found | None:
     cycle = prediction.cycle_ms(summary, best or 1)
     waits = case.stages.get("storage", 0.0)
     if cycle > ONE_CPU * (summary.loop.step_ms + summary.making.wall_ms) and host.cpus < CPUS_FOR_TWO:
-        return None  # one CPU, all of it used: another process has none to run on
+        return None  # the only CPU is fully used, so another process could not run
     evidence = [
-        f"num_workers=0: next() makes each batch itself in {summary.loop.wait_ms:.1f} ms, and the loop waits",
+        f"num_workers=0: next() produces each batch itself in {summary.loop.wait_ms:.1f} ms while the loop waits",
         stage_sentence(case.summary.making.stages),
     ]
     against = [] if waits < MOSTLY_WAITING else ["most of that is waiting, which threads would hide as well"]
     evidence += waiting.sentences(summary.making.waited_for if waits >= NAMED else None)
     confidence = 0.95 if host.cpus >= CPUS_FOR_TWO else 0.8
-    known = "were not shown to help the loop" if prediction.some_are_better(summary) else "gained nothing just now"
-    gain, doubts = (0.0, 0.0), [f"measured, the loader alone: workers {known}"]
+    known = (
+        "were not shown to help the loop" if prediction.some_are_better(summary) else "did not improve it in this run"
+    )
+    gain, doubts = (0.0, 0.0), [f"measured, loader only: workers {known}"]
     if best is not None:
         gain, doubts = gain_of_workers(summary, best)
     if best is None or (best in summary.ladder.rungs and cycle > USEFUL * prediction.cycle_ms(summary, 0)):
@@ -74,23 +76,23 @@ def _workers(summary: Summary) -> int | None:
 
 def _fix(summary: Summary) -> str:
     if summary.workers > 0:
-        return "Draw the order before the epoch begins, all at once (a list of batches), or draw it with less work."
+        return "Draw the order before the epoch starts, all at once (a list of batches), or make the sampler cheaper."
     workers, drop_in = _workers(summary), _drop_in(summary)
     if workers is not None:
         return with_workers(workers, drop_in)
-    known = "not shown to gain" if prediction.some_are_better(summary) else "measured to gain nothing"
-    own = f"Make a batch with less work in its process: workers were {known}."
+    known = "not shown to help" if prediction.some_are_better(summary) else "measured not to help"
+    own = f"Make batch production cheaper in its process: workers were {known}."
     return f"{own} {drop_in}".rstrip()
 
 
 def _drop_in(summary: Summary) -> str:
     if summary.ladder.tried.get(DROP_IN, (0.0, 0.0, math.inf))[2] <= GAIN and not summary.native:
-        return ""  # measured: it gains nothing
-    return "Or `from feedline import DataLoader`: datasets that it knows are read by native threads."
+        return ""  # measured not to help
+    return "Or `from feedline import DataLoader`: native threads read the datasets that it supports."
 
 
 def _gain(summary: Summary, _share: float) -> Gain:
-    """Nothing is drawn inside next()."""
+    """The gain if next() draws no samples."""
     return gains.of_batch(summary, replace(prediction.batch_of(summary), drawing=0.0))
 
 
@@ -102,22 +104,22 @@ CAUSE = Cause(
     Entry(
         code="python_main_process",
         verb="diagnose",
-        title="`num_workers=0`: batches are made between steps; or a sampler's work, which runs inside `next()` "
-        "whatever the workers",
-        means="While the loop's process makes a batch it trains nothing, and while it trains it makes none. A sampler "
-        "runs in that process even where workers make the batches.",
-        recognised="No workers, and a CPU or waiting to use; with workers, CPU of the loop's thread inside `next()` "
-        "beside unpacking.",
-        to_do="Workers, as many as were measured or predicted to help; or Feedline's loader, where it knows the "
-        "dataset. A sampler: draw the order at once, before the epoch.",
-        abstains="Nothing is said on a single CPU that is used up: another process has none to run on.",
-        example="num_workers=0: next() makes each batch itself in 40.0 ms, and the loop waits.",
+        title="`num_workers=0`: batches are produced between steps; or a sampler, which runs inside `next()` with any "
+        "number of workers",
+        means="While the loop's process produces a batch it does not train, and vice versa. A sampler "
+        "runs in that process even if workers produce the batches.",
+        recognised="No workers, and idle CPU or waiting; with workers, CPU time of the loop's thread in `next()` "
+        "excluding unpickling.",
+        to_do="Use as many workers as were measured or predicted to help; or Feedline's loader, if it supports the "
+        "dataset. For a sampler: draw the order at once, before the epoch.",
+        abstains="Not reported if the only CPU is fully used, as another process could not run.",
+        example="num_workers=0: next() produces each batch itself in 40.0 ms while the loop waits.",
     ),
     rules=(Rule(70, _draws), Rule(170, _makes)),
     fix=_fix,
-    gain=_gain,  # what the workers give is the rule's own
+    gain=_gain,  # the rule itself computes the gain from workers
     workers=_workers,
     signals=(signals.WORKERS,),
-    contradicted={"more workers gain nothing": _more_gain_nothing},
+    contradicted={"more workers do not help": _more_gain_nothing},
     collects_garbage=True,
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples come from a store behind a network, and its answers are waited for."""
+"""Samples are fetched from a remote store, and the loop waits for its responses."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ from feedline.watching.summary.figures import Store, Summary
 
 __all__ = ["CAUSE", "ENOUGH_LOOKS", "FROM_STORE", "MOSTLY", "NAMED"]
 
-FROM_STORE = Threshold(0.5, "of what Feedline's threads read: from the store, and the rest from copies near")
+FROM_STORE = Threshold(
+    0.5, "of the bytes that Feedline's threads read, from the store; the rest comes from local copies"
+)
 
 _NEARER = (
-    "bring the data nearer: a store in the same region, or copies on a disk of this machine (`feedline stage URL DIR`)"
+    "move the data closer: a store in the same region, or copies on a disk of this machine (`feedline stage URL DIR`)"
 )
 _WORDS = Fix(
-    "Have the store read ahead of the loop: feedline.open(URL, cache=PATH) asks for many samples at a time and keeps "
-    'copies, and shuffle="shards" lets it ask for long pieces; pack single objects into shards (feedline pack); or '
+    "Prefetch from the store: feedline.open(URL, cache=PATH) requests many samples at a time and stores local "
+    'copies, and shuffle="shards" allows long range requests; pack single objects into shards (feedline pack); or '
     f"{_NEARER}.",
-    own="Keep copies on a disk of this machine with cache=PATH, so that later epochs ask for nothing; read shards in "
-    f'pieces with shuffle="shards", so that requests are long; or {_NEARER}.',
-    lowered="Keep copies on a disk of this machine: feedline.open(URL, cache=PATH); read shards in pieces with "
+    own="Store copies on a local disk with cache=PATH, so that later epochs need no requests; read shards "
+    f'sequentially with shuffle="shards", so that requests are long; or {_NEARER}.',
+    lowered="Store copies on a local disk: feedline.open(URL, cache=PATH); read shards sequentially with "
     f'shuffle="shards", so that requests are long; or {_NEARER}.',
 )
 
@@ -53,25 +55,25 @@ def _books(case: Case) -> Found | None:
 
 
 def _brings_samples(store: Store, summary: Summary) -> bool:
-    """Not where a disk does, as of copies in a cache: then few bytes come from the store."""
+    """Whether the store supplies the samples, rather than a disk with cached copies."""
     batch = summary.loader.get("batch_size")
     samples = summary.making.batches * (batch if isinstance(batch, int) else 1)
     return store.bytes >= FROM_STORE * samples * (summary.host.read_bytes_per_sample or 0.0)
 
 
 def _asked(store: Store) -> list[str]:
-    """Requests, latency and bandwidth, as far as they were seen."""
+    """Describes requests, latency and bandwidth, as far as they were observed."""
     each = store.bytes / max(store.requests, 1)
-    told = f"{store.host} was asked {store.requests} times, for {each / 1e3:.0f} KB each"
+    told = f"{store.host} received {store.requests} requests, for {each / 1e3:.0f} KB each"
     if store.latency_ms is not None:
-        told += f"; an answer's first byte came after {store.latency_ms:.1f} ms"
+        told += f"; time to first byte was {store.latency_ms:.1f} ms"
     if store.bytes_per_s is not None:
-        told += f", and the rest of it with {store.bytes_per_s / 1e6:.1f} MB/s"
+        told += f", and the transfer rate was {store.bytes_per_s / 1e6:.1f} MB/s"
     return [told]
 
 
 def _each(summary: Summary) -> list[str]:
-    """How long a sample waits: by whom it was asked for is not known, so requests cannot be counted."""
+    """Reports how long a sample waits. Requests cannot be counted, as their sender is unknown."""
     batch, stages = summary.loader.get("batch_size"), summary.making.stages or {}
     if not isinstance(batch, int) or batch < 1:
         return []
@@ -79,7 +81,7 @@ def _each(summary: Summary) -> list[str]:
 
 
 def _workers(summary: Summary) -> int | None:
-    """Of Feedline's threads none reads by itself: more of them ask for no more."""
+    """Returns None for Feedline's threads: the prefetcher reads for them, so more threads send no more requests."""
     return None if summary.native else more_within_reach(summary)
 
 
@@ -94,16 +96,17 @@ CAUSE = Cause(
     Entry(
         code="remote_storage",
         verb="diagnose",
-        title="samples wait for a store behind a network",
-        means="Objects are fetched from a store over HTTP or an object store's interface, and the loop waits for its "
-        "answers: too few are asked for at a time, each is small, or the network gives no more.",
-        recognised="Of Feedline's loaders, the requests that its client made and how they were answered; of Python, "
-        "waits inside of a library that asks stores (urllib, requests, boto3, fsspec, ...) or for a program that does "
+        title="samples wait for a remote store",
+        means="Objects are fetched over HTTP or an object store's API, and the loop waits for the responses: "
+        "too few requests are in flight, each is small, or the network is saturated.",
+        recognised="For Feedline's loaders, the requests of its client and their responses; for Python, "
+        "waits in a library that accesses stores (urllib, requests, boto3, fsspec, ...) or for a program that does "
         "(curl, aws, gsutil).",
-        to_do="Keep copies near, ask for longer pieces and more of them at a time, or bring the data nearer.",
-        abstains="The stages of a batch were not seen. Never certain where fewer than 80 % of the waits were for it.",
-        example="store.example:443 was asked 1280 times, for 110 KB each; an answer's first byte came after 50.3 ms, "
-        "and the rest of it with 80.0 MB/s.",
+        to_do="Store local copies, send longer requests and more of them at a time, or move the data closer.",
+        abstains="The stages of a batch were not observed. Never certain if less than 80 % of the waits were for "
+        "the store.",
+        example="store.example:443 received 1280 requests, for 110 KB each; time to first byte was 50.3 ms, "
+        "and the transfer rate was 80.0 MB/s.",
     ),
     rules=(Rule(205, _books),),
     fix=lambda summary: with_workers(_workers(summary), _WORDS(summary)),

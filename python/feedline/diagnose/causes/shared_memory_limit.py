@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/dev/shm is nearly full: workers hand over tensors through it, and the next batch may end the run."""
+"""/dev/shm is nearly full: workers pass tensors through it, and the next batch may crash the run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from feedline.diagnose.judging.shares import NAMED
 from feedline.findings import Entry, Threshold
 from feedline.watching.summary.figures import Summary
 
-FULL = Threshold(0.9, "of /dev/shm, used at any time: a batch more may not fit")
+FULL = Threshold(0.9, "of /dev/shm, at its peak: another batch may not fit")
 
 
 def _books(case: Case) -> Found | None:
@@ -19,14 +19,14 @@ def _books(case: Case) -> Found | None:
     if used is None or used < FULL:
         return None
     share, case.handover = case.handover, 0.0
-    if share < NAMED:  # it may stop the run at any time, whatever it costs now
+    if share < NAMED:  # reported whatever its cost, as it may crash the run at any time
         share = min(NAMED, case.step)
         case.step -= share
-    return Found(share, 0.7, [f"/dev/shm, through which workers hand over tensors, was {used:.0%} full"])
+    return Found(share, 0.7, [f"/dev/shm, through which workers pass tensors, was {used:.0%} full"])
 
 
 def _gain(summary: Summary, share: float) -> Gain:
-    """It is named for what it may do. What it takes is hand-over, or nothing."""
+    """Reported because of the risk. Its share is that of the hand-over, or zero."""
     return gains.of_share(summary, share) if summary.waits.handover >= share else (0.0, 0.0)
 
 
@@ -34,16 +34,16 @@ CAUSE = Cause(
     Entry(
         code="shared_memory_limit",
         verb="diagnose",
-        title="the script's own `/dev/shm` is nearly full: the next batch may end the run",
-        means="torch's workers put each tensor into a file of /dev/shm. Where it is full, a worker dies of a bus "
-        "error; containers have 64 MB of it unless told otherwise.",
-        recognised="More than 90 % of it used at any time of the run. It is named whatever it costs now.",
-        to_do="Enlarge it, or have fewer batches on their way.",
+        title="the script's own `/dev/shm` is nearly full: the next batch may crash the run",
+        means="torch's workers store each tensor in a file in /dev/shm. If it is full, a worker dies of a bus "
+        "error; containers have only 64 MB of it by default.",
+        recognised="More than 90 % of it was in use at some point of the run. Reported whatever its current cost.",
+        to_do="Enlarge it, or keep fewer batches in flight.",
         abstains="The host's counters were not read: the run was too short.",
-        example="/dev/shm, through which workers hand over tensors, was 97 % full.",
+        example="/dev/shm, through which workers pass tensors, was 97 % full.",
     ),
     rules=(Rule(60, _books),),
-    fix=Fix("Enlarge /dev/shm (docker run --shm-size), or fewer workers and a smaller prefetch_factor."),
+    fix=Fix("Enlarge /dev/shm (docker run --shm-size), or use fewer workers and a smaller prefetch_factor."),
     gain=_gain,
     signals=(signals.HOST,),
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each sample is a tiny file of its own, and the disk is asked for thousands of them."""
+"""Each sample is a tiny file, and the disk has to serve thousands of them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from feedline.watching.summary.figures import Summary
 
 __all__ = ["CAUSE", "FEWEST_BYTES", "FROM_DEVICE", "LARGEST", "NAMED", "NEAR_CEILING", "SMALLEST"]
 
-SMALLEST = Threshold(reading.SMALL_FILE_BYTES.start, "bytes of a sample: less is no image or record")
-LARGEST = Threshold(reading.SMALL_FILE_BYTES.stop, "bytes of a sample: from there on the bytes take as long as asking")
+SMALLEST = Threshold(reading.SMALL_FILE_BYTES.start, "bytes per sample: fewer are not an image or record")
+LARGEST = Threshold(
+    reading.SMALL_FILE_BYTES.stop, "bytes per sample: from here on, the transfer takes as long as the request"
+)
 _OF_FILES = ("folder", "files")  # Feedline's formats with a file per sample
 
 
@@ -27,13 +29,13 @@ def _books(case: Case) -> Found | None:
         return None
     if read.full and reading.bytes_are_scarce(host):
         return None  # storage_bandwidth
-    evidence = [*read.evidence, f"a sample reads {(host.read_bytes_per_sample or 0) / 1024:.0f} KiB, from the disk"]
+    evidence = [*read.evidence, f"a sample reads {(host.read_bytes_per_sample or 0) / 1024:.0f} KiB from the disk"]
     confidence = reading.UNMEASURED if host.disk_ceiling_bytes_per_s is None else 0.9
     return reading.found(case, read, confidence, evidence, read.against)
 
 
 def _may_be_files(summary: Summary) -> bool:
-    """Whether a sample may be a file: Feedline says of its own loaders, elsewhere the sample's size has to."""
+    """Whether a sample may be a file: known for Feedline's own loaders, otherwise guessed from the sample's size."""
     form = (summary.loader.get("engine") or {}).get("format")
     return not form or form in _OF_FILES
 
@@ -43,13 +45,13 @@ CAUSE = Cause(
         code="small_files",
         verb="diagnose",
         title="samples wait for storage: files are tiny",
-        means="A disk takes as long to find a file of 10 KB as to read 100 KB of it. Where every sample is a file the "
-        "number of requests sets the pace, and not their bytes.",
-        recognised="Waiting without CPU, in files' calls; bytes per sample, from a local disk; what the run reads per "
-        "second against what a probe of the disk got.",
+        means="A disk takes as long to find a file of 10 KB as to read 100 KB of it. If every sample is a file, the "
+        "number of requests sets the pace rather than their size.",
+        recognised="Waiting without CPU in file system calls; bytes per sample from a local disk; the run's read rate "
+        "compared with a disk probe's.",
         to_do="Pack the files into shards, which are read in large pieces.",
-        abstains="The run's reads cannot be counted, as of another user's processes.",
-        example="a sample reads 9 KiB, from the disk.",
+        abstains="The run's reads cannot be counted, for example because its processes belong to another user.",
+        example="a sample reads 9 KiB from the disk.",
     ),
     rules=(Rule(220, _books),),
     fix=Fix(
@@ -59,8 +61,8 @@ CAUSE = Cause(
     gain=gains.stages("storage"),
     signals=(signals.WORKERS, signals.IO),
     contradicted={
-        "its files' place does not matter": contradictions.page_cache,
-        "reads are quick": contradictions.quick_reads,
+        "the files' location does not matter": contradictions.page_cache,
+        "reads are fast": contradictions.quick_reads,
     },
     beside_paging=READS_OF_PAGING,
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The disk gives all the bytes per second that it has."""
+"""The disk's bandwidth is saturated."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ def _full_disk(summary: Summary, _share: float) -> str | None:
     gain = gain_of_more(summary)
     if gain is None or gain[1] < HELPS or gain[2] <= 1:
         return None
-    return f"measured: {summary.counted(gain[0])} get {gain[1]:.2f} times the batches, so the disk has more to give"
+    return f"measured: {summary.counted(gain[0])} get {gain[1]:.2f} times as many batches, so the disk is not saturated"
 
 
 CAUSE = Cause(
     Entry(
         code="storage_bandwidth",
         verb="diagnose",
-        title="samples wait for storage: the disk is full",
-        means="The run reads as many bytes per second as the disk has. More workers only wait for each other's reads.",
-        recognised="Waiting without CPU, in files' calls; what the run reads per second against what a probe of the "
-        "disk got; the rate with a cold page cache.",
+        title="samples wait for storage: the disk is saturated",
+        means="The run reads at the disk's full bandwidth. More workers would only wait for each other's reads.",
+        recognised="Waiting without CPU in file system calls; the run's read rate compared with a probe of the "
+        "disk; the rate with a cold page cache.",
         to_do="Read fewer bytes, or from a faster disk.",
         abstains="The disk was not probed (--quick), or the run's reads cannot be counted.",
-        example="480.0 MB/s were read, of 500.0 MB/s that the disk gives to a probe.",
+        example="480.0 MB/s were read; a probe of the disk reached 500.0 MB/s.",
     ),
     rules=(Rule(230, _books),),
     fix=Fix(
-        "Read fewer bytes: smaller files, a local copy on a faster disk, or a cache of the hot part.",
+        "Read fewer bytes: smaller files, a local copy on a faster disk, or a cache of frequently read data.",
         own='Read fewer bytes: .cache(PATH) on a faster disk or .cache("memory"), or smaller files.',
     ),
     gain=gains.stages("storage"),
     signals=(signals.WORKERS, signals.IO, signals.DISK),
     contradicted={
-        "its files' place does not matter": contradictions.page_cache,
-        "the disk gives more": _full_disk,
+        "the files' location does not matter": contradictions.page_cache,
+        "the disk is not saturated": _full_disk,
     },
     beside_paging=READS_OF_PAGING,
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of the storage come late, and it could give more at once."""
+"""Storage latency is high, and the storage could serve more reads concurrently."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from feedline.watching.summary.figures import Host, Summary
 __all__ = ["CAUSE", "FROM_DEVICE", "NAMED", "NEAR_CEILING"]
 
 _WORDS = Fix(
-    "Have more reads under way: more workers, or Feedline's loader, which reads ahead in threads; "
-    "or pack the samples into shards so that one read brings many.",
-    own="Reads are ahead of the threads already, and the storage gives no more: keep what was read near "
+    "Keep more reads in flight: more workers, or Feedline's loader, which prefetches in threads; "
+    "or pack the samples into shards so that one read fetches many.",
+    own="Reads are already prefetched, and the storage is no faster: cache the data locally "
     'with .cache(PATH) or .cache("memory"), or pack the files into shards (feedline pack).',
-    lowered="Have more reads under way: more threads, or feedline.open(...).loader(...), which reads ahead; "
+    lowered="Keep more reads in flight: more threads, or feedline.open(...).loader(...), which prefetches; "
     "or pack the files into shards (feedline pack).",
 )
-# Of files on another machine, by `Host.files_place`: what helps there goes first, and it is not the same.
+# For files on another machine, by `Host.files_place`: the fix that helps most there comes first.
 _PLACES = {
-    "nfs": "The files lie on NFS, whose server all workers wait for: keep copies on a local disk with "
+    "nfs": "The files are on NFS, and all workers wait for its server: store copies on a local disk with "
     "feedline.open(..., cache=PATH) or `feedline stage`, before more workers (feedline explain nfs_mount).",
-    "parallel": "The files lie on a parallel file system, which opens few files a second and reads large ones fast: "
-    "pack them into shards (feedline pack), or keep copies with cache=PATH (feedline explain parallel_mount).",
-    "objects": "The files are objects behind a FUSE mount, and each is a request: open them by their URL (s3://, "
-    "gs://), or keep copies with cache=PATH or `feedline stage` (feedline explain object_mount).",
-    "share": "The files lie in another machine's folder, behind one connection: keep copies on a local disk with "
+    "parallel": "The files are on a parallel file system, which opens few files per second but reads large ones fast: "
+    "pack them into shards (feedline pack), or store copies with cache=PATH (feedline explain parallel_mount).",
+    "objects": "The files are objects on a FUSE mount, and each read is a request: open them by their URL (s3://, "
+    "gs://), or store copies with cache=PATH or `feedline stage` (feedline explain object_mount).",
+    "share": "The files are in another machine's shared folder, over one connection: store copies on a local disk with "
     "cache=PATH or `feedline stage` (feedline explain shared_folder_mount).",
 }
 _NOT_AHEAD = (
-    "Have more reads under way: more memory_budget, so that they are made ahead of the threads, or more threads; or "
+    "Keep more reads in flight: a larger memory_budget, which allows more prefetching, or more threads; or "
     "pack the files into shards (feedline pack)."
 )
 
@@ -50,7 +50,7 @@ def _books(case: Case) -> Found | None:
         confidence, evidence, against = _on_this_disk(summary.host)
         found = reading.found(case, read, confidence, [*read.evidence, *evidence], [*read.against, *against])
     else:
-        elsewhere = ["little came from local disks: what holds the files is elsewhere"]
+        elsewhere = ["little was read from local disks: the files are on remote storage"]
         found = reading.found(case, read, 0.85, [], elsewhere)
     best = _workers(summary)
     if best is None:
@@ -60,13 +60,13 @@ def _books(case: Case) -> Found | None:
 
 
 def _on_this_disk(host: Host) -> tuple[float, list[str], list[str]]:
-    """(confidence, evidence, what speaks against it) of a disk that is not full."""
+    """Returns (confidence, evidence, counter-evidence) for a disk that is not saturated."""
     if host.disk_ceiling_bytes_per_s is None:
-        unknown = "whether the disk was full is not known: experiments would have measured what it gives"
+        unknown = "the disk may be saturated: experiments would have measured its bandwidth"
         return reading.UNMEASURED, [], [unknown]
     room = (
-        f"{(host.read_bytes_per_s or 0) / 1e6:.1f} MB/s were read, and the disk gives "
-        f"{host.disk_ceiling_bytes_per_s / 1e6:.1f} MB/s: it is not full"
+        f"{(host.read_bytes_per_s or 0) / 1e6:.1f} MB/s were read, but the disk reaches "
+        f"{host.disk_ceiling_bytes_per_s / 1e6:.1f} MB/s: it is not saturated"
     )
     return 0.9, [room], []
 
@@ -80,7 +80,7 @@ def _fix(summary: Summary) -> str:
 
 
 def _workers(summary: Summary) -> int | None:
-    """Of files that another machine holds only where it was measured: a prediction does not know their server."""
+    """For files on another machine, returns only measured gains: predictions do not model its server."""
     best = more_within_reach(summary)
     return best if best in summary.ladder.rungs or summary.host.files_place not in _PLACES else None
 
@@ -89,14 +89,14 @@ CAUSE = Cause(
     Entry(
         code="storage_latency",
         verb="diagnose",
-        title="samples wait for storage: answers come late",
-        means="Each read is answered after a while, and too few are asked for at a time. The storage, a network file "
-        "system or an idle disk, could answer more at once.",
-        recognised="Waiting without CPU, in files' calls; what the run reads per second against what a probe of the "
-        "disk got; the rate with a cold page cache.",
-        to_do="Have more reads under way, or fewer and larger ones.",
-        abstains="The stages of a batch were not seen. Never certain if what the workers waited for is unknown.",
-        example="4.5 MB/s were read, and the disk gives 50.0 MB/s: it is not full.",
+        title="samples wait for storage: latency is high",
+        means="Each read takes a while to complete, and too few are in flight. The storage, a network file "
+        "system or an idle disk, could serve more at once.",
+        recognised="Waiting without CPU in file system calls; the run's read rate compared with a probe of the "
+        "disk; the rate with a cold page cache.",
+        to_do="Keep more reads in flight, or make fewer and larger ones.",
+        abstains="The stages of a batch were not observed. Never certain if it is unknown what the workers waited for.",
+        example="4.5 MB/s were read, but the disk reaches 50.0 MB/s: it is not saturated.",
     ),
     rules=(Rule(240, _books),),
     fix=_fix,
@@ -104,8 +104,8 @@ CAUSE = Cause(
     workers=_workers,
     signals=(signals.WORKERS, signals.STAGES),
     contradicted={
-        "its files' place does not matter": contradictions.page_cache,
-        "reads are quick": contradictions.quick_reads,
+        "the files' location does not matter": contradictions.page_cache,
+        "reads are fast": contradictions.quick_reads,
     },
     beside_paging=READS_OF_PAGING,
 )

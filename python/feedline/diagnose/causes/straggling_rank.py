@@ -20,7 +20,7 @@ def _books(case: Case) -> Found | None:
     share = min(slowest - usual, max(case.step, 0.0))
     if share < IDLE_LOADER:
         return None
-    evidence = [f"rank {ranks.index(slowest)} waits {slowest:.0%} of its time for data, the others {usual:.0%}"]
+    evidence = [f"rank {ranks.index(slowest)} waits for data {slowest:.0%} of its time, the others {usual:.0%}"]
     case.step -= share
     return Found(share, 0.8, evidence)
 
@@ -29,14 +29,13 @@ CAUSE = Cause(
     Entry(
         code="straggling_rank",
         verb="diagnose",
-        title="one rank waits for data and all others for it",
-        means="Ranks meet in every step, so all of them go at the pace of the one whose batches come last.",
-        recognised="The share of waiting by rank, and batches that take half as long again to make there. Never "
+        title="one rank waits for data, and all others wait for it",
+        means="Ranks synchronize in every step, so all of them run at the pace of the slowest one.",
+        recognised="The share of waiting by rank, and a rank whose batches take at least 50 % longer to produce. Never "
         "certain: the others' waits are part of their steps.",
-        to_do="Give every rank the same work, and look at what that rank's machine or share of the samples has "
-        "different.",
-        abstains="Fewer than two ranks were seen, or their batches take as long as each other's to make.",
-        example="rank 1 waits 60 % of its time for data, the others 2 %.",
+        to_do="Give every rank the same work, and check how that rank's machine and share of the samples differ.",
+        abstains="Fewer than two ranks were observed, or their batches take equally long to produce.",
+        example="rank 1 waits for data 60 % of its time, the others 2 %.",
     ),
     rules=(Rule(50, _books),),
     fix=Fix("Give every rank the same work: look at that rank's storage, CPUs and share of the samples."),

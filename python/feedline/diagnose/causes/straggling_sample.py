@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One sample in many takes much longer than the others, and finished batches wait for it."""
+"""One sample among many takes much longer than the others, and finished batches wait for it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from feedline.diagnose.judging.shares import LARGE, NAMED
 from feedline.findings import Entry, Threshold
 from feedline.watching.summary.figures import Summary
 
-STRAGGLES = Threshold(2.0, "times the mean sample at least: what takes less is no straggler")
-_IN_ORDER_SINCE = (2, 6)  # of torch
+STRAGGLES = Threshold(2.0, "times the mean sample: minimum time of a straggler")
+_IN_ORDER_SINCE = (2, 6)  # version of torch
 _WORDS = Fix(
-    "Find out why that sample is slow (size, damage, network). Feedline's own loader divides samples, not batches, "
+    "Find out why that sample is slow (size, damage, network). Feedline's own loader schedules samples, not batches, "
     "among threads.",
-    own="in_order=False lets finished batches pass; find out why that sample is slow (size, damage, network).",
+    own="in_order=False lets finished batches overtake; find out why that sample is slow (size, damage, network).",
 )
 
 
@@ -32,20 +32,20 @@ def _books(case: Case) -> Found | None:
             f"sample {making.slowest_sample} took {making.slowest_sample_ms:.0f} ms, "
             f"the mean is {making.sample_ms:.2f} ms"
         )
-    evidence.append("the batches after it were ready, and waited for it")
-    # a worker's own sending thread can hold up a sample too, now and then
+    evidence.append("the batches after it were ready and waited for it")
+    # a worker's own sending thread can occasionally delay a sample, too
     sure = len(evidence) > 1 and share >= LARGE / 2
     return Found(share, 0.92 if sure else 0.75, evidence, needs=("samples",))
 
 
 def _fix(summary: Summary) -> str:
     if not summary.native and _takes_in_order(summary):
-        return f"{_WORDS(summary)} in_order=False lets finished batches pass."
+        return f"{_WORDS(summary)} in_order=False lets finished batches overtake."
     return _WORDS(summary)
 
 
 def _takes_in_order(summary: Summary) -> bool:
-    """Whether the script's torch has a DataLoader with that argument."""
+    """Whether the DataLoader of the script's torch has that argument."""
     version = re.match(r"(\d+)\.(\d+)", str(summary.loader.get("torch") or ""))
     return version is None or tuple(map(int, version.groups())) >= _IN_ORDER_SINCE
 
@@ -56,21 +56,21 @@ def _no_slow_sample(summary: Summary, _share: float) -> str | None:
         return None
     if making.slowest_sample_ms >= STRAGGLES * making.sample_ms:
         return None
-    return f"the slowest sample seen took {making.slowest_sample_ms:.1f} ms, the mean is {making.sample_ms:.1f} ms"
+    return f"the slowest sample took {making.slowest_sample_ms:.1f} ms, the mean is {making.sample_ms:.1f} ms"
 
 
 CAUSE = Cause(
     Entry(
         code="straggling_sample",
         verb="diagnose",
-        title="one sample in many takes much longer, and finished batches wait for it",
-        means="Batches come in their order. While one worker is at a sample that takes much longer, the others finish "
-        "theirs, fill what they may make ahead, and stop.",
-        recognised="A batch more than 3 times the usual, most of it one sample; of a stream, one that runs: a wait "
-        "there is for the next part to open.",
-        to_do="Look at the sample that is named. Where the order may be left, let finished batches pass.",
-        abstains="Single samples were not seen, as inside native threads.",
-        example="sample 7 took 400 ms, the mean is 0.60 ms; the batches after it were ready, and waited for it.",
+        title="one sample among many takes much longer, and finished batches wait for it",
+        means="Batches are delivered in order. While one worker processes a slow sample, the others finish "
+        "their batches, fill their prefetch queues, and stop.",
+        recognised="A batch more than 3 times the usual, mostly due to one sample; in a stream, one that uses CPU, "
+        "as a wait there is for the next file to open.",
+        to_do="Look at the sample that is reported. If order does not matter, let finished batches overtake.",
+        abstains="Individual samples were not observed, as in native threads.",
+        example="sample 7 took 400 ms, the mean is 0.60 ms; the batches after it were ready and waited for it.",
     ),
     rules=(Rule(150, _books),),
     fix=_fix,

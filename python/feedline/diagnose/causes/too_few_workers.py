@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers are always busy, and CPUs are free."""
+"""Workers are always busy, and CPUs are idle."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from feedline.findings import Entry, Threshold
 from feedline.watching.model import prediction
 from feedline.watching.summary.figures import Summary
 
-BUSY_WORKERS = Threshold(0.7, "of the workers' time, at a task: below, more of them would wait as well")
-FREE_CPUS = Threshold(0.75, "of the usable CPUs wanted: below, there is room for another worker")
+BUSY_WORKERS = Threshold(0.7, "of the workers' time, busy: below this, more workers would wait as well")
+FREE_CPUS = Threshold(0.75, "of the usable CPUs, needed: below this, there is room for another worker")
 
 
 def _books(case: Case) -> Found | None:
@@ -27,26 +27,26 @@ def _books(case: Case) -> Found | None:
     if prediction.best_workers(prediction.without_rungs(summary)) <= summary.workers:
         return None
     evidence = [
-        f"{summary.counted(summary.workers)} at work {making.busy or 0:.0%} of the time",
-        f"the run wanted {host.wanted_cpus:.1f} of {host.cpus:.3g} CPUs: there is room for more",
+        f"{summary.counted(summary.workers)} busy {making.busy or 0:.0%} of the time",
+        f"the run needed {host.wanted_cpus:.1f} of {host.cpus:.3g} CPUs: there is room for more",
     ]
     confidence = 0.92
     more = {workers: rate for workers, rate in summary.ladder.rungs.items() if workers > summary.workers}
     if more and summary.workers in summary.ladder.rungs:
         ratio = max(more.values()) / max(summary.ladder.rungs[summary.workers], 1e-9)
         if ratio < HELPS:
-            return None  # tried, and of no use: the work itself is what costs
+            return None  # measured not to help: the work itself is the cost
         shown = prediction.best_workers(summary, {summary.workers, *more}) > summary.workers
         confidence = 0.95 if shown else UNCERTAIN
-        measured = "" if shown else ", which their intervals leave undecided"
-        evidence.append(f"measured, the loader alone: {ratio:.2f} times the batches with more{measured}")
+        measured = "" if shown else ", undecided as their intervals overlap"
+        evidence.append(f"measured, loader only: {ratio:.2f} times as many batches with more{measured}")
     elif prediction.memory_is_short(host):
         return None
     best = _workers(summary)
     if best is None:
         return None
     gain, against = gain_of_workers(summary, best)
-    # running code is explained; what is left of production is storage and collation
+    # running code is explained; storage and collation remain of production
     case.keep_stages("storage", "collate")
     return Found(share, confidence, evidence, against, gain, needs=("stages", "processes"))
 
@@ -59,19 +59,19 @@ CAUSE = Cause(
     Entry(
         code="too_few_workers",
         verb="diagnose",
-        title="workers are always busy, and CPUs are free",
-        means="The batches are made as fast as so many workers can, and the machine could run more of them.",
-        recognised="The share of their time in which workers have a task, the CPUs that the run wanted, and the ladder "
-        "of workers.",
-        to_do="The number of workers that is named.",
-        abstains="The host's counters were not read: the run was too short. Where memory is short only a measured rung "
-        "speaks for more workers.",
-        example="2 workers at work 95 % of the time; the run wanted 2.1 of 4 CPUs: there is room for more.",
+        title="workers are always busy, and CPUs are idle",
+        means="The workers produce batches as fast as they can, and the machine could run more of them.",
+        recognised="The share of their time in which workers have a task, the CPUs that the run needed, and the "
+        "measured rates by number of workers.",
+        to_do="Use the suggested number of workers.",
+        abstains="The host's counters were not read: the run was too short. If memory is short, only a measurement "
+        "supports more workers.",
+        example="2 workers busy 95 % of the time; the run needed 2.1 of 4 CPUs: there is room for more.",
     ),
     rules=(Rule(190, _books),),
     fix=lambda summary: with_workers(_workers(summary), ""),
     workers=_workers,
     signals=(signals.WORKERS, signals.PROCESSES, signals.HOST),
-    contradicted={"more workers gain nothing": contradictions.more_gain_nothing},
+    contradicted={"more workers do not help": contradictions.more_gain_nothing},
     beside_paging=CPU_OF_PAGING,
 )

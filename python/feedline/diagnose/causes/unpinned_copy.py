@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches are copied to the device from pageable memory, and the device's stream waits for it."""
+"""Batches are copied to the device from pageable memory, and the device's stream waits for them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from feedline.watching.summary.figures import Summary
 
 __all__ = ["CAUSE", "FASTEST", "FEWEST_TIMED", "IDLE_LOADER", "LAUNCH", "LEAST", "NAMED", "SLOWEST"]
 
-LEAST = Threshold(0.4, "of the copies' time, that page-locking gives back at least where it was not measured")
+LEAST = Threshold(0.4, "of the copies' time: minimum saving from page-locking, if not measured")
 _KIND = copies.Kind(pinned=False, asked=None, confidence=0.92, least=LEAST, words="pageable memory", change=LOCKED)
-_STOCK = "pin_memory=True of the loader and .to(device, non_blocking=True) together."
+_STOCK = "Set pin_memory=True on the loader and use .to(device, non_blocking=True), both together."
 
 
 def _settings(summary: Summary) -> dict[str, Any] | None:
@@ -30,22 +30,22 @@ CAUSE = Cause(
         code="unpinned_copy",
         verb="diagnose",
         title="copies to the GPU from pageable memory",
-        means="The driver copies pageable memory to a buffer of its own before the device can fetch it. The copy takes "
-        "longer, and nothing that was queued behind it on the same stream runs meanwhile.",
-        recognised="`.to`, `.cuda` and `copy_` of some of the steps, and their time on the device's stream, between "
-        "two timed events. Time inside the call is not counted: it may be waiting for kernels that are needed anyway.",
-        to_do="Page-lock the batches and ask for copies that do not wait, both together: one without the other gains "
-        "little. Without workers, next() itself page-locks, which is counted against the gain. Page-locked bytes "
-        "cross the link too, so that no more is promised than it leaves.",
-        abstains="No step was watched, as with torch.compile; the kind of device has no timed events in torch.",
-        example="2 copies of 20 MB in all per step, from pageable memory, hold the device's stream for 6.00 ms of a "
-        "step of 10: unpinned_copy, 60 %.",
+        means="The driver copies pageable memory to a staging buffer before the device can fetch it. The copy takes "
+        "longer, and work queued after it on the same stream waits.",
+        recognised="`.to`, `.cuda` and `copy_` in some of the steps, and their time on the device's stream, between "
+        "two timed events. Time inside the call is not counted: it may be a wait for kernels that are needed anyway.",
+        to_do="Page-lock the batches and make the copies non-blocking, both together: one without the other gains "
+        "little. Without workers, next() itself page-locks, which is deducted from the gain. Page-locked bytes "
+        "cross the link too, which limits the predicted gain.",
+        abstains="No step was watched, as with torch.compile; or torch has no timed events for this device type.",
+        example="2 copies (20 MB in total) per step, from pageable memory, occupy the device's stream for 6.00 ms of a "
+        "10 ms step: unpinned_copy, 60 %.",
     ),
     rules=(Rule(10, _KIND.books),),
     # batches of Feedline's threads are in pageable memory
     fix=Fix(
         _STOCK,
-        own=".pin_memory() of a batch's tensors in a thread of your own, then .to(device, non_blocking=True).",
+        own="Call .pin_memory() on a batch's tensors in a separate thread, then .to(device, non_blocking=True).",
         lowered=_STOCK,
     ),
     settings=_settings,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each epoch begins with the start of its workers."""
+"""Each epoch starts with the start of its workers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from feedline.diagnose.judging.shares import NAMED, NO_SHORTER, SAME
 from feedline.findings import Entry, Threshold
 from feedline.watching.summary.figures import Summary
 
-LATER = Threshold(0.5, "of a start: what an epoch begins later than that is no delay of the start itself")
+LATER = Threshold(0.5, "of a start: a longer delay of an epoch is not due to the start itself")
 
 
 def _books(case: Case) -> Found | None:
@@ -20,20 +20,20 @@ def _books(case: Case) -> Found | None:
     if share < NAMED:
         return None
     ready = summary.making.startup_ms
-    evidence = [f"{summary.loop.epochs} epochs began with {summary.workers} workers to start"]
+    evidence = [f"{summary.loop.epochs} epochs started {summary.workers} workers each"]
     if ready is not None:
-        evidence.append(f"a worker takes {ready:.0f} ms from its first line to its first task")
+        evidence.append(f"a worker takes {ready:.0f} ms from its first line of code to its first task")
     once = summary.loop.epochs == 1 or bool(summary.loader.get("persistent_workers"))
-    against = ["this is paid once, not per epoch"] if once else []
+    against = ["this cost occurs once, not per epoch"] if once else []
     return Found(share, 0.7 if once else 0.92, evidence, against)
 
 
 def _gain(summary: Summary, share: float) -> Gain:
-    """Workers start once instead of in each epoch; what is paid once already comes back only from lighter starts.
+    """The gain if workers start once instead of every epoch. A single start can only be made cheaper.
 
-    The loop's process draws the order while they start. Where an epoch begins clearly later than that and the making of
-    a batch explain, it is the order that is waited for, and of a start only what precedes the worker's first line comes
-    back.
+    The loop's process draws the order while workers start. If an epoch starts clearly later than the start and the
+    production of a batch explain, the order is the bottleneck, and only the part of the start before the worker's first
+    line of code is saved.
     """
     waits, making, epochs = summary.waits, summary.making, summary.loop.epochs
     if epochs < 2 or summary.loader.get("persistent_workers"):
@@ -48,8 +48,8 @@ def _gain(summary: Summary, share: float) -> Gain:
 
 def _fix(summary: Summary) -> str:
     if summary.loader.get("persistent_workers"):
-        return "Make the start lighter: import less at the script's top, open files and models at first use."
-    return "persistent_workers=True keeps workers from epoch to epoch; import less at the script's top."
+        return "Make the start cheaper: import less at the script's top, open files and models at first use."
+    return "persistent_workers=True reuses workers across epochs; import less at the script's top."
 
 
 def _settings(summary: Summary) -> dict[str, Any] | None:
@@ -61,20 +61,20 @@ def _start_is_light(summary: Summary, _share: float) -> str | None:
     tried = summary.ladder.tried.get("persistent_workers=True")
     if tried is None or tried[0] < NO_SHORTER or tried[1] < SAME:
         return None
-    return f"measured: an epoch's first batch of workers that stayed comes after {tried[0]:.2f} times as long"
+    return f"measured: with persistent workers, an epoch's first batch takes {tried[0]:.2f} times as long"
 
 
 CAUSE = Cause(
     Entry(
         code="worker_startup",
         verb="diagnose",
-        title="each epoch begins with workers' start",
-        means="Without persistent_workers torch's loader starts its processes anew for every epoch. Where they are "
-        "spawned, each imports the script and all that it imports.",
-        recognised="The first waits of epochs, until the first worker had its first task.",
-        to_do="Keep the workers, and make their start lighter.",
-        abstains="Nothing of the workers was seen.",
-        example="2 epochs began with 4 workers to start; a worker takes 900 ms from its first line to its first task.",
+        title="each epoch waits for its workers to start",
+        means="Without persistent_workers, torch's loader restarts its processes every epoch. If they are "
+        "spawned, each imports the script and all its imports.",
+        recognised="The first wait of each epoch, until the first worker received its first task.",
+        to_do="Reuse the workers, and make their start cheaper.",
+        abstains="The workers were not observed.",
+        example="2 epochs started 4 workers each; a worker takes 900 ms from its first line of code to its first task.",
     ),
     rules=(Rule(130, _books),),
     fix=_fix,

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is tried after the script has ended, and how."""
+"""Experiments that run after the script has ended."""

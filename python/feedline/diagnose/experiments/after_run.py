@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is tried after the script has ended: on a copy of its process (ladder.py), its files' disk, and its device."""
+"""Runs the experiments after the script has ended: on a copy of its process (ladder.py), its disk and its device."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from feedline.watching.intervals import rate_interval
 from feedline.watching.probe.events import STEP
 from feedline.watching.recordings import ProcessRecord, Recording
 
-_GRACE_S = 5.0  # beyond the budget
-_PROBE_S, _PROBE_SHARE = 1.2, 0.25  # of the budget, at most
-_COPIES_S, _COPIES_SHARE = 20.0, 0.3  # likewise; most of it is the start of a process with torch
+_GRACE_S = 5.0  # extra time beyond the budget
+_PROBE_S, _PROBE_SHARE = 1.2, 0.25  # maximum share of the budget
+_COPIES_S, _COPIES_SHARE = 20.0, 0.3  # same; most of it is the start of a process with torch
 _CACHED, _FROM_DEVICE = 0.5, 0.3
 
 
@@ -31,10 +31,10 @@ def make_experiments(
     budget: float,
     tell: Callable[[str, float], None] = lambda _what, _left_s: None,
 ) -> Experiments:
-    """All that `budget` seconds are enough for. Ended by an exception, it leaves no process behind.
+    """Runs as many experiments as fit in `budget` seconds. Leaves no process behind if an exception ends it.
 
-    `session`: the run's folder; `files`: of its dataset, as `_engine.look_at_files` tells of them. `tell` hears what is
-    tried, and the seconds left, again and again.
+    `session` is the run's folder; `files` are the dataset's, as returned by `_engine.look_at_files`. `tell` is called
+    repeatedly with the current experiment and the seconds left.
     """
     until = time.monotonic() + budget
     cold, ceiling = read_from_disk(recording.host, recording.files), ceiling_of(recording.processes)
@@ -59,7 +59,7 @@ def make_experiments(
 
 
 def read_from_disk(host: Mapping[str, Any], files: DatasetFiles | None) -> bool:
-    """Whether most of the dataset's files were not in the page cache, and much of what was read came from disks."""
+    """Whether most of the dataset's files were not in the page cache, and much of the data was read from disks."""
     if files is None or files.cached_before is None or files.cached_before > _CACHED:
         return False
     last = {row["pid"]: row for row in host.get("processes", [])}
@@ -68,10 +68,10 @@ def read_from_disk(host: Mapping[str, Any], files: DatasetFiles | None) -> bool:
 
 
 def ceiling_of(processes: Sequence[ProcessRecord]) -> Ceiling | None:
-    """Of the process whose steps take most of the time."""
+    """Returns the maximum rate of the process whose steps take the most time."""
     steps = max(([e for e in p.events if e.kind == STEP] for p in processes), key=lambda s: sum(e.wall_ns for e in s))
     done, seconds = [(0.0, 0.0)], 0.0
-    for step in steps:  # laid end to end: as if no batch were waited for
+    for step in steps:  # concatenated, as if the loop never waited for a batch
         seconds += step.wall_ns / 1e9
         done.append((seconds, 1.0))
     if len(done) < 3 or seconds <= 0:
@@ -82,11 +82,11 @@ def ceiling_of(processes: Sequence[ProcessRecord]) -> Ceiling | None:
 def _ask_the_copy(
     session: Path, budget: float, step_s: float, cold: bool, tell: Callable[[str, float], None]
 ) -> dict[str, Any]:
-    """Wakes the copy in `session` and waits for what it measures."""
+    """Wakes the copy in `session` and waits for its results."""
     try:
         pid = int((session / copies.PID).read_text())
     except (OSError, ValueError):
-        return {"refused": "there is no copy of the script's process to try it on"}
+        return {"refused": "there is no copy of the script's process to measure with"}
     unfinished = session / f"{ladder.GO}.part"
     unfinished.write_text(f"{budget} {step_s} {int(cold)}")
     unfinished.replace(session / ladder.GO)
@@ -102,7 +102,7 @@ def _ask_the_copy(
         copies.end_the_copy(session)
     found = _read(session)
     if found is None:
-        return {"refused": "the copy of the script's process ended, or got stuck, before it had measured"}
+        return {"refused": "the copy of the script's process exited or hung before it finished its measurements"}
     return found
 
 

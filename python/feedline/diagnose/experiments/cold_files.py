@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps a dataset's files out of the page cache while a ladder is climbed.
+"""Evicts a dataset's files from the page cache while settings are measured.
 
-A run that read its files from the disk for the first time left them in the page cache: rungs would read them from there
-and answer another question. So each file's pages are dropped as it is opened, by the hook that hears of it.
+A run that read its files from disk for the first time left them in the page cache, so measurements would read them from
+there instead. Each file's pages are therefore evicted when it is opened, by the probe's open hook.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _STILL_CACHED = 0.5
 
 
 class ColdFiles:
-    """What `OpenedFiles.collected` takes paths by. Forked workers go on with a copy.
+    """Receives the paths of opened files as `OpenedFiles.collected`. Forked workers use their own copy.
 
-    Files are on a local disk, and nothing of them waits to be written. The kernel keeps what anybody has mapped.
+    Evicts only clean files on local disks. The kernel does not evict pages that any process has mapped.
     """
 
     def __init__(self) -> None:
-        self.warm_because: str | None = None  # why some were left in the page cache
+        self.warm_because: str | None = None  # reason why some files remained in the page cache
         self._may: dict[str, bool] = {}
         self._bytes = 0
-        self._dropping = threading.local()  # opening a file to drop it is heard of, too
+        self._dropping = threading.local()  # opening a file to evict it triggers the hook, too
 
     def add(self, path: str) -> None:
-        """Before the file is read."""
+        """Evicts a file before it is read."""
         if getattr(self._dropping, "now", False):
             return
         self._dropping.now = True
@@ -53,13 +53,13 @@ class ColdFiles:
         return self._bytes <= MOST_BYTES
 
     def drop_open(self) -> None:
-        """Files that stay open are not opened again: called before each rung."""
+        """Evicts files that stay open, as these are not opened again. Called before each measurement."""
         paths = open_for_reading()
         for path in paths:
             self.add(path)
         left = [facts for facts in _engine.look_at_files(sorted(paths)) if self._may.get(facts["path"])]
         if sum(facts["cached_bytes"] or 0 for facts in left) > _STILL_CACHED * sum(facts["bytes"] for facts in left):
-            self.warm_because = "the page cache kept files that are mapped"
+            self.warm_because = "files that are mapped stay in the page cache"
 
 
 def drop(path: str) -> None:
@@ -71,7 +71,7 @@ def drop(path: str) -> None:
 
 
 def listen(opened: OpenedFiles, cold: bool) -> ColdFiles | None:
-    """From here on files are cold, if they are to be; `opened.collected` = None ends it."""
+    """Starts evicting files if `cold`. Set `opened.collected` to None to stop."""
     if not cold:
         return None
     opened.collected = files = ColdFiles()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times copies of one batch to a device: from pageable memory, from page-locked memory, and without waiting for them.
+"""Times copies of one batch to a device: from pageable memory, from page-locked memory, and non-blocking.
 
-A program of its own, which pinning.py runs by its path, with the script's Python and after the script has ended; it
-imports torch and nothing of Feedline. Its argument is {"device": "cuda:0", "sizes": [bytes], "seconds": s}; it prints
-one JSON object with, for each way and in turn, [ms between two events on the device's stream, ms inside the calls];
-and under "page_locking" the ms that a loader takes for each batch, to copy it into page-locked memory.
+pinning.py runs this separate program by its path, with the script's Python, after the script has ended; it imports
+torch but not Feedline. Its argument is {"device": "cuda:0", "sizes": [bytes], "seconds": s}. It prints one JSON object
+with a list for each kind of copy of [ms between two events on the device's stream, ms inside the calls]; "page_locking"
+has the ms per batch that a loader needs to copy it into page-locked memory.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import time
 from typing import Any
 
 WAYS = ("pageable", "locked", "asked")
-_MOST_BYTES = 64 << 20  # of larger batches a part is copied, with tensors as many
-_SETS = 4  # copied in turn: a training loop's next batch is not in the CPU's caches, either
+_MOST_BYTES = 64 << 20  # larger batches are copied in part, with the same number of tensors
+_SETS = 4  # copied in rotation: a training loop's next batch is not in the CPU's caches, either
 _WARM, _FEWEST, _MOST = 2, 5, 200
 
 
@@ -52,7 +52,7 @@ def _page_lock(tensors: list[Any]) -> float:
     begin = time.perf_counter()
     locked = [tensor.pin_memory() for tensor in tensors]
     took = 1000 * (time.perf_counter() - begin)
-    del locked  # torch keeps such memory for the next
+    del locked  # torch caches such memory for the next copy
     return took
 
 

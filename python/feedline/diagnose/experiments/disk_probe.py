@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the disk gives: short reads of the dataset's own files past the page cache. Writes nothing, keeps nothing.
+"""Measures the disk with short reads of the dataset's own files that bypass the page cache. Writes nothing.
 
-Two figures tell a disk that is full from one that answers late: bytes per second with several large reads under way,
-and the time of one small read by itself.
+Two figures distinguish a saturated disk from a slow one: the bandwidth with several large reads in flight, and the
+latency of a single small read.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from feedline.watching.intervals import interval, rate_interval
 _LARGE, _SMALL = 1 << 20, 4096
 _THREADS = 4
 _SEQUENTIAL_S, _RANDOM_S = 0.8, 0.4
-_FEWEST = 8  # reads that make a figure
+_FEWEST = 8  # minimum number of reads for a figure
 _MOST_PIECES, _MOST_SMALL = 16384, 5000
 
 
 def probe(facts: Sequence[Mapping[str, Any]], seconds: float = _SEQUENTIAL_S + _RANDOM_S) -> DiskProbe:
-    """Of files as `_engine.look_at_files` gives them. Takes `seconds`, and the reads under way then. Never raises."""
+    """Probes files returned by `_engine.look_at_files` for `seconds`, plus the reads in flight then. Never raises."""
     devices = [f["device"] for f in facts if f["device"]]
     if not facts:
-        return DiskProbe(refused="no file was seen to be opened while samples were read")
+        return DiskProbe(refused="no file was opened while samples were read")
     if not devices:
-        return DiskProbe(refused="the dataset's files are on no local disk")
+        return DiskProbe(refused="the dataset's files are not on a local disk")
     device = max(set(devices), key=devices.count)
     files = [f for f in facts if f["device"] == device and f["bytes"] >= _SMALL]
     if not files:
@@ -43,10 +43,10 @@ def probe(facts: Sequence[Mapping[str, Any]], seconds: float = _SEQUENTIAL_S + _
         reads = _together(_pieces_of(files), seconds * part)
         latencies = _one_by_one(files, seconds * (1 - part))
     except OSError as error:
-        reason = "its file system reads only through the page cache" if error.errno == errno.EINVAL else str(error)
+        reason = "its file system does not support direct I/O" if error.errno == errno.EINVAL else str(error)
         return DiskProbe(device=device, refused=reason)
     if len(reads) < _FEWEST or len(latencies) < _FEWEST:
-        return DiskProbe(device=device, refused="too few reads came back in time")
+        return DiskProbe(device=device, refused="too few reads finished in time")
     rate, low, high = rate_interval(reads)
     latency, latency_low, latency_high = interval(latencies)
     mean = sum(size for _, size in reads) / len(reads)
@@ -54,7 +54,7 @@ def probe(facts: Sequence[Mapping[str, Any]], seconds: float = _SEQUENTIAL_S + _
 
 
 def _pieces_of(files: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
-    """Files in a random order, each from its begin to its end."""
+    """Returns the files' pieces: files in random order, each from start to end."""
     order = list(files)
     random.Random(1).shuffle(order)
     pieces = [(f["path"], offset) for f in order for offset in range(0, f["bytes"], _LARGE)]
@@ -62,7 +62,7 @@ def _pieces_of(files: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
 
 
 def _together(pieces: Sequence[tuple[str, int]], seconds: float) -> list[tuple[float, float]]:
-    """(time, bytes) of each read, in order of time; each thread goes through its share of `pieces`, round and round."""
+    """Returns (time, bytes) of each read, ordered by time; each thread cycles through its share of `pieces`."""
     reads: list[tuple[float, float]] = []
     failures: list[OSError] = []
     until = time.perf_counter() + seconds
@@ -91,7 +91,7 @@ def _together(pieces: Sequence[tuple[str, int]], seconds: float) -> list[tuple[f
 
 
 def _one_by_one(files: Sequence[Mapping[str, Any]], seconds: float) -> list[float]:
-    """Milliseconds of single small reads at random places, opening included."""
+    """Returns the latencies, in ms, of single small reads at random offsets, including the open."""
     places = random.Random(2)
     times: list[float] = []
     until = time.perf_counter() + seconds

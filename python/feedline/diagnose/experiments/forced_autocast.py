@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In a script's processes: autocast around each step of its loops, of the type that a variable names, whatever it asks.
+"""Forces autocast around each step of a script's loops, with the dtype set by a variable.
 
-An extension of the probe (watching/variables.py). A step lasts from one `next()` of a loader to the following. Where
-the script enters autocast itself, its type becomes the forced one; where it leaves it, for a loss perhaps, it stays
-left. "off": none is entered, and the script's own does nothing. Steps are of the thread that runs the loop; hooks stay
-as long as the process.
+An extension of the probe (watching/variables.py). A step lasts from one `next()` of a loader to the following one. If
+the script enables autocast itself, the forced dtype replaces its own; if it disables autocast, for a loss perhaps,
+autocast stays disabled. With "off", autocast is never enabled, not even by the script. Steps belong to the thread that
+runs the loop; hooks stay installed until the process ends.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from typing import Any
 
 from feedline.watching.probe.recorder import Recorder
 
-VARIABLE = "FEEDLINE_AUTOCAST"  # "cuda bfloat16": the kind of device, and a type's name or "off"
+VARIABLE = "FEEDLINE_AUTOCAST"  # "cuda bfloat16": the device type, and a dtype's name or "off"
 OFF = "off"
 SUFFIX = ".autocast"
 _ITERATORS = ("_BaseDataLoaderIter", "NativeIterator", "LoaderIterator")
 
-_forced: dict[int, Forced] = {}  # by process: a forked worker has none of its own
+_forced: dict[int, Forced] = {}  # by process: a forked worker has no entry
 
 
 def install(module: Any, recorder: Recorder) -> None:
-    """Called by the probe with each module that has a loader, or an iterator of one."""
+    """Called by the probe with each module that has a loader or a loader's iterator."""
     wanted = os.environ.get(VARIABLE, "").split()
     if len(wanted) != 2 or "torch" not in sys.modules:
         return
@@ -44,17 +44,17 @@ def install(module: Any, recorder: Recorder) -> None:
 
 
 class Forced:
-    """Of one process. `dtype`: a name of torch's, or OFF."""
+    """The autocast of one process. `dtype`: name of a torch dtype, or OFF."""
 
     def __init__(self, torch: Any, device: str, dtype: str, recorder: Recorder) -> None:
         self._torch, self._device, self._recorder = torch, device, recorder
         self._dtype = None if dtype == OFF else getattr(torch, dtype)
         self._local = threading.local()
         self._steps = 0
-        self._why: str | None = None  # no such autocast could be entered
+        self._why: str | None = None  # error if autocast could not be enabled
         torch.autocast.__enter__ = self._around_enter(torch.autocast.__enter__)
         optimizers: Any = sys.modules.get("torch.optim.optimizer")
-        if hasattr(optimizers, "register_optimizer_step_post_hook"):  # a step may go forward again with changed weights
+        if hasattr(optimizers, "register_optimizer_step_post_hook"):  # weights change within a step
             optimizers.register_optimizer_step_post_hook(lambda *_: torch.clear_autocast_cache())
         atexit.register(self.tell)
 
@@ -62,7 +62,7 @@ class Forced:
         @functools.wraps(original)
         def __next__(iterator: Any) -> Any:
             local = self._local
-            if getattr(local, "inside", False):  # a class that calls its base's
+            if getattr(local, "inside", False):  # subclasses call their base's method
                 return original(iterator)
             stepping = local.__dict__.setdefault("stepping", set())
             self._leave()
@@ -77,7 +77,7 @@ class Forced:
                 raise
             finally:
                 local.inside = False
-                if stepping:  # of this loop, or of one around it
+                if stepping:  # of this loop or an enclosing one
                     self._enter()
 
         return __next__
@@ -90,7 +90,7 @@ class Forced:
             context = self._torch.autocast(self._device, dtype=self._dtype)
             context.__enter__()
             self._local.context = context
-        except Exception as error:  # such a GPU has no such type
+        except Exception as error:  # the GPU does not support the dtype
             self._why = str(error).splitlines()[0]
 
     def _leave(self) -> None:
@@ -112,7 +112,7 @@ class Forced:
         return enter
 
     def tell(self) -> None:
-        """Leaves a note of what was done, and of the most memory that tensors had on the device."""
+        """Records what was done, and the peak tensor memory on the device."""
         memory = None
         with contextlib.suppress(Exception):
             if self._device == "cuda" and self._torch.cuda.is_initialized():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs to hand one of a loader's batches from a worker to the loop, apart from making it.
+"""Measures the cost of passing one of a loader's batches from a worker to the loop, excluding its production.
 
-One batch is made, and a worker sends copies of it for a while: the pickling, the pipe, the exchange of descriptors of
-shared memory and the mapping are those of the loader's own batches. A run without workers tells nothing of this.
+A worker repeatedly sends copies of one batch: pickling, the pipe, passing shared-memory descriptors and mapping are the
+same as for the loader's own batches. A run without workers cannot show this cost.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from feedline.diagnose.experiments import other_workers
 from feedline.watching.attempts import NotTried
 
 _FEWEST, _MOST = 12, 400  # batches
-_FIRST = 4  # batches that are left out, as the worker starts
-_MOST_ITEMS = 64  # of a list in a batch: longer ones are of values, not of tensors
+_FIRST = 4  # batches skipped while the worker starts
+_MOST_ITEMS = 64  # maximum length of a list in a batch: longer ones contain values rather than tensors
 _ENDLESS = 1 << 40
 _CLEARLY = 1.2
 
 
 class _Clocks(NamedTuple):
-    """Of a process; seconds."""
+    """Clocks of a process, in seconds."""
 
     cpu: float
-    delay: float  # ready to run, without a CPU, of all of its threads
-    copying: float = 0.0  # CPU of what a worker does here only, of the thread that does it
+    delay: float  # runnable time without a CPU, of all its threads
+    copying: float = 0.0  # CPU time of work done only by this experiment, on the thread that does it
 
     @staticmethod
     def now() -> _Clocks:
@@ -42,9 +42,9 @@ class _Clocks(NamedTuple):
 
 
 class _Copies:
-    """A dataset of one batch again and again, with the worker's clocks.
+    """A dataset that repeats one batch, with the worker's clocks.
 
-    `anew`: in memory of its own each time, as batches are that a loader makes.
+    `anew`: copies the batch into new memory each time, as if a loader had produced it.
     """
 
     def __init__(self, batch: Any, anew: bool, as_collated: bool) -> None:
@@ -54,21 +54,22 @@ class _Copies:
         return _ENDLESS
 
     def __getitem__(self, _index: int) -> tuple[_Clocks, Any]:
-        begin = time.thread_time()  # another thread packs the batch before meanwhile
+        begin = time.thread_time()  # another thread packs the previous batch concurrently
         batch = _copied(self._batch, self._as_collated) if self._anew else self._batch
         copying = time.thread_time() - begin
         return _Clocks.now()._replace(copying=copying), batch
 
 
 def measure(loader: Any, seconds: float) -> dict[str, float]:
-    """Per batch, in ms: "packing_ms", CPU of the worker; "unpacking_ms", CPU of the loop's process; and "waiting_ms",
-    of that process for the worker's answers meanwhile. Raises NotTried where its batches come another way, or none do.
+    """Measures, in ms per batch, "packing_ms" (the worker's CPU time), "unpacking_ms" (CPU time of the loop's process)
+    and "waiting_ms" (that process's time waiting for the worker). Raises NotTried if the loader passes batches in
+    another way or has none.
     """
     if other_workers.is_feedlines(loader):
-        raise NotTried("Feedline hands its batches over in another way")
+        raise NotTried("Feedline passes its batches in another way")
     made = list(itertools.islice(other_workers.with_workers(loader, 0), 2))
     if not made:
-        raise NotTried("the loader gives no batches a second time")
+        raise NotTried("the loader yields no batches a second time")
     first, others = made[0], made[1:]
     anew = not any(_memory(first) & _memory(other) for other in others)
     return _sent(first, anew, loader.collate_fn, loader.prefetch_factor or 2, seconds)
@@ -84,9 +85,9 @@ def _sent(batch: Any, anew: bool, collate: Any, prefetch: int, seconds: float) -
         num_workers=1,
         collate_fn=_as_it_is,
         prefetch_factor=prefetch,
-        multiprocessing_context="fork",  # of this copy of the script's process, whatever the script itself starts
+        multiprocessing_context="fork",  # whatever start method the script uses
     )
-    seen: list[tuple[float, _Clocks, _Clocks]] = []  # when a batch came, and the loop's and the worker's clocks then
+    seen: list[tuple[float, _Clocks, _Clocks]] = []  # arrival time of a batch, with the loop's and the worker's clocks
     until = time.perf_counter() + seconds
     for worker, _batch in copies:
         seen.append((time.perf_counter(), _Clocks.now(), worker))
@@ -97,7 +98,7 @@ def _sent(batch: Any, anew: bool, collate: Any, prefetch: int, seconds: float) -
 
 
 def _of_a_batch(seen: Sequence[tuple[float, _Clocks, _Clocks]]) -> dict[str, float]:
-    """Medians: a busy machine stretches some."""
+    """Returns medians, as a busy machine stretches some values."""
 
     def median(of_pair: Callable[..., float]) -> float:
         return 1000 * statistics.median(of_pair(a, b) for a, b in itertools.pairwise(seen))
@@ -106,8 +107,8 @@ def _of_a_batch(seen: Sequence[tuple[float, _Clocks, _Clocks]]) -> dict[str, flo
     worker = median(lambda a, b: b[2].cpu - a[2].cpu)
     packing = median(lambda a, b: b[2].cpu - a[2].cpu - b[2].copying)
     cycle = median(lambda a, b: b[0] - a[0] - (b[1].delay - a[1].delay) - (b[2].delay - a[2].delay))
-    # Both sides work at a time, so a cycle is what the slower one does; if the worker has nothing to do for some of it,
-    # that is the loop's process, which has waited for what it does not do itself.
+    # Both sides work concurrently, so a cycle takes as long as the slower one. If the cycle is longer than the worker's
+    # CPU time, the loop's process is the slower side, and the rest of its time is waiting.
     its = cycle > _CLEARLY * max(worker, unpacking)
     return {
         "packing_ms": max(packing, 0.0),
@@ -121,7 +122,7 @@ def _as_it_is(item: Any) -> Any:
 
 
 def _memory(value: Any) -> set[int]:
-    """Where the tensors of a batch lie."""
+    """Returns the addresses of a batch's tensors."""
     import torch
 
     if isinstance(value, torch.Tensor):
@@ -131,7 +132,7 @@ def _memory(value: Any) -> set[int]:
 
 
 def _copied(value: Any, as_collated: bool) -> Any:
-    """Tensors anew, as a collate function makes them: torch's own does it in shared memory, others do not."""
+    """Copies tensors as a collate function would: torch's own uses shared memory, others do not."""
     import torch
     from torch.utils.data import default_collate
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A copy of the script's process, taken when its first loop begins, that tries settings after the script has ended.
+"""A copy of the script's process, forked when its first loop starts, that tries settings after the script has ended.
 
-Until then it sleeps. It reads samples and never runs anything else of the script. The probe loads this module into the
-script's processes where experiments are to follow.
+It sleeps until then. It reads samples but never runs any other code of the script. The probe loads this module into the
+script's processes if experiments are to follow.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from feedline.watching.probe.recorder import Recorder
 from feedline.watching.summary.figures import DROP_IN
 from feedline.watching.variables import EXTENSION, SESSION
 
-CLAIM, GO, RESULT = "experiments.claim", "experiments.go", "experiments.json"  # files of a session
+CLAIM, GO, RESULT = "experiments.claim", "experiments.go", "experiments.json"  # files in a session's folder
 _LOOK_S = 0.2
 _RUNG_S, _SHORTEST_S = 2.5, 0.2
 _COMPARISON_S, _SHORTEST_COMPARISON_S = 6.0, 1.0
 _HANDING_S, _HANDING_SHARE = 0.5, 0.05
-_LADDER_SHARE = 0.6  # of the budget; the rest is for one change at a time
-# Of an attempt: workers may take long to start, and a stuck one is to leave time to others.
+_LADDER_SHARE = 0.6  # share of the budget; the rest is for single changes
+# Limits of an attempt: workers may take long to start, and a stuck attempt must leave time for others.
 _START_S, _LEAST_LIMIT_S, _SHARE_OF_REST = 15.0, 5.0, 0.5
 _MOST_WORKERS = 16
 _SEED = 0
-_SAME = 1.05  # a rate so much higher is no other
+_SAME = 1.05  # ratio of rates that count as equal
 
 
 def install(_module: Any, recorder: Recorder) -> None:
@@ -46,7 +46,10 @@ def install(_module: Any, recorder: Recorder) -> None:
 
 
 def offer(loader: Any, recorder: Recorder) -> bool:
-    """Called before a loop begins; the first loader that can be tried again is copied: True. Never raises."""
+    """Called before a loop starts. Copies the process if this is the first loader that can be iterated again.
+
+    Returns whether it did. Never raises.
+    """
     try:
         if recorder.copied:
             return False
@@ -59,7 +62,7 @@ def offer(loader: Any, recorder: Recorder) -> bool:
             return False
         copies.fork_away(lambda: _live(loader, recorder))
     except Exception as error:
-        recorder.note(f"nothing was tried on a copy of the script's process, which could not be made: {error!r}")
+        recorder.note(f"nothing was tried, as the script's process could not be copied: {error!r}")
         return False
     return True
 
@@ -67,7 +70,7 @@ def offer(loader: Any, recorder: Recorder) -> bool:
 def _live(loader: Any, recorder: Recorder) -> None:
     try:
         recorder.silent = True
-        for name in (SESSION, EXTENSION):  # what this process starts is nobody's to watch
+        for name in (SESSION, EXTENSION):  # do not watch the processes that this one starts
             os.environ.pop(name, None)
         copies.let_go()
         session = recorder.session
@@ -84,9 +87,9 @@ def _live(loader: Any, recorder: Recorder) -> None:
 
 
 def climb(loader: Any, budget: float, result: Path, step_s: float, opened: OpenedFiles, cold: bool = False) -> None:
-    """Makes all experiments that `budget` seconds are enough for; writes `result` after each.
+    """Runs as many experiments as fit in `budget` seconds; writes `result` after each.
 
-    `cold`: the ladder is climbed with the dataset's files out of the page cache.
+    `cold`: evict the dataset's files from the page cache while worker counts are measured.
     """
     until = time.monotonic() + budget
     found: dict[str, Any] = {"rungs": [], "comparisons": [], "handing": [], "not_tried": [], "refused": None}
@@ -99,7 +102,7 @@ def climb(loader: Any, budget: float, result: Path, step_s: float, opened: Opene
         attempt = functools.partial(_rung, loader, workers, seconds, opened, cold)
         _try(f"num_workers={workers}", attempt, seconds, climbed_until, result, found, "rungs")
     if not found["rungs"] and found["not_tried"]:
-        found["refused"] = found["not_tried"][0]["why"]  # of the fewest workers: with others torch tells of it
+        found["refused"] = found["not_tried"][0]["why"]  # of the fewest workers: with more, torch wraps the error
         found["not_tried"] = []
     if found["rungs"]:
         if max(ladder) > 0 and not other_workers.is_feedlines(loader):
@@ -111,9 +114,9 @@ def climb(loader: Any, budget: float, result: Path, step_s: float, opened: Opene
 
 
 def _the_same_samples_again() -> None:
-    """Every rung reads in the order of the others, where the order is drawn from a global generator.
+    """Seeds the global generators so that every measurement reads the samples in the same order.
 
-    What differs between samples then does not differ between rungs.
+    Differences between samples then do not affect the comparison.
     """
     random.seed(_SEED)
     for name, seed in (("torch", "manual_seed"), ("numpy.random", "seed")):
@@ -139,7 +142,7 @@ def _try(
     found: dict[str, Any],
     where: str,
 ) -> None:
-    """Adds to `found[where]` what `attempt` finds, or to what was not tried why it finds nothing."""
+    """Appends the result of `attempt` to `found[where]`, or the reason for its failure to `found["not_tried"]`."""
     limit = min(max(4 * seconds, _START_S), _SHARE_OF_REST * (until - time.monotonic()))
     limit = max(limit, 2 * seconds, _LEAST_LIMIT_S)
     _write(result, {**found, "trying": change})
@@ -165,7 +168,7 @@ def _fewest_good_workers(measured: list[dict[str, Any]]) -> int:
 def _compare(
     loader: Any, best: int, until: float, result: Path, found: dict[str, Any], step_s: float, opened: OpenedFiles
 ) -> None:
-    """One change at a time, beside the number of workers that the ladder found."""
+    """Compares one change at a time, at the best number of workers found."""
     if other_workers.is_feedlines(loader):
         found["not_tried"].append({"change": "prefetching, persistence", "why": "Feedline's threads have neither"})
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The script's own loader with another number of workers or, of Feedline's, threads: a rung of the ladder."""
+"""Builds the script's own loader with another number of workers or, for Feedline's loaders, threads."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def workers_of(loader: Any) -> int:
 
 
 def fewest(loader: Any) -> int:
-    """A Feedline loader has a thread at least."""
+    """Returns the minimum number of workers; a Feedline loader needs at least one thread."""
     return 0 if remake_of(loader) is None else 1
 
 
 def with_workers(loader: Any, workers: int) -> Any:
-    """A loader of the same samples in the same kind of order."""
+    """Returns a loader of the same samples in the same kind of order."""
     remake = remake_of(loader)
     if remake is not None:
         return remake(workers)
@@ -34,7 +34,7 @@ def is_feedlines(loader: Any) -> bool:
 
 
 def _drop_in(loader: Any, workers: int) -> Any:
-    """Decides anew what it lowers. Nothing of a GPU's: it runs in a copied process."""
+    """Lowers the dataset again. Does not use the GPU, as it runs in a copied process."""
     changed = copy.copy(loader)
     settings: dict[str, Any] = {"num_workers": workers, "prefetch_factor": None, "persistent_workers": workers > 0}
     if workers > 0:
@@ -42,5 +42,5 @@ def _drop_in(loader: Any, workers: int) -> Any:
     else:
         settings["timeout"] = 0
     settings |= {"pin_memory": False, "device": None}
-    changed.__dict__.update(settings)  # torch refuses to change some of them
+    changed.__dict__.update(settings)  # torch does not allow changing some of them
     return changed

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What page-locked memory and non_blocking=True are worth to copies like the run's own, on the device that it used.
+"""Measures the gain of page-locked memory and non_blocking=True for copies like the run's own, on its device.
 
-Neither the copy of the script's process, which must not touch the device, nor the script itself is asked: a process of
-its own is (copy_probe.py), after the script has ended. So the script's streams, allocators and end are what they were.
+It runs in a separate process (copy_probe.py) after the script has ended, because the copy of the script's process must
+not touch the device. The script's streams, allocators and exit are thus unaffected.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ from feedline.watching.experiments import ASKED, LOCKED
 
 _PROGRAM = Path(copy_probe.__file__)
 _MEASURED_S = 1.0
-_LEAST_S = 4.0  # for the start of a process with torch and a GPU
+_LEAST_S = 4.0  # to start a process with torch and a GPU
 
 
 def measure(devices: Sequence[Mapping[str, Any]], limit_s: float) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
-    """(comparisons, what was not tried) of the process that copied most per step. Takes at most `limit_s`.
+    """Returns (comparisons, reasons for what was not tried) for the process that copied most per step.
 
-    `devices`: what processes told of theirs. Nothing is tried where no copy could gain.
+    Takes at most `limit_s`. `devices` are the devices reported by the processes. Nothing is tried if no copy could
+    gain.
     """
     facts = max(devices, key=lambda facts: sum(facts.get("batch_bytes", ())), default={})
     if not facts.get("batch_bytes") or facts.get("copied_well"):
         return [], []
     try:
         if not facts.get("python"):
-            raise NotTried("the script's Python does not say where it is")
+            raise NotTried("the path of the script's Python is unknown")
         if limit_s < _LEAST_S:
             raise NotTried("the budget is too small to start a process that uses the GPU")
         return _comparisons(_run(facts, limit_s)), []
@@ -55,20 +56,22 @@ def _run(facts: Mapping[str, Any], limit_s: float) -> dict[str, Any]:
         answer = json.loads(done.stdout.splitlines()[-1])
         found: dict[str, Any] = {name: answer.get(name) for name in ("why", "bytes", "page_locking", *copy_probe.WAYS)}
     except subprocess.TimeoutExpired:
-        raise NotTried(f"copies to {facts['device']} were not timed after {limit_s:.0f} s") from None
+        raise NotTried(f"timing copies to {facts['device']} took longer than {limit_s:.0f} s") from None
     except OSError as error:
         raise NotTried(f"{facts['python']} could not be started again: {error.strerror}") from None
     except (ValueError, IndexError, AttributeError):
-        raise NotTried(f"the process that copied to {facts['device']} ended with {done.returncode}") from None
+        raise NotTried(
+            f"the process that timed copies to {facts['device']} exited with status {done.returncode}"
+        ) from None
     if found["why"]:
-        raise NotTried(f"copies to {facts['device']} failed in a process of their own: {found['why']}")
+        raise NotTried(f"copies to {facts['device']} failed in a separate process: {found['why']}")
     return found
 
 
 def _comparisons(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The stream's time without page-locking and with it; then the loop's, waiting for such copies and not."""
+    """Compares the stream's time with and without page-locking, then the loop's with and without non_blocking=True."""
     (pageable, _), (_, waited), (locked, asked) = (zip(*found[way], strict=True) for way in copy_probe.WAYS)
     size = f"{found['bytes'] / 1e6:.3g} MB"
-    locking = rungs.comparison(LOCKED, f"ms of the device's stream for a batch's {size}", [pageable, locked])
-    waiting = rungs.comparison(ASKED, f"ms inside the calls for a batch's {size}, page-locked", [waited, asked])
+    locking = rungs.comparison(LOCKED, f"ms of the device's stream for a batch of {size}", [pageable, locked])
+    waiting = rungs.comparison(ASKED, f"ms inside the calls for a batch of {size}, page-locked", [waited, asked])
     return [{**locking, "own_ms": statistics.median(found["page_locking"])}, waiting]

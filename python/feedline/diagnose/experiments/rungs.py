@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a copy of the script's process measures of its loader: batches per second with other settings, and cold."""
+"""Measurements of a loader in a copy of the script's process: batches per second with other settings or cold files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from feedline.watching.probe.opened_files import OpenedFiles, open_for_reading
 from feedline.watching.summary.figures import DROP_IN
 
 _ROUNDS = 3
-_FEWEST_ROUNDS = 4  # of workers: two blocks of two
+_FEWEST_ROUNDS = 4  # number of workers: two blocks of two
 _MOST_STARTS = 5
 _MOST_SAMPLES = 2048
 _FEWEST_SAMPLES = 8
@@ -25,9 +25,9 @@ _STILL_CACHED = 0.5
 
 
 def loader_like(loader: Any, workers: int, dataset: Any = None, kind: Any = None, **others: Any) -> Any:
-    """A torch loader of the same samples in the same kind of order; with `dataset`, of all its samples in turn.
+    """Returns a torch loader of the same samples in the same kind of order, or of all samples of `dataset` in sequence.
 
-    `kind`: another class of loader that takes the same arguments.
+    `kind`: another loader class with the same arguments.
     """
     from torch.utils.data import DataLoader
 
@@ -52,10 +52,11 @@ def loader_like(loader: Any, workers: int, dataset: Any = None, kind: Any = None
 
 
 def rate(loader: Any, workers: int, seconds: float, step_s: float = 0.0) -> dict[str, Any]:
-    """Batches per second once all workers are at it. `step_s`: what the loop would do with each, without its CPU.
+    """Measures batches per second after all workers have started. `step_s`: time to sleep per batch, to simulate the
+    loop.
 
-    Workers that began together give their batches together, and an epoch's begin belongs to all of its batches: what is
-    counted are whole rounds of workers and, where as much time again is enough for one, whole epochs.
+    Workers that start together finish batches together, and the start of an epoch is a cost of all its batches. Whole
+    rounds of workers are therefore counted, and whole epochs if these fit into twice the time.
     """
     times: list[tuple[float, float]] = []
     epoch, together = _length(loader), max(workers, 1)
@@ -66,9 +67,9 @@ def rate(loader: Any, workers: int, seconds: float, step_s: float = 0.0) -> dict
             epoch = epoch or len(times)
         times.append((now, 1.0))
         counted = len(times) - 1 - workers
-        if counted == 0:  # the first of each worker: they have all begun
+        if counted == 0:  # the first batch of each worker: all have started
             until = max(until, now + seconds / 2)
-        enough = counted >= _FEWEST_ROUNDS * together or now > until + seconds  # without, there is no interval
+        enough = counted >= _FEWEST_ROUNDS * together or now > until + seconds  # fewer yield no interval
         if counted >= 3 and now > until and enough:
             left = -counted % epoch if epoch else counted
             soon = now + left * (now - times[workers][0]) / counted < until + seconds
@@ -82,7 +83,7 @@ def rate(loader: Any, workers: int, seconds: float, step_s: float = 0.0) -> dict
 
 
 def prefetching(loader: Any, workers: int, factor: int, seconds: float, step_s: float) -> dict[str, Any]:
-    """`prefetch_factor` as it is and as `factor`, in turn, with a loop that takes its time for every batch."""
+    """Alternates the current `prefetch_factor` with `factor`, in a loop that spends time on every batch."""
     present = loader.prefetch_factor or 2
     both = [loader_like(loader, workers, prefetch_factor=number) for number in (present, factor)]
     each = seconds / _ROUNDS / 2
@@ -95,7 +96,7 @@ def prefetching(loader: Any, workers: int, factor: int, seconds: float, step_s: 
 
 
 def drop_in(loader: Any, workers: int, seconds: float) -> dict[str, Any]:
-    """torch's loader and Feedline's with the same arguments, in turn: the changed line, and nothing else."""
+    """Alternates torch's loader with Feedline's, with the same arguments."""
     from feedline.torch_loader.data_loader import DataLoader
 
     both = [loader_like(loader, workers), loader_like(loader, workers, kind=DataLoader)]
@@ -108,20 +109,20 @@ def drop_in(loader: Any, workers: int, seconds: float) -> dict[str, Any]:
 
 
 def persisting(loader: Any, workers: int, until: float) -> dict[str, Any]:
-    """Milliseconds from iter() to an epoch's first batch, with workers that start then and with those that stayed."""
+    """Compares the ms from iter() to an epoch's first batch between newly started and persistent workers."""
 
     def first_batch_ms(one: Any) -> float:
         begin = time.perf_counter()
         iterator = iter(one)
         next(iterator)
         took = time.perf_counter() - begin
-        for _ in iterator:  # what is left of an epoch would be waited for at the begin of the next
+        for _ in iterator:  # otherwise the start of the next epoch would wait for the rest of this one
             pass
         return 1000 * took
 
     few = _first_samples(loader, workers)
     anew, kept = loader_like(loader, workers, few, persistent_workers=False), loader_like(loader, workers, few)
-    first_batch_ms(kept)  # its workers start
+    first_batch_ms(kept)  # starts its workers
     times: list[list[float]] = [[], []]
     while len(times[0]) < _MOST_STARTS and (len(times[0]) < 2 or time.monotonic() < until):
         times[0].append(first_batch_ms(anew))
@@ -138,7 +139,7 @@ def _first_samples(loader: Any, batches: int) -> Any:
 
 
 def cold_and_warm(loader: Any, workers: int, opened: OpenedFiles, seconds: float) -> dict[str, Any]:
-    """The same samples with their files out of the page cache and in it, in turn."""
+    """Alternates reading the same samples with their files outside and inside the page cache."""
     from torch.utils.data import Subset
 
     if getattr(loader, "_dataset_kind", 0) != 0 or loader.batch_size is None:
@@ -146,15 +147,15 @@ def cold_and_warm(loader: Any, workers: int, opened: OpenedFiles, seconds: float
     indices, paths = _samples_and_files(loader, opened, seconds / 4)
     files = [f for f in _engine.look_at_files(paths) if f["device"] and not f["unwritten_bytes"]]
     if not files:
-        raise NotTried("no file on a local disk was seen to be opened while samples were read")
+        raise NotTried("no file on a local disk was opened while samples were read")
     workers = max(min(workers, len(indices) // max(loader.batch_size, 1)), 1)
     batches = loader_like(loader, workers, Subset(loader.dataset, indices), drop_last=False)
-    _pass(batches)  # workers start, and what they keep of the dataset is made
+    _pass(batches)  # starts workers, which build their cached copies of the dataset
     times: list[list[float]] = [[], []]
     until = time.monotonic() + 0.75 * seconds
     for _ in range(_ROUNDS):
         _drop(files)
-        for one in times:  # the second reads what the first has brought in
+        for one in times:  # the second pass reads the data cached by the first
             one.append(_pass(batches))
         if time.monotonic() > until:
             break
@@ -163,7 +164,7 @@ def cold_and_warm(loader: Any, workers: int, opened: OpenedFiles, seconds: float
 
 
 def _samples_and_files(loader: Any, opened: OpenedFiles, seconds: float) -> tuple[list[int], list[str]]:
-    """Samples that a process reads by itself in so many seconds, and the files that it opens or has open for them."""
+    """Returns the samples that a single process reads in this many seconds, and the files that it opens or has open."""
     until = time.monotonic() + seconds
     count = len(loader.dataset)
     chosen = random.Random(0).sample(range(count), min(count, _MOST_SAMPLES))
@@ -183,26 +184,26 @@ def _samples_and_files(loader: Any, opened: OpenedFiles, seconds: float) -> tupl
 
 
 def _drop(files: Sequence[dict[str, Any]]) -> None:
-    """Out of the page cache. The kernel keeps what anybody has mapped or written to."""
+    """Evicts the files from the page cache. The kernel does not evict pages that a process has mapped or written to."""
     if sum(facts["bytes"] for facts in files) > cold_files.MOST_BYTES:
-        raise NotTried("the files of some seconds' samples are larger than 1 GiB: they were left in the page cache")
+        raise NotTried("the files read in a few seconds are larger than 1 GiB and were left in the page cache")
     for facts in files:
         cold_files.drop(facts["path"])
     now = _engine.look_at_files([facts["path"] for facts in files])
     kept = sum(f["cached_bytes"] or 0 for f in now)
     if kept > _STILL_CACHED * sum(f["bytes"] for f in now):
-        raise NotTried("the page cache kept the files: other processes have them mapped")
+        raise NotTried("the files stayed in the page cache: other processes have them mapped")
 
 
 def _pass(loader: Any) -> float:
-    """Batches per second of one epoch."""
+    """Measures batches per second of one epoch."""
     begin = time.perf_counter()
     count = sum(1 for _ in loader)
     return count / max(time.perf_counter() - begin, 1e-9)
 
 
 def alternating(measures: Sequence[Callable[[], float]]) -> list[list[float]]:
-    """Of each: one value per round. In turn, so that what a machine does meanwhile meets all of them."""
+    """Returns one value per round for each. They alternate, so that changes in machine load affect all of them."""
     values: list[list[float]] = [[] for _ in measures]
     for _ in range(_ROUNDS):
         for one, measure in zip(values, measures, strict=True):
@@ -211,7 +212,7 @@ def alternating(measures: Sequence[Callable[[], float]]) -> list[list[float]]:
 
 
 def comparison(change: str, figure: str, values: Sequence[Sequence[float]]) -> dict[str, Any]:
-    """`values`: without the change and with it."""
+    """`values`: those without the change, then those with it."""
     (before, before_low, before_high), (after, after_low, after_high) = (interval(one) for one in values)
     ratio, ratio_low, ratio_high = interval([b / max(a, 1e-9) for a, b in zip(*values, strict=True)])
     return {
@@ -230,7 +231,7 @@ def comparison(change: str, figure: str, values: Sequence[Sequence[float]]) -> d
 
 
 def _length(loader: Any) -> int:
-    """Batches of an epoch; 0: it does not say."""
+    """Returns the number of batches per epoch, or 0 if unknown."""
     try:
         return len(loader)
     except (TypeError, NotImplementedError):
@@ -238,10 +239,10 @@ def _length(loader: Any) -> int:
 
 
 def _endless(loader: Any) -> Iterator[tuple[int, Any]]:
-    """Batches, each with its position in its epoch."""
+    """Yields batches, each with its position in its epoch."""
     while True:
         position = -1
         for position, batch in enumerate(loader):
             yield position, batch
         if position < 0:
-            raise NotTried("the loader gives no batches a second time")
+            raise NotTried("the loader yields no batches a second time")

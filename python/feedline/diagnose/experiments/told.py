@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was tried after a run, as lines of text for a terminal."""
+"""Formats the results of the experiments as text for a terminal."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from feedline.watching.intervals import is_known, told
 
 
 def lines(tried: Experiments, predicted: Mapping[int, float | None]) -> list[str]:
-    """`predicted`: batches per second of the model, by workers."""
+    """`predicted`: the model's batches per second by number of workers."""
     found = _ladder(tried, predicted)
     if tried.ceiling is not None:
         top = tried.ceiling
-        found.append(f"  the loop without waiting: {top.steps_per_s:.1f} steps/s at most  {told(top.low, top.high)}")
+        found.append(f"  the loop without waiting: at most {top.steps_per_s:.1f} steps/s  {told(top.low, top.high)}")
     if tried.comparisons or tried.not_tried:
-        found.append("  tried, in turn with how it is (95 % intervals):")
+        found.append("  tried, alternating with the current settings (95 % intervals):")
     found += [f"    {_comparison(one)}" for one in tried.comparisons]
     found += [f"    {one['change']}: not tried: {one['why']}" for one in tried.not_tried]
     return found + ([] if tried.disk is None else [_disk(tried.disk)])
@@ -24,12 +24,12 @@ def lines(tried: Experiments, predicted: Mapping[int, float | None]) -> list[str
 
 def _ladder(tried: Experiments, predicted: Mapping[int, float | None]) -> list[str]:
     if not tried.rungs:
-        return [f"  no ladder of workers: {tried.refused}"]
-    found = ["  measured: the loader alone, by workers (batches/s, 95 % interval, the model's prediction)"]
+        return [f"  worker counts were not measured: {tried.refused}"]
+    found = ["  measured, loader only, by workers (batches/s, 95 % interval, the model's prediction)"]
     if tried.cold:
-        found.append("  with its files out of the page cache, as the run read them")
+        found.append("  with the files evicted from the page cache, as in the run")
     if tried.warm_because is not None:
-        found.append(f"  from the page cache, and not from the disk as the run did: {tried.warm_because}")
+        found.append(f"  from the page cache rather than from disk as in the run: {tried.warm_because}")
     intervals = [told(rung.low, rung.high) for rung in tried.rungs]
     width = max(map(len, intervals))
     for rung, interval in zip(tried.rungs, intervals, strict=True):
@@ -45,7 +45,7 @@ def _ladder(tried: Experiments, predicted: Mapping[int, float | None]) -> list[s
 def _comparison(one: Comparison) -> str:
     values = f"{one.change}: {one.before:.1f} → {one.after:.1f} {one.figure}"
     if not is_known(one.ratio_low, one.ratio_high):
-        return f"{values}   not measured well enough"
+        return f"{values}   measured too imprecisely"
     own = "" if one.own_ms is None else f", and takes {one.own_ms:.1f} ms itself"
     gains = "" if one.kept else "   no gain shown"
     return f"{values}, {one.ratio:.2f} times {told(one.ratio_low, one.ratio_high, 2)}{own}{gains}"
@@ -53,9 +53,9 @@ def _comparison(one: Comparison) -> str:
 
 def _disk(disk: DiskProbe) -> str:
     if disk.bytes_per_s is None or disk.latency_ms is None:
-        return f"  no read probe of the disk: {disk.refused}"
+        return f"  the disk was not probed: {disk.refused}"
     return (
-        f"  the disk {disk.device}, past the page cache: {(disk.bytes_per_s or 0) / 1e6:.1f} MB/s "
-        f"[{(disk.bytes_per_s_low or 0) / 1e6:.1f}, {(disk.bytes_per_s_high or 0) / 1e6:.1f}], one small read "
+        f"  disk {disk.device}, bypassing the page cache: {(disk.bytes_per_s or 0) / 1e6:.1f} MB/s "
+        f"[{(disk.bytes_per_s_low or 0) / 1e6:.1f}, {(disk.bytes_per_s_high or 0) / 1e6:.1f}], latency of a small read "
         f"{disk.latency_ms:.2f} ms [{disk.latency_ms_low or 0:.2f}, {disk.latency_ms_high or 0:.2f}]"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shape of a cause: everything that is known of it. Each file of `feedline.diagnose.causes` makes one."""
+"""The definition of a cause. Each file of `feedline.diagnose.causes` creates one."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from feedline.findings import Abstention, Entry
 from feedline.watching.model import prediction
 from feedline.watching.summary.figures import Summary
 
-Gain = tuple[float, float]  # [low, high], share more batches per second
+Gain = tuple[float, float]  # [low, high], relative gain in batches per second
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a rule found.
+    """The result of a rule.
 
     Attributes:
-        share: of the loop's time.
-        confidence: 0 to 1, before what limits it.
+        share: share of the loop's time.
+        confidence: 0 to 1, before limits are applied.
         evidence: sentences.
-        against: sentences.
-        gain: share more batches per second; None: what the cause's own `gain` says.
-        needs: names of signals that could speak against it; where one is missing it is not certain.
+        against: sentences with counter-evidence.
+        gain: relative gain in batches per second; None to use the cause's own `gain`.
+        needs: names of signals that could contradict the finding, which is uncertain if one of them is missing.
     """
 
     share: float
@@ -39,25 +39,25 @@ class Found:
 
 
 class Rule(NamedTuple):
-    """Rules are asked by their turns; the first that explains time takes it."""
+    """Rules are evaluated in order of `turn`; the first that explains some time claims it."""
 
     turn: int
-    books: Callable[[Case], Found | None]  # takes what it explains off the case; None: it is not this cause
+    books: Callable[[Case], Found | None]  # removes the time it explains from the case; None if it does not apply
 
 
 class Claim(NamedTuple):
-    """What a rule has found."""
+    """A rule's finding before its confidence is limited."""
 
     summary: Summary
     cause: Cause
     share: float
-    needs: tuple[str, ...]  # signals that could speak against it
-    before: tuple[str, ...]  # codes of causes that were named already
+    needs: tuple[str, ...]  # signals that could contradict it
+    before: tuple[str, ...]  # codes of the causes found before
 
 
 class Limit(NamedTuple):
     most: float
-    speaks: Callable[[Claim], str | None]  # why, in words; "" where the share says it; None: nothing
+    speaks: Callable[[Claim], str | None]  # the reason, "" if the share is one, None if it does not apply
 
 
 def _half_to_all(_summary: Summary, share: float) -> Gain:
@@ -69,21 +69,21 @@ class Cause:
     """A cause.
 
     Attributes:
-        page: what ``feedline explain`` prints, without the thresholds, which the file's constants give.
-        rules: mostly one.
-        fix: what to change in this run, in one or two sentences.
-        gain: what it would give if it were gone and all else stayed, of a summary and its share.
-        workers: the number of workers that is the change to make; None: another change is.
-        settings: the loader's arguments that are the change to make, beside their number; None: no argument is.
-        signals: without one of these it is abstained from. With :data:`signals.WORKERS` among them its rules are not
-            asked where nothing of the workers was seen.
-        unseen: why it could not be judged in this run, where that is more than a missing signal; None: it could.
-        contradicted: by name, what was measured and speaks against it: a sentence, or None.
-        limits: by name, what keeps it from being certain beside what keeps every cause from it.
-        beside_paging: what else its time may be where memory is short too; "": nothing.
-        collects_garbage: it makes objects in the loop's process, so full collections of garbage are told with it.
-        minds_others: other programs' work speaks against it.
-        is_fault: something in the loader is to be mended; else it is a note, however much of the time it takes.
+        page: printed by ``feedline explain``, except for the thresholds, which come from the file's constants.
+        rules: usually one.
+        fix: returns what to change in this run, in one or two sentences.
+        gain: computes the gain from removing only this cause, from a summary and the cause's share.
+        workers: the number of workers to change to; None if the fix is a different change.
+        settings: other loader arguments to change; None if no argument applies.
+        signals: the cause is abstained from if one of these is missing. With :data:`signals.WORKERS` among them, its
+            rules are not evaluated if the workers were not observed.
+        unseen: returns why the cause could not be judged in this run, apart from missing signals; None if it could.
+        contradicted: by name, functions that return a measurement contradicting the cause as a sentence, or None.
+        limits: by name, limits to its certainty in addition to those of every cause.
+        beside_paging: alternative explanation of its time if memory is short; "" if there is none.
+        collects_garbage: it creates objects in the loop's process, so full garbage collections are reported with it.
+        minds_others: other programs' work counts against it.
+        is_fault: the loader has a problem to fix; otherwise it is a note, whatever its share of the time.
     """
 
     page: Entry
@@ -107,20 +107,20 @@ class Cause:
 
     @property
     def of_workers(self) -> bool:
-        """Whether it is judged by what makes the batches."""
+        """Whether it is judged by observing the workers."""
         return signals.WORKERS in self.signals
 
     def change(self, summary: Summary) -> dict[str, Any] | None:
-        """The loader's arguments that express the change; None: none do."""
+        """Returns the loader arguments that express the change, or None."""
         workers = self.workers(summary)
         return self.settings(summary) if workers is None else {"num_workers": workers}
 
     def abstentions(self, summary: Summary) -> Iterator[Abstention]:
-        """Why it could not be judged."""
+        """Yields the reasons why the cause could not be judged."""
         for signal in self.signals:
             if signal.name in summary.missing:
                 yield Abstention(self.code, f"{summary.missing[signal.name]}; {signal.test}")
-                if signal == signals.WORKERS:  # of what they did nothing was seen, so no other signal is worth a word
+                if signal == signals.WORKERS:  # the workers were not observed, so no other signal is worth reporting
                     return
         why = self.unseen(summary)
         if why is not None:

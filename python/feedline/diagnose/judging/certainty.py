@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How sure a cause can be: what keeps one from being certain, whatever its rule says for it."""
+"""Limits on the certainty of a cause that do not depend on its rule."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from feedline.diagnose.judging.cause import Claim, Limit
 from feedline.diagnose.judging.shares import DOUBTFUL, LARGE, UNCERTAIN
 from feedline.findings import Threshold
 
-FEWEST_STEPS = Threshold(20, "steps: fewer are an impression")
+FEWEST_STEPS = Threshold(20, "steps: fewer are not conclusive")
 SMALL = Threshold(
-    0.15, "of the time: shares of the same script differ by some 0.05 from run to run, as does what booking leaves"
+    0.15, "of the time: shares of the same script vary by about 0.05 between runs, as does the unexplained rest"
 )
-DEAR = Threshold(0.05, "of the time, for watching: it may be what was measured")
-CPU_OF_PAGING = "its CPU time holds that of reading pages again"
-READS_OF_PAGING = "reads may be of pages that were dropped for lack of memory"
-# Without these, whatever is found may have another reason.
+DEAR = Threshold(0.05, "of the time, for watching: the overhead may be what was measured")
+CPU_OF_PAGING = "its CPU time includes that of rereading pages"
+READS_OF_PAGING = "reads may be of pages that were evicted for lack of memory"
+# Without these signals, any finding may have another reason.
 _ALWAYS = ("host", "consumer", "recording")
 
 
 def limited(claim: Claim, confidence: float) -> tuple[float, list[str]]:
-    """The confidence that is left, and the reasons."""
+    """Returns the limited confidence, and the reasons."""
     against = []
     for limit in (*LIMITS.values(), *claim.cause.limits.values()):
         reason = limit.speaks(claim)
@@ -37,15 +37,15 @@ def _unseen(claim: Claim) -> str | None:
 
 def _few_steps(claim: Claim) -> str | None:
     steps = claim.summary.loop.steps
-    return f"only {steps} steps were seen" if steps < FEWEST_STEPS else None
+    return f"only {steps} steps were observed" if steps < FEWEST_STEPS else None
 
 
 def others_cpus(claim: Claim) -> str | None:
-    """Other programs' work, in words, where it is much."""
+    """Describes other programs' work if there is much of it."""
     host = claim.summary.host
     if host.others_cpus is None or host.others_cpus <= host.cpus / 2 or not claim.cause.minds_others:
         return None
-    return f"other programs used {host.sharing * host.others_cpus:.1f} CPUs meanwhile"
+    return f"other programs used {host.sharing * host.others_cpus:.1f} CPUs at the same time"
 
 
 def _busy_machine(claim: Claim) -> str | None:
@@ -65,12 +65,12 @@ def _dear(claim: Claim) -> str | None:
     return f"watching itself took {cost:.0%} of the time" if cost is not None and cost > DEAR else None
 
 
-# Of every cause; those of one cause stand in its file.
+# Limits of every cause; those of a single cause are in its file.
 LIMITS = {
     "a signal is missing": Limit(UNCERTAIN, _unseen),
     "few steps": Limit(DOUBTFUL, _few_steps),
     "a busy machine": Limit(UNCERTAIN, _busy_machine),
     "a small share": Limit(UNCERTAIN, _small),
-    "CPU time beside memory pressure": Limit(UNCERTAIN, _paging),
-    "watching was dear": Limit(UNCERTAIN, _dear),
+    "CPU time under memory pressure": Limit(UNCERTAIN, _paging),
+    "watching was expensive": Limit(UNCERTAIN, _dear),
 }

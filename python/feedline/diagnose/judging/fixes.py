@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to change, in words: of torch's loaders, and of Feedline's, which have other arguments."""
+"""Suggested fixes in words, for torch's loaders and for Feedline's, which have different arguments."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from feedline.watching.summary.figures import Summary
 
 @dataclass(frozen=True)
 class Fix:
-    """A sentence by whose loader it is. Called with a summary it gives the one for that run."""
+    """A sentence that depends on the kind of loader. Call it with a summary to get the sentence for that run."""
 
-    stock: str  # torch's, or the drop-in where the dataset's Python runs as it is
-    own: str | None = None  # `feedline.open(...).loader(...)`; None: as for torch's
-    lowered: str | None = None  # the drop-in where Feedline's threads make the batches; None: as for `own`
+    stock: str  # torch's, or the drop-in if it runs the dataset's Python code unchanged
+    own: str | None = None  # `feedline.open(...).loader(...)`; None to use torch's
+    lowered: str | None = None  # the drop-in if Feedline's threads produce the batches; None to use `own`
 
     def __call__(self, summary: Summary) -> str:
         if not summary.native:
@@ -31,16 +31,16 @@ def is_lowered(summary: Summary) -> bool:
 
 
 def with_workers(workers: int | None, sentence: str) -> str:
-    """A number of workers first, where that is the change to make, and then what else there is to do."""
+    """Prepends the number of workers, if it should change, to the other fix."""
     return sentence if workers is None else f"num_workers={workers}. {sentence}".rstrip()
 
 
 def is_slower(summary: Summary, workers: int) -> bool:
-    """Whether the present number was measured to give more than this one."""
+    """Whether the present number was measured to be faster than this one."""
     both = workers in summary.ladder.rungs and summary.workers in summary.ladder.rungs
     return both and summary.ladder.rungs[workers] < summary.ladder.rungs[summary.workers] / GAIN
 
 
 def more_within_reach(summary: Summary) -> int | None:
-    """The number of workers to be advised, of those that a prediction from this run is good for; None: none is."""
+    """Returns the number of workers to advise, within the range of reliable predictions; None if no other is better."""
     return prediction.advised_workers(summary, prediction.within_reach(summary))

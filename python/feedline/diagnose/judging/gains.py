@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it would gain if a cause were gone altogether and all else stayed: what a verdict promises.
+"""The gain that a verdict promises: what removing a cause saves, with all else unchanged.
 
-A cause's share of the time is not what its going gives back. Batches are made beside the loop, so what takes its place
-as the slowest part sets the pace then: the step, another stage, or the CPUs. So what is left of a cycle comes from the
-model wherever the cause is a part of it, and from the share only where the loop itself stood still meanwhile.
+A cause's share of the time is not what its removal saves. Batches are produced concurrently with the loop, so the
+next-slowest part then sets the pace: the step, another stage, or the CPUs. The remaining cycle therefore comes from the
+model if the cause is part of it, and from the share only if the loop itself was blocked.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from feedline.watching.model import loop_model, prediction, what_if
 from feedline.watching.model.loop_model import Batch
 from feedline.watching.summary.figures import Summary
 
-_AGAIN = 1.1  # what the same script's cycles differ by, from run to run
-_ONE_START = 0.25  # of the time: of one epoch a shorter start is not counted, and what is are workers that stop
-_FROM_DEVICE = 0.3  # of what is read
+_AGAIN = 1.1  # variation of the same script's cycles between runs
+_ONE_START = 0.25  # share of the time: with one epoch, a shorter start is not counted; the rest is workers that pause
+_FROM_DEVICE = 0.3  # share of the bytes read
 _MUCH_FASTER = 3.0
-_LEFT_OVER = 0.05  # of a batch's making
-_WARM = 0.5  # of the CPU of handing over: in planted loops 0.3 to 0.7 of it, where batches follow each other closely
-_SHORTEST = 0.01  # of a cycle: what no share explains is not gone with all that are
+_LEFT_OVER = 0.05  # share of a batch's production
+_WARM = 0.5  # share of the hand-over's CPU time: 0.3 to 0.7 in test loops whose batches follow each other closely
+_SHORTEST = 0.01  # share of a cycle: unexplained time remains even if all explained time is removed
 
 
 def of_share(summary: Summary, share: float) -> Gain:
-    """The loop stood still for this share of its time, and now goes on. It was measured, and not modelled."""
+    """The gain if the loop is no longer blocked for this share of its time, which was measured rather than modelled."""
     return _of_rest(1.0 - share / (1.0 - first_start(summary)), _AGAIN, 1 / _AGAIN)
 
 
 def without_stages(summary: Summary, *gone: str) -> Gain:
-    """Batches are made without these of their stages; of "storage" goes what was waited for in files."""
+    """The gain if these stages are removed; for "storage", only the time spent waiting for files."""
     batch, stages = prediction.batch_of(summary), summary.making.stages or {}
     running = sum(part for name, part in stages.items() if name != "storage")
     kept = 1.0 - sum(stages.get(name, 0.0) for name in gone if name != "storage") / max(running, 1e-9)
@@ -40,21 +40,21 @@ def without_stages(summary: Summary, *gone: str) -> Gain:
 
 
 def stages(*gone: str) -> Callable[[Summary, float], Gain]:
-    """:func:`without_stages`, as a cause has its gain."""
+    """Returns :func:`without_stages` as the `gain` of a cause."""
     return lambda summary, _share: without_stages(summary, *gone)
 
 
 def in_files(summary: Summary, unseen: float) -> float:
-    """Of the waiting, what was for files; `unseen`: where nobody looked."""
+    """Returns the share of the waiting spent on files, or `unseen` if it was not observed."""
     seen = summary.making.waited_for
     return unseen if seen is None else seen.in_files
 
 
 def of_reads(summary: Summary, batch: Batch) -> Gain:
-    """Batches that cost this wait for no storage.
+    """The gain if batches of this cost do not wait for storage.
 
-    A read that finds its bytes in memory takes the kernel less than one from a device: of the kernel's part of the CPU,
-    which holds other work too, nothing goes at the low end, and all of it at the high one.
+    Reading cached bytes costs the kernel less CPU time than reading from a device. As kernel time includes other work,
+    the low end keeps all of it and the high end removes it.
     """
     host, ready = summary.host, what_if.without(summary, batch, 1.0 - in_files(summary, 1.0), 1.0)
     low, high = of_batch(summary, ready)
@@ -64,12 +64,11 @@ def of_reads(summary: Summary, batch: Batch) -> Gain:
 
 
 def of_batch(summary: Summary, changed: Batch, cpus: float | None = None) -> Gain:
-    """A batch costs this instead, or there are so many CPUs.
+    """The gain if a batch has this cost, or if this many CPUs are available.
 
-    What the run's cycle takes beyond the model's, as far as it is waits that have nothing to do with a batch, stays.
-    Where the loop then goes round several times as fast, what it does for each batch takes less, as the CPU's caches
-    still hold it, and a little waiting that was left over from booking the rest may have been none. How much that is
-    nobody knows before.
+    Waits in the measured cycle that are unrelated to batches remain. If the loop becomes several times as fast, its
+    work per batch also becomes cheaper, as the CPU's caches still contain the data, and small unexplained waits may
+    vanish. The size of this effect cannot be predicted, so it only raises the high end.
     """
     available, prefetch = summary.host.cpus, prediction.prefetch_of(summary)
     workers = max(summary.workers, 1) if summary.native else summary.workers
@@ -111,7 +110,7 @@ def without_waiting(summary: Summary, batch: Batch) -> Batch:
 
 
 def first_start(summary: Summary) -> float:
-    """Share of the workers' very first start, which the steps per second leave out."""
+    """Returns the share of the workers' first start, which is excluded from the steps per second."""
     startup = summary.waits.startup
     if summary.loop.epochs < 2 and startup <= _ONE_START:
         return 0.0
@@ -119,6 +118,6 @@ def first_start(summary: Summary) -> float:
 
 
 def _of_rest(rest: float, longer: float = prediction.LONGER, shorter: float = prediction.SHORTER) -> Gain:
-    """Of a cycle, this part is left, and it may be so much longer or shorter."""
+    """Returns the gain if this part of a cycle remains; the factors widen the interval."""
     rest = max(rest, _SHORTEST)
     return max(1 / (rest * longer) - 1, 0.0), max(1 / (rest * shorter) - 1, 0.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What making a batch takes, as the causes of its stages say it."""
+"""The cost of producing a batch, as reported by the causes of its stages."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ NEEDS = ("stages", "processes")
 
 
 def evidence(case: Case) -> list[str]:
-    """How long a batch takes to make, and how that divides."""
+    """Describes how long a batch takes to produce, and how that time divides into stages."""
     making = case.summary.making
-    per_batch = f"a batch takes {making.wall_ms:.1f} ms to make, {making.cpu_ms:.1f} ms of it CPU"
+    per_batch = f"a batch takes {making.wall_ms:.1f} ms to produce, {making.cpu_ms:.1f} ms of it CPU"
     return [per_batch, stage_sentence(making.stages)]
 
 
 def found(case: Case, confidence: float, *stages: str) -> Found:
-    """The share that these stages have of the production that is left."""
+    """Returns the share of these stages in the remaining production."""
     return Found(case.stage_share(*stages), confidence, evidence(case), needs=NEEDS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what a rule found to a finding, as certain as the measurements allow."""
+"""Turns a rule's result into a finding, with the certainty that the measurements allow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from feedline.findings import Finding, severity_of
 
 
 def finding_of(case: Case, cause: Cause, found: Found) -> Finding:
-    """The finding of `cause` in a run; `case` has the findings before it."""
+    """Returns the finding of `cause` in a run; `case` has the findings before it."""
     summary = case.summary
     claim = Claim(summary, cause, found.share, found.needs, tuple(one.code for one in case.findings))
     confidence, reasons = limited(claim, found.confidence)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has to be seen for a cause to be judged, and the cheapest way to see it.
+"""The signals needed to judge a cause, and the cheapest way to obtain each.
 
-A signal is missing where `Summary.missing` has its name, with the reason.
+A signal is missing if `Summary.missing` has its name, with the reason.
 """
 
 from typing import NamedTuple
@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 class Signal(NamedTuple):
     name: str
-    test: str  # the cheapest way to get it
+    test: str  # the cheapest way to obtain it
 
 
-# Of what makes the batches nothing was seen at all. Rules that need it are not asked then.
-WORKERS = Signal("workers", "the notes may say why, and the ladder measures the loader alone")
+# Missing if the workers were not observed at all. Rules that need it are then not evaluated.
+WORKERS = Signal("workers", "the notes may explain why, and the experiments measure the loader by itself")
 STAGES = Signal("stages", "time the dataset's own code, or run the loop longer")
-SAMPLES = Signal("samples", "feedline.profile() puts every sample on a time line")
-PROCESSES = Signal("processes", "run longer, for a few seconds at least")
-HOST = Signal("host", "run longer, for a few seconds at least")
+SAMPLES = Signal("samples", "feedline.profile() shows every sample on a timeline")
+PROCESSES = Signal("processes", "run longer, for at least a few seconds")
+HOST = Signal("host", "run longer, for at least a few seconds")
 IO = Signal("io", "run as the user that owns the processes")
 DISK = Signal("disk", "run without --quick")
-THROTTLED = Signal("throttled", "look at cpu.stat of the container's cgroup on its host")
+THROTTLED = Signal("throttled", "check cpu.stat of the container's cgroup on its host")
 PRESSURE = Signal("pressure", "watch swap and major faults with vmstat 1")
 SYNCHRONISING = Signal("synchronising", "feedline trace on a torch.profiler trace shows them")

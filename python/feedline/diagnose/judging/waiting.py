@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the makers of batches wait for, when they run no code: files, or something else."""
+"""What workers wait for when they run no code: files, or something else."""
 
 from __future__ import annotations
 
 from feedline.findings import Threshold
 from feedline.watching.summary.figures import Summary, WaitedFor
 
-ENOUGH_LOOKS = Threshold(24, "looks: a share of them is 20 % off at most, nineteen times in twenty")
-MOSTLY = Threshold(0.8, "of the waiting: what is less is told apart by too few looks for a certain verdict")
+ENOUGH_LOOKS = Threshold(24, "samples: the error of a share is at most 20 %, with 95 % confidence")
+MOSTLY = Threshold(0.8, "of the waiting: a smaller share of the samples is not enough for a certain verdict")
 _SURE, _LIKELY = 0.9, 0.8
 _WORDS = {
     "file": "a file's call",
     "sleep": "a sleep",
     "lock": "a lock",
     "network": "a socket",
-    "events": "events of the network or of another process",
+    "events": "network or process events",
     "process": "another process",
-    "store": "answers of a store behind a network",
-    "other": "another call of the system",
+    "store": "responses of a remote store",
+    "other": "another system call",
 }
 
 
 def in_files(summary: Summary) -> float | None:
-    """Share of the makers' waiting that was spent on files; None: it was not looked at. Native threads only read."""
+    """Returns the share of waiting spent on files, or None if not observed. Native threads only wait for files."""
     if summary.native:
         return 1.0
     seen = summary.making.waited_for
@@ -30,12 +30,12 @@ def in_files(summary: Summary) -> float | None:
 
 
 def outside_for(summary: Summary) -> str:
-    """The kind that most of the waiting outside of files is for; "": none, or nobody looked."""
+    """Returns the most frequent kind of waiting outside of files, or "" if there is none or it was not observed."""
     return summary.making.waited_for.outside if summary.making.waited_for is not None else ""
 
 
 def limit_of(summary: Summary, part: float) -> float:
-    """The most that is held for certain of waits that are this part of all that were looked at."""
+    """Returns the maximum confidence in waits that are this part of all observed ones."""
     seen = summary.making.waited_for
     if summary.native:
         return 1.0
@@ -45,10 +45,10 @@ def limit_of(summary: Summary, part: float) -> float:
 
 
 def sentences(seen: WaitedFor | None) -> list[str]:
-    """What was seen of the waiting, and where it was."""
+    """Describes the observed waits and where they occurred."""
     if seen is None:
         return []
     parts = sorted(seen.kinds.items(), key=lambda kind: -kind[1])
     told = ", ".join(f"{_WORDS.get(kind, kind)} {share:.0%}" for kind, share in parts[:3])
-    found = [f"{seen.looks} looks found it waiting, for: {told}"]
+    found = [f"waiting ({seen.looks} system-call samples): {told}"]
     return found + [f"{place.share:.0%} of them at {place.line}" for place in seen.places[:1]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the doctor can find: one file per cause, registered by being here."""
+"""Causes that the doctor can find, one per file; files register themselves."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["entries", "registered"]
 
 @functools.cache
 def registered() -> tuple[Cause, ...]:
-    """All causes, in their turns."""
+    """Returns all causes in order."""
     causes = rules_in(sys.modules[__name__], (), "CAUSE", Cause)
     return tuple(sorted(causes, key=lambda cause: (cause.turn, cause.page.code)))
 
 
 def entries() -> list[Entry]:
-    """The pages of all causes."""
+    """Returns the pages of all causes."""
     return [cause.page for cause in registered()]

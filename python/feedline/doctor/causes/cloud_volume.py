@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dataset lies on a volume over the network."""
+"""The dataset is on a network volume."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ..case import STORAGE, Case, Cause, Found, page
 
 _VOLUMES = {
     "amazon elastic block store": "an EBS volume",
-    "persistentdisk": "a persistent disk of Google Cloud",
-    "card-pd": "a persistent disk of Google Cloud",
-    "virtual disk": "a virtual disk of Azure or Hyper-V",
+    "persistentdisk": "a Google Cloud persistent disk",
+    "card-pd": "a Google Cloud persistent disk",
+    "virtual disk": "an Azure or Hyper-V virtual disk",
 }
 
 
@@ -27,13 +27,12 @@ def _judge(case: Case) -> Iterator[Found]:
 CAUSE = Cause(
     page(
         "cloud_volume",
-        "the dataset lies on a volume over the network",
-        means="Such volumes have a rate that was bought: gp3 has 125 MB/s and 3,000 reads a second unless "
-        "more was paid for. The instance's own NVMe gives gigabytes.",
-        recognised="What the disk calls itself: Amazon Elastic Block Store, Google's PersistentDisk, Azure's "
-        "Virtual Disk.",
-        to_do="Copy the dataset to the instance's own NVMe (feedline stage), or raise the volume's rate for the run.",
-        example="/data is on an Amazon Elastic Block Store.",
+        "the dataset is on a network volume",
+        means="The throughput of such volumes is provisioned: gp3 has 125 MB/s and 3,000 reads per second "
+        "by default. The instance's own NVMe reaches gigabytes per second.",
+        recognised="The disk's model name: Amazon Elastic Block Store, Google's PersistentDisk, Azure's Virtual Disk.",
+        to_do="Copy the dataset to the instance's own NVMe (feedline stage), or raise the volume's throughput.",
+        example="/data is on an EBS volume (Amazon Elastic Block Store).",
     ),
     turn=STORAGE + 40,
     judge=_judge,

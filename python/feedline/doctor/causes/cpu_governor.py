@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPUs are kept at low clocks."""
+"""CPUs are limited to low clocks."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def _judge(case: Case) -> Iterator[Found]:
 CAUSE = Cause(
     page(
         "cpu_governor",
-        "CPUs are kept at low clocks",
-        means="The governor powersave holds the lowest clock, with every driver but intel_pstate and "
-        "amd_pstate_epp, where it is the name of the usual one.",
+        "CPUs are limited to low clocks",
+        means="The powersave governor uses the lowest clock with every driver except intel_pstate and "
+        "amd_pstate_epp, for which it is the normal governor.",
         recognised="The governor and driver of the first CPU.",
         to_do="cpupower frequency-set -g performance (root), or schedutil.",
         example="governor powersave with acpi-cpufreq.",

@@ -19,21 +19,21 @@ def _judge(case: Case) -> Iterator[Found]:
     if threads.isdecimal() and 1 <= int(threads) <= cpus.threads:
         return
     fix = CAUSE.page.to_do.replace("N,", f"{cpus.threads},", 1).replace("(N)", f"({cpus.threads})")
-    yield Found("warning", (f"{len(cpus.allowed)} CPUs are seen, and {cpus.quota:g} can be used",), fix)
+    yield Found("warning", (f"{len(cpus.allowed)} CPUs are visible, but the quota allows {cpus.quota:g}",), fix)
 
 
 CAUSE = Cause(
     page(
         "cpu_quota",
-        "programs see more CPUs than the quota gives",
-        means="A container's quota is time, not CPUs: Python and the libraries of NumPy and torch see "
-        "all CPUs, start as many threads, and all of them are stopped for the rest of each tenth of a "
-        "second once the time is spent.",
-        recognised="The quota is at most half of the CPUs that are seen, and OMP_NUM_THREADS is not set to as many "
-        "as can run.",
-        to_do="OMP_NUM_THREADS=N, torch.set_num_threads(N), and num_workers by the quota: "
-        "feedline.DataLoader(num_workers='auto') goes by it.",
-        example="64 CPUs are seen, and 8 can be used.",
+        "programs see more CPUs than the quota allows",
+        means="A container's quota limits CPU time, not CPUs: Python and the libraries of NumPy and torch see "
+        "all CPUs and start as many threads, and all of them are stopped for the rest of each 100 ms "
+        "period once the time is used up.",
+        recognised="The quota is at most half of the visible CPUs, and OMP_NUM_THREADS is not set to a number "
+        "that it allows.",
+        to_do="OMP_NUM_THREADS=N, torch.set_num_threads(N), and num_workers according to the quota: "
+        "feedline.DataLoader(num_workers='auto') respects it.",
+        example="64 CPUs are visible, but the quota allows 8.",
     ),
     turn=MACHINE + 70,
     judge=_judge,

@@ -15,7 +15,7 @@ def _judge(case: Case) -> Iterator[Found]:
         return
     for place in script.cuda_in_workers:
         forks = method_of(case) == "fork" and bool(script.most_workers)
-        where = f"{place.at}: {place.what} in what workers run"
+        where = f"{place.at}: {place.what} in code that workers run"
         yield Found("critical" if forks else "warning", (where,), about=place.about)
 
 
@@ -24,11 +24,11 @@ CAUSE = Cause(
         "cuda_in_worker",
         "a worker uses the GPU",
         means="After fork, CUDA cannot be used in a worker: RuntimeError: Cannot re-initialize CUDA in forked "
-        "subprocess. With spawn each worker takes hundreds of megabytes of the GPU for itself.",
-        recognised="A call of .cuda(), .to('cuda') or device='cuda' in what workers run.",
-        to_do="Give tensors of the CPU from the dataset; move the batch in the loop: batch.to(device, "
+        "subprocess. With spawn, each worker uses hundreds of megabytes of GPU memory.",
+        recognised="A call of .cuda(), .to('cuda') or device='cuda' in code that workers run.",
+        to_do="Return CPU tensors from the dataset, and move the batch in the loop: batch.to(device, "
         "non_blocking=True).",
-        example="line 17: .cuda() in what workers run.",
+        example="line 17: .cuda() in code that workers run.",
     ),
     turn=SCRIPT + 30,
     judge=_judge,

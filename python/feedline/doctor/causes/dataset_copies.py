@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each worker's copy of the dataset takes the memory."""
+"""The workers' copies of the dataset do not fit in memory."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ def _judge(case: Case) -> Iterator[Found]:
     need = need_of(load)
     if need.least > memory.left >= need.least - need.copies and 2 * need.copies > need.least:
         copies = f"{load.ranks * load.workers} workers x {gb(load.dataset_bytes)} = {gb(need.copies)}"
-        yield Found("critical", (f"{copies} of {gb(memory.left)}",))
+        yield Found("critical", (f"{copies} of {gb(memory.left)} left",))
 
 
 CAUSE = Cause(
     page(
         "dataset_copies",
-        "each worker's copy of the dataset takes the memory",
-        means="Python counts references within objects, so lists and dicts that workers read are copied, page "
-        "by page, into each of them, though nothing writes to them. With spawn they are copied at once.",
-        recognised="workers x dataset, where that is most of what the planned loader needs, and it does not fit.",
-        to_do="Keep what is large in one NumPy array or torch tensor, a memory-mapped file, or one packed "
-        "string: those stay shared.",
-        example="16 workers x 4.0 GB = 64.0 GB of 38.0 GB.",
+        "the workers' copies of the dataset do not fit in memory",
+        means="Python stores reference counts in objects, so lists and dicts that workers read are copied "
+        "page by page into each worker, even if never modified. With spawn they are copied at once.",
+        recognised="workers x dataset, if that is most of what the planned loader needs and it does not fit.",
+        to_do="Store large data in one NumPy array or torch tensor, a memory-mapped file, or one packed "
+        "string: those remain shared.",
+        example="16 workers x 4.0 GB = 64.0 GB of 38.0 GB left.",
     ),
     turn=LOAD + 20,
     judge=_judge,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A variable for debugging slows everything down."""
+"""A debugging variable slows everything down."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def _judge(case: Case) -> Iterator[Found]:
 CAUSE = Cause(
     page(
         "debug_variables",
-        "a variable for debugging slows everything down",
-        means="CUDA_LAUNCH_BLOCKING=1 makes the loop wait for each kernel, so that nothing overlaps; the "
-        "others check each allocation or remember where it was made.",
+        "a debugging variable slows everything down",
+        means="CUDA_LAUNCH_BLOCKING=1 makes the loop wait for each kernel, so nothing overlaps; the "
+        "others check each allocation or record its origin.",
         recognised="CUDA_LAUNCH_BLOCKING, PYTHONMALLOC=debug, PYTHONDEVMODE, PYTHONTRACEMALLOC, MALLOC_CHECK_ or "
         "TORCH_DISTRIBUTED_DEBUG=DETAIL in the environment.",
-        to_do="unset it for runs whose speed counts.",
+        to_do="unset it for runs in which speed matters.",
         example="CUDA_LAUNCH_BLOCKING=1.",
     ),
     turn=MACHINE + 90,

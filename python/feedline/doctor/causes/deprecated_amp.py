@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Torch.cuda.amp is deprecated."""
+"""The script uses torch.cuda.amp, which is deprecated."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ CAUSE = Cause(
     page(
         "deprecated_amp",
         "torch.cuda.amp is deprecated",
-        means="It warns now, and will go. torch.amp has the same for every device. With bfloat16 autocast "
-        "alone is enough: gradients need no scaling.",
+        means="It emits warnings and will be removed. torch.amp supports every device. With bfloat16, autocast "
+        "is enough: gradients need no scaling.",
         recognised="Calls of torch.cuda.amp in the script.",
         to_do="torch.amp.autocast('cuda'), and torch.amp.GradScaler('cuda') with float16.",
         example="line 40: torch.cuda.amp.autocast.",

@@ -9,7 +9,7 @@ from ...findings import Threshold
 from ..case import MACHINE, Case, Cause, Found, gb, page
 
 LEFT = Threshold(0.05, "of the disk, free")
-SMALL = Threshold(2 * 2**30, "bytes: a checkpoint; a large disk that is 95 % full has room for some")
+SMALL = Threshold(2 * 2**30, "bytes: a checkpoint; a large disk that is 95 % full still has room for several")
 
 
 def _judge(case: Case) -> Iterator[Found]:
@@ -22,9 +22,10 @@ CAUSE = Cause(
     page(
         "disk_full",
         "a disk is nearly full",
-        means="Checkpoints, caches and temporary files end in No space left on device, mostly at the end of an epoch.",
-        recognised="Free bytes of /tmp and of the source's file system, where it can be written.",
-        to_do="Remove what is not needed, or set TMPDIR to another disk.",
+        means="Checkpoints, caches and temporary files fail with No space left on device, mostly at the end of an "
+        "epoch.",
+        recognised="Free bytes of /tmp and of the source's file system, if it is writable.",
+        to_do="Remove unneeded files, or set TMPDIR to another disk.",
         example="/tmp has 120 MB free.",
     ),
     turn=MACHINE + 230,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Few CPUs for each GPU."""
+"""There are few CPUs per GPU."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..case import MACHINE, Case, Cause, Found, page
 
-LEAST = Threshold(2, "CPUs for each GPU: one of them launches its work")
+LEAST = Threshold(2, "CPUs per GPU: one of them launches its work")
 
 
 def _judge(case: Case) -> Iterator[Found]:
@@ -21,12 +21,12 @@ def _judge(case: Case) -> Iterator[Found]:
 CAUSE = Cause(
     page(
         "few_cpus_per_gpu",
-        "few CPUs for each GPU",
-        means="Decoding and transforms of a GPU's images take several CPUs. With one or two of them the GPU "
+        "few CPUs per GPU",
+        means="Decoding and transforming the images for one GPU needs several CPUs. With only one or two, the GPU "
         "waits, whatever num_workers is.",
-        recognised="Usable CPUs against the GPUs of this machine.",
-        to_do="Ask the scheduler for more CPUs per GPU; decode with feedline.open(...), which takes less; "
-        "keep decoded pixels: .cache().",
+        recognised="Compares the usable CPUs with the GPUs of this machine.",
+        to_do="Request more CPUs per GPU from the scheduler; decode with feedline.open(...), which needs fewer; "
+        "cache decoded pixels: .cache().",
         example="3 usable CPUs for 4 GPUs.",
     ),
     turn=MACHINE + 60,

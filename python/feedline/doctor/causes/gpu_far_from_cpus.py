@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GPU hangs on another socket than the CPUs."""
+"""The GPU is attached to a different socket than the CPUs."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def _judge(case: Case) -> Iterator[Found]:
             ", ".join(str(node) for node in sorted(one)) for one in ({n for n in far if n is not None}, nodes)
         )
         fix = CAUSE.page.to_do.replace("NODE", of_gpus.partition(",")[0])
-        yield Found("warning", (f"the GPUs are on NUMA node {of_gpus}, and the usable CPUs on node {of_cpus}",), fix)
+        yield Found("warning", (f"GPUs are on NUMA node {of_gpus}, usable CPUs on node {of_cpus}",), fix)
 
 
 CAUSE = Cause(
     page(
         "gpu_far_from_cpus",
-        "the GPU hangs on another socket than the CPUs",
-        means="Batches are made in the memory of one socket and cross to the other one before they reach the "
-        "GPU; workers of other programs cross with them.",
-        recognised="Every CPU that may be used is on another NUMA node than every GPU.",
-        to_do="numactl --cpunodebind=NODE --membind=NODE, or ask the scheduler for CPUs near the GPU (Slurm: "
+        "the GPU is attached to a different socket than the CPUs",
+        means="Batches are produced in the memory of one socket and cross to the other before they reach the "
+        "GPU, together with the traffic of other programs.",
+        recognised="All usable CPUs are on other NUMA nodes than all GPUs.",
+        to_do="numactl --cpunodebind=NODE --membind=NODE, or request CPUs near the GPU (Slurm: "
         "--gpu-bind=closest, --gres-flags=enforce-binding).",
-        example="the GPUs are on NUMA node 1, and the usable CPUs on node 0.",
+        example="GPUs are on NUMA node 1, usable CPUs on node 0.",
     ),
     turn=MACHINE + 50,
     judge=_judge,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A variable hides the GPUs."""
+"""An environment variable hides the GPUs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def _judge(case: Case) -> Iterator[Found]:
 CAUSE = Cause(
     page(
         "gpu_hidden",
-        "a variable hides the GPUs",
-        means="CUDA shows a program those GPUs alone that CUDA_VISIBLE_DEVICES names; an empty one, -1, or a "
-        "number that is not there hides all that follow.",
-        recognised="There are GPUs, and the variable names none of them.",
-        to_do="unset CUDA_VISIBLE_DEVICES, or name the GPUs: CUDA_VISIBLE_DEVICES=0,1.",
+        "an environment variable hides the GPUs",
+        means="A program sees only the GPUs listed in CUDA_VISIBLE_DEVICES; an empty value, -1 or an invalid "
+        "number hides all that follow.",
+        recognised="There are GPUs, but the variable lists none of them.",
+        to_do="unset CUDA_VISIBLE_DEVICES, or list the GPUs: CUDA_VISIBLE_DEVICES=0,1.",
         example="CUDA_VISIBLE_DEVICES is '' and hides 4 GPUs.",
     ),
     turn=BROKEN + 30,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A batch does not fit into the GPU's free memory."""
+"""A batch does not fit in the GPU's free memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _judge(case: Case) -> Iterator[Found]:
             if gpu_bytes_of(case.load) > free:
                 batches = f"two batches of {gb(case.load.batch_bytes)}"
                 yield Found(
-                    "critical", (f"{batches}, and GPU {gpu.index} has {gb(free)} free",), about={"gpu": gpu.index}
+                    "critical", (f"{batches}, but GPU {gpu.index} has {gb(free)} free",), about={"gpu": gpu.index}
                 )
                 return
 
@@ -26,13 +26,13 @@ def _judge(case: Case) -> Iterator[Found]:
 CAUSE = Cause(
     page(
         "gpu_memory_needed",
-        "a batch does not fit into the GPU's free memory",
-        means="Two batches are on the GPU at a time where copies overlap the step, beside the model, its "
-        "gradients and activations. The batch size is bounded by it: begin in the middle and grow to "
-        "the limit, with drop_last=True where the last batch is smaller and shapes must be the same.",
-        recognised="Twice the batch against what is free of the fullest GPU now.",
-        to_do="Smaller batches; end other programs on the GPU; decode to uint8 and convert on the GPU.",
-        example="two batches of 6.0 GB, and GPU 0 has 8.0 GB free.",
+        "a batch does not fit in the GPU's free memory",
+        means="If copies overlap the step, two batches are on the GPU at a time, in addition to the model, its "
+        "gradients and activations. This limits the batch size: start with a medium size and increase it up to "
+        "the limit, with drop_last=True if shapes must be the same.",
+        recognised="Compares two batches with the free memory of the fullest GPU.",
+        to_do="Use smaller batches; end other programs on the GPU; decode to uint8 and convert on the GPU.",
+        example="two batches of 6.0 GB, but GPU 0 has 8.0 GB free.",
     ),
     turn=LOAD + 40,
     judge=_judge,

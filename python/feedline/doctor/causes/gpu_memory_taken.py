@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other programs hold a GPU's memory."""
+"""Other programs use a GPU's memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..case import MACHINE, Case, Cause, Found, gb, page
 
-MOST = Threshold(0.5, "of its memory, used: no desktop takes that")
+MOST = Threshold(0.5, "of its memory, used: more than a desktop needs")
 
 
 def _judge(case: Case) -> Iterator[Found]:
@@ -22,12 +22,11 @@ def _judge(case: Case) -> Iterator[Found]:
 CAUSE = Cause(
     page(
         "gpu_memory_taken",
-        "other programs hold a GPU's memory",
-        means="A run that fits into an empty GPU ends in CUDA out of memory beside them, often only at its "
+        "other programs use a GPU's memory",
+        means="A run that fits on an empty GPU fails with CUDA out of memory next to them, often only at its "
         "largest batch.",
         recognised="Most of its memory is used before the run has started.",
-        to_do="nvidia-smi names the processes; end those that are left over, or take another GPU: "
-        "CUDA_VISIBLE_DEVICES.",
+        to_do="nvidia-smi lists the processes; end leftover ones, or use another GPU: CUDA_VISIBLE_DEVICES.",
         example="GPU 0 has 2.1 GB of 85.0 GB free.",
     ),
     turn=MACHINE + 20,

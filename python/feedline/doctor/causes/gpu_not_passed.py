@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host has an NVIDIA driver, and this container no GPU."""
+"""The host has an NVIDIA driver, but this container has no GPU."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ def _judge(case: Case) -> Iterator[Found]:
     machine = case.machine
     if machine.has_driver and machine.container and not machine.has_device_files and not machine.gpus:
         place = f"this {machine.container} container"
-        yield Found("critical", (f"the host's kernel has NVIDIA's driver, and no /dev/nvidia* is in {place}",))
+        yield Found("critical", (f"the host's kernel has NVIDIA's driver, but {place} has no /dev/nvidia*",))
 
 
 CAUSE = Cause(
     page(
         "gpu_not_passed",
-        "the host has an NVIDIA driver, and this container no GPU",
+        "the host has an NVIDIA driver, but this container has no GPU",
         means="The kernel that runs the container has NVIDIA's driver loaded, but no device was passed in, so "
-        "torch sees the CPU alone. An image never brings a driver with it: that is the host's.",
-        recognised="/proc/driver/nvidia is there, a container is, and /dev/nvidia* is not.",
+        "torch only sees the CPU. An image never contains a driver: it is the host's.",
+        recognised="This is a container, /proc/driver/nvidia exists, and /dev/nvidia* does not.",
         to_do="docker run --gpus all --shm-size=8g (Kubernetes: a limit of nvidia.com/gpu); the host needs "
         "the NVIDIA container toolkit.",
-        example="the host's kernel has NVIDIA's driver, and no /dev/nvidia* is in this Docker container.",
+        example="the host's kernel has NVIDIA's driver, but this Docker container has no /dev/nvidia*.",
     ),
     turn=BROKEN + 20,
     judge=_judge,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GPU runs at lowered clocks."""
+"""A GPU runs at reduced clocks."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ def _judge(case: Case) -> Iterator[Found]:
     for gpu in case.machine.gpus:
         if gpu.slowed:
             at = f", at {gpu.temperature_c} C" if gpu.temperature_c is not None else ""
-            yield Found("warning", (f"GPU {gpu.index} is slowed by power or heat{at}",), about={"gpu": gpu.index})
+            yield Found("warning", (f"GPU {gpu.index} is throttled by power or heat{at}",), about={"gpu": gpu.index})
 
 
 CAUSE = Cause(
     page(
         "gpu_slowed",
-        "a GPU runs at lowered clocks",
-        means="Heat or a power limit holds its clocks down: every step takes longer, whatever the loader does.",
-        recognised="The driver gives heat or power as the reason for clocks that are held down now.",
-        to_do="Look at its cooling and power limit: nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE.",
-        example="GPU 2 is slowed by power or heat, at 91 C.",
+        "a GPU runs at reduced clocks",
+        means="Heat or a power limit reduces its clocks: every step takes longer, whatever the loader does.",
+        recognised="The driver reports heat or power as the reason for the present clocks.",
+        to_do="Check its cooling and power limit: nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE.",
+        example="GPU 2 is throttled by power or heat, at 91 C.",
     ),
     turn=MACHINE + 10,
     judge=_judge,

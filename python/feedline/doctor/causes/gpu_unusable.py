@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""There is an NVIDIA GPU, and its driver does not answer."""
+"""There is an NVIDIA GPU, but its driver does not respond."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from ..case import BROKEN, Case, Cause, Found, page
 def _judge(case: Case) -> Iterator[Found]:
     machine = case.machine
     if machine.has_driver and machine.has_device_files and not machine.gpus:
-        trouble = machine.gpu_trouble or "the driver's library tells of no GPU"
-        yield Found("critical", ("/proc/driver/nvidia and /dev/nvidia* are there", trouble))
+        trouble = machine.gpu_trouble or "the driver's library reports no GPU"
+        yield Found("critical", ("/proc/driver/nvidia and /dev/nvidia* exist", trouble))
 
 
 CAUSE = Cause(
     page(
         "gpu_unusable",
-        "there is an NVIDIA GPU, and its driver does not answer",
-        means="The kernel has the driver and its device files are here, but its management library cannot be "
-        "used. In containers that have run for long, a reload of systemd takes the devices away; on a "
-        "host, the driver was updated and not reloaded.",
-        recognised="The driver's files in /proc and /dev are there, and NVML tells of no GPU.",
-        to_do="Restart the container, or on a host reload the driver (reboot where that is not possible); "
-        "torch.cuda.is_available() would be False.",
+        "there is an NVIDIA GPU, but its driver does not respond",
+        means="The kernel has the driver and the device files exist, but the management library cannot be "
+        "used. In long-running containers, a reload of systemd revokes the devices; on a "
+        "host, the driver was updated but not reloaded.",
+        recognised="The driver's files in /proc and /dev exist, but NVML reports no GPU.",
+        to_do="Restart the container, or reload the driver on the host (reboot if that is not possible); "
+        "until then, torch.cuda.is_available() returns False.",
         example="NVML: Driver/library version mismatch.",
     ),
     turn=BROKEN + 10,

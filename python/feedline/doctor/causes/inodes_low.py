@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hardly any file can be made any more."""
+"""The file system is running out of inodes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def _judge(case: Case) -> Iterator[Found]:
 CAUSE = Cause(
     page(
         "inodes_low",
-        "hardly any file can be made any more",
-        means="No space left on device, though df shows space: each file takes an inode, and small files use "
+        "the file system is running out of inodes",
+        means="No space left on device, although df shows free space: each file needs an inode, and small files use "
         "them up first.",
         recognised="Free inodes of /tmp and of the source's file system.",
-        to_do="Remove small files there (df -i); pack folders of images into shards: feedline pack.",
+        to_do="Remove small files there (df -i); pack image folders into shards: feedline pack.",
         example="/tmp can hold 120 more files.",
     ),
     turn=MACHINE + 220,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loop makes a new iterator for each batch."""
+"""A loop creates a new iterator for each batch."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ..case import SCRIPT, Case, Cause, Found, page
 
 def _judge(case: Case) -> Iterator[Found]:
     for place in case.script.iterators_in_loops if case.script is not None else ():
-        yield Found("critical", (f"line {place.line}: {place.what} within a loop",), about={"line": place.line})
+        yield Found("critical", (f"line {place.line}: {place.what} in a loop",), about={"line": place.line})
 
 
 CAUSE = Cause(
     page(
         "iterator_in_loop",
-        "a loop makes a new iterator for each batch",
-        means="iter(loader) starts the workers and fills their queues; for the one batch that next() takes, "
-        "all of that is thrown away again. It also gives the beginning of an order each time, not an "
+        "a loop creates a new iterator for each batch",
+        means="iter(loader) starts the workers and fills their queues; next() then uses one batch, "
+        "and everything else is discarded. It also yields the start of a new order each time, not an "
         "epoch.",
-        recognised="next(iter(loader)) within a loop, of a loader with workers.",
-        to_do="for batch in loader: or keep one iterator: it = iter(loader) before the loop.",
-        example="line 25: next(iter(loader)) within a loop.",
+        recognised="next(iter(loader)) in a loop, for a loader with workers.",
+        to_do="Use for batch in loader, or create one iterator before the loop: it = iter(loader).",
+        example="line 25: next(iter(loader)) in a loop.",
     ),
     turn=SCRIPT + 70,
     judge=_judge,

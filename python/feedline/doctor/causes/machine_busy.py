@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..case import MACHINE, Case, Cause, Found, page
 
-MUCH = Threshold(1.25, "programs that want a CPU, for each that there is")
+MUCH = Threshold(1.25, "runnable programs per CPU")
 
 
 def _judge(case: Case) -> Iterator[Found]:
@@ -21,10 +21,10 @@ CAUSE = Cause(
     page(
         "machine_busy",
         "other programs use the CPUs",
-        means="Workers and the training loop share the CPUs with them, and what is measured now says little "
-        "of the loader.",
-        recognised="The load of the last minute against all CPUs of the machine.",
-        to_do="Wait, or end them; feedline top shows who it is.",
+        means="Workers and the training loop share the CPUs with them, so measurements now say little "
+        "about the loader.",
+        recognised="Compares the load of the last minute with the number of CPUs of the machine.",
+        to_do="Wait for them or end them; feedline top shows which they are.",
         example="a load of 70.2 on 32 CPUs.",
     ),
     turn=MACHINE + 150,

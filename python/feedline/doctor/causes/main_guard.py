@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No if __name__ == '__main__' around the loading."""
+"""Loading is not guarded by if __name__ == '__main__'."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ def _judge(case: Case) -> Iterator[Found]:
     script, method = case.script, method_of(case)
     if script is None or script.unguarded is None or not script.most_workers:
         return
-    words = f"line {script.unguarded} begins to load outside the guard, and workers start by {method}"
+    words = f"line {script.unguarded} starts loading outside the guard, and workers start with {method}"
     yield Found("note" if method == "fork" else "critical", (words,), about={"line": script.unguarded})
 
 
 CAUSE = Cause(
     page(
         "main_guard",
-        "no if __name__ == '__main__' around the loading",
-        means="With spawn and forkserver each worker imports the script again. What stands outside the guard "
-        "runs once more in each: RuntimeError: An attempt has been made to start a new process before "
+        "loading is not guarded by if __name__ == '__main__'",
+        means="With spawn and forkserver, each worker imports the script again. Code outside the guard "
+        "runs again in each: RuntimeError: An attempt has been made to start a new process before "
         "the current process has finished its bootstrapping phase.",
-        recognised="The script begins to loop over a loader with workers outside the guard: critical where workers "
-        "are not forked, and a note where they are, as on Linux before Python 3.14.",
-        to_do="Put what runs into a function main(), and call it under if __name__ == '__main__'.",
-        example="line 30 begins to load outside the guard, and workers start by spawn.",
+        recognised="The script starts a loop over a loader with workers outside the guard: critical if workers "
+        "are not forked, and a note if they are, as on Linux before Python 3.14.",
+        to_do="Move the code into a function main(), and call it under if __name__ == '__main__'.",
+        example="line 30 starts loading outside the guard, and workers start with spawn.",
     ),
     turn=SCRIPT + 50,
     judge=_judge,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything waits for memory now."""
+"""All processes are waiting for memory."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..case import MACHINE, Case, Cause, Found, page
 
-MUCH = Threshold(0.05, "of the time: as a note of diagnose")
+MUCH = Threshold(0.05, "of the time: the level of a note in diagnose")
 
 
 def _judge(case: Case) -> Iterator[Found]:
     share = case.machine.memory_pressure
     if share is not None and share >= MUCH:
-        yield Found("warning", (f"in {share:.0%} of the last minute all waited for memory",))
+        yield Found("warning", (f"{share:.0%} of the last minute, all processes waited for memory",))
 
 
 CAUSE = Cause(
     page(
         "memory_pressure",
-        "everything waits for memory now",
-        means="All processes stood still at once, until the kernel had found memory: the machine, or a "
+        "all processes are waiting for memory",
+        means="All processes stalled at the same time until the kernel had reclaimed memory: the machine, or a "
         "container on it, is near its limit.",
         recognised="The kernel's pressure figures (PSI) of the last minute.",
-        to_do="End other runs before this one, or plan with less memory.",
-        abstains="The kernel does not count pressure.",
-        example="in 12% of the last minute all waited for memory.",
+        to_do="End other runs first, or plan with less memory.",
+        abstains="The kernel does not measure pressure.",
+        example="12% of the last minute, all processes waited for memory.",
     ),
     turn=MACHINE + 130,
     judge=_judge,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes are started within a worker."""
+"""A worker starts processes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ def _judge(case: Case) -> Iterator[Found]:
         return
     for place in script.pools:
         severity = "critical" if script.most_workers else "warning"
-        yield Found(severity, (f"{place.at}: {place.what} in what workers run",), about=place.about)
+        yield Found(severity, (f"{place.at}: {place.what} in code that workers run",), about=place.about)
 
 
 CAUSE = Cause(
     page(
         "nested_pool",
-        "processes are started within a worker",
-        means="Workers are daemons, which may have no children: AssertionError: daemonic processes are not "
+        "a worker starts processes",
+        means="Workers are daemons, which cannot have children: AssertionError: daemonic processes are not "
         "allowed to have children. Threads are fine.",
         recognised="A Pool, a Process, a ProcessPoolExecutor or a DataLoader with workers, in the methods of a "
         "dataset that workers run, in collate_fn or worker_init_fn, or in functions that these call.",
-        to_do="Take it out: the workers are the parallelism. Where a sample has parts to wait for, use "
+        to_do="Remove it: the workers provide the parallelism. If a sample has parts to wait for, use "
         "concurrent.futures.ThreadPoolExecutor.",
-        example="line 21: multiprocessing.Pool in what workers run.",
+        example="line 21: multiprocessing.Pool in code that workers run.",
     ),
     turn=SCRIPT + 20,
     judge=_judge,

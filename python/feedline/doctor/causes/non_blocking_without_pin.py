@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Non_blocking copies from memory that is not page-locked."""
+"""non_blocking copies from memory that is not page-locked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _judge(case: Case) -> Iterator[Found]:
         copies = [copy for copy in loop.copies if copy.non_blocking and not copy.pinned_by_hand]
         if plain and len(plain) == len(loop.loaders) and copies:
             words = (
-                f"line {copies[0].line}: non_blocking=True, and the loader in line {plain[0].line} has no pin_memory"
+                f"line {copies[0].line}: non_blocking=True, but the loader in line {plain[0].line} has no pin_memory"
             )
             yield Found("warning", (words,), about={"line": copies[0].line})
 
@@ -23,13 +23,13 @@ CAUSE = Cause(
     page(
         "non_blocking_without_pin",
         "non_blocking copies from memory that is not page-locked",
-        means="The driver copies such memory piece by piece through a buffer of its own, and the call waits "
-        "for most of it whatever non_blocking says. And even a copy that is not waited for overlaps the "
-        "step only on a stream of its own, one batch ahead: feedline.DataLoader(device='cuda') does "
+        means="The driver copies such memory piece by piece through a staging buffer, and the call waits "
+        "for most of it, whatever non_blocking is. Moreover, a non-blocking copy overlaps the "
+        "step only on a separate stream, one batch ahead: feedline.DataLoader(device='cuda') does "
         "that.",
         recognised="A loop with non_blocking=True over loaders without pin_memory.",
         to_do="DataLoader(..., pin_memory=True).",
-        example="line 33: non_blocking=True, and the loader in line 20 has no pin_memory.",
+        example="line 33: non_blocking=True, but the loader in line 20 has no pin_memory.",
     ),
     turn=SCRIPT + 110,
     judge=_judge,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Object storage behind a file system."""
+"""The dataset is in object storage mounted as a file system."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def _judge(case: Case) -> Iterator[Found]:
 CAUSE = Cause(
     page(
         "object_mount",
-        "object storage behind a file system",
-        means="Each open and each read is a request over the network, of 10 to 100 ms; folders of small files "
-        "are slowest, and many of these programs cache nothing.",
-        recognised="The mount of SOURCE is of s3fs, goofys, mountpoint-s3, gcsfuse, rclone or the like.",
-        to_do="Read the bucket itself, with many requests at once: "
+        "object storage mounted as a file system",
+        means="Each open and each read is a network request that takes 10 to 100 ms; folders of small files "
+        "are slowest, and many of these clients cache nothing.",
+        recognised="SOURCE is on a mount of s3fs, goofys, mountpoint-s3, gcsfuse, rclone or similar.",
+        to_do="Read the bucket directly, with many concurrent requests: "
         "feedline.open('s3://bucket/shards/{000..146}.tar'), and cache='/local/nvme' for later epochs.",
         example="/mnt/s3 is s3fs.",
     ),

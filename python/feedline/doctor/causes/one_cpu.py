@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Only one CPU of many may be used."""
+"""Only one of many CPUs is usable."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from ..case import BROKEN, Case, Cause, Found, page
 def _judge(case: Case) -> Iterator[Found]:
     cpus = case.machine.cpus
     if len(cpus.allowed) == 1 and cpus.online > 1:
-        yield Found("critical", (f"this process may run on CPU {cpus.allowed[0]} alone, of {cpus.online}",))
+        yield Found("critical", (f"this process may run only on CPU {cpus.allowed[0]}, of {cpus.online}",))
 
 
 CAUSE = Cause(
     page(
         "one_cpu",
-        "only one CPU of many may be used",
-        means="An affinity mask or a cpuset leaves one CPU: all workers and the training loop take turns on "
-        "it. Launchers that bind each rank to one core do it, and so do some settings of OpenMP and "
+        "only one of many CPUs is usable",
+        means="An affinity mask or a cpuset allows one CPU, which all workers and the training loop "
+        "share. Launchers that bind each rank to one core cause this, and so do some settings of OpenMP and "
         "taskset.",
-        recognised="The mask has one CPU, and the machine several.",
+        recognised="The mask has one CPU, but the machine has several.",
         to_do="Slurm: --cpus-per-task=8; mpirun --bind-to none; in a notebook os.sched_setaffinity(0, range(64)).",
-        example="this process may run on CPU 3 alone, of 64.",
+        example="this process may run only on CPU 3, of 64.",
     ),
     turn=BROKEN + 60,
     judge=_judge,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of this container were killed for memory."""
+"""Processes in this container were killed for lack of memory."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def _judge(case: Case) -> Iterator[Found]:
 CAUSE = Cause(
     page(
         "oom_kills",
-        "processes of this container were killed for memory",
-        means="The kernel kills without a word to the program: a worker is gone, and torch says killed by "
+        "processes in this container were killed for lack of memory",
+        means="The kernel kills a process without a message: a worker disappears, and torch reports killed by "
         "signal: Killed.",
-        recognised="The kernel's count for this process's own control group, since it was made.",
-        to_do="Raise the container's memory limit, or plan with less; dmesg and memory.events tell when.",
+        recognised="The kernel's count for this process's own control group, since its creation.",
+        to_do="Raise the container's memory limit, or plan with less; see dmesg and memory.events.",
         example="3 processes of this control group were killed for lack of memory.",
     ),
     turn=MACHINE + 120,

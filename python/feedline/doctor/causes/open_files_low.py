@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Few files may be open."""
+"""The limit on open files is low."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..case import MACHINE, Case, Cause, Found, page
 
-FEW = Threshold(1024, "files: the default of Linux, with which most loaders run")
+FEW = Threshold(1024, "files: the default of Linux, sufficient for most loaders")
 
 
 def _judge(case: Case) -> Iterator[Found]:
     limit = case.machine.limits.open_files
     if limit is not None and limit < FEW:
-        yield Found("warning", (f"{limit} files may be open",))
+        yield Found("warning", (f"only {limit} files can be open",))
 
 
 CAUSE = Cause(
     page(
         "open_files_low",
-        "few files may be open",
-        means="torch hands each tensor over as a file descriptor; shards, sockets and pipes of workers come "
-        "on top: OSError: Too many open files.",
-        recognised="ulimit -n below what every Linux has by default.",
+        "the limit on open files is low",
+        means="torch passes each tensor as a file descriptor; shards, sockets and pipes of workers need "
+        "more: OSError: Too many open files.",
+        recognised="ulimit -n is below Linux's default.",
         to_do="ulimit -n 65536, or docker run --ulimit nofile=65536.",
-        example="256 files may be open.",
+        example="only 256 files can be open.",
     ),
     turn=MACHINE + 170,
     judge=_judge,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Page-locked memory, and no GPU."""
+"""The loader page-locks memory, but there is no GPU."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from ..case import LOAD, Case, Cause, Found, page
 
 def _judge(case: Case) -> Iterator[Found]:
     if case.load is not None and case.load.pinned and not case.wants_gpu:
-        yield Found("note", ("pin_memory=True, and this machine has no NVIDIA GPU",))
+        yield Found("note", ("pin_memory=True, but this machine has no NVIDIA GPU",))
 
 
 CAUSE = Cause(
     page(
         "pin_without_gpu",
-        "page-locked memory, and no GPU",
-        means="pin_memory=True makes copies to a GPU faster. Without one torch warns and does nothing with "
-        "it, or takes memory that cannot be swapped out for no gain.",
-        recognised="pin_memory is on, and the machine has no NVIDIA GPU.",
+        "page-locked memory without a GPU",
+        means="pin_memory=True makes copies to a GPU faster. Without a GPU, torch warns and ignores it, "
+        "or locks memory that cannot be swapped out for no gain.",
+        recognised="pin_memory is on, but the machine has no NVIDIA GPU.",
         to_do="pin_memory=torch.cuda.is_available().",
-        example="pin_memory=True, and this machine has no NVIDIA GPU.",
+        example="pin_memory=True, but this machine has no NVIDIA GPU.",
     ),
     turn=LOAD + 80,
     judge=_judge,

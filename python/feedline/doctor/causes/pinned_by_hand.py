@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches are page-locked in the loop."""
+"""The loop page-locks batches itself."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def _judge(case: Case) -> Iterator[Found]:
 CAUSE = Cause(
     page(
         "pinned_by_hand",
-        "batches are page-locked in the loop",
+        "the loop page-locks batches itself",
         means="x.pin_memory().to(device, non_blocking=True) copies on the CPU first, while the loop waits, "
         "and then to the GPU: it can take twice the time of a plain copy.",
-        recognised="A call of pin_memory() on what is moved to a device, within a loop over a loader.",
-        to_do="DataLoader(..., pin_memory=True), whose thread does it beside the loop; then batch.to(device, "
+        recognised="A call of pin_memory() on a value that is moved to a device, in a loop over a loader.",
+        to_do="DataLoader(..., pin_memory=True), which does it in a separate thread; then batch.to(device, "
         "non_blocking=True).",
         example="line 33: .pin_memory().to(...).",
     ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""More is made ahead than helps."""
+"""More batches are prefetched than helps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...findings import Threshold
 from ..advice import enough_ahead
 from ..case import LOAD, Case, Cause, Found, gb, page
 
-DEEP = Threshold(4.0, "batches ahead of each worker: who waits for longer lacks workers, and not a longer queue")
+DEEP = Threshold(4.0, "batches per worker: a loop that still waits needs more workers, not a longer queue")
 
 
 def _judge(case: Case) -> Iterator[Found]:
@@ -25,13 +25,13 @@ def _judge(case: Case) -> Iterator[Found]:
 CAUSE = Cause(
     page(
         "prefetch_deep",
-        "more is made ahead than helps",
-        means="Prefetching smooths out jitter: it never makes a loader faster. Where a batch takes 50 ms to "
-        "make and 30 ms to use, two producers are needed, not a longer queue. What waits takes memory: "
-        "4 to 5 batches for tiny samples, 2 for images of 224 pixels, 1 for video.",
-        recognised="prefetch_factor against what samples of that size are worth.",
+        "more batches are prefetched than helps",
+        means="Prefetching smooths out jitter; it never makes a loader faster. If a batch takes 50 ms to "
+        "produce and 30 ms to use, two producers are needed, not a longer queue. Queued batches use memory: "
+        "4 to 5 batches are enough for tiny samples, 2 for images of 224 pixels, 1 for video.",
+        recognised="Compares prefetch_factor with the depth that is useful for samples of that size.",
         to_do="prefetch_factor=2, or 1 for samples of tens of megabytes; if the loop still waits, more "
-        "workers: feedline diagnose proves which.",
+        "workers: feedline diagnose shows which.",
         example="prefetch_factor=10 with samples of 50 MB: 1 is enough.",
     ),
     turn=LOAD + 70,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dataset fits into memory."""
+"""The dataset fits in memory."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..case import ADVICE, Case, Cause, Found, gb, page
 
-PART = Threshold(0.25, "of the memory that is left: as waiting batches and the script get the rest")
-MOST = Threshold(10e9, "bytes: reading more takes minutes, which the first epoch does beside training")
+PART = Threshold(0.25, "of the memory left: queued batches and the script need the rest")
+MOST = Threshold(10e9, "bytes: reading more takes minutes, which the first epoch overlaps with training")
 
 
 def _judge(case: Case) -> Iterator[Found]:
@@ -23,19 +23,19 @@ def _judge(case: Case) -> Iterator[Found]:
     ):
         return
     if source.total_bytes < min(PART * memory.left, MOST):
-        yield Found("note", (f"{gb(source.total_bytes)}, and {gb(memory.left)} of memory are left",))
+        yield Found("note", (f"{gb(source.total_bytes)}, and {gb(memory.left)} of memory left",))
 
 
 CAUSE = Cause(
     page(
         "preload_fits",
-        "the dataset fits into memory",
-        means="What is read once can stay: in the page cache, where nothing else takes the memory, and "
-        "decoded with .cache(), one copy for all workers and ranks.",
-        recognised="SOURCE on disks or a server, its size against what is left of memory.",
-        to_do="feedline.open(SOURCE).<fixed operations>.cache() keeps decoded pixels; vmtouch -t or one "
-        "reading beforehand keeps the files.",
-        example="6.2 GB, and 120.0 GB of memory are left.",
+        "the dataset fits in memory",
+        means="Data that was read once can stay in memory: as files in the page cache, unless programs need the "
+        "memory, and as decoded pixels with .cache(), one copy for all workers and ranks.",
+        recognised="Compares the size of SOURCE, on a disk or a server, with the memory left.",
+        to_do="feedline.open(SOURCE).<fixed operations>.cache() caches decoded pixels; vmtouch -t, or reading "
+        "the files once beforehand, caches the files.",
+        example="6.2 GB, and 120.0 GB of memory left.",
     ),
     turn=ADVICE + 10,
     judge=_judge,

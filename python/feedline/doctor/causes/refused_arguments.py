@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DataLoader refuses these arguments."""
+"""DataLoader rejects these arguments."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def _problems(call: LoaderCall) -> Iterator[str]:
     elif workers is not None and workers < 0:
         yield f"num_workers={workers}"
     elif isinstance(prefetch, int) and prefetch <= 0:
-        yield f"prefetch_factor={prefetch}: with workers it is at least 1"
+        yield f"prefetch_factor={prefetch}: must be at least 1 with workers"
     if call.get("shuffle") is True and _is_given(call, "sampler"):
-        yield "shuffle=True beside a sampler"
+        yield "shuffle=True together with a sampler"
     if _is_given(call, "batch_sampler"):
         size = call.get("batch_size")
         beside = [name for name in ("shuffle", "drop_last") if call.get(name) is True]
         beside += ["batch_size"] if isinstance(size, int) and size != 1 else []
         beside += ["sampler"] if _is_given(call, "sampler") else []
         if beside:
-            yield f"{', '.join(beside)} beside a batch_sampler"
+            yield f"{', '.join(beside)} together with a batch_sampler"
 
 
 def _is_given(call: LoaderCall, name: str) -> bool:
@@ -46,14 +46,14 @@ def _is_given(call: LoaderCall, name: str) -> bool:
 CAUSE = Cause(
     page(
         "refused_arguments",
-        "DataLoader refuses these arguments",
+        "DataLoader rejects these arguments",
         means="torch raises a ValueError, or an AssertionError at the first batch. prefetch_factor, "
-        "persistent_workers and a start method need workers; prefetching cannot be turned off with "
-        "workers; a sampler is the order, so there can be no shuffle beside it.",
-        recognised="The arguments of each DataLoader in the script, where their values can be told.",
-        to_do="Give the arguments of workers only with num_workers > 0, prefetch_factor from 1 on, and either "
+        "persistent_workers and a start method need workers; prefetching cannot be disabled with "
+        "workers; a sampler defines the order, so shuffle cannot be combined with it.",
+        recognised="The arguments of each DataLoader in the script, if their values are known.",
+        to_do="Pass worker arguments only with num_workers > 0, prefetch_factor of at least 1, and either "
         "shuffle or a sampler.",
-        example="line 12: prefetch_factor=0: with workers it is at least 1.",
+        example="line 12: prefetch_factor=0: must be at least 1 with workers.",
     ),
     turn=SCRIPT + 10,
     judge=_judge,

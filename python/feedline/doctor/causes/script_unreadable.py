@@ -17,9 +17,9 @@ CAUSE = Cause(
     page(
         "script_unreadable",
         "the script cannot be read",
-        means="Nothing of it was judged. Python would stop at the same place.",
-        recognised="It is not there, may not be read, or is no Python of the version that runs this command.",
-        to_do="Mend the line; or run this with the Python that runs the script.",
+        means="The script was not examined. Python would stop at the same line.",
+        recognised="It does not exist, is not readable, or is not valid in the Python version that runs this command.",
+        to_do="Fix the line, or run this command with the Python that runs the script.",
         example="train.py, line 3: invalid syntax.",
     ),
     turn=SCRIPT + 5,

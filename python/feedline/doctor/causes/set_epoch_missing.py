@@ -11,19 +11,18 @@ from ..case import SCRIPT, Case, Cause, Found, page
 def _judge(case: Case) -> Iterator[Found]:
     if case.script is not None and case.script.sampler_line is not None:
         line = case.script.sampler_line
-        yield Found("warning", (f"line {line}: a DistributedSampler, and no set_epoch",), about={"line": line})
+        yield Found("warning", (f"line {line}: a DistributedSampler without set_epoch",), about={"line": line})
 
 
 CAUSE = Cause(
     page(
         "set_epoch_missing",
         "the order is the same in every epoch",
-        means="DistributedSampler shuffles by its seed and the epoch. Without set_epoch the epoch stays 0, "
-        "and so does the order.",
-        recognised="A DistributedSampler that shuffles, and no set_epoch in the script.",
-        to_do="sampler.set_epoch(epoch) at the beginning of each epoch. feedline.DataLoader does it where it "
-        "was forgotten.",
-        example="line 11: a DistributedSampler, and no set_epoch.",
+        means="DistributedSampler shuffles by its seed and the epoch. Without set_epoch, the epoch stays 0 "
+        "and the order never changes.",
+        recognised="A shuffling DistributedSampler, but no set_epoch in the script.",
+        to_do="sampler.set_epoch(epoch) at the start of each epoch. feedline.DataLoader does this if it was forgotten.",
+        example="line 11: a DistributedSampler without set_epoch.",
     ),
     turn=SCRIPT + 90,
     judge=_judge,

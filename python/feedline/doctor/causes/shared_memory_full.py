@@ -15,19 +15,17 @@ def _judge(case: Case) -> Iterator[Found]:
     shared = case.machine.shared
     if shared is not None and shared.total_bytes and shared.used_share > FULL:
         used = shared.total_bytes - shared.free_bytes
-        yield Found("critical", (f"/dev/shm holds {gb(used)} of {gb(shared.total_bytes)}",))
+        yield Found("critical", (f"{gb(used)} of {gb(shared.total_bytes)} in /dev/shm are used",))
 
 
 CAUSE = Cause(
     page(
         "shared_memory_full",
         "/dev/shm is nearly full",
-        means="torch's workers put each tensor into a file of /dev/shm. Where it is full, a worker dies of a "
-        "bus error.",
-        recognised="More than 90 % of it is used, before anything has started.",
-        to_do="Remove leftovers of runs that were killed (feedline doctor --clean), or enlarge it: docker run "
-        "--shm-size=8g.",
-        example="/dev/shm holds 62 MB of 64 MB.",
+        means="torch's workers store each tensor in a file in /dev/shm. If it is full, a worker dies of a bus error.",
+        recognised="More than 90 % of it is used before anything has started.",
+        to_do="Remove leftovers of killed runs (feedline doctor --clean), or enlarge it: docker run --shm-size=8g.",
+        example="62 MB of 64 MB in /dev/shm are used.",
     ),
     turn=BROKEN + 50,
     judge=_judge,

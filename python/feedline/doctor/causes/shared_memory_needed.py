@@ -15,24 +15,24 @@ def _judge(case: Case) -> Iterator[Found]:
         return
     waiting = need_of(load).waiting
     if waiting > shared.free_bytes:
-        parts = f"{load.workers} workers x {load.prefetch} ahead x {gb(load.batch_bytes)}"
+        parts = f"{load.workers} workers x {load.prefetch} prefetched x {gb(load.batch_bytes)}"
         ranks = f"{load.ranks} ranks x " if load.ranks > 1 else ""
         size = f"{-(-waiting * 2 // 10**9)}g"
         fix = CAUSE.page.to_do.replace("SIZE", size)
-        yield Found("critical", (f"{ranks}{parts} = {gb(waiting)} through {gb(shared.free_bytes)} of /dev/shm",), fix)
+        yield Found("critical", (f"{ranks}{parts} = {gb(waiting)}, but {gb(shared.free_bytes)} free in /dev/shm",), fix)
 
 
 CAUSE = Cause(
     page(
         "shared_memory_needed",
         "/dev/shm is too small for the planned loader",
-        means="torch's workers hand batches over in files of /dev/shm. What does not fit ends in a bus error "
-        "of a worker, with the line RuntimeError: DataLoader worker is killed by signal. Containers "
-        "have 64 MB of it unless told otherwise.",
-        recognised="workers x prefetch x batch against what is free there.",
+        means="torch's workers pass batches via files in /dev/shm. If they do not fit, a worker dies of a bus error "
+        "with the message RuntimeError: DataLoader worker is killed by signal. Containers "
+        "have only 64 MB of it by default.",
+        recognised="Compares workers x prefetch x batch with its free space.",
         to_do="docker run --shm-size=SIZE (or --ipc=host); in Kubernetes an emptyDir of medium Memory on "
         "/dev/shm. feedline.DataLoader does not use /dev/shm.",
-        example="4 workers x 2 ahead x 154 MB = 1.2 GB through 64 MB of /dev/shm.",
+        example="4 workers x 2 prefetched x 154 MB = 1.2 GB, but 64 MB free in /dev/shm.",
     ),
     turn=LOAD + 30,
     judge=_judge,

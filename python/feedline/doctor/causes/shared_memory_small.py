@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/dev/shm is as small as a container's default."""
+"""/dev/shm has only a container's default size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..case import MACHINE, Case, Cause, Found, gb, page
 
-SMALL = Threshold(512 * 2**20, "bytes: 4 workers, 2 ahead, of batches of 64 images are 310 MB")
+SMALL = Threshold(512 * 2**20, "bytes: 4 workers with 2 prefetched batches of 64 images need 310 MB")
 
 
 def _judge(case: Case) -> Iterator[Found]:
@@ -16,7 +16,7 @@ def _judge(case: Case) -> Iterator[Found]:
     load = case.load
     if shared is None or shared.total_bytes >= SMALL or (load is not None and not load.in_shared_memory):
         return
-    if load is not None and load.workers is not None and load.batch_bytes:  # the sum is made, and said where it matters
+    if load is not None and load.workers is not None and load.batch_bytes:  # see shared_memory_needed
         return
     yield Found("warning", (f"/dev/shm has {gb(shared.total_bytes)}",))
 
@@ -24,10 +24,10 @@ def _judge(case: Case) -> Iterator[Found]:
 CAUSE = Cause(
     page(
         "shared_memory_small",
-        "/dev/shm is as small as a container's default",
-        means="torch's workers hand batches over in files of /dev/shm: 64 images of 224 pixels are 39 MB. "
-        "What does not fit ends in a bus error of a worker.",
-        recognised="Its size, where the bytes of a batch are not known; where they are, shared_memory_needed sums up.",
+        "/dev/shm has only a container's default size",
+        means="torch's workers pass batches via files in /dev/shm: 64 images of 224 pixels are 39 MB. "
+        "If they do not fit, a worker dies of a bus error.",
+        recognised="Its size, if the size of a batch is unknown; otherwise shared_memory_needed compares the two.",
         to_do="docker run --shm-size=8g (or --ipc=host); in Kubernetes an emptyDir of medium Memory on "
         "/dev/shm. feedline.DataLoader does not use it.",
         example="/dev/shm has 67 MB.",

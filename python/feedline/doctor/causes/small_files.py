@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many small files."""
+"""The dataset has many small files."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..case import STORAGE, Case, Cause, Found, gb, page
 
-MANY = Threshold(10_000, "files: fewer are cached by the first epoch")
-SOME = Threshold(1_000, "files seen while looking took too long: where that is slow, opening them is")
+MANY = Threshold(10_000, "files: a smaller number is cached by the first epoch")
+SOME = Threshold(1_000, "files found before the time limit: if listing is slow, so is opening them")
 SMALL = Threshold(1 * 2**20, "bytes: larger ones take longer to read than to open")
 
 
@@ -27,11 +27,11 @@ CAUSE = Cause(
     page(
         "small_files",
         "many small files",
-        means="Each costs an open, a look-up and a seek; over a network a round trip each. Above 100 GB "
-        "shards are strongly advised.",
-        recognised="Many files of a small mean size, where each open is dear: on disks that spin, network file "
-        "systems, and object storage.",
-        to_do="feedline pack SOURCE SHARDS writes shards, resumable; the order of samples stays.",
+        means="Each costs an open, a look-up and a seek; over a network, a round trip. Above 100 GB, "
+        "shards are strongly recommended.",
+        recognised="Many files of a small mean size on storage where each open is expensive: spinning disks, "
+        "network file systems, and object storage.",
+        to_do="feedline pack SOURCE SHARDS writes shards, resumably; the order of samples is preserved.",
         example="1,281,167 files of 110 kB on nfs4.",
     ),
     turn=STORAGE + 70,

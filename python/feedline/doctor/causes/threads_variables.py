@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OMP_NUM_THREADS is above the usable CPUs."""
+"""OMP_NUM_THREADS exceeds the usable CPUs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..case import MACHINE, Case, Cause, Found, page
 
-MOST_DIGITS = Threshold(7, "digits of a number of threads: what is longer is no such number")
+MOST_DIGITS = Threshold(7, "digits of a number of threads: longer values are not valid")
 
 
 def _judge(case: Case) -> Iterator[Found]:
@@ -22,12 +22,11 @@ def _judge(case: Case) -> Iterator[Found]:
 CAUSE = Cause(
     page(
         "threads_variables",
-        "OMP_NUM_THREADS is above the usable CPUs",
-        means="NumPy and torch start so many threads in the main process and in every worker that computes "
-        "with them; they wait for each other in turn.",
-        recognised="OMP_NUM_THREADS or MKL_NUM_THREADS against the usable CPUs.",
-        to_do="unset it, or set it to the number of usable CPUs, and to 1 in workers (torch does the latter "
-        "for its own).",
+        "OMP_NUM_THREADS exceeds the usable CPUs",
+        means="NumPy and torch start this many threads in the main process and in every worker that computes "
+        "with them; they compete for the CPUs.",
+        recognised="Compares OMP_NUM_THREADS or MKL_NUM_THREADS with the usable CPUs.",
+        to_do="unset it, or set it to the number of usable CPUs, and to 1 in workers (torch does the latter itself).",
         example="OMP_NUM_THREADS=64 on 8 usable CPUs.",
     ),
     turn=MACHINE + 80,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No worker, though there are CPUs for some."""
+"""The loader has no workers, although CPUs are available."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..case import LOAD, Case, Cause, Found, page
 
-SEVERAL = Threshold(4.0, "CPUs of a rank: with fewer, workers take the loop its own")
+SEVERAL = Threshold(4.0, "CPUs per rank: with fewer, workers compete with the loop")
 
 
 def _judge(case: Case) -> Iterator[Found]:
@@ -20,13 +20,13 @@ def _judge(case: Case) -> Iterator[Found]:
 CAUSE = Cause(
     page(
         "too_few_workers",
-        "no worker, though there are CPUs for some",
-        means="With num_workers=0 the training loop makes each batch itself: the GPU waits for all of it. "
-        "That is right where data is in memory and reading it only slicing, and a first measurement "
-        "without options is worth having.",
-        recognised="num_workers is 0 and several CPUs may be used by each rank.",
-        to_do="num_workers as advised above the findings, with persistent_workers=True; feedline tune "
-        "measures which number is best.",
+        "no workers, although CPUs are available",
+        means="With num_workers=0 the training loop produces each batch itself while the GPU waits. "
+        "This is right if the data is in memory and only sliced; it is also a useful baseline "
+        "for measurements.",
+        recognised="num_workers is 0 although each rank has several usable CPUs.",
+        to_do="Set num_workers as advised above the findings, with persistent_workers=True; feedline tune "
+        "measures the best number.",
         example="num_workers=0 on 8 usable CPUs.",
     ),
     turn=LOAD + 90,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What workers need cannot be sent to them."""
+"""The workers' arguments cannot be pickled."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ def _judge(case: Case) -> Iterator[Found]:
     if script is None or method == "fork" or not script.may_have_workers:
         return
     for place in script.unpicklable:
-        words = f"line {place.line}: {place.what}, and workers start by {method}"
+        words = f"line {place.line}: {place.what}, and workers start with {method}"
         yield Found("critical" if script.most_workers else "warning", (words,), about={"line": place.line})
 
 
 CAUSE = Cause(
     page(
         "unpicklable",
-        "what workers need cannot be sent to them",
+        "the workers' arguments cannot be pickled",
         means="With spawn and forkserver, dataset, transforms, collate_fn and worker_init_fn are pickled for "
         "each worker. Lambdas, and functions and classes defined within functions, cannot be: "
-        "AttributeError: Can't pickle local object. Since Python 3.14 Linux has forkserver unless told "
+        "AttributeError: Can't pickle local object. Since Python 3.14, Linux uses forkserver unless set "
         "otherwise.",
-        recognised="A lambda or a local function given to a loader, a dataset or transforms.Lambda, where workers "
+        recognised="A lambda or a local function passed to a loader, a dataset or transforms.Lambda, if workers "
         "are not forked.",
-        to_do="Define it at the top of the file, and give values by functools.partial; or "
-        "multiprocessing_context='fork' where nothing else speaks against it.",
-        example="line 9: collate_fn=lambda, and workers start by spawn.",
+        to_do="Define it at module level, and bind values with functools.partial; or use "
+        "multiprocessing_context='fork' if nothing prevents it.",
+        example="line 9: collate_fn=lambda, and workers start with spawn.",
     ),
     turn=SCRIPT + 40,
     judge=_judge,

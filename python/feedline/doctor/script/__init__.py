@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training script, read by its syntax tree: nothing of it is run or imported."""
+"""Facts about a training script from its syntax tree; the script is never run or imported."""

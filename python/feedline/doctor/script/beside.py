@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets and collate functions that a script imports from files beside it: read by their syntax trees, as it is."""
+"""Datasets and collate functions that a script imports from files next to it, read from their syntax trees."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Beside:
-    """What workers run, and what datasets keep, of all files that were read; each place has its file.
+    """Code that workers run and objects that datasets store, in all files read; each place names its file.
 
     Attributes:
-        loaders: DataLoaders that are made in these files, which are not judged.
-        unread: files that are no Python, a sentence each.
+        loaders: DataLoaders created in these files, which are not examined.
+        unread: files that are not valid Python, one sentence each.
     """
 
     pools: tuple[Place, ...] = ()
@@ -35,14 +35,14 @@ class Beside:
     unread: tuple[str, ...] = ()
 
     def joined(self, other: Beside) -> Beside:
-        """Each place once."""
+        """Removes duplicate places."""
         names = self.__dataclass_fields__
         return Beside(*(tuple(dict.fromkeys(getattr(self, name) + getattr(other, name))) for name in names))
 
 
 @dataclass(frozen=True)
 class _File:
-    """One that is read, and the names in it that are wanted. `run`: workers call these, functions among them."""
+    """A file to read, and the names wanted from it. `run`: names, including functions, that workers call."""
 
     path: Path
     wanted: frozenset[str]
@@ -50,7 +50,7 @@ class _File:
 
 
 def read_beside(path: str, tree: ast.Module, names: Names, cpus: int) -> Beside:
-    """Of the script at `path`: what it makes of classes that it imports, and functions that it gives to loaders."""
+    """Reads the files from which the script at `path` imports dataset classes and functions passed to loaders."""
     folder = Path(path).absolute().parent
     given = {names.dotted(one) for one in given_to_loaders(tree, names)}
     called = {names.dotted(call.func) for call in calls_in(tree)}
@@ -68,7 +68,7 @@ def read_beside(path: str, tree: ast.Module, names: Names, cpus: int) -> Beside:
 
 
 def _read(file: _File, folder: Path, cpus: int) -> tuple[Beside, list[_File]]:
-    """Of one file, and what it imports in turn for what is wanted of it."""
+    """Reads one file, and the files that it imports for the names wanted."""
     near = file.path.relative_to(folder) if file.path.is_relative_to(folder) else file.path
     try:
         data = file.path.read_bytes()
@@ -113,7 +113,7 @@ def _used(nodes: list[ast.AST], names: Names) -> set[str]:
 
 
 def _with_bases(wanted: set[str], classes: dict[str, ast.ClassDef]) -> set[str]:
-    """And the classes of the same file that these are made of."""
+    """Adds the base classes in the same file."""
     waiting = list(wanted)
     while waiting:
         node = classes.get(waiting.pop())
@@ -125,7 +125,7 @@ def _with_bases(wanted: set[str], classes: dict[str, ast.ClassDef]) -> set[str]:
 
 
 def _imported(tree: ast.Module, folder: Path, own: Path, used: set[str]) -> Iterator[_File]:
-    """Files below `folder` that are imported for any of the names in `used`; `own`: of the file that imports."""
+    """Returns files in `folder` imported for any of the names in `used`; `own` are the importing file's imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for one in node.names:
@@ -146,7 +146,7 @@ def _from(node: ast.ImportFrom, start: Path, used: set[str]) -> Iterator[_File]:
     for one in node.names:
         whole = f"{module}.{one.name}" if module else one.name
         inner = _file_of(start, whole)
-        if inner is not None:  # a module of a package
+        if inner is not None:  # a module in a package
             called = (one.asname or one.name) if node.level else whole
             wanted = _of_module(called, used)
             if wanted:
@@ -156,7 +156,7 @@ def _from(node: ast.ImportFrom, start: Path, used: set[str]) -> Iterator[_File]:
 
 
 def _of_module(name: str, used: set[str]) -> frozenset[str]:
-    """``Photos`` for ``data.Photos`` of the module ``data``."""
+    """Returns ``Photos`` for ``data.Photos`` of the module ``data``."""
     return frozenset(one.removeprefix(f"{name}.").partition(".")[0] for one in used if one.startswith(f"{name}."))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which script a command runs: ``python -u train.py --epochs 3``, ``torchrun --nproc_per_node=4 train.py``."""
+"""Finds the script that a command runs: ``python -u train.py --epochs 3``, ``torchrun --nproc_per_node=4 train.py``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _RANKS = ("--nproc_per_node", "--nproc-per-node", "--num_processes", "--gpus-per
 
 @dataclass(frozen=True)
 class Command:
-    script: str | None  # None: it names no file of Python
-    arguments: tuple[str, ...]  # of the script
-    ranks: int | None  # of this machine, where the launcher is told
+    script: str | None  # None if the command names no Python file
+    arguments: tuple[str, ...]  # the script's own arguments
+    ranks: int | None  # on this machine, if the launcher specifies it
 
 
 def parsed(words: Sequence[str]) -> Command:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a loop's batches go to a GPU."""
+"""Finds the copies of a loop's batches to a GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DTYPES = ("float", "half", "double", "bfloat", "int", "long", "short", "uint", 
 
 
 def copies_in(loop: ast.For, names: Names) -> tuple[Copy, ...]:
-    """Those of the loop's own variables, or of parts of them, in the order of their lines."""
+    """Returns copies of the loop's own variables or parts of them, in line order."""
     own = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
     for node in (one for part in loop.body for one in ast.walk(part)):
         if isinstance(node, ast.comprehension | ast.For) and _names_in(node.iter) & own:

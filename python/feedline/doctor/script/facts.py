@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of a script: its loaders, its loops over them, and what its workers would run."""
+"""Facts about a script: its loaders, its loops over them, and the code its workers would run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Unknown(Enum):
-    """Of what cannot be told without running the script."""
+    """The type of UNKNOWN, a value that is known only when the script runs."""
 
     UNKNOWN = "unknown"
 
@@ -35,22 +35,22 @@ DEFAULTS: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class LoaderCall:
-    """A call of DataLoader. `arguments`: those that are given; UNKNOWN where the value cannot be told."""
+    """A call of DataLoader. `arguments` has those passed, or UNKNOWN if the value is not known."""
 
     line: int
     arguments: Mapping[str, Any]
-    is_open: bool = False  # there are more arguments than can be seen, as of ``**options``
+    is_open: bool = False  # there are further, unknown arguments, as from ``**options``
     is_feedline: bool = False
 
     def get(self, name: str) -> Any:
-        """The value, torch's default where it is not given, or UNKNOWN."""
+        """Returns the value, torch's default if it is not passed, or UNKNOWN."""
         if name in self.arguments:
             return self.arguments[name]
         return UNKNOWN if self.is_open else DEFAULTS[name]
 
     @property
     def workers(self) -> int | None:
-        """None: not known."""
+        """Returns the number of workers, or None if unknown."""
         value = self.get("num_workers")
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
@@ -62,7 +62,7 @@ class LoaderCall:
 
 @dataclass(frozen=True)
 class Copy:
-    """A batch, or a part of it, goes to a device. `non_blocking` None: cannot be told."""
+    """A copy of a batch, or part of it, to a device. `non_blocking` is None if unknown."""
 
     line: int
     non_blocking: bool | None
@@ -71,7 +71,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Loop:
-    """Over a loader. `epochs`: how often it is run, where a loop around it tells."""
+    """A loop over a loader. `epochs`: how often it runs, if an enclosing loop shows it."""
 
     line: int
     loaders: tuple[LoaderCall, ...]
@@ -81,7 +81,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a thing stands, and what it is called there. `file`: "" for the script, else one beside it."""
+    """A location in the code and the name used there. `file`: "" for the script, else a file next to it."""
 
     line: int
     what: str
@@ -89,42 +89,42 @@ class Place:
 
     @property
     def at(self) -> str:
-        """``line 8``, or ``data.py, line 8``."""
+        """Returns ``line 8``, or ``data.py, line 8``."""
         return f"{self.file}, line {self.line}" if self.file else f"line {self.line}"
 
     @property
     def about(self) -> dict[str, Any]:
-        """As findings have it."""
+        """Returns the location as findings store it."""
         return {"line": self.line, "file": self.file} if self.file else {"line": self.line}
 
 
 @dataclass(frozen=True)
 class Script:
-    """Lines count from 1. Places are in the order of their lines."""
+    """Line numbers start at 1. Places are in line order."""
 
     path: str
     loaders: tuple[LoaderCall, ...] = ()
     loops: tuple[Loop, ...] = ()
     has_guard: bool = False
-    unguarded: int | None = None  # the line at which an import would begin to load
-    start_method: str | None = None  # that the script asks for
-    pools: tuple[Place, ...] = ()  # in what workers run
+    unguarded: int | None = None  # the line at which an import would start loading
+    start_method: str | None = None  # requested by the script
+    pools: tuple[Place, ...] = ()  # in code that workers run
     cuda_in_workers: tuple[Place, ...] = ()
     network_in_workers: tuple[Place, ...] = ()
-    held: tuple[Place, ...] = ()  # connections, locks and open files that a dataset keeps
-    unpicklable: tuple[Place, ...] = ()  # lambdas and local functions that would go to workers
-    iterators_in_loops: tuple[Place, ...] = ()  # next(iter(loader)), again and again
+    held: tuple[Place, ...] = ()  # connections, locks and open files that a dataset stores
+    unpicklable: tuple[Place, ...] = ()  # lambdas and local functions that would be sent to workers
+    iterators_in_loops: tuple[Place, ...] = ()  # next(iter(loader)) in a loop
     old_amp: tuple[Place, ...] = ()
     distributed: Place | None = None
-    shards_itself: bool = False  # among ranks
-    sampler_line: int | None = None  # a DistributedSampler that shuffles, and no set_epoch
-    sample_bytes: int | None = None  # by the sizes that its transforms name
-    problem: str = ""  # why it could not be read
+    shards_itself: bool = False  # across ranks
+    sampler_line: int | None = None  # a shuffling DistributedSampler without set_epoch
+    sample_bytes: int | None = None  # from the sizes in its transforms
+    problem: str = ""  # reason why it could not be read
     notes: tuple[str, ...] = ()
 
     @property
     def most_workers(self) -> int | None:
-        """Of any loader; None: there is none, or not one is known."""
+        """Returns the largest of any loader, or None if there is none or it is unknown."""
         return max((call.workers for call in self.loaders if call.workers is not None), default=None)
 
     @property

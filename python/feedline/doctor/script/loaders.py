@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The DataLoaders of a script: their arguments, the names they go by, and the loops over them."""
+"""The DataLoaders of a script: their arguments, the names bound to them, and the loops over them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def call_of(names: Names, call: ast.Call) -> LoaderCall:
 
 
 def _options_of(names: Names, node: ast.expr) -> dict[str, object] | None:
-    """Of ``**options`` with a dict that is written out; None: it cannot be told."""
+    """Resolves ``**options`` with a literal dict; None if unknown."""
     if isinstance(node, ast.Name) and node.id in names.changed:
         return None
     bound = names.bound(node)
@@ -52,12 +52,12 @@ def _options_of(names: Names, node: ast.expr) -> dict[str, object] | None:
 
 
 def functions_of(tree: ast.Module) -> Functions:
-    """All that are defined, also within classes and functions; of one name the last."""
+    """Returns all function definitions, including nested ones; if a name is repeated, the last one."""
     return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
 def names_of_loaders(tree: ast.Module, names: Names, functions: Functions) -> Named:
-    """What is written for a loader where it is used: a variable, ``self.loader``, a parameter that one is given to."""
+    """Returns the expressions that refer to a loader: a variable, ``self.loader``, a parameter it is passed to."""
     made = {call: call_of(names, call) for call in calls_in(tree) if is_loader(names, call)}
     found: dict[str, dict[int, LoaderCall]] = {}
 
@@ -79,7 +79,7 @@ def names_of_loaders(tree: ast.Module, names: Names, functions: Functions) -> Na
     def add(name: str, calls: tuple[LoaderCall, ...]) -> None:
         found.setdefault(name, {}).update({call.line: call for call in calls})
 
-    for _ in range(3):  # a loader made in one function, given to a second, and by that to a third
+    for _ in range(3):  # a loader created in one function, passed to a second, and from there to a third
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign):
                 for target in node.targets:
@@ -111,7 +111,7 @@ def _passed(function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call) ->
 
 
 def loaders_behind(node: ast.expr, names: Names, named: Named) -> tuple[LoaderCall, ...]:
-    """Those that a loop over `node` reads: ``enumerate(tqdm(loader))`` is over the loader."""
+    """Returns the loaders that a loop over `node` reads: ``enumerate(tqdm(loader))`` reads the loader."""
     if isinstance(node, ast.Call):
         if is_loader(names, node):
             return (call_of(names, node),)
@@ -131,7 +131,7 @@ def loops_of(tree: ast.Module, names: Names, named: Named) -> list[Loop]:
 
 
 def _epochs_around(tree: ast.Module, names: Names) -> dict[ast.AST, int]:
-    """Of each loop: how often a loop over a range runs it, directly or through the function that it is in."""
+    """Returns how often each loop is run by a loop over a range, directly or through its function."""
     direct: dict[ast.AST, int] = {}
     called: dict[str, int] = {}
     for node in ast.walk(tree):

@@ -32,17 +32,17 @@ _FLOAT_RGB = 3 * 4
 
 
 def read(path: str, arguments: Sequence[str] = (), cpus: int = 1) -> Script:
-    """The facts of a file. Where it cannot be read, `problem` says why, and nothing else is told.
+    """Returns the facts of a file. If it cannot be read, only `problem` is set.
 
     Args:
-        arguments: what the script is given on its command line.
-        cpus: of the machine, which is what a script counts that asks for them.
+        arguments: the script's command-line arguments.
+        cpus: number of CPUs of the machine, for scripts that count them.
     """
     try:
         data = Path(path).read_bytes()
         if len(data) > _MOST_BYTES:
             return Script(path, problem=f"{path} is larger than {_MOST_BYTES >> 20} MiB")
-        with warnings.catch_warnings():  # which the script's own run will give
+        with warnings.catch_warnings():  # the run itself will print these
             warnings.simplefilter("ignore")
             tree = ast.parse(data, path)
         return _facts(path, tree, arguments, cpus)
@@ -84,9 +84,9 @@ def _facts(path: str, tree: ast.Module, arguments: Sequence[str], cpus: int) -> 
         sampler_line=_sampler_line(tree, names, calls),
         sample_bytes=_sample_bytes(tree, names),
         notes=(
-            *([f"num_workers of the DataLoader in line {lines} of {path}: only running it tells"] if unknown else []),
+            *([f"num_workers of the DataLoader in line {lines} of {path}: known only when it runs"] if unknown else []),
             *(
-                f"the DataLoader in {place.at}: only loaders that the script makes itself are read"
+                f"the DataLoader in {place.at}: only loaders created by the script itself are examined"
                 for place in beside.loaders
             ),
             *beside.unread,
@@ -103,7 +103,7 @@ def _is_guard(node: ast.AST) -> bool:
 
 
 def _unguarded(tree: ast.Module, names: Names, functions: Functions, named: Named) -> int | None:
-    """The first statement of the file itself that begins to load, by itself or through functions that it calls."""
+    """Returns the first module-level statement that starts loading, directly or through functions it calls."""
     loading = {name for name, node in functions.items() if _loads(node, names, named)}
     for _ in functions:
         more = {
@@ -175,7 +175,7 @@ def _distributed(tree: ast.Module, names: Names) -> Place | None:
 
 
 def _shards_itself(tree: ast.Module, names: Names) -> bool:
-    """Whether anything in it may share samples out among ranks: then nothing is said of it."""
+    """Whether anything in it may shard samples across ranks; if so, nothing is reported."""
     used = {
         node.attr if isinstance(node, ast.Attribute) else node.id
         for node in ast.walk(tree)
@@ -195,7 +195,7 @@ def _uses_framework(names: Names) -> bool:
 
 
 def _sampler_line(tree: ast.Module, names: Names, calls: list[LoaderCall]) -> int | None:
-    """Not where a framework, or Feedline's loader, calls set_epoch; nor of a sampler that goes to no loader here."""
+    """Ignores samplers whose set_epoch a framework or Feedline's loader calls, or that no loader here uses."""
     if _uses_framework(names) or all(call.is_feedline for call in calls):
         return None
     if any(isinstance(node, ast.Attribute) and node.attr == "set_epoch" for node in ast.walk(tree)):
@@ -210,7 +210,7 @@ def _sampler_line(tree: ast.Module, names: Names, calls: list[LoaderCall]) -> in
 
 
 def _sample_bytes(tree: ast.Module, names: Names) -> int | None:
-    """Of an RGB image of floats in the largest crop that is named; None: no crop, or one that cannot be told."""
+    """Returns the bytes of an RGB float image in the largest crop, or None if there is no known crop."""
     sides = []
     for call in calls_in(tree):
         if names.dotted(call.func).rpartition(".")[2] in _CROPS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What expressions of a script come to, where that can be told: constants, options with their defaults, CPU counts."""
+"""Evaluates expressions of a script as far as possible: constants, options with defaults, CPU counts."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _CPU_COUNTS = ("os.cpu_count", "multiprocessing.cpu_count", "torch.multiprocessi
 _FOLDED = {"min": min, "max": max, "int": int}
 _CHANGING = ("update", "setdefault", "pop", "popitem", "clear")
 _MOST_DEPTH = 20
-_MOST = 1 << 40  # a number of anything
+_MOST = 1 << 40  # a count of anything
 
 
 class Names:
-    """What a script calls things: imports under their whole names, and values of names that are bound once."""
+    """A script's names: imports under their full names, and values of names that are bound once."""
 
     def __init__(self, tree: ast.Module, arguments: Sequence[str], cpus: int) -> None:
         self.modules = dict(_imports(tree))
         self._cpus = cpus
         self._values = dict(_bound_once(tree))
-        self.changed = {*_changed(tree)}  # dicts that get more keys than they are written with
+        self.changed = {*_changed(tree)}  # dicts that are modified after their creation
         self._options = _options(tree, arguments, self)
 
     def dotted(self, node: ast.AST) -> str:
-        """``torch.utils.data.DataLoader`` of whatever the script calls it; "": it is no name."""
+        """Returns the full name, such as ``torch.utils.data.DataLoader``, or "" if it is not a name."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
@@ -46,11 +46,11 @@ class Names:
         return ".".join([self.modules.get(node.id, node.id), *reversed(parts)])
 
     def bound(self, node: ast.AST) -> ast.AST:
-        """What a name stands for, where it is bound once; else the node."""
+        """Returns the value of a name that is bound once, else the node."""
         return self._values.get(node.id, node) if isinstance(node, ast.Name) else node
 
     def value(self, node: ast.AST | None, depth: int = 0) -> Any:
-        """A number, text, truth value or None; UNKNOWN."""
+        """Returns a number, string, bool or None, or UNKNOWN."""
         if node is None or depth > _MOST_DEPTH:
             return UNKNOWN
         if isinstance(node, ast.Constant):
@@ -70,7 +70,7 @@ class Names:
         return UNKNOWN
 
     def is_cuda(self, node: ast.AST | None, depth: int = 0) -> bool:
-        """Whether an expression names a GPU: text, torch.device of it, or either branch of a choice."""
+        """Whether an expression names a GPU: a string, torch.device of it, or either branch of a conditional."""
         if node is None or depth > _MOST_DEPTH:
             return False
         if isinstance(node, ast.Constant):
@@ -137,7 +137,7 @@ def _changed(tree: ast.Module) -> Iterator[str]:
 
 
 def _bound_once(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
-    """Names with one binding in the whole file, whichever function it is in."""
+    """Returns names with a single binding in the whole file, in any function."""
     bound: dict[str, list[ast.expr | None]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
@@ -160,7 +160,7 @@ _TYPES: Mapping[str, Callable[[str], Any]] = {"int": int, "float": float, "str":
 
 
 def _options(tree: ast.Module, arguments: Sequence[str], names: Names) -> dict[str, Any]:
-    """Of argparse: what the command line of the script says, or the defaults."""
+    """Returns argparse options: the values on the script's command line, or the defaults."""
     found: dict[str, Any] = {}
     for call in calls_in(tree):
         if not (isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument"):

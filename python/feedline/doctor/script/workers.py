@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What worker processes would run of a script, and what would have to travel to them."""
+"""Code of a script that workers would run, and objects that would be sent to them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TRANSFORMS = ("transform", "target_transform", "transforms", *_GIVEN)
 
 
 def datasets_of(tree: ast.Module, names: Names) -> list[ast.ClassDef]:
-    """Classes that are datasets by their bases, or by what they have."""
+    """Returns classes that are datasets, by their bases or methods."""
     return [
         node
         for node in ast.walk(tree)
@@ -46,7 +46,7 @@ def datasets_of(tree: ast.Module, names: Names) -> list[ast.ClassDef]:
 
 
 def given_to_loaders(tree: ast.Module, names: Names) -> list[ast.expr]:
-    """What workers call besides datasets: collate functions, and what they begin with."""
+    """Returns other functions that workers call: collate and init functions."""
     given = [keyword(call, name) for call in calls_in(tree) if is_loader(names, call) for name in _GIVEN]
     return [one for one in given if one is not None]
 
@@ -54,7 +54,7 @@ def given_to_loaders(tree: ast.Module, names: Names) -> list[ast.expr]:
 def run_by_workers(
     datasets: list[ast.ClassDef], given: list[ast.AST], names: Names, functions: Functions
 ) -> list[ast.AST]:
-    """Bodies of functions: of datasets, those `given` to a loader, and what these call in the same file."""
+    """Returns the bodies of functions of datasets, functions passed to a loader (`given`), and those they call."""
     waiting: list[ast.AST] = [*given]
     for dataset in datasets:
         waiting += [part for part in dataset.body if isinstance(part, ast.FunctionDef) and part.name in _RUN]
@@ -99,7 +99,7 @@ def cuda_in(bodies: list[ast.AST], names: Names) -> Iterator[Place]:
 
 
 def held_by(datasets: list[ast.ClassDef], names: Names) -> Iterator[Place]:
-    """What ``__init__`` keeps in ``self``; nothing of a class that says itself how it is pickled."""
+    """Yields objects that ``__init__`` stores in ``self``; skips classes that define how they are pickled."""
     for dataset in datasets:
         methods = {part.name: part for part in dataset.body if isinstance(part, ast.FunctionDef)}
         if "__getstate__" in methods or "__reduce__" in methods or "__init__" not in methods:
@@ -112,7 +112,7 @@ def held_by(datasets: list[ast.ClassDef], names: Names) -> Iterator[Place]:
 
 
 def unpicklable_in(tree: ast.Module, names: Names) -> Iterator[Place]:
-    """Lambdas, and functions defined within functions, that are given to loaders and datasets as what workers call."""
+    """Yields lambdas and local functions that are passed to loaders and datasets for workers to call."""
     local = {
         inner.name
         for outer in ast.walk(tree)
@@ -130,7 +130,7 @@ def unpicklable_in(tree: ast.Module, names: Names) -> Iterator[Place]:
             if isinstance(value, ast.Lambda):
                 yield Place(given.value.lineno, f"{given.arg}=lambda")
             elif isinstance(value, ast.Name) and value.id in local:
-                yield Place(given.value.lineno, f"{given.arg}={value.id}, which is defined within a function")
+                yield Place(given.value.lineno, f"{given.arg}={value.id}, which is defined in a function")
 
 
 def _calls(bodies: list[ast.AST]) -> Iterator[ast.Call]:
