@@ -18,10 +18,9 @@ namespace feedline::storage {
 std::string variable(const char* name);
 // A small file of this machine, all of it.
 Result<std::string> key_file_text(const std::string& path);
-// The text behind "name": in a JSON object; empty: there is none. An object's own names come before those of the
-// objects in it.
+// A string member of a JSON object, or of the objects in it; empty if there is none.
 std::string json_text(std::string_view json, std::string_view name);
-// Likewise a whole number.
+// Likewise an integer.
 std::optional<std::int64_t> json_number(std::string_view json, std::string_view name);
 
 // Asks a service that gives keys. Its URL, what is sent and its answer may be secret: errors name `what` alone.
