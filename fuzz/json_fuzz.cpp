@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "decode/text/json.h"
-#include "decode/text/utf8.h"
+#include "text/utf8.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using feedline::decode::check_json;
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   text.shrink_to_fit();
   std::ranges::copy(std::as_bytes(std::span(data, size)), text.begin());
   const bool is_json = check_json(text).has_value();
-  FEEDLINE_CHECK(!is_json || feedline::decode::check_utf8(text));
+  FEEDLINE_CHECK(!is_json || feedline::text::check_utf8(text));
   constexpr std::array kByteOrderMark{std::byte{0xef}, std::byte{0xbb}, std::byte{0xbf}};  // only at the beginning
   const bool has_mark =
       text.size() >= kByteOrderMark.size() && std::ranges::equal(kByteOrderMark, std::span(text).first<3>());

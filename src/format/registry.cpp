@@ -28,6 +28,7 @@
 #include "format/tar/sample_name.h"
 #include "format/tar/tar_entry.h"
 #include "format/tfrecord/tfrecord_entry.h"
+#include "text/utf8.h"
 
 namespace feedline::format {
 namespace {
@@ -135,33 +136,11 @@ Result<void> check_settings(const FormatEntry& entry, const OpenOptions& options
                       std::string(entry.name) + "\"");
 }
 
-// Bytes of the character that `first` begins; 0: none does.
-std::size_t size_of_character(unsigned char first) {
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first < 0xE0) return 2;
-  if (first >= 0xE0 && first < 0xF0) return 3;
-  return first >= 0xF0 && first < 0xF5 ? 4 : 0;
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    const std::size_t size = size_of_character(byte(0));
-    if (size == 0 || size > text.size()) return false;
-    for (std::size_t i = 1; i < size; ++i)
-      if (byte(i) < 0x80 || byte(i) > 0xBF) return false;
-    const bool is_too_long = (byte(0) == 0xE0 && byte(1) < 0xA0) || (byte(0) == 0xF0 && byte(1) < 0x90);
-    const bool is_none = (byte(0) == 0xED && byte(1) > 0x9F) || (byte(0) == 0xF4 && byte(1) > 0x8F);
-    if (is_too_long || is_none) return false;
-    text.remove_prefix(size);
-  }
-  return true;
-}
-
 // Damaged files may hold any names; those of fields become names in Python.
 Result<void> check_names(const Format& format) {
   for (const FieldDescription& field : format.fields())
-    if (!is_utf8(field.name)) return data_error("a field's name is not text in UTF-8: \"" + field.name + '"', "format");
+    if (!text::check_utf8(std::as_bytes(std::span(field.name))))
+      return data_error("a field's name is not text in UTF-8: \"" + field.name + '"', "format");
   return {};
 }
 

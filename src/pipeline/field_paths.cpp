@@ -8,7 +8,6 @@
 #include "base/check.h"
 #include "decode/labels.h"
 #include "decode/text/json.h"
-#include "decode/text/utf8.h"
 #include "pipeline/array_path.h"
 #include "pipeline/decoded_there_path.h"
 #include "pipeline/device_rows.h"
@@ -24,6 +23,7 @@
 #include "pipeline/value_path.h"
 #include "pipeline/view_point.h"
 #include "pipeline/views_path.h"
+#include "text/utf8.h"
 #include "transform/chain.h"
 #include "transform/operation/field_operations.h"
 #include "transform/operation/image_operation.h"
@@ -425,7 +425,7 @@ Made make_field_path(const Field& field, const FieldStages& stages) {
     case FieldKind::kBytes:
       return std::make_shared<const StoredPath>(field.name, Content::kBytes, &take_any);
     case FieldKind::kText:
-      return std::make_shared<const StoredPath>(field.name, Content::kText, &decode::check_utf8);
+      return std::make_shared<const StoredPath>(field.name, Content::kText, &text::check_utf8);
     case FieldKind::kJson:
       return std::make_shared<const StoredPath>(field.name, Content::kJson, &decode::check_json);
   }

@@ -5,13 +5,13 @@
 #include <string_view>
 
 #include "decode/text/json.h"
-#include "decode/text/utf8.h"
+#include "text/utf8.h"
 
 namespace feedline::decode {
 namespace {
 
 std::string of_utf8(std::string_view text) {
-  const auto checked = check_utf8(std::as_bytes(std::span(text)));
+  const auto checked = text::check_utf8(std::as_bytes(std::span(text)));
   return checked ? "fine" : checked.error().what;
 }
 std::string of_json(std::string_view text) {
@@ -50,14 +50,15 @@ TEST(Json, SaysWhatItIsNotAndWhere) {
         "\"\\x\"", "\"\\u12g4\"", "\"\n\"", "tru",     "nan",       "1 1",    "'a'",         "[1]]", "\xff"})
     EXPECT_NE(of_json(text), "fine") << text;
   EXPECT_EQ(of_json("\xef\xbb\xbf[]"), "fine") << "a byte-order mark";
-  EXPECT_EQ(of_json("[1, 2"), "not JSON: no ',' or ']' at byte 5");
-  EXPECT_EQ(of_json("{\"a\": 1} x"), "not JSON: something follows the value at byte 9");
-  EXPECT_EQ(of_json("{\"a\": cat}"), "not JSON: no value is written so at byte 6");
+  EXPECT_EQ(of_json("[1, 2"), "invalid JSON at byte 5: the text ends; expected ',' or ']'");
+  EXPECT_EQ(of_json("{\"a\": 1} x"), "invalid JSON at byte 9: text after the end of the value");
+  EXPECT_EQ(of_json("{\"a\": cat}"), "invalid JSON at byte 6: expected a value");
 }
 
 TEST(Json, DeepAndLongOnesAreRefusedAndCostNoStack) {
   EXPECT_EQ(of_json(std::string(500, '[') + std::string(500, ']')), "fine");
-  EXPECT_EQ(of_json(std::string(501, '[') + std::string(501, ']')), "not JSON: over 500 levels at byte 501");
+  EXPECT_EQ(of_json(std::string(501, '[') + std::string(501, ']')),
+            "invalid JSON at byte 500: nested deeper than 500 levels");
   EXPECT_NE(of_json(std::string(1'000'000, '[')), "fine");
   EXPECT_EQ(of_json(std::string(4300, '9')), "fine");
   EXPECT_NE(of_json(std::string(4301, '9')), "fine");

@@ -3,11 +3,14 @@
 
 #include <string_view>
 
-#include "format/tables/json_value.h"
 #include "memory/record.h"
+#include "text/json_value.h"
 
 namespace feedline::format {
 namespace {
+
+using text::JsonValue;
+using text::parse_json;
 
 constexpr std::string_view kState = "state.json", kSplits = "dataset_dict.json";
 constexpr std::uint64_t kMostJson = 64 << 20;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "format/json_reader.h"
+#include "text/json_reader.h"
 
 namespace feedline::format {
 namespace {
@@ -72,34 +72,33 @@ class JsonLine {
     std::ranges::fill(values_, Bytes());
     const bool done = json_.object([this](const std::string& key) {
       const auto column = std::ranges::find(columns_, key, &Column::name);
-      return column == columns_.end() ? json_.skip().has_value() : take(*column);
+      return column == columns_.end() ? json_.skip() : take(*column);
     });
     if (!wrong_.empty()) return Wrong(std::move(wrong_));
-    if (!done || !json_.at_end())
-      return Wrong("it is no object of JSON from its byte " + std::to_string(json_.offset()) + " on");
+    if (!done || !json_.finish()) return Wrong(json_.error()->what);
     for (std::size_t i = 0; i < columns_.size(); ++i)
       if (values_[i].data() == nullptr) return Wrong("it has no '" + columns_[i].name + "'");
     return {};
   }
 
  private:
-  using Type = JsonReader::Type;
+  using Kind = text::JsonReader::Kind;
 
   bool take(const Column& column) {
-    const Type type = json_.peek();
+    const Kind kind = json_.peek();
     auto value = [&]() -> std::optional<std::string_view> {
       // as Python's isinstance(True, int) has it
-      if (column.kind == ColumnKind::kDigits && type == Type::kBool) {
+      if (column.kind == ColumnKind::kDigits && kind == Kind::kBool) {
         const auto is_true = json_.boolean();
         return is_true ? std::optional<std::string_view>(*is_true ? "1" : "0") : std::nullopt;
       }
-      if (column.kind == ColumnKind::kDigits && type == Type::kNumber) return json_.skip();
-      if (column.kind == ColumnKind::kReal && (type == Type::kNumber || type == Type::kNothing)) return json_.real();
-      if (column.kind == ColumnKind::kText && type == Type::kString) return text();
-      if (column.kind == ColumnKind::kRefused) return json_.skip();
+      if (column.kind == ColumnKind::kDigits && kind == Kind::kNumber) return json_.raw();
+      if (column.kind == ColumnKind::kReal && kind == Kind::kNumber) return json_.raw();
+      if (column.kind == ColumnKind::kText && kind == Kind::kString) return text();
+      if (column.kind == ColumnKind::kRefused) return json_.raw();
       return {};
     }();
-    if (!value && wrong_.empty() && json_.is_good()) wrong_ = "its '" + column.name + "' is no " + meant(column);
+    if (!value && wrong_.empty() && !json_.error()) wrong_ = "its '" + column.name + "' is no " + meant(column);
     if (value) values_[static_cast<std::size_t>(&column - columns_.data())] = bytes_of(*value);
     return value.has_value();
   }
@@ -107,19 +106,20 @@ class JsonLine {
     if (column.kind == ColumnKind::kDigits) return "integer";
     return column.kind == ColumnKind::kReal ? "number" : "text";
   }
-  // Unescaped it is no longer than it was.
+  // Unescaped text is not longer than written, so that it fits into the room.
   std::optional<std::string_view> text() {
-    const auto written = json_.raw_string();
-    if (!written || !written->contains('\\')) return written;
-    const auto plain = JsonReader(std::string_view(written->data() - 1, written->size() + 2)).string();
-    if (!plain) return wrong_ = "it has text that is escaped as JSON has none", std::nullopt;
+    const auto token = json_.raw();
+    if (!token) return {};
+    if (!token->contains('\\')) return token->substr(1, token->size() - 2);
+    const auto plain = text::JsonReader(*token).string();
+    if (!plain) return {};
     std::ranges::copy(bytes_of(*plain), room_.begin());
-    const std::string_view kept = text_of(room_.first(plain->size()));
+    const std::string_view unescaped = text_of(room_.first(plain->size()));
     room_ = room_.subspan(plain->size());
-    return kept;
+    return unescaped;
   }
 
-  JsonReader json_;
+  text::JsonReader json_;
   const Columns& columns_;
   const std::span<Bytes> values_;
   std::span<std::byte> room_;

@@ -6,12 +6,13 @@
 #include <utility>
 
 #include "format/columns/column_values.h"
-#include "format/json_reader.h"
+#include "text/json_reader.h"
 
 namespace feedline::format {
 namespace {
 
-using Type = JsonReader::Type;
+using Kind = text::JsonReader::Kind;
+using text::JsonReader;
 
 struct Written {
   std::vector<std::string> formats;
@@ -29,8 +30,8 @@ bool put(Value& value, auto read) {
 
 // A text, or nothing.
 bool read_text(JsonReader& json, std::string& out) {
-  if (json.peek() == Type::kString) return put(out, json.string());
-  return json.skip().has_value();
+  if (json.peek() == Kind::kString) return put(out, json.string());
+  return json.skip();
 }
 
 bool read_number(JsonReader& json, std::uint64_t& out) {
@@ -45,7 +46,7 @@ bool read_chunk(JsonReader& json, LitChunk& chunk) {
     if (key == "filename") return put(chunk.name, json.string());
     if (key == "chunk_size") return read_number(json, chunk.samples);
     if (key == "chunk_bytes") return read_number(json, chunk.bytes);
-    return json.skip().has_value();
+    return json.skip();
   });
 }
 
@@ -55,12 +56,12 @@ bool read_config(JsonReader& json, Written& written) {
     if (key == "compression") return read_text(json, written.compression);
     if (key == "compression_level") return read_text(json, written.level);
     if (key == "item_loader") return read_text(json, written.loader);
-    if (key == "types") written.has_types = json.peek() == Type::kObject;
-    if (key == "encryption" && json.peek() != Type::kNull) {
-      const auto how = json.skip();
+    if (key == "types") written.has_types = json.peek() == Kind::kObject;
+    if (key == "encryption" && json.peek() != Kind::kNull) {
+      const auto how = json.raw();
       return put(written.encryption, how ? std::optional(std::string(*how)) : std::nullopt);
     }
-    if (key != "data_format" || json.peek() != Type::kArray) return json.skip().has_value();
+    if (key != "data_format" || json.peek() != Kind::kArray) return json.skip();
     return json.array([&] { return put(written.formats.emplace_back(), json.string()); });
   });
 }
@@ -75,10 +76,10 @@ struct Node {
 std::vector<std::string> keys_in(std::string_view context) {
   std::vector<std::string> keys;
   JsonReader json(context);
-  if (json.peek() != Type::kArray) return {};
+  if (json.peek() != Kind::kArray) return {};
   const bool done = json.array([&] {
-    if (json.peek() == Type::kString) return put(keys.emplace_back(), json.string());
-    const auto other = json.skip();
+    if (json.peek() == Kind::kString) return put(keys.emplace_back(), json.string());
+    const auto other = json.raw();
     return put(keys.emplace_back(), other ? std::optional(std::string(*other)) : std::nullopt);
   });
   return done ? keys : std::vector<std::string>();
@@ -87,8 +88,8 @@ std::vector<std::string> keys_in(std::string_view context) {
 bool read_node(JsonReader& json, Node& node) {
   return json.object([&](const std::string& key) {
     if (key == "type") {
-      node.is_leaf = json.peek() == Type::kNull;
-      return json.skip().has_value();
+      node.is_leaf = json.peek() == Kind::kNull;
+      return json.skip();
     }
     if (key == "context") {
       std::string context;
@@ -96,7 +97,7 @@ bool read_node(JsonReader& json, Node& node) {
       node.keys = keys_in(context);
       return true;
     }
-    if (key != "children_spec") return json.skip().has_value();
+    if (key != "children_spec") return json.skip();
     return json.array([&] { return read_node(json, node.children.emplace_back()); });
   });
 }
@@ -167,9 +168,9 @@ std::vector<std::string> leaf_names(std::string_view data_spec) {
   JsonReader json(data_spec);
   Node root;
   std::size_t element = 0;
-  const bool done = json.array([&] { return ++element == 2 ? read_node(json, root) : json.skip().has_value(); });
+  const bool done = json.array([&] { return ++element == 2 ? read_node(json, root) : json.skip(); });
   std::vector<std::string> names;
-  if (done && element == 2 && json.at_end()) add_leaves(root, "", names);
+  if (done && element == 2 && json.finish()) add_leaves(root, "", names);
   return names;
 }
 
@@ -213,13 +214,11 @@ Result<LitIndex> parse_litdata_index(std::string_view text) {
   Written written;
   const bool done = json.object([&](const std::string& key) {
     if (key == "config") return read_config(json, written);
-    if (key != "chunks") return json.skip().has_value();
+    if (key != "chunks") return json.skip();
     return json.array([&] { return read_chunk(json, written.chunks.emplace_back()); });
   });
-  if (done && json.at_end()) return checked(written);
-  auto error = data_error(
-      "the index is damaged: it is no JSON of a LitData dataset from byte " + std::to_string(json.offset()) + " on",
-      "format");
+  if (done && json.finish()) return checked(written);
+  auto error = data_error("the index is not that of a LitData dataset: " + json.error()->what, "format");
   error.error().where.offset = json.offset();
   return error;
 }

@@ -7,13 +7,14 @@
 #include <tuple>
 
 #include "format/columns/planned_dataset.h"
-#include "format/json_reader.h"
 #include "format/mds/mds_encoding.h"
+#include "text/json_reader.h"
 
 namespace feedline::format {
 namespace {
 
-using Type = JsonReader::Type;
+using Kind = text::JsonReader::Kind;
+using text::JsonReader;
 
 // A shard as it is written, before anything of it is believed.
 struct Written {
@@ -48,18 +49,18 @@ bool read_sizes(JsonReader& json, std::vector<std::optional<std::int64_t>>& size
   sizes.clear();
   return json.array([&] {
     auto& size = sizes.emplace_back();
-    return json.peek() == Type::kNull ? json.null() : put(size, json.integer());
+    return json.peek() == Kind::kNull ? json.null() : put(size, json.integer());
   });
 }
 
 bool read_file(JsonReader& json, std::optional<MdsFile>& out) {
-  if (json.peek() == Type::kNull) return json.null();
+  if (json.peek() == Kind::kNull) return json.null();
   MdsFile file;
   std::int64_t bytes = -1;
   const bool done = json.object([&](const std::string& key) {
     if (key == "basename") return put(file.name, json.string());
     if (key == "bytes") return put(bytes, json.integer());
-    if (key != "hashes") return json.skip().has_value();
+    if (key != "hashes") return json.skip();
     return json.object([&](const std::string& algorithm) {
       auto& digest = file.digests.emplace_back(algorithm, "");
       return put(digest.second, json.string());
@@ -95,8 +96,8 @@ bool read_shard(JsonReader& json, Written& shard) {
     if (key == "zip_data") return read_file(json, shard.zip);
     if (key == "raw_meta") return read_file(json, shard.raw_table);
     if (key == "zip_meta") return read_file(json, shard.zip_table);
-    if (key == "compression" && json.peek() == Type::kString) return put(shard.compression, json.string());
-    return json.skip().has_value();
+    if (key == "compression" && json.peek() == Kind::kString) return put(shard.compression, json.string());
+    return json.skip();
   });
 }
 
@@ -227,8 +228,8 @@ Result<MdsIndex> parse_mds_index(std::string_view text) {
   };
   const bool done = json.object([&](const std::string& key) {
     if (key == "version") return put(version, json.integer());
-    if (key == "classes" && json.peek() == Type::kArray) return read_texts(json, index.classes);
-    if (key != "shards") return json.skip().has_value();
+    if (key == "classes" && json.peek() == Kind::kArray) return read_texts(json, index.classes);
+    if (key != "shards") return json.skip();
     return json.array([&] {
       shard = {};
       if (!read_shard(json, shard)) return false;
@@ -237,10 +238,8 @@ Result<MdsIndex> parse_mds_index(std::string_view text) {
     });
   });
   if (!refused) return std::unexpected(refused.error());
-  if (!done || !json.at_end()) {
-    auto error = data_error(
-        "the index is damaged: it is no JSON of an MDS dataset from byte " + std::to_string(json.offset()) + " on",
-        "format");
+  if (!done || !json.finish()) {
+    auto error = data_error("the index is not that of an MDS dataset: " + json.error()->what, "format");
     error.error().where.offset = json.offset();
     return error;
   }

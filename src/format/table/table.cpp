@@ -7,8 +7,8 @@
 #include <map>
 #include <utility>
 
-#include "format/json_reader.h"
 #include "format/table/json_object.h"
+#include "text/json_reader.h"
 
 namespace feedline::format {
 namespace {
@@ -88,7 +88,7 @@ Result<Table> parse_objects(TextRows rows) {
 // Objects of one array, "[{...}, {...}]".
 Result<Table> parse_array(std::string_view text) {
   ObjectRows made;
-  JsonReader reader(text);
+  text::JsonReader reader(text);
   std::uint64_t line = 1;
   std::size_t counted = 0;
   const auto line_at = [&](std::size_t offset) {
@@ -98,7 +98,7 @@ Result<Table> parse_array(std::string_view text) {
   };
   Result<void> added;
   const bool is_whole = reader.array([&] {
-    const auto element = reader.skip();
+    const auto element = reader.raw();
     if (!element) return false;
     const std::uint64_t at = line_at(static_cast<std::size_t>(element->data() - text.data()));
     const auto object = parse_json_object(*element);
@@ -106,8 +106,9 @@ Result<Table> parse_array(std::string_view text) {
     return added.has_value();
   });
   FEEDLINE_CHECK_OK(added);
-  if (!is_whole || !reader.at_end())
-    return wrong(line_at(std::min(reader.offset(), text.size())), "is not valid JSON in an array of objects");
+  if (!is_whole || !reader.finish())
+    return wrong(line_at(static_cast<std::size_t>(reader.offset())),
+                 "is not valid JSON in an array of objects: " + reader.problem());
   return made.take();
 }
 

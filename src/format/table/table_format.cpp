@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/table/table_format.h"
-#include "decode/text/utf8.h"
+#include "text/utf8.h"
 
 #include <algorithm>
 #include <cstring>
@@ -50,7 +50,7 @@ Error located(Error error, const TablePlaces& places, const std::vector<std::uin
 // Class names must be UTF-8.
 Result<void> check_classes(const ColumnField& field, const TablePlace& place) {
   for (const std::string& name : field.classes) {
-    auto checked = decode::check_utf8(std::as_bytes(std::span(name)));
+    auto checked = text::check_utf8(std::as_bytes(std::span(name)));
     if (checked) continue;
     Error error = std::move(checked).error();
     error.what = "field '" + field.description.name + "': the class '" + name + "' is " + error.what +

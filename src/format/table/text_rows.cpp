@@ -4,12 +4,12 @@
 #include <algorithm>
 
 #include "format/table/json_object.h"
+#include "text/utf8.h"
 
 namespace feedline::format {
 
 TextRows::TextRows(std::string_view text, char separator) : text_(text), separator_(separator) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
+  if (text_.starts_with(text::kByteOrderMark)) at_ = text::kByteOrderMark.size();
 }
 
 bool TextRows::skip_line_end() {

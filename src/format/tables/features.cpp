@@ -3,10 +3,13 @@
 
 #include <string>
 
-#include "format/tables/json_value.h"
+#include "text/json_value.h"
 
 namespace feedline::format {
 namespace {
+
+using text::JsonValue;
+using text::parse_json;
 
 std::string text_of(const JsonValue* value) {
   return value != nullptr && value->kind == JsonValue::Kind::kText ? value->text : std::string();

@@ -10,10 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "format/tables/json_value.h"
+#include "text/json_value.h"
 
 namespace feedline::format {
 namespace {
+
+using text::JsonValue;
+using text::parse_json;
 
 // The number of elements of a value is below this: values have at most 2 GiB.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 31;

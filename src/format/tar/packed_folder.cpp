@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "format/json_reader.h"
 #include "memory/record.h"
+#include "text/json_reader.h"
 
 namespace feedline::format {
 namespace {
@@ -27,11 +27,11 @@ struct Manifest {
 std::optional<Manifest> parse_manifest(std::string_view text) {
   Manifest manifest;
   bool has_shards = false, has_complete = false;
-  JsonReader reader(text);
+  text::JsonReader reader(text);
   const auto take_shard = [&] {
     std::optional<std::string> name;
     const bool is_read = reader.object([&](std::string_view key) {
-      if (key != "name") return reader.skip().has_value();
+      if (key != "name") return reader.skip();
       name = reader.string();
       return name.has_value();
     });
@@ -46,10 +46,10 @@ std::optional<Manifest> parse_manifest(std::string_view text) {
       manifest.is_complete = value.value_or(false);
       return has_complete;
     }
-    if (key == "part") manifest.is_part = reader.peek() != JsonReader::Type::kNull;
-    return reader.skip().has_value();
+    if (key == "part") manifest.is_part = reader.peek() != text::JsonReader::Kind::kNull;
+    return reader.skip();
   });
-  if (!is_read || !reader.at_end() || !has_shards || !has_complete) return {};
+  if (!is_read || !reader.finish() || !has_shards || !has_complete) return {};
   return manifest;
 }
 

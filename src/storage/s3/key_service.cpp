@@ -9,6 +9,8 @@
 
 #include "storage/http/transfer.h"
 #include "storage/local_storage.h"
+#include "text/json_value.h"
+#include "text/numbers.h"
 
 namespace feedline::storage {
 namespace {
@@ -25,20 +27,12 @@ class KeyService final : public Site {
   const Call call_;
 };
 
-// The start of the value of "name":; npos if missing.
-std::size_t value_at(std::string_view json, std::string_view name) {
-  const std::string quoted = "\"" + std::string(name) + "\"";
-  std::size_t at = json.find(quoted);
-  if (at == json.npos) return at;
-  at = json.find_first_not_of(" \t\r\n", at + quoted.size());
-  if (at == json.npos || json[at] != ':') return json.npos;
-  return json.find_first_not_of(" \t\r\n", at + 1);
-}
-
-char unescaped(char c) {
-  static constexpr std::string_view kLetters = "nrtbf", kMeant = "\n\r\t\b\f";
-  const std::size_t found = kLetters.find(c);
-  return found == kLetters.npos ? c : kMeant[found];
+// A member of an object, or of the objects in it. nullptr: none has the name.
+const text::JsonValue* find_member(const text::JsonValue& object, std::string_view name) {
+  if (const text::JsonValue* const own = object.find(name)) return own;
+  for (const auto& [other, value] : object.members)
+    if (const text::JsonValue* const inner = find_member(value, name)) return inner;
+  return nullptr;
 }
 
 }  // namespace
@@ -55,35 +49,15 @@ Result<std::string> key_file_text(const std::string& path) {
 }
 
 std::string json_text(std::string_view json, std::string_view name) {
-  std::size_t at = value_at(json, name);
-  if (at == json.npos || json[at] != '"') return {};
-  std::string text;
-  for (++at; at < json.size() && json[at] != '"'; ++at) {
-    if (json[at] != '\\') {
-      text += json[at];
-      continue;
-    }
-    if (++at == json.size()) return {};
-    if (json[at] != 'u') {
-      text += unescaped(json[at]);
-      continue;
-    }
-    const std::string digits(json.substr(at + 1, 4));  // "\u003d": Google's writers escape "=" and the like
-    char* end = nullptr;
-    const long code = std::strtol(digits.c_str(), &end, 16);
-    if (digits.size() != 4 || *end != '\0' || code <= 0 || code > 127) return {};
-    text += static_cast<char>(code);
-    at += 4;
-  }
-  return at < json.size() ? text : std::string();
+  const auto document = text::parse_json(json);
+  const text::JsonValue* const value = document ? find_member(*document, name) : nullptr;
+  return value && value->kind == text::JsonValue::Kind::kText ? value->text : std::string();
 }
 
 std::optional<std::int64_t> json_number(std::string_view json, std::string_view name) {
-  const std::size_t at = value_at(json, name);
-  if (at == json.npos) return {};
-  const std::string_view rest = json.substr(at);
-  const auto digits = parse_size(rest.substr(0, std::min(rest.find_first_not_of("0123456789"), rest.size())));
-  return digits ? std::optional(static_cast<std::int64_t>(*digits)) : std::nullopt;
+  const auto document = text::parse_json(json);
+  const text::JsonValue* const value = document ? find_member(*document, name) : nullptr;
+  return value && value->kind == text::JsonValue::Kind::kNumber ? text::parse_number(value->text).whole : std::nullopt;
 }
 
 Result<std::string> KeyAsker::operator()(const std::string& what, Call call) const {

@@ -18,10 +18,9 @@ namespace feedline::storage {
 std::string variable(const char* name);
 // A small file of this machine, all of it.
 Result<std::string> key_file_text(const std::string& path);
-// The text of "name": in a JSON object; empty if missing. An object's own names take precedence over those of nested
-// objects.
+// A string member of a JSON object, or of the objects in it; empty if there is none.
 std::string json_text(std::string_view json, std::string_view name);
-// Likewise a whole number.
+// Likewise an integer.
 std::optional<std::int64_t> json_number(std::string_view json, std::string_view name);
 
 // Requests keys from a service. Its URL, the request and the response may be secret: errors contain only `what`.

@@ -7,25 +7,13 @@
 #include <utility>
 
 #include "storage/http/response_head.h"
+#include "text/utf8.h"
 
 namespace feedline::storage {
 namespace {
 
 std::unexpected<Error> no_listing(const std::string& why) {
   return storage_error("the answer to a listing is none: " + why, 0);
-}
-
-void add_utf8(std::string& text, std::uint32_t code) {
-  const auto tail = [&](int shift) { text += static_cast<char>(0x80 | (code >> shift & 0x3f)); };
-  if (code < 0x80) {
-    text += static_cast<char>(code);
-  } else if (code < 0x800) {
-    text += static_cast<char>(0xc0 | code >> 6), tail(0);
-  } else if (code < 0x10000) {
-    text += static_cast<char>(0xe0 | code >> 12), tail(6), tail(0);
-  } else {
-    text += static_cast<char>(0xf0 | code >> 18), tail(12), tail(6), tail(0);
-  }
 }
 
 // Decodes "&amp;" and the like; invalid entities are unchanged.
@@ -50,7 +38,7 @@ std::string with_entities_read(std::string_view text) {
       std::uint32_t code = 0;
       const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), code, base);
       is_known = !name.empty() && error == std::errc() && stop == name.data() + name.size() && code < 0x110000;
-      if (is_known) add_utf8(result, code);
+      if (is_known) text::append_utf8(code, result);
     }
     if (is_known)
       i += end;

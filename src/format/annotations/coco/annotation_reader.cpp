@@ -9,7 +9,7 @@
 namespace feedline::format {
 namespace {
 
-using Kind = JsonStream::Kind;
+using Kind = text::JsonReader::Kind;
 
 constexpr std::size_t kNumbersOfTriangle = 6;
 constexpr std::size_t kNumbersOfPoint = 3;  // x, y, visibility
@@ -37,8 +37,9 @@ bool AnnotationReader::read(Read& one, std::vector<std::byte>& details) {
 }
 
 bool AnnotationReader::take_value(std::string_view key, Read& one, std::vector<std::byte>& details) {
-  // null is what some tools write for what there is not
-  if (json_.peek() == Kind::kWord && key != "iscrowd") return json_.skip();
+  // some tools write null for a missing value
+  const Kind kind = json_.peek();
+  if ((kind == Kind::kNull || kind == Kind::kBool) && key != "iscrowd") return json_.skip();
   if (key == "id") return take_whole(id_);
   if (key == "image_id") return take_whole(image_);
   if (key == "category_id") return take_category(one, details);
@@ -56,7 +57,7 @@ bool AnnotationReader::take_value(std::string_view key, Read& one, std::vector<s
 
 bool AnnotationReader::take_whole(std::optional<std::int64_t>& number) {
   if (json_.peek() != Kind::kNumber) return json_.skip();
-  JsonNumber read;
+  text::JsonNumber read;
   if (!json_.take_number(read)) return false;
   number = read.whole;
   return true;
@@ -74,7 +75,7 @@ bool AnnotationReader::take_numbers(std::vector<double>& numbers, bool& are_numb
       if (!json_.skip()) return false;
       continue;
     }
-    JsonNumber number;
+    text::JsonNumber number;
     if (!json_.take_number(number)) return false;
     numbers.push_back(number.real);
   }
@@ -99,7 +100,7 @@ bool AnnotationReader::take_box(Read& one, std::vector<std::byte>& details) {
 }
 
 bool AnnotationReader::take_area(Read& one, std::vector<std::byte>& details) {
-  JsonNumber area;
+  text::JsonNumber area;
   if (json_.peek() != Kind::kNumber) {
     add_wrong(CocoValue::kArea, "its area is no number", details);
     return json_.skip();

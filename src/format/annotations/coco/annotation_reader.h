@@ -8,14 +8,14 @@
 
 #include "format/annotations/coco/coco_details.h"
 #include "format/annotations/coco/coco_table.h"
-#include "format/annotations/coco/json_stream.h"
+#include "text/json_reader.h"
 
 namespace feedline::format {
 
 // Reads one object of a COCO file's `annotations` after the other. Not for several threads at once.
 class AnnotationReader {
  public:
-  explicit AnnotationReader(JsonStream& json) : json_(json) {}
+  explicit AnnotationReader(text::JsonReader& json) : json_(json) {}
 
   struct Read {
     CocoAnnotation annotation;  // its category and its place are not filled in
@@ -48,7 +48,7 @@ class AnnotationReader {
   bool take_runs(Read& one, std::vector<std::byte>& details);
   bool take_counts(Runs& runs);
 
-  JsonStream& json_;
+  text::JsonReader& json_;
   std::uint64_t points_ = 0;
   std::optional<std::int64_t> id_, image_;
   std::vector<double> numbers_;

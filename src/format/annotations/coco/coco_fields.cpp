@@ -9,8 +9,7 @@
 
 #include "format/annotations/coco/coco_details.h"
 #include "format/annotations/coco/coco_masks.h"
-#include "format/annotations/coco/json_stream.h"
-#include "format/memory_reader.h"
+#include "text/json_reader.h"
 
 namespace feedline::format {
 namespace {
@@ -157,11 +156,10 @@ class Filling {
   Result<void> add_first_caption() {
     if (annotations_.empty()) return data_error("the image has no caption", "format");
     FEEDLINE_TRY(const std::string_view token, caption_of(annotations_.front()));
-    const MemoryReader bytes(token);
-    JsonStream json(bytes, token.size());
-    std::string text;
-    if (!json.take_string(text)) return std::unexpected(*json.error());
-    return add_text(text);
+    text::JsonReader json(token);
+    const auto text = json.string();
+    if (!text) return std::unexpected(*json.error());
+    return add_text(*text);
   }
 
  private:

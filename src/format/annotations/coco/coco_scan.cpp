@@ -32,7 +32,7 @@ bool leads_out(std::string_view path) {
 
 class Scan {
  public:
-  explicit Scan(JsonStream& json) : json_(json), reader_(json) {}
+  explicit Scan(text::JsonReader& json) : json_(json), reader_(json) {}
 
   Result<CocoParts> run() {
     if (!read_all()) return std::unexpected(*json_.error());
@@ -67,7 +67,7 @@ class Scan {
   std::optional<std::uint64_t> image_of(std::int64_t id) const;
   std::uint32_t category_of(std::optional<std::int64_t> id) const;
 
-  JsonStream& json_;
+  text::JsonReader& json_;
   AnnotationReader reader_;
   bool has_images_ = false;
   CocoParts parts_;
@@ -83,7 +83,7 @@ bool Scan::read_all() {
   std::string_view key;
   if (!json_.begin_object()) return false;
   while (json_.next_key(key)) {
-    const bool is_list = json_.peek() == JsonStream::Kind::kArray;
+    const bool is_list = json_.peek() == text::JsonReader::Kind::kArray;
     bool taken = false;
     if (is_list && key == "images") {
       has_images_ = true;
@@ -101,8 +101,8 @@ bool Scan::read_all() {
 }
 
 bool Scan::take_side(std::uint32_t& side) {
-  if (json_.peek() != JsonStream::Kind::kNumber) return json_.skip();
-  JsonNumber number;
+  if (json_.peek() != text::JsonReader::Kind::kNumber) return json_.skip();
+  text::JsonNumber number;
   if (!json_.take_number(number)) return false;
   // annotation tools write -1 for an unknown side; masks, which need it, report that
   const bool is_side = number.real >= 0 && number.real <= std::numeric_limits<std::int32_t>::max();
@@ -111,7 +111,7 @@ bool Scan::take_side(std::uint32_t& side) {
 }
 
 bool Scan::take_id(std::optional<std::int64_t>& id) {
-  JsonNumber number;
+  text::JsonNumber number;
   const bool taken = json_.take_number(number);
   id = number.whole;
   return taken;
@@ -125,9 +125,9 @@ bool Scan::take_image() {
   if (!json_.begin_object()) return false;
   while (json_.next_key(key)) {
     bool taken = false;
-    if (key == "id" && json_.peek() == JsonStream::Kind::kNumber) {
+    if (key == "id" && json_.peek() == text::JsonReader::Kind::kNumber) {
       taken = take_id(id);
-    } else if (key == "file_name" && json_.peek() == JsonStream::Kind::kString) {
+    } else if (key == "file_name" && json_.peek() == text::JsonReader::Kind::kString) {
       taken = is_named = json_.take_string(text_);
     } else if (key == "width" || key == "height") {
       taken = take_side(key == "width" ? image.width : image.height);
@@ -156,9 +156,9 @@ bool Scan::take_category() {
   if (!json_.begin_object()) return false;
   while (json_.next_key(key)) {
     bool taken = false;
-    if (key == "id" && json_.peek() == JsonStream::Kind::kNumber) {
+    if (key == "id" && json_.peek() == text::JsonReader::Kind::kNumber) {
       taken = take_id(id);
-    } else if (key == "name" && json_.peek() == JsonStream::Kind::kString) {
+    } else if (key == "name" && json_.peek() == text::JsonReader::Kind::kString) {
       taken = json_.take_string(category.name);
     } else {
       taken = json_.skip();
@@ -245,6 +245,6 @@ void Scan::sort_annotations() {
 
 }  // namespace
 
-Result<CocoParts> scan_coco(JsonStream& json) { return Scan(json).run(); }
+Result<CocoParts> scan_coco(text::JsonReader& json) { return Scan(json).run(); }
 
 }  // namespace feedline::format

@@ -3,7 +3,7 @@
 
 #include "feedline/error.h"
 #include "format/annotations/coco/coco_table.h"
-#include "format/annotations/coco/json_stream.h"
+#include "text/json_reader.h"
 
 namespace feedline::format {
 
@@ -11,6 +11,6 @@ namespace feedline::format {
 // order. kData, with the byte: it is not JSON; an image or category without an id, or with one that another has; an
 // image without a file name, or with one that leads out of a folder. What an annotation's values cannot be used for is
 // kept with it, and is an error of its sample where somebody asks for them. kStorage: it cannot be read.
-Result<CocoParts> scan_coco(JsonStream& json);
+Result<CocoParts> scan_coco(text::JsonReader& json);
 
 }  // namespace feedline::format

@@ -12,6 +12,7 @@
 #include "format/annotations/settings.h"
 #include "format/folder/listed_folders.h"
 #include "format/source_list.h"
+#include "text/json_reader.h"
 
 namespace feedline::format {
 namespace {
@@ -22,7 +23,8 @@ cache::KeptTables tables_of(const OpenOptions& options) {
 
 Result<CocoTable> read_table(const std::string& json, const storage::Reader& reader,
                              const storage::ObjectStat& version) {
-  JsonStream text(reader);
+  text::JsonReader text([&](std::uint64_t offset, std::span<std::byte> block) { return reader.read_at(offset, block); },
+                        {.unique_keys = true});
   auto parts = scan_coco(text);
   if (!parts) {
     parts.error().where.shard = json;

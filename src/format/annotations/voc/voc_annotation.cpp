@@ -5,12 +5,14 @@
 #include <optional>
 #include <utility>
 
-#include "format/annotations/number_text.h"
 #include "format/annotations/voc/xml_encoding.h"
 #include "format/annotations/voc/xml_reader.h"
+#include "text/numbers.h"
 
 namespace feedline::format {
 namespace {
+
+using text::parse_real;
 
 using Event = XmlReader::Event;
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
-#include "decode/text/utf8.h"
 #include "format/tar/sample_name.h"
+#include "text/utf8.h"
 
 namespace feedline::format {
 namespace {
@@ -63,7 +63,7 @@ Result<std::string> utf8_of_xml(std::string_view xml) {
   if (encoding == "windows-1252" || encoding == "cp1252") return utf8_of_bytes(xml, true);
   if (encoding != "utf-8" && encoding != "utf8" && encoding != "us-ascii" && encoding != "ascii")
     return data_error("the encoding '" + encoding + "' of the XML is not supported; save it as UTF-8", "format");
-  if (auto checked = decode::check_utf8(std::as_bytes(std::span(xml))); !checked)
+  if (auto checked = text::check_utf8(std::as_bytes(std::span(xml))); !checked)
     return data_error("the XML is " + std::move(checked).error().what + "; its declaration must name its encoding",
                       "format");
   return std::string(xml);

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <utility>
 
+#include "text/utf8.h"
+
 namespace feedline::format {
 namespace {
 
@@ -19,13 +21,6 @@ struct Reference {
   std::string_view name, value;
 };
 constexpr std::array<Reference, 5> kReferences{{{"lt", "<"}, {"gt", ">"}, {"amp", "&"}, {"quot", "\""}, {"apos", "'"}}};
-
-void append_utf8(std::string& out, std::uint32_t code) {
-  const int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-  constexpr std::array<std::uint32_t, 4> kFirst{0, 0xc0, 0xe0, 0xf0};
-  out += static_cast<char>(kFirst[static_cast<std::size_t>(more)] | code >> (6 * more));
-  for (int i = more - 1; i >= 0; --i) out += static_cast<char>(0x80 | (code >> (6 * i) & 0x3f));
-}
 
 }  // namespace
 
@@ -126,7 +121,7 @@ bool XmlReader::add_reference() {
                          stop == digits.data() + digits.size() && code > 0 && code < 0x110000 &&
                          (code < 0xd800 || code > 0xdfff);
   if (!is_number) return fail("a reference to something that is not known"), false;
-  append_utf8(content_, code);
+  text::append_utf8(code, content_);
   next_ = end + 1;
   return true;
 }

@@ -6,10 +6,12 @@
 #include <span>
 #include <utility>
 
-#include "format/annotations/number_text.h"
+#include "text/numbers.h"
 
 namespace feedline::format {
 namespace {
+
+using text::parse_real;
 
 constexpr std::size_t kNumbersOfBox = 4;
 constexpr float kOutside = 0.01F;  // as much as rounding of others' tools leaves

@@ -16,6 +16,7 @@
 #include "format/folder/folder_listing.h"
 #include "format/folder/listed_folders.h"
 #include "format/glob.h"
+#include "text/utf8.h"
 
 namespace feedline::format {
 namespace {
@@ -150,9 +151,8 @@ class Listing {
     const auto folder = storage_.is_directory(place);
     if (folder && *folder) return add_folder(place);
     FEEDLINE_TRY(const std::string text, read_text(storage_, place));
-    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
     std::string base;  // of names without "./"; determined by the first of them
-    for (std::size_t at = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0; at < text.size();) {
+    for (std::size_t at = text.starts_with(text::kByteOrderMark) ? text::kByteOrderMark.size() : 0; at < text.size();) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
       std::string line = text.substr(at, end - at);
       at = end + 1;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/annotations/number_text.h"
+#include "text/numbers.h"
 
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
 
-namespace feedline::format {
+namespace feedline::text {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Both are doubles without an error, and so is rounded once what comes of them.
+// Both operands are exact doubles, so their quotient is rounded once.
 constexpr std::uint64_t kMostExact = std::uint64_t{1} << 53;
 constexpr std::array<double, 16> kPowers{1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                          1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
@@ -24,19 +24,19 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::array<Named, 3> kNamed{
     {{"NaN", std::numeric_limits<double>::quiet_NaN()}, {"Infinity", kInfinity}, {"-Infinity", -kInfinity}}};
 
-// Where the digits from `at` on end.
-std::size_t behind_digits(std::string_view text, std::size_t at) {
+// Returns the end of the digits that begin at `at`.
+std::size_t end_of_digits(std::string_view text, std::size_t at) {
   while (at < text.size() && is_digit(text[at])) ++at;
   return at;
 }
 
 }  // namespace
 
-NumberText read_number(std::string_view text) {
-  NumberText number;
+Number parse_number(std::string_view text) {
+  Number number;
   const bool is_negative = text.starts_with('-');
   const std::size_t begin = is_negative ? 1 : 0;
-  std::size_t end = behind_digits(text, begin);
+  std::size_t end = end_of_digits(text, begin);
   if (end == begin)
     for (const Named& named : kNamed)
       if (text.starts_with(named.text)) return {named.text.size(), named.value, {}, false};
@@ -51,7 +51,7 @@ NumberText read_number(std::string_view text) {
   const std::size_t whole_end = end;
   std::size_t decimals = 0;
   if (end < text.size() && text[end] == '.') {
-    const std::size_t last = behind_digits(text, end + 1);
+    const std::size_t last = end_of_digits(text, end + 1);
     decimals = last - end - 1;
     if (decimals == 0) return number;
     is_exact = is_exact && whole_end - begin + decimals <= 18 && decimals < kPowers.size();
@@ -60,12 +60,12 @@ NumberText read_number(std::string_view text) {
   }
   if (end < text.size() && (text[end] == 'e' || text[end] == 'E')) {
     const std::size_t sign = end + 1 < text.size() && (text[end + 1] == '+' || text[end + 1] == '-') ? 1 : 0;
-    const std::size_t last = behind_digits(text, end + 1 + sign);
+    const std::size_t last = end_of_digits(text, end + 1 + sign);
     if (last == end + 1 + sign) return number;
     is_exact = false;
     end = last;
   }
-  number.characters = end;
+  number.length = end;
   if (end == whole_end && is_exact) {
     number.whole = is_negative ? -static_cast<std::int64_t>(digits) : static_cast<std::int64_t>(digits);
   } else if (end == whole_end) {
@@ -78,7 +78,7 @@ NumberText read_number(std::string_view text) {
     return number;
   }
   const auto read = std::from_chars(text.data(), text.data() + end, number.real);
-  // what is too small to be told from 0 is out of the range of from_chars, and 0 to everybody else
+  // from_chars reports values that underflow to 0 as out of range
   if (read.ec == std::errc::result_out_of_range) {
     const std::size_t exponent = text.substr(0, end).find_first_of("eE");
     const bool is_small = exponent == text.npos ? text[begin] == '0' : text[exponent + 1] == '-';
@@ -99,4 +99,4 @@ std::optional<double> parse_real(std::string_view text) {
   return value;
 }
 
-}  // namespace feedline::format
+}  // namespace feedline::text

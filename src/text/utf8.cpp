@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decode/text/utf8.h"
+#include "text/utf8.h"
 
 #include <cstdint>
 #include <cstring>
 #include <string>
 
-namespace feedline::decode {
+namespace feedline::text {
 namespace {
 
 constexpr std::uint64_t kHighBits = 0x8080808080808080;
 
-// The bytes of the character that begins here; 0: it is none.
+// The length in bytes of the character that begins here; 0 if it is not a character.
 std::size_t character_at(const std::uint8_t* text, std::size_t left) {
   const std::uint8_t lead = text[0];
   const auto follows = [&](std::size_t i, std::uint8_t low, std::uint8_t high) {
     return i < left && text[i] >= low && text[i] <= high;
   };
   if (lead < 0x80) return 1;
-  if (lead < 0xC2) return 0;  // a byte that only follows, or a form that is longer than needed
+  if (lead < 0xC2) return 0;  // a continuation byte, or an overlong form
   if (lead < 0xE0) return follows(1, 0x80, 0xBF) ? 2 : 0;
   if (lead < 0xF0) {
     const std::uint8_t low = lead == 0xE0 ? 0xA0 : 0x80, high = lead == 0xED ? 0x9F : 0xBF;  // ED A0 ...: surrogates
@@ -47,4 +47,21 @@ Result<void> check_utf8(std::span<const std::byte> text) {
   return {};
 }
 
-}  // namespace feedline::decode
+void append_utf8(std::uint32_t code, std::string& out) {
+  const auto put = [&out](std::uint32_t byte) { out += static_cast<char>(byte); };
+  if (code < 0x80) return put(code);
+  if (code < 0x800) {
+    put(0xC0 | code >> 6);
+  } else {
+    if (code < 0x10000) {
+      put(0xE0 | code >> 12);
+    } else {
+      put(0xF0 | code >> 18);
+      put(0x80 | (code >> 12 & 0x3F));
+    }
+    put(0x80 | (code >> 6 & 0x3F));
+  }
+  put(0x80 | (code & 0x3F));
+}
+
+}  // namespace feedline::text
