@@ -18,7 +18,6 @@
 #include "format/columns/column_reader.h"
 #include "format/columns/column_shard.h"
 #include "format/compression/compression.h"
-#include "format/json_reader.h"
 #include "format/litdata/litdata_index.h"
 #include "format/mds/mds_encoding.h"
 #include "format/mds/mds_index.h"

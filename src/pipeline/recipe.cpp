@@ -47,7 +47,8 @@ bool is_boxes(const format::FieldDescription& field) { return field.kind == form
 
 bool draws_by_boxes(const Operation& operation) { return operation->properties().draws_by_boxes; }
 
-// Returns true if the operation contains one that draws by the sample's boxes. An operation applied by chance has no boxes.
+// Returns true if the operation contains one that draws by the sample's boxes. An operation applied by chance has no
+// boxes.
 bool holds_crop_by_boxes(const Operation& operation) {
   bool found = false;
   transform::for_each_nested(operation, [&](const Operation& nested) {

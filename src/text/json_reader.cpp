@@ -34,16 +34,26 @@ JsonReader::JsonReader(ReadBlock read_block, Options options, std::size_t block)
 }
 
 bool JsonReader::fail(std::uint64_t offset, std::string problem) {
+  const std::string what = problem + " at byte " + std::to_string(offset);
+  return fail(offset, std::move(problem), what);
+}
+
+bool JsonReader::invalid(std::uint64_t offset, std::string problem) {
+  const std::string what = "invalid JSON at byte " + std::to_string(offset) + ": " + problem;
+  return fail(offset, std::move(problem), what);
+}
+
+bool JsonReader::fail(std::uint64_t offset, std::string problem, const std::string& what) {
   if (error_) return false;
   problem_ = std::move(problem);
-  error_ = data_error("invalid JSON at byte " + std::to_string(offset) + ": " + problem_, options_.stage).error();
+  error_ = data_error(what, options_.stage).error();
   error_->where.offset = offset;
   return false;
 }
 
 bool JsonReader::expected(const char* what) {
   const bool at_end = look() == '\0' && next_ == end_;
-  return fail(position(), std::string(at_end ? "the text ends; expected " : "expected ") + what);
+  return invalid(position(), std::string(at_end ? "the text ends; expected " : "expected ") + what);
 }
 
 bool JsonReader::fill(std::size_t wanted) {
@@ -108,7 +118,7 @@ JsonReader::Kind JsonReader::peek() {
 bool JsonReader::begin(bool is_object) {
   if (!starts_with(is_object ? '{' : '[')) return expected(is_object ? "an object" : "a list");
   if (level_ == options_.max_levels)
-    return fail(position(), "nested deeper than " + std::to_string(options_.max_levels) + " levels");
+    return invalid(position(), "nested deeper than " + std::to_string(options_.max_levels) + " levels");
   advance(1);
   ++level_;
   is_object_[level_] = is_object;
@@ -138,7 +148,7 @@ bool JsonReader::end_or_comma(char end, const char* what) {
   }
   if (c != ',') return expected(what);
   advance(1);
-  if (look() == end) return fail(position(), "a comma before the end of a list or an object");
+  if (look() == end) return invalid(position(), "a comma before the end of a list or an object");
   return !error_;
 }
 
@@ -174,8 +184,8 @@ bool JsonReader::add_key(std::uint64_t offset) {
   if (keys.size() == kSortedKeys) std::ranges::sort(keys);
   const auto found = is_sorted ? std::ranges::lower_bound(keys, hash) : std::ranges::find(keys, hash);
   if (found != keys.end() && *found == hash)
-    return fail(offset, "the key '" + key_.substr(0, 100) + "' appears twice in an object");
-  if (keys.size() == kMaxKeys) return fail(offset, "an object of more than " + std::to_string(kMaxKeys) + " keys");
+    return invalid(offset, "the key '" + key_.substr(0, 100) + "' appears twice in an object");
+  if (keys.size() == kMaxKeys) return invalid(offset, "an object of more than " + std::to_string(kMaxKeys) + " keys");
   keys.insert(found, hash);
   return true;
 }
@@ -189,7 +199,7 @@ bool JsonReader::take_four_digits(std::uint32_t& code) {
                       : c >= 'a' && c <= 'f' ? c - 'a' + 10
                       : c >= 'A' && c <= 'F' ? c - 'A' + 10
                                              : -1;
-    if (digit < 0) return fail(position(), "an invalid escape in a string: expected four hexadecimal digits");
+    if (digit < 0) return invalid(position(), "an invalid escape in a string: expected four hexadecimal digits");
     code = code << 4 | static_cast<std::uint32_t>(digit);
     advance(1);
   }
@@ -208,7 +218,7 @@ bool JsonReader::take_escape(std::string* out, bool unescapes) {
     if (out && unescapes) *out += kMeanings[found];
     return true;
   }
-  if (letter != 'u') return fail(at, "an invalid escape in a string");
+  if (letter != 'u') return invalid(at, "an invalid escape in a string");
   advance(1);
   std::uint32_t code = 0;
   if (!take_four_digits(code)) return false;
@@ -223,10 +233,10 @@ bool JsonReader::take_escape(std::string* out, bool unescapes) {
       if (!take_four_digits(low)) return false;
       if (out && !unescapes) out->append(next_ - 6, next_);
     }
-    if (!is_low_surrogate(low)) return fail(at, "an unpaired surrogate in a string");
+    if (!is_low_surrogate(low)) return invalid(at, "an unpaired surrogate in a string");
     code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
   } else if (is_low_surrogate(code)) {
-    return fail(at, "an unpaired surrogate in a string");
+    return invalid(at, "an unpaired surrogate in a string");
   }
   if (out && unescapes) append_utf8(code, *out);
   return true;
@@ -240,15 +250,15 @@ bool JsonReader::take_characters(std::string* out, bool unescapes) {
     while (next_ < end_ && *next_ != '"' && *next_ != '\\' && static_cast<unsigned char>(*next_) >= 0x20) ++next_;
     if (out) {
       out->append(from, next_);
-      if (out->size() > kMaxString) return fail(begin, "a string of more than 256 MiB");
+      if (out->size() > kMaxString) return invalid(begin, "a string of more than 256 MiB");
     }
     if (next_ == end_) {
-      if (is_at_end_) return fail(begin, "a string without an end");
+      if (is_at_end_) return invalid(begin, "a string without an end");
       if (!fill(1)) return false;
       continue;
     }
     const char c = *next_;
-    if (c != '"' && c != '\\') return fail(position(), "a control character in a string");
+    if (c != '"' && c != '\\') return invalid(position(), "a control character in a string");
     advance(1);
     if (c == '"') return true;
     if (!take_escape(out, unescapes)) return false;
@@ -284,7 +294,7 @@ bool JsonReader::take_number(JsonNumber& number) {
   const Number parsed = parse_number(rest);
   if (parsed.length == 0) return expected("a number");
   if (!is_whole_text && parsed.length > kMaxNumber)
-    return fail(position(), "a number of more than " + std::to_string(kMaxNumber) + " characters");
+    return invalid(position(), "a number of more than " + std::to_string(kMaxNumber) + " characters");
   if (parsed.is_out_of_range) return fail(position(), "a number out of the range of a double");
   number = {parsed.real, parsed.whole, rest.substr(0, parsed.length)};
   advance(parsed.length);
@@ -345,9 +355,9 @@ bool JsonReader::skip_scalar() {
       const std::string_view written(next_, number.length);
       const std::size_t digits = number.length - (written.front() == '-' ? 1 : 0);
       if (options_.max_digits > 0 && digits > options_.max_digits && written.find_first_of(".eE") == written.npos)
-        return fail(position(), "an integer of more than " + std::to_string(options_.max_digits) + " digits");
+        return invalid(position(), "an integer of more than " + std::to_string(options_.max_digits) + " digits");
       if (read_block_ && number.length > kMaxNumber)
-        return fail(position(), "a number of more than " + std::to_string(kMaxNumber) + " characters");
+        return invalid(position(), "a number of more than " + std::to_string(kMaxNumber) + " characters");
       advance(number.length);
       return true;
     }
@@ -388,7 +398,7 @@ std::optional<std::string_view> JsonReader::raw() {
 
 bool JsonReader::finish() {
   if (look() == '\0' && !error_ && next_ == end_) return true;
-  return fail(offset(), "text after the end of the value");
+  return invalid(offset(), "text after the end of the value");
 }
 
 }  // namespace feedline::text

@@ -91,7 +91,7 @@ class JsonReader {
 
   const std::optional<Error>& error() const { return error_; }
   const std::string& problem() const { return problem_; }  // what error() says, without the position
-  // Reports a fault in a value that the caller rejects. Returns false.
+  // Reports a value that the caller rejects: error() is "PROBLEM at byte OFFSET". Returns false.
   bool fail(std::uint64_t offset, std::string problem);
 
  private:
@@ -99,6 +99,8 @@ class JsonReader {
 
   bool fill(std::size_t wanted);  // makes so many bytes available, or all that are left
   char look();                    // the next character after white space; '\0' at the end
+  bool fail(std::uint64_t offset, std::string problem, const std::string& what);
+  bool invalid(std::uint64_t offset, std::string problem);  // a fault of the syntax
   bool expected(const char* what);
   bool begin(bool is_object);
   bool end_or_comma(char end, const char* what);

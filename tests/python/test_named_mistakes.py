@@ -131,7 +131,7 @@ def test_tables_in_json_files(tmp_path: Path, text: str) -> None:
 def test_json_that_is_not_a_table(tmp_path: Path) -> None:
     with pytest.raises(feedline.DataError, match="one object in each line, or one array of objects"):
         feedline.open(write(tmp_path / "t.json", '{"data": [{"a": 1}]}'))
-    with pytest.raises(feedline.DataError, match="line 2 is not a whole JSON object: an unexpected 'x' at character 7"):
+    with pytest.raises(feedline.DataError, match="line 2 is not a valid JSON object: expected a value at character 7"):
         feedline.open(write(tmp_path / "t.jsonl", '{"a": 1}\n{"a": x}\n'))
 
 

@@ -29,7 +29,7 @@ class ListReader {
     for (std::size_t level = levels_; level-- > 0;)
       shape = shape.with_front(std::max<std::int64_t>(lengths_[level], 0));
     if (static_cast<std::size_t>(shape.elements()) != numbers_.size())
-      return data_error("lists of numbers: a number among lists", "decode");
+      return data_error("lists of numbers: a number among lists at byte " + std::to_string(json_.offset()), "decode");
     return shape;
   }
 

@@ -79,7 +79,7 @@ TEST(SampleLayout, WhatIsNoSuchObjectIsAnError) {
        {"", "\n", "[]", "null", R"({"n": 1, "r": 1, "t": "x")", R"({"n": 1, "r": 1, "t": "x"}})", R"({"n": 1 "r": 1})",
         R"({"n": tru, "r": 1, "t": "x"})", R"({"n": fal)", R"({"n": 1, "r": 1, "t": "x"}{"n": 1})",
         "{\"n\": 1, \"r\": 1, \"t\": \"a\nb\"}"})
-    EXPECT_TRUE(json(wrong).starts_with("error: it is no object of JSON from its byte ")) << wrong;
+    EXPECT_TRUE(json(wrong).starts_with("error: invalid JSON at byte ")) << wrong;
 }
 
 TEST(SampleLayout, ColumnsThatAreNotReadDoNotMatter) {

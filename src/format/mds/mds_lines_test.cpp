@@ -136,7 +136,7 @@ TEST_F(MdsLinesFormat, DamageOfALineIsNamedWithItsSample) {
   EXPECT_TRUE(text.contains("x.csv") && text.contains("x_csv/00000001")) << text;
   EXPECT_TRUE(with("x.csv", 4, 0x6f'2c'78'78).starts_with("error: field 'n': not an integer")) << "xx,o";
   (void)write(kJson);
-  EXPECT_TRUE(with("x.json", 0, 0x20'20'20'20).contains("it is no object of JSON from its byte "));
+  EXPECT_TRUE(with("x.json", 0, 0x20'20'20'20).contains("invalid JSON at byte "));
   EXPECT_TRUE(with("x.json", 0, 0x22'6d'22'7b).contains("it has no 'n'")) << R"({"m")";
 }
 

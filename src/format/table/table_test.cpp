@@ -40,7 +40,8 @@ TEST(Table, WrongLinesAreNamed) {
   EXPECT_EQ(csv("a,a\n1,2\n"), "line 1 names the column 'a' twice");
   EXPECT_EQ(csv(""), "the table is empty: a first line with the columns' names was expected");
   EXPECT_EQ(csv("a,b\n"), "the table has no rows");
-  EXPECT_EQ(jsonl("{\"a\":1}\n{\"a\":\n"), "line 2 is not a whole JSON object: the text ends within the object");
+  EXPECT_EQ(jsonl("{\"a\":1}\n{\"a\":\n"),
+            "line 2 is not a valid JSON object: the text ends; expected a value at character 6");
   EXPECT_EQ(jsonl("{\"a\":1,\"a\":2}\n"), "line 1 has 'a' twice");
   EXPECT_EQ(jsonl(""), "the table has no rows");
 }
@@ -70,30 +71,32 @@ TEST(Table, ReadsObjectsOfJson) {
                             "{\"a\":-}",
                             "{\"a\":Nan}",
                             "{\"a\":1x}"})
-    EXPECT_TRUE(jsonl(wrong).starts_with("line 1 is not a whole JSON object: ")) << wrong;
+    EXPECT_TRUE(jsonl(wrong).starts_with("line 1 is not a valid JSON object: ")) << wrong;
   const std::string deep = "{\"a\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
   EXPECT_TRUE(jsonl(deep).contains("nested more than 64 deep")) << jsonl(deep);
 }
 
 TEST(Table, TheCauseOfInvalidJsonIsNamed) {
   const auto cause = [](std::string_view text) {
-    return jsonl(text).substr(std::string_view("line 1 is not a whole JSON object: ").size());
+    return jsonl(text).substr(std::string_view("line 1 is not a valid JSON object: ").size());
   };
-  EXPECT_EQ(cause("{\"a\": tru}"), "an unexpected 't' at character 7");
-  EXPECT_EQ(cause("{\"a\" 1}"), "an unexpected '1' at character 6");
-  EXPECT_EQ(cause("1"), "an unexpected '1' at character 1");
-  EXPECT_EQ(cause("{\"a\": 1"), "the text ends within the object");
+  EXPECT_EQ(cause("{\"a\": tru}"), "expected a value at character 7");
+  EXPECT_EQ(cause("{\"a\" 1}"), "expected ':' at character 6");
+  EXPECT_EQ(cause("1"), "expected an object at character 1");
+  EXPECT_EQ(cause("{\"a\": 1"), "the text ends; expected ',' or '}' at character 8");
   EXPECT_EQ(cause("{\"a\": \"\t\"}"), "a control character in a string at character 8");
   EXPECT_EQ(cause("{\"a\": \"x\\q\"}"), "an invalid escape in a string at character 9");
-  EXPECT_EQ(cause("{\"a\": \"x}"), "a string without an end at character 10");
+  EXPECT_EQ(cause("{\"a\": \"x}"), "a string without an end at character 8");
 }
 
 TEST(Table, ReadsAnArrayOfObjects) {
   EXPECT_EQ(jsonl("[{\"a\": 1},\n {\"a\": 2, \"b\": [3]}]\n"), "a=1|2 b=-|[3]");
   EXPECT_EQ(jsonl("[]"), "the table has no rows");
-  EXPECT_EQ(jsonl("[{\"a\": 1},\n 2]"), "line 2 is not a whole JSON object: an unexpected '2' at character 1");
-  EXPECT_EQ(jsonl("[{\"a\": 1}\n"), "line 2 is not valid JSON in an array of objects");
-  EXPECT_EQ(jsonl("[{\"a\": 1}] x"), "line 1 is not valid JSON in an array of objects");
+  EXPECT_EQ(jsonl("[{\"a\": 1},\n 2]"), "line 2 is not a valid JSON object: expected an object at character 1");
+  EXPECT_EQ(jsonl("[{\"a\": 1}\n"),
+            "line 2 is not valid JSON in an array of objects: the text ends; expected ',' or ']'");
+  EXPECT_EQ(jsonl("[{\"a\": 1}] x"),
+            "line 1 is not valid JSON in an array of objects: text after the end of the value");
 }
 
 TEST(Table, JsonTablesAreRecognisedByTheirStart) {

@@ -39,7 +39,7 @@ CASES = {
     "cut image": Case("right.jpg", sample(1)["right.jpg"][:600], "truncated", "decode"),
     "no image": Case("left.jpg", b"text", "not an image", "decode"),
     "empty image": Case("left.jpg", b"", "an empty file", "format"),
-    "no JSON": Case("json", b'{"a": }', "not JSON", "decode"),
+    "no JSON": Case("json", b'{"a": }', "invalid JSON at byte 6: expected a value", "decode"),
     "empty JSON": Case("json", b"", "an empty file", "format"),
     "JSON that is not UTF-8": Case("json", b'"\xff"', "not (JSON|UTF-8)", "decode"),
     "text that is not UTF-8": Case("txt", b"caf\xe9", "not UTF-8 text: at byte 3", "decode"),

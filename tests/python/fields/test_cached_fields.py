@@ -192,7 +192,7 @@ def test_packed_as_stored_gives_the_same_epochs(opened: Any, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("json", b"{", "not JSON"),
+        ("json", b"{", "invalid JSON"),
         ("txt", b"\xff", "not UTF-8"),
         ("boxes.npy", b"none", "not a .npy file"),
         ("mask.png", palette_png(np.zeros((4, 4))), "4 x 4 pixels"),

@@ -314,7 +314,7 @@ def test_json_is_what_python_loads(tmp_path: Path, text: str) -> None:
     if fine:
         assert repr(data[0][0]) == repr(expected)
     else:
-        with pytest.raises(feedline.DataError, match="not JSON"):
+        with pytest.raises(feedline.DataError, match="invalid JSON"):
             data[0]
 
 

@@ -196,9 +196,9 @@ def _orders(sampler: RandomSampler) -> Iterator[torch.Tensor]:
 class RefillOrder:
     """on_error="skip": replaces a bad sample by the last sample of the order that no other replacement has used.
 
-    The order then ends one sample earlier (docs/decisions/order-refills-come-from-the-end.md). Replacements are assigned in batch order, so they
-    depend on which samples are bad and never on timing. With drop_last, the samples that would be dropped are used
-    first.
+    The order then ends one sample earlier (docs/decisions/order-refills-come-from-the-end.md). Replacements are
+    assigned in batch order, so they depend on which samples are bad and never on timing. With drop_last, the samples
+    that would be dropped are used first.
     """
 
     def __init__(self, batch_sampler: Any, iterator: Iterator[Any], end: int | None = None) -> None:
