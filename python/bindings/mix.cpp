@@ -16,19 +16,19 @@ using namespace nb::literals;
 namespace feedline::python {
 namespace {
 
-using Shape = std::tuple<std::uint64_t, int, int, int>;
+using RowsShape = std::tuple<std::uint64_t, int, int, int>;
 
 // The address is Tensor.data_ptr()'s.
-ImageRows rows_at(std::uintptr_t data, const Shape& shape) {
+ImageRows rows_at(std::uintptr_t data, const RowsShape& shape) {
   const auto& [rows, channels, height, width] = shape;
   return {reinterpret_cast<float*>(data), rows, channels, {height, width}};  // NOLINT
 }
 
-void mix_up_at(std::uintptr_t data, const Shape& shape, double share) {
+void mix_up_at(std::uintptr_t data, const RowsShape& shape, double share) {
   unwrap(without_gil([&] { return mix_up(rows_at(data, shape), share); }));
 }
 
-void cut_mix_at(std::uintptr_t data, const Shape& shape, const std::tuple<int, int, int, int>& box) {
+void cut_mix_at(std::uintptr_t data, const RowsShape& shape, const std::tuple<int, int, int, int>& box) {
   const auto [left, top, right, bottom] = box;
   unwrap(without_gil([&] { return cut_mix(rows_at(data, shape), {left, top, right - left, bottom - top}); }));
 }
