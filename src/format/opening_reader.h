@@ -14,13 +14,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/fork_mutex.h"
 #include "feedline/error.h"
 #include "format/shard_parts.h"
 #include "storage/reader.h"
@@ -97,7 +97,7 @@ class OpeningReader final : public storage::Reader {
   const storage::Version version_;
   const std::optional<ShardParts> kept_;
   const bool is_checked_;
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   // guarded by mutex_
   mutable std::shared_ptr<const storage::Reader> reader_;          // nullptr: it was let go of
   mutable std::map<std::uint64_t, std::vector<std::byte>> taken_;  // what was read, by its offset

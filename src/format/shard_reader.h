@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/fork_mutex.h"
 #include "feedline/error.h"
 #include "format/format.h"
 #include "storage/storage.h"
@@ -73,7 +73,7 @@ class ShardReader {
  private:
   const ShardFile file_;
   mutable std::atomic<bool> is_checked_;
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   mutable std::shared_ptr<const storage::Reader>
       reader_;                            // guarded by mutex_; stays though it has changed: some read it
   mutable std::optional<Error> changed_;  // likewise
@@ -95,7 +95,7 @@ class OpenShards {
   Result<std::shared_ptr<const storage::Reader>> owned_reader(const ShardReader& shard);
 
  private:
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::deque<const ShardReader*> open_;  // in the order of opening; guarded by mutex_
   bool all_stay_ = false;
 };

@@ -25,7 +25,6 @@ import feedline
 from . import annotated, loaders, operations
 from .sources import ROWS, STEP, Source, array, rows_of
 
-
 MOST_BATCHES = 3 * ROWS + 3  # that are read of a loader, which may be endless
 
 
@@ -263,8 +262,6 @@ def shared_iterator(setting: Setting) -> None:
 
 def fork(setting: Setting) -> None:
     """The child can make its own loader, and gets an error from its parent's."""
-    if setting.source.locks_at_fork:
-        return
     loader = setting.loader()
     iterator = iter(loader)
     taken = rows(setting, loader, iterator, setting.rng.randrange(3))

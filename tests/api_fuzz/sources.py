@@ -42,8 +42,6 @@ class Source:
     damaged: bool = False
     boxes: str | None = None  # the field of an annotated image's boxes
     per_box: tuple[str, ...] = ()  # other fields with a row per box
-    # a known fault: test_fork.py, test_a_child_reads_a_block_that_its_parent_is_reading
-    locks_at_fork: bool = False
 
 
 def array(value: Any) -> np.ndarray:
@@ -240,7 +238,6 @@ SOURCES: dict[str, Source] = {
         LABEL,
         images=True,
         in_shards=True,
-        locks_at_fork=True,
     ),
     "remote coco": Source(
         remote("coco/instances_val.json", fields=("image", "boxes", "labels", "masks", "image_id")),

@@ -186,7 +186,7 @@ def test_every_option_belongs_to_a_verb(option):
 
 def test_no_argument_is_advised_that_a_loader_refuses(tmp_path):
     """device= of Feedline's own loader, which knows CUDA's alone."""
-    with pytest.raises(feedline.ConfigError, match="not to 'mps'"):
+    with pytest.raises(feedline.ConfigError, match="must be the CPU or a CUDA device, not 'mps'"):
         own(tmp_path, device="mps")
     assert not [text for _, text in ADVICE if re.search(r"\bdevice=.?(?!cuda|cpu|torch)[a-z]", text)]
 

@@ -238,7 +238,7 @@ def test_number_of_threads_has_one_bound(train: feedline.Dataset, count: int) ->
     [("dtype", "uint16"), ("window", 128), ("endpoint_url", "http://x"), ("retries", 3)],
 )
 def test_arguments_of_open_that_come_later(folder: pathlib.Path, name: str, value: Any) -> None:
-    with pytest.raises(feedline.ConfigError, match=rf"{name} is not in this version"):
+    with pytest.raises(feedline.ConfigError, match=rf"{name} is not supported in this version"):
         feedline.open(folder, **{name: value})
 
 

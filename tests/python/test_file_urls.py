@@ -71,7 +71,7 @@ def test_fields_tokens_and_packing_take_urls(odd: Path, tmp_path: Path) -> None:
     root = made_data.make_folder(odd / "train", 2)
     report = packing.pack(url(root), tmp_path / "out")
     assert report.samples == len(feedline.open(root))
-    with pytest.raises(feedline.ConfigError, match="lies in the source"):
+    with pytest.raises(feedline.ConfigError, match="is inside the source"):
         packing.pack(url(root), root / "out")
     pixels = feedline.pack_pixels(feedline.open(url(root)), tmp_path / "all.pixels")
     assert rows(feedline.open(url(tmp_path / "all.pixels"))) == rows(pixels)

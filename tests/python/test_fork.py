@@ -308,11 +308,6 @@ def test_a_child_reads_while_other_threads_of_the_parent_read_for_the_first_time
         assert done.returncode == 0
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="the lock of a table's block is held while the block is read (BlockCache in src/format/tables); a child "
-    "that is forked meanwhile waits for that lock without end",
-)
 def test_a_child_reads_a_block_that_its_parent_is_reading(tmp_path: Path, environment: dict[str, str]) -> None:
     rows = [{"n": i, "text": f"text {i}"} for i in range(20)]
     (tmp_path / "x.parquet").write_bytes(made_parquet.file_of(rows))

@@ -111,7 +111,7 @@ def test_a_terabyte_is_that_samples_error(
     key = "birch/003.jpg" if source == "folder" else "birch_003"
     assert len(bad) == 2, "once an epoch"
     for line in bad:
-        assert line.startswith(f"{key} storage the sample takes 1099511"), line  # with a header between its members
+        assert line.startswith(f"{key} storage the sample has 1099511"), line  # with a header between its members
         assert f"over the limit of {256 * MIB}" in line
         assert "raise memory_budget" in line
     # a batch of two is lost with its bad sample; skipped, the epoch is a sample shorter; replaced, it is not

@@ -91,7 +91,7 @@ def test_without_room_what_can_goes_on_and_what_cannot_says_what_to_do(shard: Pa
         done = subprocess.run([sys.executable, "-c", LIMITED, path], capture_output=True, text=True, check=True)
         return done.stdout
 
-    assert "an index could not be kept, and is made again the next time: cannot write" in without_room(shard)
+    assert "an index could not be stored, and is rebuilt the next time: cannot write" in without_room(shard)
     assert not list(shard.parent.rglob("*.feedline-index"))
     refused = without_room(zipped(shard))
     assert refused.startswith("refused: no plain copy of")

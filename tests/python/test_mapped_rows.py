@@ -278,7 +278,7 @@ def test_writing_to_a_read_only_row_names_the_way_out() -> None:
         return volume
 
     dataset = feedline.arrays(x=volumes()).map(doubled, "x", writable=False)
-    with pytest.raises(feedline.DataError, match=r"read-only; writable=False gives arrays that cannot be changed"):
+    with pytest.raises(feedline.DataError, match=r"read-only; writable=False passes read-only arrays"):
         dataset[0]
     with pytest.raises(feedline.ConfigError, match="writable"):
         feedline.arrays(x=volumes()).map(doubled, "x", writable=1)  # type: ignore[arg-type]

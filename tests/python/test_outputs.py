@@ -80,7 +80,7 @@ def test_urls_that_nothing_is_written_to(
 
 @pytest.mark.parametrize("what", WRITES)
 def test_a_folder_that_is_missing_is_said_and_not_made(folder: Path, tmp_path: Path, what: str) -> None:
-    with pytest.raises(feedline.ConfigError, match="nowhere' does not exist; create it first, or correct the path"):
+    with pytest.raises(feedline.ConfigError, match="nowhere' does not exist; make it first, or correct the path"):
         WRITES[what](folder, str(tmp_path / "nowhere/out"))
     assert everything_in(tmp_path) == []
     (tmp_path / "file").write_text("")

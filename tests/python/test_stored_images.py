@@ -79,7 +79,7 @@ def test_images_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert list(found["images"]["formats"]) == ["jpeg", "png"]  # most frequent first
     finding, deep = found["findings"]
     assert (deep["code"], deep["severity"]) == ("deep_pixels", "note")
-    assert "1 of 10 images looked at have 16 bits per channel and are read as 8 bits" in deep["text"]
+    assert "1 of 10 images examined have 16 bits per channel and are read as 8 bits" in deep["text"]
     assert (finding["code"], finding["severity"]) == ("turned_by_exif", "note")
     assert "4 of 10 examined images" in finding["text"] and ".decode(apply_exif_orientation=True)" in finding["text"]
     status, printed = run(capsys, str(folder))

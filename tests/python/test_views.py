@@ -278,7 +278,7 @@ def test_a_map_takes_views_as_fields(photos: Path):
         assert np.array_equal(after[2], -plain[2])
     with pytest.raises(feedline.ConfigError, match="is an argument of an earlier map"):
         dataset.map(lambda image: image, "a").normalize((0.5,), (0.5,))
-    with pytest.raises(feedline.ConfigError, match="put views before map"):
+    with pytest.raises(feedline.ConfigError, match="place views before map"):
         feedline.open(photos).map(lambda image: image, "image").views([BIG])
 
 

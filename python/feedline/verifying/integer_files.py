@@ -3,14 +3,20 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 
 from .. import _engine
 
 _TAR_INTEGERS = frozenset((b"cls", b"cls2", b"index", b"inx", b"id"))  # WebDataset decodes these to an integer
-_LABELS = {*_engine.label_names(), "targets", "y"}
 _IDS = {"id", "ids", "index", "idx", "inx", "key"}
+
+
+@functools.cache
+def _label_names() -> frozenset[str]:
+    """Names of label fields. Called late: the documentation imports this file without an engine."""
+    return frozenset({*_engine.label_names(), "targets", "y"})
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ def integer_files_of(dataset: _engine.Dataset) -> IntegerFiles:
 
 def _is_label(name: str) -> bool:
     words = _words(name)
-    return words[-1] in _LABELS or (words[-1] == "id" and words[-2:-1] != [] and words[-2] in _LABELS)
+    return words[-1] in _label_names() or (words[-1] == "id" and words[-2:-1] != [] and words[-2] in _label_names())
 
 
 def _is_id(name: str) -> bool:

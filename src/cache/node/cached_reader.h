@@ -6,11 +6,11 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 
+#include "base/fork_mutex.h"
 #include "cache/node/node_cache.h"
 #include "cache/node/whole_object.h"
 #include "storage/storage.h"
@@ -60,8 +60,8 @@ class CachedReader final : public storage::Reader {
   const std::shared_ptr<NodeCache> cache_;
   const std::shared_ptr<PieceMemory> memory_;
   const Object object_;
-  mutable std::mutex fetching_;  // held while finding or fetching the copy; never locked under mutex_
-  mutable std::mutex mutex_;     // guards the members below
+  mutable ForkMutex fetching_;  // held while finding or fetching the copy; never locked under mutex_
+  mutable ForkMutex mutex_;     // guards the members below
   mutable Bytes stored_, copy_;
   mutable bool is_read_ = false;          // not only glanced at
   mutable bool stays_ = false;            // see let_go()

@@ -14,12 +14,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/fork_mutex.h"
 #include "feedline/error.h"
 #include "format/columns/planned_shard.h"
 #include "format/shard_parts.h"
@@ -85,7 +85,7 @@ class ColumnShard {
                               bool is_checked) const;
 
   const PlannedShard plan_;
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   mutable std::unique_ptr<Located> located_;  // guarded by mutex_ until it is there
   mutable std::atomic<const Located*> ready_{nullptr};
 };

@@ -9,10 +9,10 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "base/fork_mutex.h"
 #include "feedline/error.h"
 
 namespace feedline::format {
@@ -50,7 +50,7 @@ class BlockCache {
 
  private:
   struct Slot {
-    std::mutex mutex;  // held while the block is made
+    ForkMutex mutex;  // held while the block is made
     Block block;       // guarded by mutex
   };
   struct Entry {
@@ -64,7 +64,7 @@ class BlockCache {
   void forget(const Key& key, const std::shared_ptr<Slot>& slot);
 
   const std::uint64_t most_;
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   std::map<Key, Entry> entries_;  // guarded by mutex_, as the next two
   std::list<Key> ages_;           // the one asked for last in front
   std::uint64_t bytes_ = 0;

@@ -14,11 +14,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/fork_mutex.h"
 #include "feedline/error.h"
 #include "storage/http/remote_storage.h"
 #include "storage/s3/signature.h"
@@ -55,8 +55,8 @@ class KeyRing {
 
   const Find find_;
   const Now now_;
-  mutable std::mutex finding_;  // one thread looks, the others wait for it
-  mutable std::mutex mutex_;
+  mutable ForkMutex finding_;  // one thread looks, the others wait for it
+  mutable ForkMutex mutex_;
   // guarded by mutex_
   mutable std::optional<S3Keys> keys_;
   mutable std::int64_t look_again_ = 0;  // not before, for keys that are valid still

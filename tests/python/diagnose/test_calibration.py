@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of the made-up runs stays what it was: shares, confidence, promises and fixes, to the last digit.
+"""The verdicts on the made-up runs stay the same: causes, shares, confidence and predicted gains, to the last digit.
 
-`calibration.json` was written by the rules before each cause had a file of its own. Whoever changes a number of a rule
-on purpose changes it here too, and says why: `python tests/python/diagnose/test_calibration.py`.
+A commit that changes a number of a rule on purpose also changes `calibration.json`, and gives
+the reason: `python tests/python/diagnose/test_calibration.py`.
 """
 
 import json
@@ -22,7 +22,7 @@ def told(measured):
     diagnosis = judge(measured)
     return {
         "abstained": sorted(one.code for one in diagnosis.abstained),
-        "verdicts": [[v.code, v.share, v.confidence, *v.gain, v.fix] for v in diagnosis.verdicts],
+        "verdicts": [[v.code, v.share, v.confidence, *v.gain] for v in diagnosis.verdicts],
     }
 
 

@@ -51,8 +51,8 @@ NOT_TRIED = {
     "small": ({}, 1.0, "the budget is too small"),
     "nameless": ({"python": None}, HANG_S, "script's Python is unknown"),
     "gone": ({"python": "/nowhere/python"}, HANG_S, "/nowhere/python could not be started again: No such file"),
-    "device": ({"device": "nothing:0"}, HANG_S, "failed in a process of their own: RuntimeError"),
-    "killed": ({"python": "/bin/false"}, HANG_S, "the process that copied to standin ended with 1"),
+    "device": ({"device": "nothing:0"}, HANG_S, "failed in a separate process: RuntimeError"),
+    "killed": ({"python": "/bin/false"}, HANG_S, "the process that timed copies to standin exited with status 1"),
 }
 
 
@@ -68,7 +68,7 @@ def test_a_driver_that_hangs_is_not_waited_for(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(pinning, "_LEAST_S", 0.5)
     found, (one,) = pinning.measure([BATCH], 1.0)
-    assert found == [] and one["why"] == "copies to standin were not timed after 1 s"
+    assert found == [] and one["why"] == "timing copies to standin took longer than 1 s"
 
 
 @pytest.mark.parametrize("facts", [[], [{"device": "cuda:0"}], [{**BATCH, "copied_well": True}]])

@@ -46,7 +46,7 @@ def test_of_feedlines_threads_the_requests_are_the_evidence():
     waiting = summary(HALF, {"stages": stages(storage=1.0), "cpu_ms": 2.0, "store": STORE}, loader=NATIVE)
     found = verdict.judge(waiting).verdicts[0]
     assert found.code == "remote_storage"
-    assert "asked 6400 times, for 110 KB each; an answer's first byte came after 50.3 ms" in found.evidence[2]
+    assert "received 6400 requests, for 110 KB each; time to first byte was 50.3 ms" in found.evidence[2]
     assert "80.0 MB/s" in found.evidence[2]
     assert "cache=PATH" in found.fix and 'shuffle="shards"' in found.fix and "feedline stage" in found.fix
     assert "num_workers" not in found.fix

@@ -137,7 +137,7 @@ def test_more_workers_will_not_help_when_the_cpus_are_used_up():
     full = judge(BY_CAUSE["cpu_decode"]).more_workers  # 4 workers on 4 CPUs, 79 ms of CPU per batch
     assert full is not None and full.startswith("more workers will not help") and "79.2 ms of CPU" in full
     room = judge(BY_CAUSE["too_few_workers"]).more_workers  # 2 workers
-    assert room == "4 workers instead of 2 would help: 93% more batches per second, predicted and not measured"
+    assert room == "4 workers instead of 2 would help: 93% more batches per second (predicted, not measured)"
 
 
 def test_the_measured_ladder_overrules_the_model():

@@ -125,7 +125,7 @@ def test_a_full_disk_gives_no_more_to_more_workers():
     full = summary(HALF, reading, disk, workers=3)
     rates = [prediction.loader_rate(full, workers) for workers in (1, 3, 6)]
     assert rates == pytest.approx([6.0, 6.0, 6.0], rel=0.05)
-    assert "will not help: the disk gives no more" in more_workers(full, [])
+    assert "will not help: the disk is saturated" in more_workers(full, [])
     free = replace(full, host=replace(full.host, read_bytes_per_s=5e6))
     assert prediction.loader_rate(free, 6) == pytest.approx(12.0, rel=0.05)
 

@@ -173,7 +173,7 @@ def test_operations_for_some_fields(tmp_path: Path) -> None:
     for call, words in (
         (lambda: data.resize(8, fields="top.jpg"), "no field 'top.jpg'"),
         (lambda: data.resize(8, fields=["cls"]), "is not an image, mask, boxes or keypoints"),
-        (lambda: data.grayscale(fields=["mask.png"]), "no colours"),
+        (lambda: data.grayscale(fields=["mask.png"]), "its labels are not colours"),
         (lambda: data.resize(8, fields=3), "names of fields"),
         (lambda: data.collate("heap"), "form"),
         (lambda: data.collate("pad"), "no field can be padded"),

@@ -356,7 +356,7 @@ def test_what_never_fits_is_told_before_the_first_batch(
 
 
 def test_other_fields_than_the_first_samples(labels: feedline.Dataset) -> None:
-    for extra, words in (({"b": 1}, "a field 'b', which"), ({}, "no field 'a', as")):
+    for extra, words in (({"b": 1}, "a field 'b', which"), ({}, "did not return the field 'a'")):
         function = lambda sample, extra=extra: {"a": 1} if sample["cls"] < 3 else extra  # noqa: E731
         with pytest.raises(feedline.DataError, match=words):
             batches(labels.map(function))

@@ -142,8 +142,8 @@ def bad_tar(path: Path, bad: dict[int, bytes], suffix: str = "npy") -> Path:
 BAD = {
     "three numbers": (npy(np.zeros((2, 3), np.float32)), r"boxes of shape \(2, 3\); they must be \(N, 4\)"),
     "one box": (npy(np.zeros(4, np.float32)), r"boxes of shape \(4\)|boxes of shape \(4,\)"),
-    "words": (b'[["a", 1, 2, 3]]', "lists of numbers: no number at byte 2"),
-    "ragged": (b"[[1, 2, 3, 4], [5, 6]]", "a list of 2 behind one of 4"),
+    "words": (b'[["a", 1, 2, 3]]', "lists of numbers: expected a number at byte 2"),
+    "ragged": (b"[[1, 2, 3, 4], [5, 6]]", "a list of length 2 after one of length 4"),
     "truth": (npy(np.zeros((2, 4), bool)), "boxes of bool; they must be floats or integers"),
     "rotated": (npy(np.zeros((2, 5), np.float32)), r"boxes of shape \(2, 5\).*rotated boxes cannot be transformed"),
     "polygons": (npy(np.zeros((1, 8), np.float32)), r"boxes of shape \(1, 8\).*rotated boxes cannot be transformed"),
@@ -183,7 +183,7 @@ def test_labels_that_are_not_as_many_as_boxes_are_the_samples_error(tmp_path: Pa
     data = feedline.open(tmp_path / "x.tar", fields=("png", "labels.npy", "boxes.npy:boxes")).resize((9, 9))
     data = data.sanitize_bounding_boxes()
     assert len(data[1].labels_npy) == len(data[1].boxes_npy) == 0
-    with pytest.raises(feedline.DataError, match=r"'labels\.npy'.*there are 4 boxes"):
+    with pytest.raises(feedline.DataError, match=r"'labels\.npy'.*does not match the 4 boxes"):
         data[2]
 
 

@@ -51,7 +51,7 @@ def test_text_has_a_line_for_the_host_and_none_for_files(
     own = {**environment, "XDG_CACHE_HOME": str(tmp_path), "COLUMNS": "200"}
     with serving(shards) as server:
         far = bench(server.url("{000..001}.tar"), own)
-        assert f"from 127.0.0.1:{server.server_address[1]} by" in far.stdout, far.stderr
+        assert f"from 127.0.0.1:{server.server_address[1]} in" in far.stdout, far.stderr
         assert "ms to first byte" in far.stdout
     near = bench(f"{shards}/{{000..001}}.tar", own)
     assert near.returncode == 0

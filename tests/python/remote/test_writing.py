@@ -116,7 +116,9 @@ def test_a_bucket_gets_what_a_folder_gets(bucket: Bucket, folder: Path, tmp_path
     assert comparable(files) == expected
     assert sorted(files) == [*(f"{i:06d}.tar" for i in range(6)), "feedline-pack.json"]
     assert bucket.left_behind() == []
-    assert "6 shards, of which 6 were there" in bucket.run("pack", folder, "s3://data/a b+c/train", *ARGUMENTS).stdout
+    assert (
+        "6 shards, of which 6 already existed" in bucket.run("pack", folder, "s3://data/a b+c/train", *ARGUMENTS).stdout
+    )
     reader = Path(__file__).with_name("read_digests.py")
     digests = [
         subprocess.run(

@@ -207,7 +207,7 @@ def test_a_lowered_drop_in_publishes_its_stages(folder: Path) -> None:
 
 
 SCRIPT = """
-import os, sys, time, feedline
+import glob, os, sys, time, feedline
 dataset = feedline.open({folder!r}).random_resized_crop(32)
 loader = dataset.loader(4, output="numpy", epochs=10**6)
 iterator = iter(loader)
@@ -260,7 +260,7 @@ def test_a_stopped_process_is_there_and_does_not_answer(folder: Path, environmen
 
 @pytest.mark.parametrize("end", ["", "sys.exit(3)", "raise SystemExit(4)", "os.kill(os.getpid(), 2)"])
 def test_exits_are_clean(folder: Path, environment: dict[str, str], runtime: Path, end: str) -> None:
-    wait = "while not os.listdir(os.environ['FEEDLINE_RUNTIME_DIR']): time.sleep(0.01)\n"
+    wait = "while not glob.glob(os.environ['FEEDLINE_RUNTIME_DIR'] + '/*'): time.sleep(0.01)\n"
     with start(folder, environment, wait + end) as run:
         _, errors = run.communicate(timeout=HANG_S)
     assert run.returncode == {"": 0, "sys.exit(3)": 3, "raise SystemExit(4)": 4}.get(end, -signal.SIGINT)
@@ -270,7 +270,7 @@ def test_exits_are_clean(folder: Path, environment: dict[str, str], runtime: Pat
 
 def test_forked_children_publish_as_themselves(folder: Path, environment: dict[str, str]) -> None:
     more = """
-        while not os.listdir(os.environ["FEEDLINE_RUNTIME_DIR"]): time.sleep(0.01)
+        while not glob.glob(os.environ["FEEDLINE_RUNTIME_DIR"] + "/*"): time.sleep(0.01)
         import warnings; warnings.simplefilter("ignore")
         children = []
         for own in (False, True):
@@ -301,7 +301,7 @@ def test_forked_children_publish_as_themselves(folder: Path, environment: dict[s
 def test_no_thread_of_ours_is_there_at_a_fork(folder: Path, environment: dict[str, str]) -> None:
     more = """
         publishing = lambda: sum(t.name == "feedline-publish" for t in threading.enumerate())
-        while not os.listdir(os.environ["FEEDLINE_RUNTIME_DIR"]): time.sleep(0.01)
+        while not glob.glob(os.environ["FEEDLINE_RUNTIME_DIR"] + "/*"): time.sleep(0.01)
         for _ in range(20):
             seen.clear()
             assert publishing() == 1

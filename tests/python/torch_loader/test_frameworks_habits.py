@@ -203,7 +203,9 @@ def test_such_a_class_has_the_order_of_its_seed_epoch_by_epoch():
 
 def test_such_a_class_has_no_position(caplog):
     loader = OwnIterators(Numbers(), 4)
-    assert "iterators  OwnIterators: yours" in loader.explain() and "iterators" not in DataLoader([1]).explain()
+    assert (
+        "iterators  OwnIterators creates its own" in loader.explain() and "iterators" not in DataLoader([1]).explain()
+    )
     loader.load_state_dict(loader.state_dict())  # of the beginning, where it begins
     next(iter(loader))
     assert loader.state_dict() == {} and "_get_iterator" in caplog.text
