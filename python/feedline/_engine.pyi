@@ -1,6 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
-# ruff: noqa
-# fmt: off
 """
 Feedline's engine. The package `feedline` is its public face; names here may change.
 """
@@ -10,7 +7,6 @@ from typing import Any
 
 import numpy
 import numpy.typing
-
 
 class InspectionFinding:
     """Something that a reader would drop, merge or fail on."""
@@ -25,10 +21,8 @@ class InspectionFinding:
 
     @property
     def shard(self) -> str: ...
-
     @property
     def key(self) -> str: ...
-
     @property
     def text(self) -> str:
         """One sentence: the problem and its remedy."""
@@ -40,10 +34,8 @@ class Inspection:
 
     @property
     def format(self) -> str: ...
-
     @property
     def samples(self) -> int: ...
-
     @property
     def shards(self) -> int:
         """Tar files; 0 for a folder."""
@@ -62,7 +54,6 @@ class Inspection:
 
     @property
     def fields(self) -> list[str]: ...
-
     @property
     def extensions(self) -> dict[str, int]:
         """Files or members per extension, all of them."""
@@ -73,251 +64,294 @@ class Inspection:
 
     @property
     def findings(self) -> list[InspectionFinding]: ...
-
     def __repr__(self) -> str: ...
 
-def inspect(source: str, format: str, fields: Sequence[str], index_directory: str, missing: str = 'error', allow_commands: bool = False) -> Inspection: ...
+def inspect(
+    source: str,
+    format: str,
+    fields: Sequence[str],
+    index_directory: str,
+    missing: str = "error",
+    allow_commands: bool = False,
+) -> Inspection: ...
 
 class Dataset:
     def __len__(self) -> int: ...
-
     @property
     def source(self) -> str: ...
-
     @property
     def format(self) -> str: ...
-
     @property
     def classes(self) -> list[str]: ...
-
     def shard_ends(self) -> list[int]: ...
-
     @property
     def unopened(self, /) -> list[tuple[str, str, str, str]]: ...
-
     @property
     def remarks(self, /) -> list[tuple[str, str, str]]: ...
-
     @property
     def fingerprint(self) -> int: ...
-
     def operations(self) -> list[str]: ...
-
     def schema(self) -> list[tuple[str, tuple[int, ...], str, str, str]]: ...
-
     def explain(self) -> str: ...
-
     def cache(self, where: str, budget: int) -> Dataset: ...
-
     def collate(self, form: str, fields: Sequence[str]) -> Dataset: ...
-
     def views(self, views: Sequence[tuple[str, Dataset, int | None, Sequence[int]]], field: str) -> Dataset: ...
-
     def five_crop(self, size: tuple[int, int], field: str) -> Dataset: ...
-
     def ten_crop(self, size: tuple[int, int], vertical_flip: bool, field: str) -> Dataset: ...
-
     def roles(self) -> list[tuple[str, str, str, bool]]: ...
-
     def with_operation(self, name: str, fields: Sequence[str], arguments: dict[str, Any]) -> Dataset: ...
-
     def sample(self, index: int, seed: int, epoch: int) -> list[tuple[str, Any]]: ...
-
     def draw(self, index: int, seed: int, epoch: int) -> list[tuple[str, str, list[float], str]]: ...
-
-    def draw_for_size(self, height: int, width: int, index: int, seed: int, epoch: int) -> list[tuple[str, str, list[float], str]]: ...
-
+    def draw_for_size(
+        self, height: int, width: int, index: int, seed: int, epoch: int
+    ) -> list[tuple[str, str, list[float], str]]: ...
     def take_image_depth(self) -> str: ...
-
     def encoded(self, index: int) -> bytes: ...
-
     def files(self, index: int) -> tuple[bytes, int | None, list[tuple[bytes, bytes]]]: ...
-
     def file_sizes(self, index: int) -> tuple[bytes, int | None, list[tuple[bytes, int]]]: ...
-
     def key(self, index: int) -> str: ...
-
     def measure_decode(self, images: int, threads: int, seed: int) -> tuple[int, int, float, float, int]: ...
-
     def reader(self, layout: str) -> SampleReader: ...
 
 def operation_types() -> list[dict[str, Any]]: ...
 
 class SampleReader:
     def schema(self) -> list[tuple[str, tuple[int, ...], str, str, str]]: ...
-
     def read(self, index: int, draw: int, seed: int, epoch: int) -> list[tuple[str, Any]]: ...
-
     def read_encoded(self, data: Any, draw: int, seed: int, epoch: int) -> list[tuple[str, Any]]: ...
-
-    def read_pixels(self, pixels: numpy.typing.NDArray[numpy.uint8], draw: int, seed: int, epoch: int) -> list[tuple[str, Any]]: ...
+    def read_pixels(
+        self, pixels: numpy.typing.NDArray[numpy.uint8], draw: int, seed: int, epoch: int
+    ) -> list[tuple[str, Any]]: ...
 
 def label_names() -> list[str]:
     """Usual names of a column of labels."""
 
-def open(source: str, format: str, fields: Sequence[str], index_directory: str, missing: str = 'error', allow_commands: bool = False, cache_directory: str = '', cache_bytes: int = 0, cache_share: float = 0.5, listing_age_s: int = 3600, verify: str = '', listed: Sequence[tuple[bytes, int, str]] = [], hedge: bool = False) -> Dataset: ...
-
+def open(
+    source: str,
+    format: str,
+    fields: Sequence[str],
+    index_directory: str,
+    missing: str = "error",
+    allow_commands: bool = False,
+    cache_directory: str = "",
+    cache_bytes: int = 0,
+    cache_share: float = 0.5,
+    listing_age_s: int = 3600,
+    verify: str = "",
+    listed: Sequence[tuple[bytes, int, str]] = [],
+    hedge: bool = False,
+) -> Dataset: ...
 def map(dataset: Dataset, chain: object) -> Dataset: ...
 
 class GivenFiles:
     def __init__(self, name: str) -> None: ...
-
     @property
     def dataset(self) -> Dataset: ...
-
     def add(self, paths: Sequence[bytes]) -> int: ...
-
     def add_images(self, images: Sequence[tuple[bytes, int, int]]) -> int: ...
-
     def keep(self, owner: object) -> None: ...
-
     def forget(self, first: int) -> None: ...
-
     def forget_all(self) -> None: ...
 
 def arrays(arrays: Sequence[tuple[str, object, int, int, int, str, Sequence[int], object, bytes, str]]) -> Dataset: ...
-
 def mix(datasets: Sequence[Dataset], weights: Sequence[float], until: str, samples: int) -> Dataset: ...
-
 def subset(dataset: Dataset, indices: Sequence[int]) -> Dataset: ...
-
 def split(dataset: Dataset, counts: Sequence[int], seed: int, classes: Sequence[int]) -> list[Dataset]: ...
-
 def numbers(dataset: Dataset, field: str) -> list[int]: ...
-
-def tokens(files: Sequence[tuple[str, int]], window: int, stride: int, stored: str, output: str, vocabulary: int, separator: int | None, documents: str, shortest: int, pad: int, memory: int | None) -> Dataset: ...
+def tokens(
+    files: Sequence[tuple[str, int]],
+    window: int,
+    stride: int,
+    stored: str,
+    output: str,
+    vocabulary: int,
+    separator: int | None,
+    documents: str,
+    shortest: int,
+    pad: int,
+    memory: int | None,
+) -> Dataset: ...
 
 class Batch:
     @property
     def names(self) -> list[str]: ...
-
     @property
     def index(self) -> int: ...
-
     @property
     def samples(self) -> list[int]: ...
-
     def __len__(self) -> int: ...
-
     @property
     def bad(self) -> list[tuple[int, Exception]]: ...
-
     def to_numpy(self) -> list[Any]: ...
-
     def to_torch(self) -> list[Any]: ...
 
 class DeviceArray:
     @property
     def shape(self) -> tuple[int, ...]: ...
-
     @property
     def dtype(self) -> str: ...
-
     @property
     def nbytes(self) -> int: ...
-
     def __dlpack_device__(self) -> tuple[int, int]: ...
-
-    def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
 
 class Loader:
     @property
     def batches(self) -> int: ...
-
     @property
     def epoch(self) -> int: ...
-
     def start_epoch(self, prepare_next: bool = True, feeds_gpu: bool = False) -> int: ...
-
     @property
     def run(self) -> int: ...
-
     @property
     def rows_per_rank(self) -> list[int]: ...
-
     def set_epoch(self, epoch: int) -> None: ...
-
     def give(self, indices: Sequence[int], draws: Sequence[int]) -> None: ...
-
     def end_giving(self) -> None: ...
-
     def next(self, run: int | None = None) -> Batch | None: ...
-
     def next_arrays(self, run: int, torch: bool, dlpack: bool = False) -> list[Any] | None: ...
-
     @property
     def last_samples(self) -> list[int]: ...
-
     @property
     def field_names(self) -> list[str]: ...
-
     @property
     def has_errors(self) -> bool: ...
-
     def take_errors(self) -> list[dict[str, Any]]: ...
-
     def errors(self) -> list[dict[str, Any]]: ...
-
     def stats(self) -> dict[str, Any]: ...
-
     def state(self) -> dict[str, Any]: ...
-
     def restore(self, state: dict[str, Any]) -> None:
         """The result of `state()`."""
 
     def explain(self) -> str: ...
-
     @property
     def changes(self) -> int: ...
-
     def close(self) -> None: ...
 
-def make_loader(dataset: Dataset, *, batch_size: int = 1, shuffle: bool = False, shard_window: int = 0, seed: int = 0, drop_last: bool = False, num_workers: int = 0, memory_budget: int = 0, in_order: bool = True, on_error: str | None = 'raise', error_budget: int = 0, rank: int = 0, world_size: int = 1, uneven: str | None = 'pad', dtype: str | None = None, layout: str | None = 'NCHW', timeout_ms: int = 0, bucket_bounds: Sequence[int] = [], buckets: int = 0, max_tokens: int = 0, repeat: int = 1, mixup: float = 0.0, cutmix: float = 0.0, num_classes: int = 0, label_smoothing: float = 0.0, mix_probability: float = 1.0, switch_probability: float = 0.5, mix_mode: str | None = 'batch', partner: str | None = None, cuda_device: int | None = None) -> Loader: ...
-
-def make_given_loader(dataset: Dataset, *, batch_size: int = 1, seed: int = 0, num_workers: int = 0, most_workers: int = 0, memory_budget: int = 0, dtype: str | None = None, layout: str | None = 'NCHW', timeout_ms: int = 0, cuda_device: int | None = None) -> Loader: ...
-
+def make_loader(
+    dataset: Dataset,
+    *,
+    batch_size: int = 1,
+    shuffle: bool = False,
+    shard_window: int = 0,
+    seed: int = 0,
+    drop_last: bool = False,
+    num_workers: int = 0,
+    memory_budget: int = 0,
+    in_order: bool = True,
+    on_error: str | None = "raise",
+    error_budget: int = 0,
+    rank: int = 0,
+    world_size: int = 1,
+    uneven: str | None = "pad",
+    dtype: str | None = None,
+    layout: str | None = "NCHW",
+    timeout_ms: int = 0,
+    bucket_bounds: Sequence[int] = [],
+    buckets: int = 0,
+    max_tokens: int = 0,
+    repeat: int = 1,
+    mixup: float = 0.0,
+    cutmix: float = 0.0,
+    num_classes: int = 0,
+    label_smoothing: float = 0.0,
+    mix_probability: float = 1.0,
+    switch_probability: float = 0.5,
+    mix_mode: str | None = "batch",
+    partner: str | None = None,
+    cuda_device: int | None = None,
+) -> Loader: ...
+def make_given_loader(
+    dataset: Dataset,
+    *,
+    batch_size: int = 1,
+    seed: int = 0,
+    num_workers: int = 0,
+    most_workers: int = 0,
+    memory_budget: int = 0,
+    dtype: str | None = None,
+    layout: str | None = "NCHW",
+    timeout_ms: int = 0,
+    cuda_device: int | None = None,
+) -> Loader: ...
 def image_traits(encoded: bytes | bytearray | memoryview) -> tuple[str, int, list[str]]: ...
-
 def image_info(encoded: bytes | bytearray | memoryview) -> tuple[str, int, int]: ...
-
-def decode_image(encoded: bytes | bytearray | memoryview, region: tuple[int, int, int, int] | None, mode: str, applies_exif: bool = ...) -> numpy.typing.NDArray[numpy.uint8]: ...
-
-def resize_image(pixels: numpy.typing.NDArray[numpy.uint8], height: int, width: int, interpolation: str) -> numpy.typing.NDArray[numpy.uint8]: ...
-
+def decode_image(
+    encoded: bytes | bytearray | memoryview,
+    region: tuple[int, int, int, int] | None,
+    mode: str,
+    applies_exif: bool = ...,
+) -> numpy.typing.NDArray[numpy.uint8]: ...
+def resize_image(
+    pixels: numpy.typing.NDArray[numpy.uint8], height: int, width: int, interpolation: str
+) -> numpy.typing.NDArray[numpy.uint8]: ...
 def jpeg_with_restarts(encoded: bytes | bytearray | memoryview, interval: int) -> bytes | None: ...
-
 def simd_variants() -> list[str]: ...
-
 def active_simd_variant() -> str: ...
-
 def force_simd_variant(name: str) -> None: ...
-
 def follow_pillow(major: int) -> None: ...
-
-def pixel_operation(pixels: numpy.typing.NDArray[numpy.uint8], name: str, values: Sequence[float], interpolation: str, fill: tuple[int, int, int], size: tuple[int, int] | None, noise: numpy.typing.NDArray[numpy.uint8] | None) -> numpy.typing.NDArray[numpy.uint8]: ...
-
-def time_pixel_operation(pixels: numpy.typing.NDArray[numpy.uint8], name: str, values: Sequence[float], interpolation: str, runs: int) -> list[float]: ...
-
-def elastic_displacement(size: tuple[int, int], alpha: Sequence[float], sigma: Sequence[float], seed: int, epoch: int, sample: int, stream: int) -> list[float]: ...
-
-def inverse_affine_matrix(center: Sequence[float], angle: float, translate: Sequence[float], scale: float, shear: Sequence[float]) -> list[float]: ...
-
+def pixel_operation(
+    pixels: numpy.typing.NDArray[numpy.uint8],
+    name: str,
+    values: Sequence[float],
+    interpolation: str,
+    fill: tuple[int, int, int],
+    size: tuple[int, int] | None,
+    noise: numpy.typing.NDArray[numpy.uint8] | None,
+) -> numpy.typing.NDArray[numpy.uint8]: ...
+def time_pixel_operation(
+    pixels: numpy.typing.NDArray[numpy.uint8], name: str, values: Sequence[float], interpolation: str, runs: int
+) -> list[float]: ...
+def elastic_displacement(
+    size: tuple[int, int],
+    alpha: Sequence[float],
+    sigma: Sequence[float],
+    seed: int,
+    epoch: int,
+    sample: int,
+    stream: int,
+) -> list[float]: ...
+def inverse_affine_matrix(
+    center: Sequence[float], angle: float, translate: Sequence[float], scale: float, shear: Sequence[float]
+) -> list[float]: ...
 def perspective_coefficients(start: Sequence[Sequence[float]], end: Sequence[Sequence[float]]) -> list[float]: ...
-
-def sample_order(*, samples: int, shard_ends: Sequence[int], shuffle: bool, shard_window: int, seed: int, epoch: int, begin: int, count: int) -> numpy.typing.NDArray[numpy.int64]: ...
-
-def rank_order(*, samples: int, shard_ends: Sequence[int], shuffle: bool, shard_window: int, seed: int, epoch: int, batch_size: int, rank: int, world_size: int) -> numpy.typing.NDArray[numpy.int64]: ...
-
-def gather_rows(data: int, rows: int, row_bytes: int, indices: int, count: int, out: int, release_gil: bool) -> bool: ...
-
+def sample_order(
+    *,
+    samples: int,
+    shard_ends: Sequence[int],
+    shuffle: bool,
+    shard_window: int,
+    seed: int,
+    epoch: int,
+    begin: int,
+    count: int,
+) -> numpy.typing.NDArray[numpy.int64]: ...
+def rank_order(
+    *,
+    samples: int,
+    shard_ends: Sequence[int],
+    shuffle: bool,
+    shard_window: int,
+    seed: int,
+    epoch: int,
+    batch_size: int,
+    rank: int,
+    world_size: int,
+) -> numpy.typing.NDArray[numpy.int64]: ...
+def gather_rows(
+    data: int, rows: int, row_bytes: int, indices: int, count: int, out: int, release_gil: bool
+) -> bool: ...
 def mix_up(data: int, shape: tuple[int, int, int, int], share: float) -> None: ...
-
 def cut_mix(data: int, shape: tuple[int, int, int, int], box: tuple[int, int, int, int]) -> None: ...
-
 def span_stages() -> list[str]: ...
-
 def start_spans(spans_per_thread: int) -> None: ...
-
 def take_spans() -> tuple[bytes, int]:
     """The latest spans, 32 bytes each, and how many had to make room."""
 
@@ -328,8 +362,7 @@ class GpuReader:
     The machine's NVIDIA GPUs, through the driver's NVML. Without it there are no rows, and `unavailable` has the reason. Not thread-safe.
     """
 
-    def __init__(self, library: str = 'libnvidia-ml.so.1') -> None: ...
-
+    def __init__(self, library: str = "libnvidia-ml.so.1") -> None: ...
     def sample(self, now_ns: int) -> list[dict[str, Any]]:
         """
         A row per GPU; values that are not available are None. The first call opens the driver and may take seconds, later ones take 20 ms, asleep.
@@ -357,7 +390,6 @@ class EventRing:
     """Events of this process, in a file that outlives it."""
 
     def __init__(self, path: str, capacity: int) -> None: ...
-
     def record(self, kind: int, begin_ns: int, cpu_ns: int = 0, a: int = 0, b: int = 0, keep: bool = True) -> None:
         """
         Records an event that ends now; `keep` False: only counts it. A `cpu_ns` below 0 counts as 0.
@@ -373,10 +405,8 @@ def read_events(path: str) -> dict[str, Any]: ...
 class HostSampler:
     """Counters of the host and of a process tree, sampled by a thread."""
 
-    def __init__(self, pid: int, period_s: float, root: str = '', closely_from: str = '') -> None: ...
-
+    def __init__(self, pid: int, period_s: float, root: str = "", closely_from: str = "") -> None: ...
     def stop(self) -> None: ...
-
     def record(self) -> dict[str, Any]: ...
 
 class CpuLimits:
@@ -409,7 +439,6 @@ class MemoryLimits:
 
     @property
     def physical_bytes(self) -> int: ...
-
     @property
     def available_bytes(self) -> int:
         """Of the machine."""
@@ -428,23 +457,20 @@ class MemoryLimits:
 
     @property
     def swap_limit_bytes(self) -> int | None: ...
-
     @property
     def oom_kills(self) -> int | None:
         """In the own cgroup, for lack of memory."""
 
     @property
     def usable_bytes(self) -> int: ...
-
     @property
     def left_bytes(self) -> int: ...
 
-def cpu_limits(root: str = '', pid: int = 0) -> CpuLimits:
+def cpu_limits(root: str = "", pid: int = 0) -> CpuLimits:
     """Of a process; 0: this one. `root` is the location of /proc and /sys."""
 
-def memory_limits(root: str = '', pid: int = 0) -> MemoryLimits: ...
-
-def cgroup_version(root: str = '', pid: int = 0) -> int:
+def memory_limits(root: str = "", pid: int = 0) -> MemoryLimits: ...
+def cgroup_version(root: str = "", pid: int = 0) -> int:
     """0: no cgroup can be seen."""
 
 def online_cpus() -> int:
@@ -453,19 +479,17 @@ def online_cpus() -> int:
 def local_ranks() -> tuple[int, int]:
     """Rank and number of ranks on this machine, by the launcher."""
 
-def share_of_cpus(root: str = '') -> int:
+def share_of_cpus(root: str = "") -> int:
     """The number of threads that this rank can keep busy."""
 
-def sharing_ranks(root: str = '') -> int:
+def sharing_ranks(root: str = "") -> int:
     """Ranks that share the CPUs of this process."""
 
 class GpuMark:
     """A moment in the work of every GPU that this process used by then."""
 
     def is_past(self) -> bool:
-        """
-        Whether all previously queued work is complete. Does not wait.
-        """
+        """Whether all previously queued work is complete. Does not wait."""
 
 class PageLocks:
     """
@@ -485,13 +509,14 @@ class PageLocks:
         """StorageError: the machine or the control group has less left."""
 
     def has_gpu(self, preferred: int) -> bool:
-        """Whether a GPU is in use, for which memory can be locked. Creates no context."""
+        """
+        Whether a GPU is in use, for which memory can be locked. Creates no context.
+        """
 
     def lock(self, address: int, bytes: int) -> None:
         """Whole pages, for every GPU."""
 
     def unlock(self, address: int) -> None: ...
-
     def mark(self) -> GpuMark | None:
         """
         Marks the work queued on the GPUs so far. None: not possible now, as a CUDA graph is being captured.
@@ -505,14 +530,12 @@ class OpenGate:
     """Hears of files that this process opens, and lets most pass."""
 
     def __init__(self, heard: Callable[[tuple[Any, ...]], object]) -> None: ...
-
     @property
     def passing(self) -> int:
         """The number of further opens before `heard` is called again."""
 
     @passing.setter
     def passing(self, arg: int, /) -> None: ...
-
     @property
     def hook(self) -> Callable[[str, tuple[Any, ...]], object]:
         """
@@ -520,9 +543,7 @@ class OpenGate:
         """
 
 def find_stores_by(find: object) -> None: ...
-
 def read_foreign_images_by(open: object, decode: object) -> None: ...
-
 def foreign_images_decoded() -> dict[str, int]:
     """How many this process has decoded so, by kind."""
 
@@ -539,7 +560,6 @@ class CachedObject:
 
     @property
     def bytes(self) -> int: ...
-
     @property
     def used_ns(self) -> int:
         """When it was opened last, since 1970."""
@@ -553,7 +573,6 @@ class CacheContents:
 
     @property
     def objects(self) -> list[CachedObject]: ...
-
     @property
     def disk_bytes(self) -> int:
         """Bytes used by the folder."""
@@ -563,7 +582,6 @@ class CacheRemoval:
 
     @property
     def objects(self) -> int: ...
-
     @property
     def in_use(self) -> int:
         """That stay because they are being read."""
@@ -573,12 +591,10 @@ class CacheRemoval:
         """Bytes used by the folder now."""
 
 def list_cache(directory: str) -> CacheContents: ...
-
 def verify_copy(directory: str, copy: str) -> str:
     """The problem; empty if there is none."""
 
 def prune_cache(directory: str, bytes: int) -> CacheRemoval: ...
-
 def clear_cache(directory: str) -> CacheRemoval: ...
 
 class NetworkHost:
@@ -590,7 +606,6 @@ class NetworkHost:
 
     @property
     def requests(self) -> int: ...
-
     @property
     def connections(self) -> int:
         """That were made for them."""
@@ -622,20 +637,15 @@ class StoredObject:
         """Changes with the object."""
 
     def read(self, offset: int, most: int) -> bytes:
-        """
-        Returns at most `most` bytes from `offset` on. Raises StorageError.
-        """
+        """Returns at most `most` bytes from `offset` on. Raises StorageError."""
 
     def check_unchanged(self) -> None:
-        """
-        Raises StorageError if the object has changed since it was opened.
-        """
+        """Raises StorageError if the object has changed since it was opened."""
 
 class StoredSource:
     """The stored objects of a source; their names are bytes."""
 
     def __init__(self, source: str) -> None: ...
-
     @property
     def names(self) -> list[bytes]:
         """Shards, or one folder, in order; URLs without their secrets."""
@@ -647,17 +657,16 @@ class StoredSource:
 
     @property
     def is_remote(self) -> bool: ...
-
     def is_folder(self, name: bytes) -> bool: ...
-
     def object(self, name: bytes) -> StoredObject:
-        """One of `names`, or an object in one of its folders. Raises StorageError."""
+        """
+        One of `names`, or an object in one of its folders. Raises StorageError.
+        """
 
 class StoredPlace:
     """A folder of objects, s3:// or gs://, that is written to. Any thread."""
 
     def __init__(self, url: str) -> None: ...
-
     @property
     def url(self) -> str:
         """Without a slash at its end."""
@@ -677,6 +686,5 @@ class StoredPlace:
         """Cancels calls in other threads, within seconds."""
 
     def remove(self, name: str) -> None: ...
-
     def abort_unfinished(self, names: Sequence[str]) -> int:
         """Aborts unfinished uploads to these names. Returns their number."""
