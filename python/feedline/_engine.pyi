@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Feedline's engine. The package `feedline` is its public face; names here may change.
 """

@@ -112,7 +112,7 @@ TEST_F(FieldPathTest, ErrorsNameKeyFieldAndStage) {
     return refusal(opened({good, bad}, {"jpg", "mask.png", "npy", "json", "txt"}), 1, kCrop);
   };
   for (const auto& [extension, bytes, words] : std::vector<std::array<std::string, 3>>{
-           {"json", "{", "field 'json': not JSON"},
+           {"json", "{", "field 'json': invalid JSON"},
            {"txt", "\xff", "field 'txt': not UTF-8"},
            {"npy", "x", "field 'npy': npy: not a .npy file"},
            {"npy", npy({1, 2, 3, 4}), "int16(2, 2), but all must be int16(1, 2)"},

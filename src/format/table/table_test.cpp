@@ -73,7 +73,7 @@ TEST(Table, ReadsObjectsOfJson) {
                             "{\"a\":1x}"})
     EXPECT_TRUE(jsonl(wrong).starts_with("line 1 is not a valid JSON object: ")) << wrong;
   const std::string deep = "{\"a\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
-  EXPECT_TRUE(jsonl(deep).contains("nested more than 64 deep")) << jsonl(deep);
+  EXPECT_TRUE(jsonl(deep).contains("nested deeper than 64 levels")) << jsonl(deep);
 }
 
 TEST(Table, TheCauseOfInvalidJsonIsNamed) {

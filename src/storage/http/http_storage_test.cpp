@@ -254,8 +254,8 @@ TEST_F(HttpStorageTest, OtherBytesThanAskedForAreNeverData) {
   expect_error(with_range("bytes 1001-51000/100000"), "other bytes, 1001-51000");
   expect_error(with_range("bytes 0-49999/100000"), "other bytes");
   expect_error(with_range("bytes 1000-51999/100000"), "other bytes");
-  expect_error(with_range("bytes 1000-50999"), "does not say which bytes");
-  expect_error(with_range("bytes */100000"), "does not say which bytes");
+  expect_error(with_range("bytes 1000-50999"), "does not specify its byte range");
+  expect_error(with_range("bytes */100000"), "does not specify its byte range");
   expect_error(with_range("bytes 1000-50999/100001"), "changed between index and read");
   expect_error(
       [](const ServedRequest& request, std::uint64_t) {
@@ -263,7 +263,7 @@ TEST_F(HttpStorageTest, OtherBytesThanAskedForAreNeverData) {
         answer.headers = {"ETag: " + kETag};
         return answer;
       },
-      "does not say which bytes");
+      "does not specify its byte range");
   expect_error(
       [](const ServedRequest&, std::uint64_t) {
         return ServedAnswer{.status = 206,
@@ -271,7 +271,7 @@ TEST_F(HttpStorageTest, OtherBytesThanAskedForAreNeverData) {
                                         "Content-Range: bytes 1000-50999/100000"},
                             .body = wanted()};
       },
-      "does not say which bytes");
+      "does not specify its byte range");
 }
 
 // Like a proxy that computes the Content-Length of a truncated body.
@@ -429,7 +429,7 @@ TEST_F(HttpStorageTest, WholeObjectsAreWholeOrErrors) {
   const auto without_length = [](const ServedRequest&, std::uint64_t) {
     return ServedAnswer{.raw = "HTTP/1.1 200 x\r\n\r\nhello"};
   };
-  EXPECT_NE(read_whole(without_length).error.what.find("does not say how long"), std::string::npos);
+  EXPECT_NE(read_whole(without_length).error.what.find("does not specify the object"), std::string::npos);
   const auto part = [](const ServedRequest&, std::uint64_t) {
     return ServedAnswer{.status = 206, .headers = {"Content-Range: bytes 0-4/9"}, .body = "hello"};
   };
