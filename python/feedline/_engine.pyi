@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa
+# fmt: off
 """
 Feedline's engine. The package `feedline` is its public face; names here may change.
 """
