@@ -51,7 +51,7 @@ class BlockCache {
  private:
   struct Slot {
     ForkMutex mutex;  // held while the block is made
-    Block block;       // guarded by mutex
+    Block block;      // guarded by mutex
   };
   struct Entry {
     std::shared_ptr<Slot> slot;
