@@ -128,10 +128,6 @@ OPENERS = {
     ),
     "voc": lambda root: feedline.open(root / "voc", fields=("image", "boxes", "labels", "mask")),
     "yolo": lambda root: feedline.open(root / "yolo" / "data.yaml", fields=("image", "boxes", "labels", "masks")),
-    "annotated tar": lambda root: feedline.open(
-        root / "annotated.tar",
-        fields=("image=png", "mask.png:mask", "boxes.npy:boxes", "points.npy:keypoints", "labels.npy", "cls"),
-    ),
 }
 
 

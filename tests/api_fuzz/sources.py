@@ -42,6 +42,7 @@ class Source:
     damaged: bool = False
     boxes: str | None = None  # the field of an annotated image's boxes
     per_box: tuple[str, ...] = ()  # other fields with a row per box
+    is_remote: bool = False
 
 
 def array(value: Any) -> np.ndarray:
@@ -231,7 +232,6 @@ SOURCES: dict[str, Source] = {
     "coco with one mask": _annotated("coco with one mask", field("image_id"), ("labels",)),
     "voc": _annotated("voc", first_label, ("labels",)),
     "yolo": _annotated("yolo", first_label, ("labels", "masks")),
-    "annotated tar": _annotated("annotated tar", field("cls"), ("labels_npy", "points_npy"), in_shards=True),
     "remote tar": Source(remote("one/000.tar"), LABEL, images=True, in_shards=True),
     "remote parquet": Source(
         remote("parquet/data/train-{00000..00002}-of-00003.parquet"),
@@ -249,3 +249,6 @@ SOURCES: dict[str, Source] = {
     "remote csv of text": Source(remote("table.csv", fields=("text:text", "label:value")), LABEL),
     "remote npy": Source(remote("x.npy"), first_number("x", 4)),
 }
+
+for _name, _source in SOURCES.items():
+    _source.is_remote = _name.startswith("remote")
