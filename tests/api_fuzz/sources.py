@@ -42,7 +42,6 @@ class Source:
     damaged: bool = False
     boxes: str | None = None  # the field of an annotated image's boxes
     per_box: tuple[str, ...] = ()  # other fields with a row per box
-    is_remote: bool = False
 
 
 def array(value: Any) -> np.ndarray:
@@ -249,6 +248,3 @@ SOURCES: dict[str, Source] = {
     "remote csv of text": Source(remote("table.csv", fields=("text:text", "label:value")), LABEL),
     "remote npy": Source(remote("x.npy"), first_number("x", 4)),
 }
-
-for _name, _source in SOURCES.items():
-    _source.is_remote = _name.startswith("remote")
