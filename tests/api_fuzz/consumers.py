@@ -265,9 +265,7 @@ def shared_iterator(setting: Setting) -> None:
 
 def fork(setting: Setting) -> None:
     """The child can make its own loader, and gets an error from its parent's."""
-    if str(setting.dataset.source).startswith(
-        "http"
-    ):  # a known fault: a child that reads a shard in flight in its parent may hang
+    if str(setting.dataset.source).startswith("http"):
         return
     loader = setting.loader()
     iterator = iter(loader)
