@@ -265,8 +265,6 @@ def shared_iterator(setting: Setting) -> None:
 
 def fork(setting: Setting) -> None:
     """The child can make its own loader, and gets an error from its parent's."""
-    if str(setting.dataset.source).startswith("http"):
-        return
     loader = setting.loader()
     iterator = iter(loader)
     taken = rows(setting, loader, iterator, setting.rng.randrange(3))

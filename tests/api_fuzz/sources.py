@@ -183,8 +183,7 @@ def remote(name: str, **options: Any) -> Callable[[Path], feedline.Dataset]:
 
 
 def _annotated(name: str, identify: Callable[[Any], list[int]], per_box: tuple[str, ...], **options: Any) -> Source:
-    boxes = "boxes_npy" if "labels_npy" in per_box else "boxes"
-    return Source(annotated.OPENERS[name], identify, images=True, boxes=boxes, per_box=per_box, **options)
+    return Source(annotated.OPENERS[name], identify, images=True, boxes="boxes", per_box=per_box, **options)
 
 
 LABEL = field("label")
@@ -231,6 +230,7 @@ SOURCES: dict[str, Source] = {
     "coco with one mask": _annotated("coco with one mask", field("image_id"), ("labels",)),
     "voc": _annotated("voc", first_label, ("labels",)),
     "yolo": _annotated("yolo", first_label, ("labels", "masks")),
+    "annotated tar": _annotated("annotated tar", field("cls"), ("labels", "points"), in_shards=True),
     "remote tar": Source(remote("one/000.tar"), LABEL, images=True, in_shards=True),
     "remote parquet": Source(
         remote("parquet/data/train-{00000..00002}-of-00003.parquet"),

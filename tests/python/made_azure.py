@@ -46,6 +46,7 @@ class BlobServer(http.server.ThreadingHTTPServer):
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # see range_server.py
     server: BlobServer
 
     def log_message(self, format: str, *arguments: object) -> None:

@@ -38,6 +38,9 @@ class RangeServer(http.server.ThreadingHTTPServer):
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = (
+        True  # headers and body are two writes: the second would wait 40 ms for an acknowledgement
+    )
 
     def __init__(self, own: RangeServer, *arguments: object) -> None:
         self.own = own
