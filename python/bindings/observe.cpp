@@ -147,7 +147,7 @@ namespace {
 
 void bind_gpus(nb::module_& module) {
   nb::class_<GpuReader>(module, "GpuReader",
-                        "The machine's NVIDIA GPUs, through the driver's NVML. Without it there are no rows, and "
+                        "The machine's NVIDIA GPUs, through the driver's NVML. Without a driver the list is empty, and "
                         "`unavailable` has the reason. Not thread-safe.")
       .def(nb::init<std::string>(), "library"_a = "libnvidia-ml.so.1")
       .def(

@@ -362,7 +362,7 @@ def stop_spans() -> None: ...
 
 class GpuReader:
     """
-    The machine's NVIDIA GPUs, through the driver's NVML. Without it there are no rows, and `unavailable` has the reason. Not thread-safe.
+    The machine's NVIDIA GPUs, through the driver's NVML. Without a driver the list is empty, and `unavailable` has the reason. Not thread-safe.
     """
 
     def __init__(self, library: str = "libnvidia-ml.so.1") -> None: ...

@@ -46,7 +46,7 @@ class Device {
   // Like begin(), but also computes elements on the device. The result starts with them, followed by a copy of the
   // filled memory. Requires: makes_elements().
   virtual Result<Begun> begin_making(std::shared_ptr<memory::Lease> filled, const Finish& finish);
-  // Reserves memory for images of this total size. kConfig: the device has no memory of its own or not enough; the
+  // Reserves memory for images of this total size. kConfig: the device has no separate memory, or too little; the
   // message has the numbers.
   virtual Result<std::shared_ptr<KeptImages>> keep_images(std::uint64_t bytes);
   // Returns an image decoder on the device for one loader. kConfig: the device has none; the message suggests a fix.

@@ -530,7 +530,7 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
             on_error: handling of a bad sample: ``"raise"`` a DataError or StorageError instead of its batch,
                 ``"skip"`` it and refill the batch, or ``"replace"`` it by another sample; see :attr:`Loader.errors`.
                 Samples of different lengths support only ``"raise"``.
-            error_budget: bad samples that an epoch may skip or replace before it raises; 0 is no limit.
+            error_budget: bad samples that an epoch may skip or replace before it raises; 0 means no limit.
             rank, world_size: by default torch.distributed's, Ray Train's, or those of the launcher's environment
                 variables; else 0 and 1. They are read at the first use of the loader, and each ``iter()`` compares
                 them with torch.distributed: see docs/parallelism.md. Rank 0 logs the plan at INFO when the first epoch

@@ -45,7 +45,7 @@ def more_workers(summary: Summary, named: list[Finding]) -> str | None:
             f"{making.wall_ms / summary.workers:.1f} ms, and the loop needs {summary.loop.step_ms:.1f} ms per batch"
         )
     if making.read_ahead_ms > making.wall_ms / 2:
-        return f"{more}: reads are already prefetched for all of them, and storage is no faster"
+        return f"{more}: reads are already prefetched for all of them, and storage limits the rate"
     if prediction.disk_is_full(host):
         return f"{more}: the disk is saturated, so they would wait for each other's reads"
     cpu = making.cpu_ms + making.pickle_ms + making.unpickle_ms + summary.loop.step_cpu_ms

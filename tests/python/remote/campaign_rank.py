@@ -69,6 +69,11 @@ class Log:
         """The last step with a state, and the state."""
         return self._saved["step"], self._saved["state"]
 
+    @property
+    def unfinished(self) -> int | None:
+        """The epoch of the last step with a state, unless its end is logged."""
+        return self._saved.get("epoch")
+
     def add(self, **line: Any) -> None:
         os.write(self._file, json.dumps({**line, "t": time.monotonic()}).encode() + b"\n")
         if "state" in line:
@@ -91,6 +96,8 @@ def read(loader: feedline.Loader, log: Log, folder: Path) -> None:
     step, state = log.saved
     if state is not None:
         loader.load_state_dict(state)
+        if log.unfinished is not None and log.unfinished < loader.epoch:  # killed after the epoch's last step
+            log.add(step=step, ended=log.unfinished, state=state, explained=loader.explain())
     while is_granted(folder, loader.epoch):
         log.add(step=step, began=loader.epoch)
         epoch = None

@@ -76,7 +76,7 @@ def is_pipeline(dataset: Any) -> bool:
 
 
 # For pipelines without images, so webdataset decodes nothing that the engine could.
-NO_IMAGES = "there is no decode() of images to RGB or L by one of webdataset's names"
+NO_IMAGES = "the pipeline does not decode images to RGB or L with a decoder that webdataset names"
 
 
 def find(dataset: Any) -> Found | str:
