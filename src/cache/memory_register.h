@@ -6,8 +6,8 @@
 // through /proc/PID/fd/DESCRIPTOR, which the kernel permits only to processes of the same user. Lines of exited
 // processes are harmless: the descriptor does not open, or the inode differs.
 //
-// The register is read and written under its lock. Its name should contain the PID namespace, outside of which its
-// numbers are meaningless: containers that share files but not processes have a copy each. The last process to leave
+// The register is read and written under its lock. Its name should contain the PID namespace, because PIDs are valid
+// only there: containers that share files but not processes have separate registers. The last process to leave
 // removes it; after a crash it stays, and the next process rewrites it.
 
 #include <cstdint>

@@ -91,7 +91,7 @@ Result<std::size_t> find_label(const Schema& schema) {
     for (const std::size_t i : classes)
       if (schema[i].name == name) return i;
   return config_error("loader: mixup and cutmix need an integer label, but the samples have " +
-                      std::string(classes.empty() ? "none" : "several, none of which is named label, cls or target") +
+                      std::string(classes.empty() ? "none" : "several, and no field is named label, cls or target") +
                       "; their fields are " + names);
 }
 

@@ -52,8 +52,8 @@ ReadAheadMode read_ahead_mode();
 // Any thread may call read(), held_bytes(), held() and explain(); only the pipeline's owner calls begin() and stop().
 class ReadAhead {
  public:
-  // Returns nullptr if there is no format, it has nothing to fetch, or read-ahead is disabled. The plan must outlive
-  // it.
+  // Returns nullptr if format is null, if the format fetches no data, or if read-ahead is disabled. The plan must
+  // outlive the result.
   static std::unique_ptr<ReadAhead> make(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan,
                                          ReadAheadMode mode);
   ~ReadAhead();  // calls stop()

@@ -288,7 +288,8 @@ bool JsonReader::take_token(std::string& token) {
 }
 
 bool JsonReader::take_number(JsonNumber& number) {
-  if (peek() == Kind::kNone || !fill(kMaxNumber + 1)) return expected("a number");
+  const char first = look();
+  if (error_ || first == '\0' || !fill(kMaxNumber + 1)) return expected("a number");
   const bool is_whole_text = !read_block_;
   const std::string_view rest(next_, is_whole_text ? available() : std::min(available(), kMaxNumber + 1));
   const Number parsed = parse_number(rest);

@@ -292,7 +292,7 @@ def test_what_stays_in_python_and_why(pairs):
             DataLoader(dataset, 2, lower="require")
     for options, why in (
         ({"collate_fn": list}, "collate_fn is not torch's"),
-        ({"batch_size": None}, "there are no batches"),
+        ({"batch_size": None}, "turns off batching"),
         ({"num_workers": 1, "worker_init_fn": print}, "worker_init_fn"),
         ({"lower": "never"}, 'lower="never"'),
     ):

@@ -190,7 +190,7 @@ def test_what_stays_in_python_and_why(vision, shards):
     decoded = pipeline(shards)
     assert "select may read decoded images" in reason(decoded.select(bool).map_dict(jpg=to_tensor))
     assert "images are not transformed" in reason(decoded.to_tuple("jpg;png", "cls"))
-    assert "no decode() of images to RGB or L" in reason(pipeline(shards, decode="rgba8").map_dict(jpg=to_tensor))
+    assert "does not decode images to RGB or L" in reason(pipeline(shards, decode="rgba8").map_dict(jpg=to_tensor))
     handled = pipeline(shards, handler=wds.warn_and_continue)
     shuffled = handled.shuffle(5).map_dict(jpg=to_tensor, handler=wds.warn_and_continue)
     assert "skipped before the shuffle" in reason(shuffled)

@@ -115,7 +115,7 @@ class WorkerStates:
         return start
 
     def epoch_restart(self, worker: int, waiting: int) -> EpochStart:
-        """The message for a worker that replaces a dead one, of which `waiting` answers are left."""
+        """The message for a worker that replaces a dead one with `waiting` undelivered replies."""
         start = self.epoch_start(worker, [])
         if self._context.iterable:
             entry = self._context.cursor.by_worker[worker]

@@ -24,7 +24,7 @@ def why_no_collating(settings: Settings) -> str:
 def collation_of(settings: Settings) -> known_collate.Collation | str:
     """The effect of collate_fn on images and labels; or why the engine cannot replace it."""
     if not settings.auto_collation:
-        return "batch_size=None: there are no batches"
+        return "batch_size=None turns off batching"
     if dict(torch_collate.default_collate_fn_map) != _STOCK_COLLATE:
         return "default_collate_fn_map was changed"
     return known_collate.collation_of(settings.collate_fn)
@@ -33,7 +33,7 @@ def collation_of(settings: Settings) -> known_collate.Collation | str:
 def column_collation_of(settings: Settings) -> tuple[Any, str]:
     """The effect of collate_fn on samples that are dicts; or None, and why the engine cannot replace it."""
     if not settings.auto_collation:
-        return None, "batch_size=None: there are no batches"
+        return None, "batch_size=None turns off batching"
     if dict(torch_collate.default_collate_fn_map) != _STOCK_COLLATE:
         return None, "default_collate_fn_map was changed"
     collation = known_batch_functions.collation_of(settings.collate_fn)
