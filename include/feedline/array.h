@@ -63,7 +63,7 @@ class Shape {
   std::int64_t operator[](std::size_t i) const { return extents_[i]; }
   std::int64_t elements() const;  // product of the extents; 1 for a scalar
   Shape with_front(std::int64_t extent) const;
-  Shape with_first(std::int64_t extent) const;  // in place of the first one; Requires: dims() > 0
+  Shape with_first(std::int64_t extent) const;  // replaces the first extent. Requires: dims() > 0
   std::string to_string() const;                // "(3, 224, 224)"
   const std::int64_t* begin() const { return extents_.data(); }
   const std::int64_t* end() const { return extents_.data() + dims_; }
@@ -121,7 +121,7 @@ struct FieldSpec {
     return form != BatchForm::kDense;
   }  // its position in a batch is known only when the batch is
      // complete
-  friend bool operator==(const FieldSpec& a, const FieldSpec& b) {  // whatever their usual sizes
+  friend bool operator==(const FieldSpec& a, const FieldSpec& b) {  // regardless of their typical sizes
     return a.name == b.name && a.array == b.array && a.form == b.form && a.content == b.content && a.pad == b.pad;
   }
 };

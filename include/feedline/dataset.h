@@ -77,18 +77,19 @@ struct OpenOptions {
   bool hedge = false;
 };
 
-// One transformed sample, or one stored one, with the memory it lives in.
+// One stored or transformed sample, with the memory that contains it.
 struct Sample {
   struct Field {
     std::string name;
-    ArraySpec array;  // with the extents that this sample has
+    ArraySpec array;  // with this sample's extents
     std::vector<std::byte> data;
     BatchForm form = BatchForm::kDense;
     Content content = Content::kArray;
     bool absent = false;  // the sample does not have the field; the array is empty
-    // Of a large row of a mapped file: the array, in place of `data`, in pages that may be written and change no file.
+    // Set instead of `data` for a large row of a mapped file: the array in private pages. Writing to them changes no
+    // file.
     std::shared_ptr<std::byte> pages = nullptr;
-    std::byte* bytes() { return pages ? pages.get() : data.data(); }  // of the array
+    std::byte* bytes() { return pages ? pages.get() : data.data(); }  // the bytes of the array
   };
   std::vector<Field> fields;
 };
@@ -97,8 +98,8 @@ struct Sample {
 struct FieldRole {
   std::string name;
   std::string kind;                         // "image", "mask", "boxes", "keypoints", "value", "array", "bytes", ...
-  BoxFormat box_format = BoxFormat::kXyxy;  // of boxes
-  bool clamps = true;                       // likewise: op::Boxes has both
+  BoxFormat box_format = BoxFormat::kXyxy;  // boxes only
+  bool clamps = true;                       // boxes only; see op::Boxes
 };
 
 // A column, member, feature or key of the source that no field reads.
@@ -113,7 +114,7 @@ struct UnopenedColumn {
 // A field whose column has a unit, an extension type or a mode that is not applied to its values.
 struct FieldRemark {
   std::string field;
-  std::string unit;  // of a time: "us"; else empty
+  std::string unit;  // unit of a time, such as "us"; otherwise empty
   std::string text;  // "int64, timestamp[us, tz=UTC]"
   friend bool operator==(const FieldRemark&, const FieldRemark&) = default;
 };
@@ -128,7 +129,7 @@ struct DecodeLimit {
 
 // A field that Dataset::views derives from an image.
 struct View {
-  std::string name = {};                   // empty: the image's field name, "_" and the place among the views
+  std::string name = {};                   // empty: the image's field name, "_" and the index of the view
   std::vector<Operation> operations = {};  // applied to the output of the operations before views()
   std::optional<int> count = {};           // the number of views, each with its own random draws, as one field (count,
                                            // C, H, W)
@@ -180,7 +181,7 @@ class Dataset {
   // kMostViews; a count below 1; decode in a view; normalize or to_dtype before it; a field that a map() function
   // consumes. Afterwards also: cache(), which must precede it; a field of several views without a fixed size.
   Result<Dataset> views(std::vector<View> views, const std::string& field = {}) const;
-  static constexpr std::size_t kMostViews = 254;  // of a sample, counted one by one
+  static constexpr std::size_t kMostViews = 254;  // for each sample
   // torchvision's FiveCrop and TenCrop: the four corners and the centre as one field (5, C, H, W) named like the image,
   // followed for TenCrop by the same five crops of the mirrored image. kConfig: as views(). kData: an image is too
   // small.
@@ -208,12 +209,12 @@ class Dataset {
   // fields that it consumes with its results. It gets images as the operations return them, of any size, and all other
   // fields as in a single sample. Results must have the dtype and shape of the first valid sample's result (among the
   // first 16 samples), unless collate() allows otherwise; anything else is an error of that sample. A dataset has one
-  // function: calling map() again replaces it, and the new function must consume the fields of the old one as well.
-  // kConfig: no such field; samples of different lengths. Afterwards also: an operation on a field that the function
-  // consumes, cache().
+  // function: calling map() again replaces it, and the new function must also consume the fields of the old one.
+  // kConfig: no such field; samples of different lengths. Later calls also fail: an operation on a field that the
+  // function consumes, and cache().
   Result<Dataset> map(std::shared_ptr<const SampleFunction> function) const;
-  // The samples at these indexes, in this order, with the operations of this one; random ones are drawn by the new
-  // index. kConfig: no index, one that is out of range, a mixture, a cache.
+  // The samples at these indexes, in this order, with this dataset's operations; random operations are keyed by the new
+  // index. kConfig: no index, an index out of range, a mixture, or a cache.
   Result<Dataset> subset(std::vector<std::uint64_t> indices) const;
   // Splits all samples at random into parts of the given sizes, each like subset(), in this dataset's order. The split
   // is the same on every machine. classes: the class of each sample; each class is then split in the same ratio.
@@ -226,13 +227,13 @@ class Dataset {
   // The cache and the index in operations() that it precedes; nullopt if there is none.
   std::optional<std::pair<std::string, std::size_t>> cached() const;
 
-  // Are the operations' arguments in range, and do they fit one after the other? kConfig names the operation. A
-  // chain that has no fixed output size yet is fine here; schema() and loader() refuse it.
+  // Checks that the operations' arguments are in range and that consecutive operations are compatible. kConfig names
+  // the operation. A chain without a fixed output size is accepted here; schema() and loader() reject it.
   Result<void> check() const;
-  Result<Schema> schema() const;  // of one sample, batch extent not included
+  Result<Schema> schema() const;  // of one sample, without the batch extent
   // The stored fields, without those that a function consumes; all "array" for a format of rows.
   std::vector<FieldRole> roles() const;
-  std::string explain() const;  // the operations that run, their order and fusion
+  std::string explain() const;  // the operations that run, with their order and fusion
   // The cumulative number of samples up to the end of each shard, if the format has shards; else empty.
   std::vector<std::uint64_t> shard_ends() const;
   std::uint64_t fingerprint() const;  // changes with the samples, their order, fields and weights
@@ -241,14 +242,14 @@ class Dataset {
   Result<Sample> sample(std::uint64_t index, std::uint64_t seed = 0, std::uint64_t epoch = 0) const;
   // The sample's parameters for random and size-dependent operations; reads only the image's header.
   Result<std::vector<DrawnValue>> draw(std::uint64_t index, std::uint64_t seed = 0, std::uint64_t epoch = 0) const;
-  // The same for an image of `image` size, without any read: for tests of the distributions.
+  // The same for an image of size `image`, without reading anything, for tests of the distributions.
   Result<std::vector<DrawnValue>> draw(Size image, std::uint64_t sample, std::uint64_t seed, std::uint64_t epoch) const;
-  // Stored bytes of the image field. For decoders of one's own.
+  // Stored bytes of the image field, for callers with their own decoder.
   Result<std::vector<std::byte>> encoded(std::uint64_t index) const;
   std::string key(std::uint64_t index) const;  // relative path, or WebDataset key
-  // Everything that is stored of a sample. kConfig: neither an image folder, nor tars, nor TFRecord files.
+  // All stored files of a sample. kConfig: not an image folder, tars, or TFRecord files.
   Result<SampleFiles> files(std::uint64_t index) const;
-  // How much that is: of tars by their indexes, of folders by asking the storage for each file's size.
+  // Their sizes: from the index of tars, or by querying the storage for each file of a folder.
   Result<SampleFileSizes> file_sizes(std::uint64_t index) const;
   // Returns "16 bits", "32 bits" or "floats" once after any dataset or loader of this source read an image that loses
   // precision as 8 bits; else an empty string.
@@ -272,7 +273,7 @@ class Dataset {
   std::shared_ptr<const Impl> impl_;
 };
 
-// Decoded pixels that are in memory: 8-bit, rows one after the other, `channels` (1 or 3) interleaved.
+// Decoded 8-bit pixels in memory, with contiguous rows and `channels` (1 or 3) interleaved.
 struct GivenPixels {
   const std::uint8_t* data = nullptr;
   int width = 0;
@@ -290,10 +291,10 @@ class SampleReader {
   const Schema& schema() const;  // of one sample
   // The sample as the loader returns it for a GivenSample, with its seed and the epoch. kConfig: index out of range.
   Result<Sample> read(GivenSample sample, std::uint64_t seed = 0, std::uint64_t epoch = 0);
-  // An image file that is in memory already, as if it were stored in the dataset. kConfig: samples have other fields.
+  // An image file in memory, treated as if it were stored in the dataset. kConfig: samples have other fields.
   Result<Sample> read(std::span<const std::byte> encoded, std::uint64_t draw, std::uint64_t seed = 0,
                       std::uint64_t epoch = 0);
-  // Likewise an image that is decoded already. kConfig: no pixels, neither 1 nor 3 channels.
+  // The same for a decoded image. kConfig: no pixels, or neither 1 nor 3 channels.
   Result<Sample> read(const GivenPixels& pixels, std::uint64_t draw, std::uint64_t seed = 0, std::uint64_t epoch = 0);
 
  private:
@@ -303,7 +304,7 @@ class SampleReader {
   std::unique_ptr<Impl> impl_;
 };
 
-// An array in memory. `data`: row i begins at data + i * stride, and its elements follow each other.
+// An array in memory. `data`: row i starts at data + i * stride, and its elements are contiguous.
 struct NamedArray {
   std::string name;
   const std::byte* data = nullptr;
@@ -335,19 +336,19 @@ struct TokenFile {
 
 // The effect of a separator between documents.
 enum class Documents : std::uint8_t {
-  kPack,   // windows as without a separator, with the document of each token
+  kPack,   // windows as without a separator, plus the document of each token
   kApart,  // no sample has tokens of two documents
 };
 
 struct TokenOptions {
-  std::uint64_t window = 0;       // tokens of a sample, or of the longest with Documents::kApart
-  std::uint64_t stride = 0;       // tokens from the start of a window to that of the next; 0: window
+  std::uint64_t window = 0;       // tokens per sample, or in the longest sample with Documents::kApart
+  std::uint64_t stride = 0;       // tokens between the starts of consecutive windows; 0: window
   DType stored = DType::kUint16;  // uint8, int16, uint16, int32, uint32 or int64, little-endian
   DType output = DType::kInt64;   // int32 or int64
-  std::uint64_t vocabulary = 0;   // not 0: opening reads all files, and refuses a token that is not below it
-  std::optional<std::int64_t> separator = {};  // the token that ends a document; the other options need it
+  std::uint64_t vocabulary = 0;   // if not 0, opening reads all files and rejects tokens that are not below it
+  std::optional<std::int64_t> separator = {};  // the token that ends a document; required by the following options
   Documents documents = Documents::kPack;
-  std::uint64_t shortest = 2;  // kApart: documents with fewer tokens, their separator among them, are left out
+  std::uint64_t shortest = 2;  // kApart: documents with fewer tokens, including their separator, are omitted
   std::int64_t pad = 0;        // kApart: pads shorter samples in x; y is padded with kIgnoredTarget
   // If all files together fit into this many bytes, data read from them is cached in this process. nullopt: 1/64 of
   // usable memory, at most 256 MiB; 0: never.
@@ -378,7 +379,7 @@ struct MixOptions {
   std::vector<double> weights;  // per sample, not scaled by dataset size; empty: by size, so that each sample appears
                                 // once
   MixUntil until = MixUntil::kSamples;
-  std::uint64_t samples = 0;  // 0: as many as all datasets have together
+  std::uint64_t samples = 0;  // 0: the total size of all datasets
 };
 
 // Mixes several datasets: each contributes its share of every stretch of the order; an exhausted dataset starts over,
@@ -387,25 +388,25 @@ struct MixOptions {
 // mixture.
 Result<Dataset> mix(const std::vector<Dataset>& datasets, const MixOptions& options = {});
 
-// An image file that the caller names, or has in memory.
+// An image file given by path or as bytes in memory.
 struct GivenImage {
   std::string path;                       // the name used in errors; for a file that is not in memory, its path
   std::span<const std::byte> bytes = {};  // the content, see GivenFiles::keep(); if absent, it is read from `path`
 };
 
-// Image files that the caller names while a loader runs: for datasets that are listed elsewhere. Copies share the
-// files; every method is thread-safe.
+// Image files that the caller adds while a loader runs, for datasets that are listed elsewhere. Copies share the files;
+// every method is thread-safe.
 class GivenFiles {
  public:
   explicit GivenFiles(std::string name);  // the dataset's name in errors
 
-  // One field, the image. Its samples are those that add() numbers.
+  // A dataset with one field, the image. Its samples are the files passed to add().
   Dataset dataset() const;
   // The index of the first of `files` in the dataset; the others follow.
   std::uint64_t add(std::vector<GivenImage> files);
   // Owns the bytes of files in memory; released with the last reference from the dataset and its loaders.
   void keep(std::shared_ptr<const void> owner);
-  // Releases the files of the add() that returned `first`: reading one is an error from now on.
+  // Releases the files of the add() that returned `first`; reading them is an error from then on.
   void forget(std::uint64_t first);
   void forget_all();
 
@@ -422,7 +423,7 @@ Result<Dataset> open(const std::string& source, const OpenOptions& options = {})
 // Lists what a reader would drop, merge or reject in a source; also works on damaged sources, for which open() fails.
 Result<Inspection> inspect(const std::string& source, const OpenOptions& options = {});
 
-// Usual names of a column of labels.
+// Common names of label columns.
 std::span<const std::string_view> label_names();
 
 }  // namespace feedline

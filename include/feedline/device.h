@@ -16,16 +16,16 @@ enum class DeviceKind : std::uint8_t {
 
 struct DevicePlace {
   DeviceKind kind = DeviceKind::kHost;
-  int index = 0;  // among the devices of its kind
+  int index = 0;  // index among the devices of its kind
   friend bool operator==(const DevicePlace&, const DevicePlace&) = default;
 };
 
-// The end of a device's work on a batch's memory, however it ends. Thread-safe; outlives device and loader.
+// Completion of a device's work on a batch's memory, including by failure. Thread-safe; outlives device and loader.
 class Ready {
  public:
   virtual ~Ready() = default;
   virtual bool is_ready() const = 0;      // never blocks
-  virtual Result<void> wait() const = 0;  // an error: the device failed, and the arrays are invalid
+  virtual Result<void> wait() const = 0;  // Error: the device failed, and the arrays are invalid.
   // Makes a stream of the device wait instead of the caller: work queued on it afterwards finds the arrays ready. Call
   // it before using the batch. stream: the device's number for it; CUDA's handle, or 1 for the default stream. Devices
   // without streams block.

@@ -15,10 +15,10 @@ namespace feedline {
 enum class ErrorCode {
   kConfig,     // an invalid request by the caller, detected before any sample is read
   kData,       // a stored sample is damaged or not of its declared kind
-  kStorage,    // the operating system could not open, read or list
+  kStorage,    // the operating system could not open, read or list something
   kStalled,    // no progress within the timeout
   kCancelled,  // the loader was closed, or interrupted during a wait
-  kInternal,   // a promise of ours was broken; please report it
+  kInternal,   // an internal invariant was violated; please report it
 };
 
 // The location of an error; an empty string or nullopt if it does not apply.
@@ -39,7 +39,7 @@ struct Error {
   // The exception that a user's function raised, in its language's representation; see SampleFunction.
   std::shared_ptr<void> raised = nullptr;
 
-  // One line for users: the message, then every known part of the location.
+  // One line for users: the message and every known part of the location.
   std::string message() const;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Everything public.
+// The whole public interface.
 
 #include "feedline/array.h"
 #include "feedline/dataset.h"

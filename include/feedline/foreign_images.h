@@ -25,8 +25,8 @@ class ForeignImages {
     std::string kind;  // the library's name for the format: "GIF"
     int width = 0;
     int height = 0;
-    std::shared_ptr<void> image;  // the library's own
-    int orientation = 1;          // EXIF orientation, 1 to 8; 1 if the library always turns images of this kind
+    std::shared_ptr<void> image;  // in the library's representation
+    int orientation = 1;          // EXIF orientation, 1 to 8; 1 if the library always rotates images of this format
     std::string depth = {};       // "16 bits", "32 bits" or "floats"; empty for 8 bits
   };
   // Reads the header of the first image; `bytes` need not outlive the call. kData if the format is not supported.
@@ -40,7 +40,7 @@ class ForeignImages {
 
 // Sets the decoder for the whole process, replacing any other; nullptr removes it.
 void read_foreign_images_by(std::shared_ptr<const ForeignImages> images);
-// How many this process has decoded so, by kind.
+// The number of images that this process has decoded this way, by format.
 std::map<std::string, std::uint64_t> foreign_images_decoded();
 
 }  // namespace feedline

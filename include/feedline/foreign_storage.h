@@ -16,9 +16,9 @@
 namespace feedline {
 
 struct ForeignObject {
-  std::string path;  // of a listing: relative to its folder
+  std::string path;  // in a listing: relative to its folder
   std::uint64_t bytes = 0;
-  std::uint64_t tag = 0;  // another one for every other version of the object; 0: not known
+  std::uint64_t tag = 0;  // differs for every version of the object; 0 if unknown
   bool is_folder = false;
 };
 
@@ -27,8 +27,8 @@ struct ForeignObject {
 class ForeignStorage {
  public:
   virtual ~ForeignStorage() = default;
-  virtual std::string explain() const = 0;  // who reads, in a line
-  // kStorage; ENOENT: it is not there.
+  virtual std::string explain() const = 0;  // describes the library in one line
+  // kStorage; with ENOENT if the object does not exist.
   virtual Result<ForeignObject> stat(const std::string& url) const = 0;
   // Fills `out` from `offset`. Returns fewer bytes than requested at the end of the object.
   virtual Result<std::size_t> read(const std::string& url, std::uint64_t offset, std::span<std::byte> out) const = 0;
@@ -37,7 +37,8 @@ class ForeignStorage {
   virtual Result<std::vector<ForeignObject>> list(const std::string& url, bool all) const = 0;
 };
 
-// Returns the storage for a scheme ("az"); nullptr if there is none. kConfig: supported, but something is missing.
+// Returns the storage for a scheme ("az"); nullptr if there is none. kConfig: the scheme is supported, but a required
+// package is missing.
 using FindForeignStorage = std::function<Result<std::shared_ptr<const ForeignStorage>>(const std::string& scheme)>;
 // Called once per scheme that the engine does not support itself; found storages are cached. Set it once per process,
 // before anything is opened.

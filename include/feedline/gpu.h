@@ -13,9 +13,9 @@
 namespace feedline {
 
 struct GpuDriver {
-  bool is_there = false;               // its library is, whether it works or not
+  bool is_there = false;               // whether the library is installed, even if it does not work
   std::optional<std::string> version;  // such as "570.86.15"
-  std::optional<std::uint32_t> gpus;   // of the machine, including those that cannot be queried
+  std::optional<std::uint32_t> gpus;   // GPUs of the machine, including those that cannot be queried
 };
 
 struct GpuFacts {
@@ -26,12 +26,12 @@ struct GpuFacts {
   std::uint64_t memory_bytes = 0;
   bool partitioned = false;                          // MIG: NVML's counters for the whole GPU do not describe a
                                                      // partition
-  std::optional<std::uint32_t> pcie_generation;      // the most that GPU and system have in common
-  std::optional<std::uint32_t> pcie_width;           // lanes, now
-  std::optional<std::uint32_t> pcie_generation_now;  // an idle GPU may have turned it down
-  std::optional<std::uint32_t> pcie_width_most;      // lanes that GPU and system have in common
-  std::string bus_id;                                // of PCI, as NVML writes it: "00000000:3B:00.0"
-  std::optional<std::uint32_t> nvlinks;              // that are up; nullopt: this GPU has none
+  std::optional<std::uint32_t> pcie_generation;      // the highest generation that both GPU and system support
+  std::optional<std::uint32_t> pcie_width;           // current number of lanes
+  std::optional<std::uint32_t> pcie_generation_now;  // current generation, which an idle GPU may have lowered
+  std::optional<std::uint32_t> pcie_width_most;      // number of lanes that both GPU and system support
+  std::string bus_id;                                // PCI address in NVML's notation: "00000000:3B:00.0"
+  std::optional<std::uint32_t> nvlinks;              // active NVLink links; nullopt if this GPU has none
 };
 
 // One GPU at one time. nullopt: not available for this driver, GPU or user.
@@ -41,7 +41,8 @@ struct GpuCounters {
   // Share of the driver's last window (1/6 s to 1 s) in which any kernel ran, however little of the GPU it used.
   std::optional<double> utilisation;
   std::optional<std::uint64_t> memory_used_bytes;
-  std::optional<double> received_bytes_per_s;  // over PCIe, in 20 ms; read in turns, so it may be some samples old
+  std::optional<double> received_bytes_per_s;  // over PCIe, within 20 ms; GPUs are read in rotation, so it may be some
+                                               // samples old
   std::optional<double> sent_bytes_per_s;
   std::optional<double> power_w;
   std::optional<std::uint32_t> clock_mhz;  // of the multiprocessors
@@ -49,8 +50,8 @@ struct GpuCounters {
   std::optional<bool> slowed;  // clocks throttled by power or heat
 };
 
-// A process that computes on a GPU. In a container without the host's process numbers these are not ours to know:
-// the list is empty, or has numbers of another space.
+// A process that computes on a GPU. In a container without the host's PID namespace these are unknown: the list is
+// empty, or has PIDs of another namespace.
 struct GpuProcess {
   std::uint32_t index = 0;
   std::int32_t pid = 0;
@@ -69,9 +70,9 @@ class GpuReader {
   // millisecond per GPU plus the 20 ms over which the driver measures PCIe, asleep.
   std::vector<GpuCounters> sample(std::uint64_t now_ns);
   std::vector<GpuProcess> processes();
-  const GpuDriver& driver();  // opens the library, as the first sample does, and samples nothing
+  const GpuDriver& driver();  // Loads the library, as the first sample does, without sampling.
 
-  // After any of these.
+  // Valid after any of these calls.
   const std::vector<GpuFacts>& gpus() const;
   const std::string& unavailable() const;  // why no data is available; empty if there is some
   const std::vector<std::string>& notes() const;

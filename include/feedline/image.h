@@ -17,7 +17,7 @@
 
 namespace feedline {
 
-// 8-bit, rows one after the other without padding, channels interleaved.
+// 8-bit pixels, contiguous rows without padding, channels interleaved.
 struct Image {
   int width = 0;
   int height = 0;
@@ -26,19 +26,19 @@ struct Image {
 };
 
 struct ImageInfo {
-  std::string format;  // "jpeg", "png", "webp"; or another that foreign_images.h reads: "gif"
+  std::string format;  // "jpeg", "png", "webp", or a format of foreign_images.h such as "gif"
   int width = 0;
   int height = 0;
 };
 
-// Reads the header only. kData: not an image that Feedline decodes.
+// Reads only the header. kData: not an image that Feedline can decode.
 Result<ImageInfo> image_info(std::span<const std::byte> encoded);
-// How an image is stored, without a look at whether it can be decoded.
+// Describes how an image is stored, whether or not it can be decoded.
 struct ImageTraits {
-  std::string format;               // as above; "foreign" for all that others read
-  int orientation = 1;              // EXIF's, 1 to 8: 1 is as stored; 0: "not known"
-  std::vector<std::string> stored;  // those that apply: "progressive", "arithmetic coding", "lossless", "CMYK",
-                                    // "palette", "interlaced", "12 bits", "16 bits", "32 bits", "floats"
+  std::string format;               // as above, or "foreign" for all other formats
+  int orientation = 1;              // EXIF orientation, 1 to 8; 1 is as stored, 0 is unknown
+  std::vector<std::string> stored;  // those of "progressive", "arithmetic coding", "lossless", "CMYK", "palette",
+                                    // "interlaced", "12 bits", "16 bits", "32 bits", "floats" that apply
 };
 // kData: not an image.
 Result<ImageTraits> image_traits(std::span<const std::byte> encoded);
@@ -47,15 +47,15 @@ Result<ImageTraits> image_traits(std::span<const std::byte> encoded);
 // first.
 Result<Image> decode_image(std::span<const std::byte> encoded, std::optional<Box> region, ColorMode mode,
                            bool applies_exif = false);
-// Pillow's Image.resize: antialiased but for kNearest. kConfig: a side of zero.
+// Pillow's Image.resize, antialiased except for kNearest. kConfig: a side of zero.
 Result<Image> resize_image(const Image& image, Size size, Interpolation interpolation);
-// One pixel operation. kConfig: a parameter out of range, or an image that has not 1 or 3 channels.
+// One pixel operation. kConfig: a parameter out of range, or an image with neither 1 nor 3 channels.
 Result<Image> apply_pixel_operation(const Image& image, const PixelOperation& operation);
 // The displacements that elastic_transform, as operation `stream` of a list, adds to the pixel positions, as input for
 // pixel_op::Elastic. For tests. kConfig: a side below 1.
 Result<std::vector<float>> elastic_displacement(const op::ElasticTransform& elastic, Size size, std::uint64_t seed,
                                                 std::uint64_t epoch, std::uint64_t sample, std::uint32_t stream);
-// The CPU seconds of each of `runs` runs with warm memory. For benchmarks.
+// The CPU seconds of each of `runs` runs after a warm-up, for benchmarks.
 Result<std::vector<double>> time_pixel_operation(const Image& image, const PixelOperation& operation, int runs);
 
 // Rewrites a JPEG losslessly with a restart marker after every `interval` MCUs (0: an interval that suits the image's

@@ -26,10 +26,10 @@ struct Inspection {
   std::string format;
   std::uint64_t samples = 0;
   std::uint64_t shards = 0;                             // tar files; 0 for a folder
-  std::uint64_t bytes = 0;                              // of the fields that a reader reads
+  std::uint64_t bytes = 0;                              // of the fields to be read
   std::uint64_t smallest_bytes = 0, largest_bytes = 0;  // of one sample's image
   std::vector<std::string> fields;
-  std::vector<InspectionCount> extensions;  // members or files per extension, all of them
+  std::vector<InspectionCount> extensions;  // number of members or files per extension
   std::vector<InspectionCount> classes;     // samples per class; empty if labels are only inside the samples
   std::vector<InspectionFinding> findings;
 };

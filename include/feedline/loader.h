@@ -21,10 +21,11 @@
 namespace feedline {
 
 enum class OnError : std::uint8_t {
-  kRaise,    // next() returns the error of the first bad sample of that batch; the batch is lost, the next follows
+  kRaise,    // next() returns the error of the batch's first bad sample; that batch is lost, and the next call
+             // continues
   kSkip,     // skip the sample, refill the batch from the end of the epoch's order, and log it; with several ranks, or
              // if the order is given, replace the sample, so that the number of batches stays the same
-  kReplace,  // put another sample, drawn from (seed, epoch, sample), in its place, log it
+  kReplace,  // replace it with another sample, drawn from (seed, epoch, sample), and log it
   kReport,   // deliver the batch and report the row in Batch::bad(): the caller must fill its contents
 };
 
@@ -38,35 +39,35 @@ struct GivenSample {
 
 // How to handle samples that do not divide evenly among ranks.
 enum class Uneven : std::uint8_t {
-  kPad,    // repeat samples from the start of the order: same number of samples on every rank
-  kDrop,   // leave the remainder out: same number of samples on every rank
+  kPad,    // repeat samples from the start of the order: every rank has the same number of samples
+  kDrop,   // omit the remainder: every rank has the same number of samples
   kExact,  // every sample exactly once: ranks may differ by one sample, and so by one batch
 };
 
 // How often mixup and cutmix draw, and which rows of a batch of n they mix.
 enum class MixMode : std::uint8_t {
   kBatch,  // once for all rows
-  kElem,   // for every row i by itself, with row n - 1 - i
-  kHalf,   // likewise for the first half of the rows; only these are delivered, so batches have batch_size / 2 rows
-  kPair,   // for every two rows i and n - 1 - i together
+  kElem,   // separately for every row i, with row n - 1 - i
+  kHalf,   // the same for the first half of the rows; only these are delivered, so batches have batch_size / 2 rows
+  kPair,   // jointly for every pair of rows i and n - 1 - i
 };
 
 // The partner of each row.
 enum class MixPartner : std::uint8_t {
-  kRoll,  // the row before it, the first one with the last (torchvision)
-  kFlip,  // row n - 1 - i (timm); the middle row of an odd number is unchanged
+  kRoll,  // the preceding row, and for the first row the last one (torchvision)
+  kFlip,  // row n - 1 - i (timm); with an odd number of rows the middle one is unchanged
 };
 
-// Samples of lengths up to `bound`, and longer than the bound of the bucket before. A batch has samples of one bucket,
-// each padded to its bound.
+// Samples with lengths up to `bound` and above the previous bucket's bound. A batch has samples of one bucket, each
+// padded to its bound.
 struct Bucket {
   std::uint64_t bound = 0;
-  std::uint64_t rows = 0;  // of a batch, over all ranks
+  std::uint64_t rows = 0;  // rows per batch, over all ranks
   friend bool operator==(const Bucket&, const Bucket&) = default;
 };
 
 struct LoaderOptions {
-  std::uint64_t batch_size = 1;  // samples per batch and rank; 0, with max_tokens: as many as these allow
+  std::uint64_t batch_size = 1;  // samples per batch and rank; 0 with max_tokens: as many as it allows
   bool shuffle = false;
   // If not 0, with shuffle: permutes shards and shuffles samples within a window of this many shards, so that only
   // these are read at a time. For storage with slow random reads. No effect with a single shard.
@@ -76,18 +77,18 @@ struct LoaderOptions {
   // bucket's batch move to the next bucket; drop_last and uneven apply to the rest of the last bucket.
   std::vector<std::uint64_t> bucket_bounds = {};
   std::uint64_t buckets = 0;
-  std::uint64_t max_tokens = 0;  // not 0, with buckets: a batch has at most max_tokens / bound rows
-  std::uint64_t seed = 0;        // of the order and of every random operation
+  std::uint64_t max_tokens = 0;  // if not 0, with buckets: a batch has at most max_tokens / bound rows
+  std::uint64_t seed = 0;        // seed of the order and of all random operations
   bool drop_last = false;
-  // Native threads. 0: as many as the training loop turns out to need, while it runs, and no more than this process's
-  // share of the CPUs (affinity, cgroup quota, other ranks on the machine).
+  // Native threads. 0: adapts to the needs of the training loop while it runs, up to this process's share of the CPUs
+  // (affinity, cgroup quota, other ranks on the machine).
   int num_workers = 0;
   std::uint64_t memory_budget = 0;  // bytes of batches prefetched; 0: automatic (see docs), at most two batches
   // false: batches as they complete. With several ranks they still come in order: otherwise each rank would have
   // delivered a different part of the epoch, and no state would be valid for all.
   bool in_order = true;
   OnError on_error = OnError::kRaise;
-  std::uint64_t error_budget = 0;  // bad samples an epoch may skip or replace; 0: any number
+  std::uint64_t error_budget = 0;  // bad samples that an epoch may skip or replace; 0: no limit
   std::uint64_t rank = 0;
   std::uint64_t world_size = 1;
   Uneven uneven = Uneven::kPad;
@@ -101,13 +102,13 @@ struct LoaderOptions {
   // enabled, image fields are float32 or float16, and the label field is float32 (num_classes).
   double mixup = 0;
   double cutmix = 0;
-  std::uint64_t num_classes = 0;    // 0: as many as the dataset names
-  double label_smoothing = 0;       // of the targets
-  double mix_probability = 1;       // that a batch, row or pair is mixed
-  double switch_probability = 0.5;  // with both: that it is cutmix
+  std::uint64_t num_classes = 0;    // 0: the number of the dataset's class names
+  double label_smoothing = 0;       // label smoothing of the targets
+  double mix_probability = 1;       // probability that a batch, row or pair is mixed
+  double switch_probability = 0.5;  // with both: probability of cutmix
   MixMode mix_mode = MixMode::kBatch;
   std::optional<MixPartner> partner;  // nullopt: kRoll with kBatch, and kFlip with the others, which support only that
-  // The GPU that batches go to as soon as they are filled, as CUDA counts them; nullopt: they stay in host memory.
+  // The GPU that batches are copied to once filled, by CUDA's index; nullopt: they stay in host memory.
   std::optional<int> cuda_device;
 };
 
@@ -115,11 +116,11 @@ struct LoaderOptions {
 // batches in that order. For external samplers. Members named as in LoaderOptions have the same meaning.
 struct GivenOptions {
   std::uint64_t batch_size = 1;  // maximum number of samples per batch
-  std::uint64_t seed = 0;        // of every random operation
+  std::uint64_t seed = 0;        // seed of all random operations
   int num_workers = 0;
-  int most_workers = 0;  // not 0, with num_workers = 0: as many threads at most
+  int most_workers = 0;  // if not 0, with num_workers = 0: the maximum number of threads
   std::uint64_t memory_budget = 0;
-  OnError on_error = OnError::kRaise;  // kSkip replaces
+  OnError on_error = OnError::kRaise;  // kSkip replaces the sample
   std::uint64_t error_budget = 0;
   std::optional<DType> dtype;
   Layout layout = Layout::kNchw;
@@ -127,13 +128,13 @@ struct GivenOptions {
   std::optional<int> cuda_device;
 };
 
-// Of one epoch.
+// Options of one epoch.
 struct EpochOptions {
   // Fills the first batches of the next epoch while the last ones of this epoch are used. Set to false if no epoch
   // follows.
   bool prepare_next = true;
-  // Announces that batches go to a GPU from now on: if no epoch has begun, an automatic number of threads leaves one
-  // CPU to the thread that feeds the GPU, or one core if threads are bound to CPUs.
+  // Declares that batches will be copied to a GPU: if no epoch has begun, an automatic number of threads leaves one CPU
+  // to the thread that feeds the GPU, or one core if threads are bound to CPUs.
   bool feeds_gpu = false;
 };
 
@@ -153,7 +154,7 @@ struct BatchField {
   Content content = Content::kArray;
   ArrayView lengths = {};
   std::span<std::byte> buffer = {};
-  std::span<const std::int64_t> offsets = {};  // rows + 1, ascending, the first one 0
+  std::span<const std::int64_t> offsets = {};  // rows + 1 values, ascending from 0
   std::span<const Shape> shapes = {};
   std::span<const bool> absent = {};  // kPadded, kList: rows whose sample lacks the field; they are empty
 };
@@ -171,7 +172,7 @@ class Batch {
   Batch() = default;
   std::span<const BatchField> fields() const { return fields_; }
   std::uint64_t rows() const { return samples_.size(); }
-  std::uint64_t index() const { return index_; }                       // of the batch in its epoch
+  std::uint64_t index() const { return index_; }                       // index of the batch in its epoch
   std::span<const std::uint64_t> samples() const { return samples_; }  // index in the dataset, per row
   const std::shared_ptr<void>& memory() const { return memory_; }      // owns the arrays
   std::span<const BadRow> bad() const { return bad_; }                 // rows without content, with OnError::kReport
@@ -182,20 +183,20 @@ class Batch {
   Result<void> let_wait(std::uintptr_t stream) const;
 
  private:
-  friend class BatchAccess;  // src/batch/batch_layout.cpp: how the engine fills one
+  friend class BatchAccess;  // used by src/batch/batch_layout.cpp to fill a batch
   std::vector<BatchField> fields_;
   std::vector<std::uint64_t> samples_;
   std::uint64_t index_ = 0;
   std::shared_ptr<void> memory_;
   std::vector<BadRow> bad_;
   DevicePlace device_;
-  std::array<std::shared_ptr<const Ready>, 2> ready_;  // nullptr: there is nothing to wait for
+  std::array<std::shared_ptr<const Ready>, 2> ready_;  // nullptr: the arrays are ready
 };
 
 struct BadSample {
   Error error;
   std::uint64_t epoch = 0;
-  std::uint64_t batch = 0;           // of the epoch, on this rank
+  std::uint64_t batch = 0;           // index of the batch in the epoch, on this rank
   std::uint64_t sample = 0;          // index in the dataset
   OnError action = OnError::kRaise;  // how it was handled
 };
@@ -203,7 +204,7 @@ struct BadSample {
 struct StageStats {
   std::string name;  // "storage", "decode", "transform", "batch", "consumer"
   std::uint64_t items = 0;
-  std::uint64_t bytes = 0;                // put out by the stage
+  std::uint64_t bytes = 0;                // items produced by the stage
   double busy_s = 0;                      // summed over threads
   double blocked_s = 0;                   // waiting for room downstream
   double starved_s = 0;                   // waiting for input
@@ -223,21 +224,21 @@ struct CacheStats {
 // Statistics of the function passed to Dataset::map(), over all threads.
 struct MapStats {
   std::uint64_t calls = 0;  // completed calls
-  double run_s = 0;         // in the function
-  double waited_s = 0;      // before it could begin: in Python, for the GIL
+  double run_s = 0;         // spent in the function
+  double waited_s = 0;      // spent waiting before the call could start: in Python, for the GIL
 };
 
-// Of mixup and cutmix.
+// Statistics of mixup and cutmix.
 struct MixStats {
-  std::uint64_t batches = 0;  // that were mixed, or drawn to be left as they are
-  std::uint64_t rows = 0;     // of them
-  double run_s = 0;           // over all threads; the stage "batch" has it too
+  std::uint64_t batches = 0;  // processed batches, including those drawn to stay unmixed
+  std::uint64_t rows = 0;     // rows of these batches
+  double run_s = 0;           // over all threads; also included in the stage "batch"
 };
 
-// Of OpenOptions::hedge: by all loaders of the dataset.
+// Statistics of OpenOptions::hedge, over all loaders of the dataset.
 struct HedgeStats {
-  std::uint64_t requests = 0;       // second ones, for some that were late
-  std::uint64_t won = 0;            // of them, that were answered first
+  std::uint64_t requests = 0;       // hedged requests sent
+  std::uint64_t won = 0;            // hedged requests that were answered first
   std::uint64_t dropped_bytes = 0;  // bytes received of the discarded response before it was cancelled
 };
 
@@ -251,15 +252,15 @@ struct ControllerStats {
     std::uint64_t ahead_to = 0;
     std::string why;
   };
-  int threads = 0;                  // that fill batches now; the others rest
-  int limit = 0;                    // most that may
+  int threads = 0;                  // threads that currently fill batches; the others are idle
+  int limit = 0;                    // maximum number of such threads
   std::uint64_t batches_ahead = 0;  // current limit on prefetched bytes
-  std::uint64_t changed = 0;        // how often
-  std::vector<Change> changes;      // the latest 64
+  std::uint64_t changed = 0;        // number of changes
+  std::vector<Change> changes;      // the latest 64 changes
 };
 
 struct LoaderStats {
-  int threads = 0;            // those that rest included
+  int threads = 0;            // including idle threads
   std::uint64_t batches = 0;  // delivered, all epochs of this loader
   std::uint64_t samples = 0;
   std::uint64_t bad_samples = 0;
@@ -302,7 +303,7 @@ struct LoaderState {
   std::uint64_t epoch = 0;
   std::uint64_t position = 0;        // in the epoch's order: everything before it was delivered
   std::vector<Positions> delivered;  // delivered after `position` (in_order = false)
-  std::uint64_t left_out = 0;        // positions at the order's end that kSkip has used up
+  std::uint64_t left_out = 0;        // positions at the order's end that kSkip has consumed
   std::vector<Bucket> buckets;       // they define the positions, so they must not change
   std::uint64_t repeat = 1;          // likewise
   Fidelity fidelity = Fidelity::kExact;
@@ -320,8 +321,8 @@ class Loader {
   ~Loader();  // closes
 
   std::uint64_t batches() const;  // per epoch on this rank, if no sample is bad
-  // Rows that each rank has in the batch that was delivered last: with kExact an epoch's last ones may differ. Empty:
-  // none was delivered yet.
+  // The number of rows that each rank has in the last delivered batch; with kExact the last batches of an epoch may
+  // differ. Empty if none was delivered yet.
   Result<std::vector<std::uint64_t>> rows_per_rank() const;
   const Schema& schema() const;  // of one row of a batch
   // The options as passed; explain() reports the values chosen for unset ones. For Dataset::given_loader(): the options
@@ -338,7 +339,7 @@ class Loader {
   Result<std::optional<Batch>> next();
 
   // For Dataset::given_loader(): sets the samples of the next batch, after start_epoch(); any number of batches may be
-  // queued. kConfig: more than batch_size samples, none, an index out of range, or a loader with a plan.
+  // queued. kConfig: no samples, more than batch_size, an index out of range, or a loader with a plan.
   Result<void> give(std::vector<GivenSample> samples);
   // Declares that no batch will follow: the epoch ends once the queued batches are delivered.
   Result<void> end_giving();
@@ -352,7 +353,7 @@ class Loader {
 
   Result<LoaderStats> stats() const;
   std::uint64_t changes() const;                                        // as ControllerStats::changed
-  Result<std::vector<BadSample>> errors(std::uint64_t from = 0) const;  // but for the first `from`
+  Result<std::vector<BadSample>> errors(std::uint64_t from = 0) const;  // without the first `from` errors
   Result<std::uint64_t> error_count() const;
   Result<LoaderState> state() const;
   // Resumes from `state` at the next start_epoch(); with the next epoch if it was saved after an epoch's last batch.

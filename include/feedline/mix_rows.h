@@ -22,7 +22,7 @@ struct ImageRows {
 // Mixes every row with the one before it, and the first with the last: row * share + other * (1 - share), with each
 // product and the sum rounded separately, as in torch. kConfig: fewer than two rows.
 Result<void> mix_up(const ImageRows& images, double share);
-// The box of every row becomes that of the row before it. kConfig: also a box that is not within the image.
+// Replaces the box of every row with that of the preceding row. kConfig: as above, or a box outside the image.
 Result<void> cut_mix(const ImageRows& images, const Box& box);
 
 }  // namespace feedline

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Statistics of network reads so far, for programs that measure.
+// Statistics of network reads so far, for benchmarks.
 
 #include <cstdint>
 #include <string>
@@ -10,11 +10,11 @@
 namespace feedline {
 
 struct NetworkHost {
-  std::string name;  // and port
+  std::string name;  // with its port
   std::uint64_t requests = 0, connections = 0;
-  std::uint64_t bytes = 0;  // of bodies that are over
+  std::uint64_t bytes = 0;  // of completed bodies
   // Recent values; 0 if there are none.
-  double latency_s = 0;    // from a request that is sent to the first byte of its answer
+  double latency_s = 0;    // from sending a request to the first byte of its response
   double bytes_per_s = 0;  // of one response, after its first byte
 };
 

@@ -13,7 +13,7 @@ namespace feedline {
 
 // The disk space that a cache may use, shared by all processes that use it.
 struct CacheLimit {
-  std::uint64_t bytes = 0;  // 0: the share
+  std::uint64_t bytes = 0;  // 0: `share` applies
   double share = 0.5;       // fraction (0 to 1) of the disk's free space plus the cache's size, when it is opened
 };
 
@@ -21,7 +21,7 @@ struct CachedObject {
   std::string copy;          // the cache's name for it: 32 digits
   std::string name;          // the whole name of the object; empty: its entry is damaged
   std::uint64_t bytes = 0;   // of the object
-  std::int64_t used_ns = 0;  // when it was opened last, to about a second; since 1970
+  std::int64_t used_ns = 0;  // time of the last open, to about a second; since 1970
   bool in_use = false;       // a process has it open
 };
 
@@ -31,8 +31,8 @@ struct CacheContents {
 };
 
 struct CacheRemoval {
-  std::uint64_t objects = 0;     // removed
-  std::uint64_t in_use = 0;      // that stay because they are being read
+  std::uint64_t objects = 0;     // removed copies
+  std::uint64_t in_use = 0;      // copies retained because they are being read
   std::uint64_t disk_bytes = 0;  // bytes used by the folder now
 };
 
@@ -44,7 +44,7 @@ Result<CacheContents> list_cache(const std::string& directory);
 Result<std::string> verify_copy(const std::string& directory, const std::string& copy);
 // Removes the least recently used copies until the folder uses at most `bytes`, and the leftovers of killed processes.
 Result<CacheRemoval> prune_cache(const std::string& directory, std::uint64_t bytes);
-// Removes all copies that are not being read, and if none is left the cache's own files and empty folders.
+// Removes all copies that are not being read and, if none is left, the cache's own files and empty folders.
 Result<CacheRemoval> clear_cache(const std::string& directory);
 
 }  // namespace feedline

@@ -18,7 +18,7 @@ namespace feedline {
 
 inline constexpr int kEventKinds = 48;
 inline constexpr int kEventBuckets =
-    40;  // bucket b counts [2^b, 2^(b+1)) ns, bucket 0 also 0, the last all that is longer
+    40;  // bucket b counts [2^b, 2^(b+1)) ns; bucket 0 includes 0, and the last one all longer times
 
 // A timed event. The writer defines the kinds and the meaning of a and b.
 struct Event {
@@ -36,12 +36,12 @@ struct EventTotals {
   std::uint64_t wall_ns = 0;
   std::uint64_t cpu_ns = 0;
   std::uint64_t longest_ns = 0;
-  std::uint64_t a = 0;  // summed
+  std::uint64_t a = 0;  // total
   std::array<std::uint64_t, kEventBuckets> wall{};
 };
 
-// The events of one process: the latest ones in a ring, and totals of all, in a file that the process maps and that
-// outlives it, however it ends. Any thread may record; nothing is allocated or locked.
+// The events of one process: the latest ones in a ring, and totals of all, in a mapped file that outlives the process
+// however it ends. Any thread may record; recording does not allocate or lock.
 class EventRing {
  public:
   // Creates the file, which must not exist, for `capacity` events (a power of two). kConfig, kStorage.
@@ -72,16 +72,16 @@ struct RecordedEvents {
 // Reads a ring file, even while it is being written. kStorage; kData: not a ring file.
 Result<RecordedEvents> read_events(const std::string& path);
 
-// Counters of one process at one time; all but memory and threads only grow.
+// Counters of one process at one time; all but memory and threads only increase.
 struct ProcessCounters {
   std::uint64_t time_ns = 0;
   std::int32_t pid = 0;
   std::int32_t parent = 0;
   std::uint64_t cpu_ns = 0;
-  std::uint64_t system_ns = 0;     // of it in the kernel: reading, faulting pages in, looking for free ones
+  std::uint64_t system_ns = 0;     // part of it in the kernel: reading, page faults, reclaiming pages
   std::uint64_t delay_ns = 0;      // ready to run but not running
   std::uint64_t device_bytes = 0;  // read from block devices; 0 if not permitted
-  std::uint64_t read_bytes = 0;    // by read() and its kin, page cache or not
+  std::uint64_t read_bytes = 0;    // by read() and related calls, from the page cache or not
   std::uint64_t read_calls = 0;
   std::uint64_t minor_faults = 0;
   std::uint64_t major_faults = 0;
@@ -97,9 +97,9 @@ struct HostCounters {
   std::optional<std::uint64_t> cpu_pressure_ns;  // "some" of /proc/pressure or of the cgroup
   std::optional<std::uint64_t> io_pressure_ns;
   std::optional<std::uint64_t> memory_pressure_ns;
-  std::optional<std::uint64_t> memory_events;  // times that the cgroup was at its limit
+  std::optional<std::uint64_t> memory_events;  // number of times that the cgroup reached its limit
   std::uint64_t available_bytes = 0;           // of memory
-  std::uint64_t swapped_pages = 0;             // in and out, since boot
+  std::uint64_t swapped_pages = 0;             // pages swapped in and out since boot
   std::uint64_t disk_reads = 0;
   std::uint64_t disk_bytes = 0;
   std::uint64_t disk_read_ns = 0;            // summed over requests
@@ -110,24 +110,25 @@ struct HostCounters {
 struct TreeMemory {
   std::uint64_t time_ns = 0;
   std::uint64_t bytes = 0;  // a page that n processes share counts 1/n for each
-  bool exact = true;        // false: of some processes only the private pages may be seen
+  bool exact = true;        // false: only private pages of some processes are visible
 };
 
 struct HostRecord {
-  std::vector<ProcessCounters> processes;  // in order of time
+  std::vector<ProcessCounters> processes;  // in chronological order
   std::vector<HostCounters> host;
   std::vector<TreeMemory> memory;
-  std::vector<std::string> files;   // that the tree had open for reading twice a second apart: some hundred at most
+  std::vector<std::string>
+      files;  // files that the tree had open for reading in two samples a second apart, a few hundred at most
   std::vector<std::string> unseen;  // counters that could not be read, one sentence each
   std::vector<GpuFacts> gpus;
-  std::vector<GpuCounters> gpu;           // in order of time
-  std::vector<GpuProcess> gpu_processes;  // that were ever seen
+  std::vector<GpuCounters> gpu;           // in chronological order
+  std::vector<GpuProcess> gpu_processes;  // all processes ever seen
   std::string gpu_unavailable;            // why no GPU data is available; empty if there is some
   std::vector<std::string> gpu_notes;
   std::optional<double> quota_cpus;
   std::optional<double> memory_limit_bytes;
-  std::uint64_t sampler_cpu_ns = 0;  // all that its thread used
-  std::uint64_t period_ns = 0;       // between samples, in the end
+  std::uint64_t sampler_cpu_ns = 0;  // total CPU time of the sampling thread
+  std::uint64_t period_ns = 0;       // final interval between samples
 };
 
 // One file of a dataset.
@@ -135,8 +136,8 @@ struct FileFacts {
   std::string path;
   std::uint64_t bytes = 0;
   std::optional<std::uint64_t> cached_bytes;     // in the page cache; nullopt: not available to this user
-  std::optional<std::uint64_t> unwritten_bytes;  // of those, not yet on the device
-  std::string device;                            // the whole disk's name, such as nvme0n1; empty: no local disk
+  std::optional<std::uint64_t> unwritten_bytes;  // of those, not yet written to the device
+  std::string device;                            // name of the whole disk, such as nvme0n1; empty if not a local disk
   std::optional<bool> rotational;
 };
 
@@ -146,13 +147,13 @@ std::vector<FileFacts> look_at_files(const std::vector<std::string>& paths);
 struct HostSamplerOptions {
   std::int32_t pid = 0;  // this process and all its descendants
   std::uint64_t period_ns = 100'000'000;
-  std::string closely_from;                       // a file: nothing is sampled until it is there; empty: from the start
+  std::string closely_from;                       // a file: sampling starts when it exists; empty: immediately
   std::string root;                               // the location of /proc and /sys; for tests
-  std::string gpu_library = "libnvidia-ml.so.1";  // empty: GPUs are not looked at
+  std::string gpu_library = "libnvidia-ml.so.1";  // empty: GPUs are not sampled
 };
 
-// A thread that samples the counters until it is stopped. Its memory is bounded: the longer it runs, the more it thins
-// out old samples and lowers its rate; it also lowers the rate if sampling would use more than 1/800 of one CPU.
+// A thread that samples the counters until it is stopped. Its memory is bounded: over time it thins out old samples and
+// lowers its rate; it also lowers the rate if sampling would use more than 1/800 of one CPU.
 class HostSampler {
  public:
   static Result<HostSampler> start(HostSamplerOptions options);

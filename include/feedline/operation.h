@@ -23,8 +23,8 @@ class TimmPolicy;
 }  // namespace transform
 struct Operation;
 
-// kRandom: bilinear or bicubic, drawn for each image. kTorchBilinear, kTorchBicubic: of resizes, by the arithmetic that
-// torch has for tensors of uint8 with antialias (weights of 16 bits, horizontally first), and not by Pillow's.
+// kRandom: bilinear or bicubic, drawn for each image. kTorchBilinear, kTorchBicubic: for resizes, with the arithmetic
+// of torch for uint8 tensors with antialiasing (16-bit weights, horizontal pass first) instead of Pillow's.
 enum class Interpolation : std::uint8_t {
   kNearest,
   kBox,
@@ -62,7 +62,8 @@ enum class Augmentation : std::uint8_t {
 };
 enum class Corner : std::uint8_t { kTopLeft, kTopRight, kBottomLeft, kBottomRight, kCenter };
 enum class PaddingMode : std::uint8_t { kConstant, kEdge, kReflect, kSymmetric };
-// The four numbers of a box, in pixels: two corners; the upper left corner and the sides; the centre and the sides.
+// The format of a box's four numbers, in pixels: two corners; the upper left corner and the sides; the centre and the
+// sides.
 enum class BoxFormat : std::uint8_t { kXyxy, kXywh, kCxcywh };
 // Where an image stands in a larger one.
 enum class PadPosition : std::uint8_t { kCenter, kTopLeft };
@@ -155,7 +156,7 @@ struct Pad {
 struct Grayscale {
   int num_output_channels = 1;  // 1 or 3
 };
-// Factors already resolved to ranges; hue in [-0.5, 0.5]. Order of the four is drawn per sample.
+// Factors are already ranges; hue in [-0.5, 0.5]. The order of the four changes is drawn per sample.
 struct ColorJitter {
   Range brightness, contrast, saturation;
   Range hue{0, 0};
@@ -164,7 +165,7 @@ struct ColorJitter {
 // RandomAutocontrast, RandomEqualize and RandomGrayscale. No other augmentation stands here.
 struct RandomChange {
   Augmentation augmentation = Augmentation::kInvert;
-  double amount = 0;  // bits that stay, the threshold, or the factor; of the others 0
+  double amount = 0;  // remaining bits, threshold, or factor; 0 for other operations
   double p = 0.5;
 };
 // What the boxes of a field are: of the field that `Operation::fields` names. Changes nothing by itself.
@@ -174,26 +175,27 @@ struct Boxes {
   // Stored boxes that are inverted, wholly outside of the image or no numbers are taken too, as torchvision takes them.
   bool takes_unsound = false;
 };
-// torchvision v2's SanitizeBoundingBoxes: boxes that are small or not all inside the image are left out, and the rows
-// of `labels` that belong to them.
+// torchvision v2's SanitizeBoundingBoxes: removes boxes that are small or not entirely inside the image, and the
+// corresponding rows of `labels`.
 struct SanitizeBoundingBoxes {
   double min_size = 1, min_area = 1;
-  std::vector<std::string> labels;  // fields
+  std::vector<std::string> labels;  // field names
 };
 // torchvision v2's: a crop that overlaps a box as much as one of sampler_options, drawn first, asks for.
 struct RandomIouCrop {
   double min_scale = 0.3, max_scale = 1;
   double min_aspect_ratio = 0.5, max_aspect_ratio = 2;
-  std::vector<double> sampler_options{0, 0.1, 0.3, 0.5, 0.7, 0.9, 1};  // 1 and more: no crop
+  std::vector<double> sampler_options{0, 0.1, 0.3, 0.5, 0.7, 0.9, 1};  // 1 or more: no crop
   int trials = 40;
 };
-// torchvision v2's: the image somewhere on a larger canvas.
+// torchvision v2's RandomZoomOut: places the image at a random position on a larger canvas.
 struct RandomZoomOut {
   std::array<std::uint8_t, 3> fill{};
   Range side_range{1, 4};
   double p = 0.5;
 };
-// torchvision v2's: each of four changes with probability p, then with p the channels in another order.
+// torchvision v2's RandomPhotometricDistort: each of four changes with probability p, then a channel permutation with
+// probability p.
 struct RandomPhotometricDistort {
   Range brightness{0.875, 1.125}, contrast{0.5, 1.5}, saturation{0.5, 1.5};
   Range hue{-0.05, 0.05};
@@ -208,7 +210,7 @@ struct AutoAugment {
 };
 struct RandAugment {
   int num_ops = 2;
-  int magnitude = 9;  // a bin
+  int magnitude = 9;  // magnitude bin
   int num_magnitude_bins = 31;
   Interpolation interpolation = Interpolation::kNearest;
   std::array<std::uint8_t, 3> fill{};
@@ -220,13 +222,13 @@ struct TrivialAugmentWide {
   std::array<std::uint8_t, 3> fill{};
   TorchvisionVersion version = TorchvisionVersion::kV1;
 };
-// torchvision's AugMix: `mixture_width` chains of AugMix's changes, weighed and added to the image.
+// torchvision's AugMix: `mixture_width` chains of AugMix's changes, weighted and added to the image.
 struct AugMix {
   int severity = 3;  // magnitudes are among the first so many of 10 bins
   int mixture_width = 3;
   int chain_depth = -1;  // below 1: 1 to 3, drawn for each chain
-  double alpha = 1.0;    // of the Dirichlet and Beta distributions
-  bool all_ops = true;   // brightness, colour, contrast and sharpness too
+  double alpha = 1.0;    // parameter of the Dirichlet and Beta distributions
+  bool all_ops = true;   // include brightness, colour, contrast and sharpness
   Interpolation interpolation = Interpolation::kBilinear;
   std::array<std::uint8_t, 3> fill{};
 };
@@ -234,12 +236,12 @@ struct AugMix {
 struct TimmAugment {
   std::string config;                                    // "rand-m9-mstd0.5-inc1"
   std::array<std::uint8_t, 3> fill{};                    // timm's img_mean
-  Interpolation interpolation = Interpolation::kRandom;  // drawn for each change that moves pixels
-  double translate = 0.45;                               // of the image's side, at level 10
+  Interpolation interpolation = Interpolation::kRandom;  // drawn for each geometric change
+  double translate = 0.45;                               // as a share of the image's side, at level 10
   std::shared_ptr<const transform::TimmPolicy> policy;
 };
 
-// torchvision's GaussianBlur: one sigma for both directions, drawn per sample.
+// torchvision's GaussianBlur: one sigma for both axes, drawn per sample.
 struct GaussianBlur {
   std::array<int, 2> kernel_size{3, 3};  // x, y; odd
   Range sigma{0.1, 2.0};
@@ -247,14 +249,14 @@ struct GaussianBlur {
 // Writes over random rectangles, with torchvision's rules (one of them), or timm's. Before normalize and to_dtype these
 // are pixels; behind them what the batch's row then holds, in its units.
 struct RandomErasing {
-  // kColour: a standard normal number per channel and rectangle. kValues: one for every value.
+  // kColour: one standard normal number per channel and rectangle. kValues: one per value.
   enum class Noise : std::uint8_t { kNone, kColour, kValues };
   double p = 0.5;
   Range scale{0.02, 0.33};      // of the image's area, which the rectangles share
-  Range ratio{0.3, 3.3};        // height over width, uniform in the logarithm
+  Range ratio{0.3, 3.3};        // height over width, log-uniform
   std::vector<float> value{0};  // one, or one per channel; where there is no noise
   Noise noise = Noise::kNone;
-  std::array<int, 2> count{1, 1};  // least and most rectangles
+  std::array<int, 2> count{1, 1};  // minimum and maximum number of rectangles
   bool is_timms = false;
 };
 
@@ -262,16 +264,16 @@ struct RandomErasing {
 // to_dtype, and without `fields`.
 struct RandomApply {
   std::vector<Operation> operations;
-  double p = 0.5;  // that all of them are done
+  double p = 0.5;  // probability that all of them are applied
 };
 struct RandomChoice {
   std::vector<std::vector<Operation>> chains;  // one of them is done
-  std::vector<double> p;                       // weights; empty: equal ones
+  std::vector<double> p;                       // weights; equal if empty
 };
 struct RandomOrder {
   std::vector<Operation> operations;
 };
-// An angle, degrees counterclockwise, around `center` (x, y in pixels; nullopt: the middle).
+// An angle in degrees counterclockwise, around `center` (x, y in pixels; nullopt: the middle).
 struct RandomRotation {
   Range degrees{-90, 90};
   Interpolation interpolation = Interpolation::kNearest;
@@ -279,7 +281,7 @@ struct RandomRotation {
   std::optional<std::array<double, 2>> center;
   std::array<std::uint8_t, 3> fill{};
 };
-// Degrees clockwise; `translate`: at most, as shares of width and height; shears in degrees.
+// Degrees clockwise; `translate`: maximum, as shares of width and height; shears in degrees.
 struct RandomAffine {
   Range degrees{-90, 90};
   std::optional<std::array<double, 2>> translate;
@@ -288,20 +290,21 @@ struct RandomAffine {
   std::array<std::uint8_t, 3> fill{};
   std::optional<std::array<double, 2>> center;
 };
-// Each corner moves inwards by at most half of the image times distortion_scale.
+// Moves each corner inwards by at most half of the image's size times distortion_scale.
 struct RandomPerspective {
   double distortion_scale = 0.5;
   double p = 0.5;
   Interpolation interpolation = Interpolation::kBilinear;
   std::array<std::uint8_t, 3> fill{};
 };
-// torchvision v2's: noise from -1 to 1, blurred by sigma pixels, times alpha pixels (x, y), is how far a pixel moves.
+// torchvision v2's ElasticTransform: a pixel moves by noise from -1 to 1, blurred by sigma pixels, times alpha pixels
+// (x, y).
 struct ElasticTransform {
   std::array<double, 2> alpha{50, 50}, sigma{5, 5};
   Interpolation interpolation = Interpolation::kBilinear;
   std::array<std::uint8_t, 3> fill{};
 };
-// torchvision v2's: the smaller edge becomes min_size or more and less than max_size.
+// torchvision v2's RandomResize: the smaller edge becomes at least min_size and less than max_size.
 struct RandomResize {
   int min_size = 1, max_size = 2;
   Interpolation interpolation = Interpolation::kBilinear;
@@ -312,7 +315,8 @@ struct RandomShortSide {
   std::optional<int> max_size;
   Interpolation interpolation = Interpolation::kBilinear;
 };
-// torchvision v2's: as large as fits into target_size, times a factor. target_size[0] is for the width, as there.
+// torchvision v2's ScaleJitter: the largest size that fits into target_size, times a factor. As there, target_size[0]
+// is for the width.
 struct ScaleJitter {
   std::array<int, 2> target_size{1, 1};
   Range scale_range{0.1, 2.0};
@@ -338,7 +342,8 @@ struct PadTo {
   PaddingMode padding_mode = PaddingMode::kConstant;
   PadPosition position = PadPosition::kCenter;
 };
-// Ultralytics' LetterBox: as large as it fits into `size`, the rest filled. scale_up false: smaller images stay.
+// Ultralytics' LetterBox: resizes to the largest size that fits into `size` and pads the rest. With scale_up = false
+// smaller images are not enlarged.
 struct Letterbox {
   Size size;
   std::array<std::uint8_t, 3> fill{114, 114, 114};
@@ -346,14 +351,14 @@ struct Letterbox {
   bool scale_up = true;
   PadPosition position = PadPosition::kCenter;
 };
-// Implies to_dtype(float32, scale=true) when the input is uint8: (x / 255 - mean) / std, per channel.
+// Implies to_dtype(float32, scale=true) for uint8 input: (x / 255 - mean) / std, per channel.
 struct Normalize {
   std::vector<float> mean, std;
 };
 // Stands in a list for an operation on other fields, so that those behind it keep their place: what is drawn goes by
 // it.
 struct Skipped {};
-// scale=true: uint8 -> float divides by 255 (torchvision v2 ToDtype). Float to uint8 is refused.
+// scale=true: uint8 to float divides by 255 (torchvision v2 ToDtype). Float to uint8 is rejected.
 struct ToDtype {
   DType dtype = DType::kFloat32;
   bool scale = false;
@@ -384,7 +389,8 @@ struct Operation {
   const transform::ImageOperation& operator*() const { return *operation_; }
   const transform::ImageOperation* operator->() const { return operation_.get(); }
 
-  std::vector<std::string> fields = {};  // names; empty: every image, and the targets if it moves pixels
+  std::vector<std::string> fields = {};  // field names; empty: every image, and also the targets if the operation is
+                                         // geometric
 
  private:
   std::shared_ptr<const transform::ImageOperation> operation_;
@@ -401,7 +407,7 @@ std::string describe(const Operation& operation);      // "random_resized_crop(2
 
 enum class Layout : std::uint8_t { kNchw, kNhwc };
 
-// A crop box in pixels of the image it applies to.
+// A crop box, in pixels of the image that it applies to.
 struct Box {
   int left = 0, top = 0, width = 0, height = 0;
   friend bool operator==(const Box&, const Box&) = default;

@@ -25,9 +25,9 @@ struct ArgumentDescription {
   std::string_view name;
   std::string_view kind;  // "integer", "real", "flag", "word", "size", "range", ...
   bool is_optional = false;
-  std::int64_t low = -std::numeric_limits<int>::max();  // of integers
+  std::int64_t low = -std::numeric_limits<int>::max();  // for integers
   std::int64_t high = std::numeric_limits<int>::max();
-  std::vector<std::string_view> words;  // of kind "word"
+  std::vector<std::string_view> words;  // for kind "word"
   ArgumentValue default_value;
 };
 
@@ -35,15 +35,14 @@ struct OperationDescription {
   std::string_view name;
   std::vector<ArgumentDescription> arguments;
   bool is_random = false;
-  bool moves_pixels = false;    // masks, boxes and points move with the image
-  bool runs_on_device = false;  // after decode(device="cuda") and cache("device")
+  bool moves_pixels = false;    // masks, boxes and points are transformed with the image
+  bool runs_on_device = false;  // supported after decode(device="cuda") and cache("device")
 };
 
 // All operations that make_operation() makes, ordered by name.
 std::vector<OperationDescription> operation_types();
 
-// Arguments that are left out have their defaults. kConfig: an unknown operation or argument, or a value of another
-// kind.
+// Omitted arguments have their defaults. kConfig: an unknown operation or argument, or a value of the wrong kind.
 Result<Operation> make_operation(std::string_view name,
                                  const std::vector<std::pair<std::string, ArgumentValue>>& arguments);
 

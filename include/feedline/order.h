@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The order of an epoch by itself: no dataset, nothing is read, no memory that grows with the samples. For programs
-// that look at orders instead of using them; a Loader delivers this one.
+// Computes the order of an epoch without a dataset or reads, in memory that does not grow with the number of samples.
+// For programs that examine orders; a Loader delivers the same one.
 
 #include <cstdint>
 #include <vector>
@@ -13,7 +13,7 @@ namespace feedline {
 
 struct OrderQuery {
   std::uint64_t samples = 0;              // of the dataset
-  std::vector<std::uint64_t> shard_ends;  // samples up to and with each shard; empty: one shard
+  std::vector<std::uint64_t> shard_ends;  // cumulative samples at the end of each shard; empty: one shard
   // As in LoaderOptions.
   bool shuffle = false;
   std::uint64_t shard_window = 0;

@@ -13,7 +13,7 @@
 
 namespace feedline {
 
-// A moment in the work of every GPU that the process used by then. One thread at a time.
+// A point in the work of every GPU that the process used when it was created. One thread at a time.
 class GpuMark {
  public:
   virtual ~GpuMark() = default;
@@ -28,13 +28,15 @@ class PageLocks {
   // Returns whether GPUs may be used, without initialising anything. kConfig: there is no driver, or one before CUDA
   // 12.5, which cannot mark the work of all streams.
   static Result<void> check();
-  // Requires: the process has begun CUDA. kConfig: see check(); or CUDA does not start, or was begun before a fork.
+  // Requires: the process has initialised CUDA. kConfig: see check(); or CUDA does not start or was initialised before
+  // a fork.
   static Result<std::unique_ptr<PageLocks>> open();
-  // kStorage with ENOMEM: machine and control group have less left than `bytes`; the message has the numbers.
+  // kStorage with ENOMEM: the machine or control group has less than `bytes` left; the message has the numbers.
   static Result<void> check_room(std::uint64_t bytes);
   virtual ~PageLocks() = default;  // locked memory stays locked until the process ends
 
-  // Is there a GPU to lock memory for: `preferred`, or else the first in use? The first one found stays.
+  // Whether there is a GPU to lock memory for: `preferred`, or else the first one in use. The choice does not change
+  // later.
   virtual Result<bool> has_gpu(int preferred) = 0;
   // Locks whole, resident pages for every GPU. Requires: has_gpu(). kStorage: the driver refused; the message has the
   // free memory and RLIMIT_MEMLOCK.
@@ -44,7 +46,7 @@ class PageLocks {
   // Marks the completion of all work queued on the used GPUs so far. nullptr: not possible now, because a stream was
   // capturing a CUDA graph; that capture has failed.
   virtual Result<std::unique_ptr<GpuMark>> mark() = 0;
-  // Has the driver shut down, as it does when the process ends? Then every call fails.
+  // Whether the driver has shut down, as it does when the process exits; every call then fails.
   virtual bool has_ended() const = 0;
 };
 

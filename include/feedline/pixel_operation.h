@@ -15,30 +15,30 @@
 
 namespace feedline {
 
-// Per channel; one channel uses the first.
+// Per channel; images with one channel use the first.
 using Colour = std::array<std::uint8_t, 3>;
 
 namespace pixel_op {
 
-struct Autocontrast {};  // ImageOps.autocontrast without a cutoff, each channel by itself
-struct Equalize {};      // ImageOps.equalize, each channel by itself
+struct Autocontrast {};  // ImageOps.autocontrast without a cutoff, per channel
+struct Equalize {};      // ImageOps.equalize, per channel
 struct Invert {};        // ImageOps.invert
 // ImageOps.posterize: retains the highest `bits` bits of each byte. 0 to 8; 0, which Pillow rejects, gives black.
 struct Posterize {
   int bits = 8;
 };
-// ImageOps.solarize: bytes of `threshold` or more are inverted.
+// ImageOps.solarize: inverts bytes that are at least `threshold`.
 struct Solarize {
   double threshold = 128;
 };
-// timm's SolarizeAdd: bytes below `threshold` get `add`, up to 255.
+// timm's SolarizeAdd: adds `add` to bytes below `threshold`, up to 255.
 struct SolarizeAdd {
   int add = 0;
   int threshold = 128;
 };
 
-// ImageEnhance.{Brightness, Contrast, Color, Sharpness}: 0 is the degenerate image, 1 the same, above 1 more of it. A
-// saturation of one channel changes nothing.
+// ImageEnhance.{Brightness, Contrast, Color, Sharpness}: 0 is the degenerate image, 1 the original, and larger factors
+// enhance. Saturation does not change an image with one channel.
 struct Brightness {
   double factor = 1;
 };
@@ -51,11 +51,11 @@ struct Saturation {
 struct Sharpness {
   double factor = 1;
 };
-// torchvision's adjust_hue for PIL images: `factor` turns of the colour circle. One channel stays as it is.
+// torchvision's adjust_hue for PIL images: `factor` in turns of the colour circle. No effect on one channel.
 struct Hue {
   double factor = 0;
 };
-// Image.convert("L"), into 1 or 3 equal channels.
+// Image.convert("L"), stored in 1 or 3 equal channels.
 struct Grayscale {
   int channels = 1;
 };
@@ -65,9 +65,9 @@ struct Affine {
   std::array<double, 6> matrix{1, 0, 0, 0, 1, 0};
   Interpolation interpolation = Interpolation::kNearest;  // not kBox
   Colour fill{};
-  std::optional<Size> size;  // size of the output; nullopt: that of the input
+  std::optional<Size> size;  // output size; nullopt: the input size
 };
-// Image.transform(size, PERSPECTIVE, coefficients): both of Affine's divided by g x + h y + 1.
+// Image.transform(size, PERSPECTIVE, coefficients): Affine's coordinates divided by g x + h y + 1.
 struct Perspective {
   std::array<double, 8> coefficients{1, 0, 0, 0, 1, 0, 0, 0};
   Interpolation interpolation = Interpolation::kBilinear;  // not kBox
@@ -91,15 +91,15 @@ struct Elastic {
   Colour fill{};
 };
 
-// torchvision v2's gaussian_blur of a uint8 tensor, but for the last bit of its float32 sums: one level. Odd sizes, x
-// and y.
+// torchvision v2's gaussian_blur of a uint8 tensor, up to one level because of the last bit of its float32 sums. Odd
+// sizes, x and y.
 struct GaussianBlur {
   std::array<int, 2> kernel_size{3, 3};
   std::array<double, 2> sigma{1, 1};
 };
 // ImageFilter.GaussianBlur: three box blurs in each direction. 0 changes nothing.
 struct PillowBlur {
-  double radius = 0;  // the standard deviation of the Gaussian blur that they approximate
+  double radius = 0;  // the standard deviation of the Gaussian that the boxes approximate
 };
 // Overwrites the pixels of `box` with `value`, or with the consecutive rows of `noise` if there is any.
 struct Erase {

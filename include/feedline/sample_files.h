@@ -9,10 +9,10 @@
 
 namespace feedline {
 
-// All that is stored of one sample, byte for byte: for copying a dataset, not for training.
+// All stored bytes of one sample, for copying a dataset.
 struct SampleFiles {
   struct File {
-    std::string extension;  // without the dot; of tar members in lower case
+    std::string extension;  // without the dot; lower case for tar members
     std::vector<std::byte> bytes;
   };
   std::string key;                    // relative path without its extension, or WebDataset key

@@ -17,14 +17,14 @@ namespace feedline {
 struct FunctionValue {
   std::string name;
   Content content = Content::kArray;
-  ArrayView array = {};  // C-contiguous; of bytes, text and JSON, uint8 of the shape (bytes,)
+  ArrayView array = {};  // C-contiguous; bytes, text and JSON are uint8 of the shape (bytes,)
   bool absent = false;   // the sample lacks the field, and there is no array
-  // Owns the array. The function has exclusive access, unless it only reads.
+  // Owns the array. The function has exclusive access unless it is read-only.
   std::shared_ptr<void> memory = nullptr;
 };
 
 struct FunctionCall {
-  std::vector<FunctionValue> values;  // the fields that it consumes, in its order
+  std::vector<FunctionValue> values;  // the fields that it consumes, in the function's order
   // The key for its random numbers, so that a sample's draws do not depend on earlier calls.
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
@@ -45,7 +45,7 @@ class SampleFunction {
   // The fields that it consumes; empty: all. If it consumes all, samples have only the fields that it returns;
   // otherwise it returns the fields that it consumes.
   virtual const std::vector<std::string>& takes() const = 0;
-  // Whether it only reads its input. It then gets rows of arrays without a copy.
+  // Whether it only reads its input, in which case rows of arrays are passed without a copy.
   virtual bool only_reads() const { return false; }
   // kData is an error of the sample, handled according to on_error. kCancelled ends the loader: next() fails with it.
   // kConfig: the function does not fit the samples.

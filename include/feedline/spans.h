@@ -18,13 +18,13 @@ struct Span {
   std::uint64_t begin_ns = 0;  // of CLOCK_MONOTONIC
   std::uint64_t end_ns = 0;
   std::uint64_t item = 0;    // index of the sample in its dataset; for the consumer, of the batch in its epoch
-  std::uint32_t thread = 0;  // the kernel's number of it
+  std::uint32_t thread = 0;  // kernel thread ID
   std::uint32_t stage = 0;   // index in span_stages()
 };
 
 struct SpanRecording {
-  std::vector<Span> spans;    // by thread, then in the order of their ends
-  std::uint64_t dropped = 0;  // older spans that had to make room
+  std::vector<Span> spans;    // by thread, then by end time
+  std::uint64_t dropped = 0;  // number of older spans that were overwritten
 };
 
 // "storage", "decode", ...: the names of the stages.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Writes objects to a URL, for programs that make datasets.
+// Writes objects to a URL, for programs that create datasets.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,24 +16,24 @@ namespace feedline {
 
 // Properties of an object as reported by the storage.
 struct StoredEntry {
-  std::string name;  // below the place
+  std::string name;  // relative to the place
   std::uint64_t bytes = 0;
   std::string etag;  // changes with the object; not a checksum for multipart uploads
   bool is_folder = false;
 };
 
-// A folder of objects, s3:// or gs://. An object is there as a whole or not at all. Thread-safe; copies share.
+// A folder of objects, s3:// or gs://. Objects appear atomically. Thread-safe; copies share state.
 class StoredPlace {
  public:
   // url: "s3://bucket/prefix". Sends no request. kConfig: a scheme without write support, or no bucket.
   static Result<StoredPlace> open(const std::string& url);
-  // As it was opened, without a slash at its end.
+  // The URL as passed to open(), without a trailing slash.
   const std::string& url() const;
   // Lists the objects, sorted by name; empty if the prefix has none. kStorage: no such bucket, or no permission.
   Result<std::vector<StoredEntry>> entries() const;
 
-  // These block, replace any object of this name, and return the new object's ETag. kStorage: writing failed after as
-  // many attempts as for reads; kCancelled: cancel().
+  // These block, replace any object with this name, and return the new object's ETag. kStorage: writing failed after
+  // all retries, as many as for reads; kCancelled: cancel().
   Result<std::string> put(const std::string& name, std::span<const std::byte> bytes) const;
   // Uploads a local file. Large files are sent in parts of at least 16 MiB, four at a time: 64 MiB of memory for files
   // of up to 160 GB. An upload that cannot be completed is aborted.
@@ -41,8 +41,8 @@ class StoredPlace {
   // Cancels calls in progress in all threads within seconds, and later calls at once. Permanent.
   void cancel() const;
 
-  Result<void> remove(const std::string& name) const;  // succeeds for missing objects, too
-  // Aborts the uploads of these names that a killed process left: they are invisible, and cost. How many.
+  Result<void> remove(const std::string& name) const;  // Also succeeds if the object does not exist.
+  // Aborts uploads of these names left by killed processes, which are invisible but incur costs. Returns their number.
   Result<std::uint64_t> abort_unfinished(const std::vector<std::string>& names) const;
 
  private:

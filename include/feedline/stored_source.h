@@ -14,7 +14,7 @@
 
 namespace feedline {
 
-// One object, open for reads from any thread. Moves; does not copy.
+// One object, open for reads from any thread. Movable, not copyable.
 class StoredObject {
  public:
   StoredObject(StoredObject&&) noexcept;
@@ -24,7 +24,7 @@ class StoredObject {
   std::uint64_t bytes() const;
   // Changes with the object: modification time and the storage's version, combined in one number.
   std::uint64_t stamp() const;
-  // Fills `out` from `offset`; returns the number of bytes read. kStorage: it cannot be read, or has changed.
+  // Fills `out` from `offset`; returns the number of bytes read. kStorage: reading failed, or the object has changed.
   Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> out) const;
   // kStorage if the object has changed since it was opened.
   Result<void> check_unchanged() const;
@@ -36,13 +36,13 @@ class StoredObject {
   std::unique_ptr<Impl> impl_;
 };
 
-// Thread-safe. Copies share.
+// Thread-safe. Copies share state.
 class StoredSource {
  public:
   // Paths or URLs, joined by "::", with braces and wildcards as in open(). Lists folders only for wildcards. kConfig:
-  // no such scheme, several storages, braces that do not match, or a pattern that nothing matches.
+  // an unknown scheme, several storages, unbalanced braces, or a pattern without matches.
   static Result<StoredSource> open(const std::string& source);
-  // Shards, or one folder, in order, with braces and wildcards expanded. Without the secrets of URLs.
+  // The shards, or one folder, in order, with braces and wildcards expanded and without the secrets of URLs.
   const std::vector<std::string>& names() const;
   // The same, but folders that `feedline pack` wrote as tars are replaced by the shards found in them. kConfig: packing
   // did not finish. kData: a manifest is damaged. kStorage: one cannot be read.

@@ -31,8 +31,8 @@ nanobind::dlpack::dtype dlpack_dtype(DType dtype);
 // Imports the framework at the first call.
 nanobind::object to_array(const ArrayView& view, std::shared_ptr<void> memory, Framework framework);
 
-// The same of an array of a batch, wherever that is. On a GPU a torch tensor or a DeviceArray: torch's current stream
-// waits for it, and not the host.
+// The same for an array of a batch on any device. On a GPU it is a torch tensor or a DeviceArray: torch's current
+// stream waits for it, and the host does not.
 nanobind::object to_array(const ArrayView& view, const Batch& batch, Framework framework);
 
 // "(3, 224, 224)" as a tuple of ints
@@ -58,10 +58,10 @@ class HeldBytes {
 // GIL, for a device without streams. Raises feedline.Error if the device has failed, and DataError for invalid text or
 // JSON.
 nanobind::list arrays_of(const Batch& batch, Framework framework);
-// The same of one sample, each with its name.
+// The same for one sample, as pairs of name and value.
 nanobind::list rows_of(std::shared_ptr<Sample> sample);
 
-// One row of text, JSON or bytes, as Python has it. The field's name and the sample are for messages.
+// Converts one row of text, JSON or bytes. The field's name and the sample are for messages.
 nanobind::object stored_row(std::span<const std::byte> bytes, Content content, std::string_view field,
                             std::optional<std::uint64_t> sample);
 

@@ -36,7 +36,7 @@ nb::object parsed(std::span<const std::byte> bytes) {
   const CallingPython calling;
   constexpr std::size_t kMarkBytes = 3;
   const auto is_mark = [&] { return std::memcmp(bytes.data(), "\xef\xbb\xbf", kMarkBytes) == 0; };
-  if (bytes.size() >= kMarkBytes && is_mark()) bytes = bytes.subspan(kMarkBytes);  // json.loads() refuses it in a str
+  if (bytes.size() >= kMarkBytes && is_mark()) bytes = bytes.subspan(kMarkBytes);  // json.loads() rejects it in a str
   return nb::module_::import_("json").attr("loads")(text_of(bytes));
 }
 

@@ -34,7 +34,7 @@ using namespace nb::literals;
 namespace feedline::python {
 namespace {
 
-// At most a century, since nanoseconds of a longer time would overflow.
+// at most a century, because nanoseconds of a longer time would overflow
 std::chrono::seconds seconds_of(std::uint64_t seconds) {
   constexpr std::uint64_t kMost = 100ull * 366 * 24 * 3600;
   return std::chrono::seconds(std::min(seconds, kMost));
@@ -190,7 +190,7 @@ void bind_views(nb::class_<Dataset>& cls) {
 
 using Pixels = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
-// A SampleReader that any Python thread may use, one at a time.
+// A SampleReader that Python threads may share; calls are serialised.
 class GuardedReader {
  public:
   explicit GuardedReader(SampleReader reader) : reader_(std::move(reader)) {}

@@ -39,7 +39,7 @@ template <typename T>
 concept Described = std::tuple_size_v<std::remove_const_t<decltype(kMembers<T>)>> >
 0;
 
-// The Python type of a T, and the conversions in both directions. The default converts nothing.
+// The Python type for a T, and the conversions in both directions. By default nothing is converted.
 template <typename T>
 struct Plain {
   using Type = T;

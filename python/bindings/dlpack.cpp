@@ -23,7 +23,7 @@ struct Managed {
   void (*deleter)(Managed*) = nullptr;
 };
 
-// The exported tensor, in one block with everything that it points to.
+// The exported tensor, in one block with all data that it points to.
 struct Lent {
   Managed managed;
   std::array<std::int64_t, Shape::kMaxDims> extents{}, strides{};

@@ -76,7 +76,7 @@ nb::object to_exception(const Error& error) {
 }
 
 void raise(const Error& error) {
-  // exceptions that end a program are passed on unchanged
+  // exceptions that end a program propagate unchanged
   const bool is_end = error.code == ErrorCode::kCancelled && error.raised;
   nb::object exception = is_end ? nb::borrow(object_of(error.raised)) : to_exception(error);
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());

@@ -17,7 +17,7 @@ namespace feedline::python {
 // "config", "data", "storage", "stalled", "cancelled", "internal"
 std::string_view name_of(ErrorCode code);
 
-// An instance of the exception class for `error`, not raised.
+// Creates an instance of the exception class for `error` without raising it.
 nanobind::object to_exception(const Error& error);
 
 [[noreturn]] void raise(const Error& error);

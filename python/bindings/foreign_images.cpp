@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images that a library of Python's reads: the engine's threads call it, by feedline/data/foreign_images.py, with the
+// Decodes images with a Python library: the engine's threads call feedline/data/foreign_images.py while holding the
 // GIL.
 #include "feedline/foreign_images.h"
 
@@ -80,7 +80,7 @@ class PythonImages final : public ForeignImages {
   const std::shared_ptr<void> open_, decode_;
 };
 
-// open returns (kind, width, height, image, orientation, depth), decode pixels; both return an error as text.
+// open returns (kind, width, height, image, orientation, depth), decode returns pixels; both return an error as text.
 void read_by(nb::object open, nb::object decode) {
   read_foreign_images_by(std::make_shared<PythonImages>(std::move(open), std::move(decode)));
 }

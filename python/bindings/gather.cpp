@@ -15,18 +15,18 @@ using namespace nb::literals;
 namespace feedline::python {
 namespace {
 
-// Addresses are integers, as from Tensor.data_ptr(): a DLPack capsule costs more than a batch of short rows.
+// Addresses are integers, as from Tensor.data_ptr(), because a DLPack capsule costs more than a batch of short rows.
 template <typename T>
 T* at(std::uintptr_t address) {
   return reinterpret_cast<T*>(address);  // NOLINT
 }
 
-// False: an index is negative or not below `rows`, and nothing was written.
+// Returns false without writing anything if an index is negative or not below `rows`.
 bool gather_rows(std::uintptr_t data, std::uint64_t rows, std::uint64_t row_bytes, std::uintptr_t indices,
                  std::uint64_t count, std::uintptr_t out, bool release_gil) {
   const auto gather = [&] {
     const std::span<const std::uint64_t> all(at<const std::uint64_t>(indices), count);
-    // a negative index is a huge one here
+    // negative indices become huge ones
     if (!all.empty() && *std::ranges::max_element(all) >= rows) return false;
     base::gather_rows({at<const std::byte>(data), static_cast<std::ptrdiff_t>(row_bytes), row_bytes}, all,
                       at<std::byte>(out));

@@ -62,7 +62,7 @@ class EnteringPython {
   EnteringPython& operator=(const EnteringPython&) = delete;
   explicit operator bool() const { return is_taken_; }
 
-  // nullptr: it raised, and Python's error is set. Requires: bool(*this).
+  // nullptr: the call raised an exception, and Python's error is set. Requires: bool(*this).
   static PyObject* run(PyObject* callable, PyObject* arguments);
 
  private:

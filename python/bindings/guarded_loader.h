@@ -51,8 +51,8 @@ class GuardedLoader {
   Result<std::vector<std::uint64_t>> rows_per_rank();
   Result<LoaderStats> stats();
   Result<std::vector<BadSample>> errors();
-  Result<std::vector<BadSample>> take_errors();  // those since the last call
-  // Is there anything for take_errors(), as of the last next()?
+  Result<std::vector<BadSample>> take_errors();  // errors since the last call
+  // Whether take_errors() has anything to return, as of the last next().
   bool has_errors() const { return has_errors_; }
   Result<std::string> explain();
   // Lock-free: called after every batch.
@@ -67,9 +67,9 @@ class GuardedLoader {
   std::mutex mutex_;
   std::atomic<bool> closing_ = false;
   std::atomic<std::uint64_t> run_ = 0;    // written under mutex_
-  bool is_over_ = true;                   // is the epoch of the latest run over? Guarded by mutex_
+  bool is_over_ = true;                   // whether the latest run's epoch is over; guarded by mutex_
   std::atomic<pid_t> started_in_ = 0;     // the process whose threads fill the batches; 0: none yet
-  std::uint64_t taken_ = 0;               // errors that take_errors() has handed out
+  std::uint64_t taken_ = 0;               // number of errors that take_errors() has returned
   std::atomic<bool> has_errors_ = false;  // written under mutex_
 };
 

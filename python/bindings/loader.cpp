@@ -64,7 +64,7 @@ std::unique_ptr<GuardedLoader> make_given_loader(const Dataset& dataset, const G
   return std::make_unique<GuardedLoader>(unwrap(without_gil([&] { return dataset.given_loader(options); })));
 }
 
-// The arrays of the next batch of a run; None at its end.
+// Returns the arrays of the next batch of a run; None at its end.
 nb::object next_arrays(GuardedLoader& self, std::uint64_t run, bool torch, bool dlpack) {
   const auto batch = unwrap(self.next(run));
   if (!batch) return nb::none();

@@ -43,7 +43,7 @@ inline constexpr auto kMembers<StageStats> = std::tuple(Member{"items", &StageSt
 
 namespace {
 
-// Stages by their names.
+// Converts stages to a dict by name.
 nb::object by_name(const std::vector<StageStats>& stages) {
   nb::dict result;
   for (const StageStats& stage : stages) result[nb::cast(stage.name)] = in_python(stage);

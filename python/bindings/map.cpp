@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the user's: the engine's threads call them, by feedline/data/mapping.py, with the GIL.
+// Calls Python functions of the user: the engine's threads call feedline/data/mapping.py while holding the GIL.
 #include "feedline/sample_function.h"
 
 #include <nanobind/stl/pair.h>
@@ -33,7 +33,7 @@ std::unexpected<Error> cancelled(std::string what, std::shared_ptr<void> raised 
   return std::unexpected(Error{ErrorCode::kCancelled, std::move(what), {}, 0, std::move(raised)});
 }
 
-// A value as Python has it.
+// Converts a value to Python.
 nb::object python_value(const FunctionValue& value, bool only_reads) {
   if (value.absent) return nb::none();
   const ArrayView& array = value.array;

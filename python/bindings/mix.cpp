@@ -18,7 +18,7 @@ namespace {
 
 using RowsShape = std::tuple<std::uint64_t, int, int, int>;
 
-// The address is Tensor.data_ptr()'s.
+// The address is from Tensor.data_ptr().
 ImageRows rows_at(std::uintptr_t data, const RowsShape& shape) {
   const auto& [rows, channels, height, width] = shape;
   return {reinterpret_cast<float*>(data), rows, channels, {height, width}};  // NOLINT

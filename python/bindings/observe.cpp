@@ -22,7 +22,7 @@ using namespace nb::literals;
 namespace feedline::python {
 namespace {
 
-// As os.fsdecode() has it: a name need not be UTF-8.
+// Like os.fsdecode(), as a name need not be UTF-8.
 nb::object as_path(const std::string& path) {
   return nb::steal(PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size())));
 }
@@ -53,7 +53,7 @@ inline constexpr auto kMembers<EventTotals> = std::tuple(Member{"count", &EventT
 
 namespace {
 
-// Of the kinds that there were.
+// Totals of the event kinds that occurred.
 nb::object by_kind(const std::array<EventTotals, kEventKinds>& totals) {
   nb::dict dict;
   for (int kind = 0; kind < kEventKinds; ++kind)

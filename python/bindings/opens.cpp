@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python's audit event of open(): an audit hook can never be removed, and one written in Python adds a microsecond to
-// every open() of the script.
+// Counts Python's audit events for open(): audit hooks can never be removed, and one written in Python would add a
+// microsecond to every open() of the script.
 
 #include <nanobind/nanobind.h>
 
@@ -18,7 +18,7 @@ namespace {
 // Per process. Guarded by the GIL, which Python holds whenever it calls an audit hook.
 struct OpenGate {
   nb::object heard;
-  std::uint64_t passing = 0;  // opens that are to be counted and nothing else
+  std::uint64_t passing = 0;  // opens that are only counted
 };
 
 PyObject* hear(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {

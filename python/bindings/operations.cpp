@@ -30,7 +30,7 @@ Chains chains_of(const std::vector<const Dataset*>& datasets) {
   return chains;
 }
 
-// `subject`: the operation and the argument, for errors.
+// `subject`: the operation and the argument, for error messages.
 ArgumentValue value_of(nb::handle object, const std::string& subject) {
   if (object.is_none()) return std::monostate();
   if (nb::isinstance<nb::bool_>(object)) return nb::cast<bool>(object);

@@ -21,7 +21,7 @@ namespace {
 
 nb::object to_numpy(std::vector<std::uint64_t> samples) {
   auto order = std::make_shared<std::vector<std::uint64_t>>(std::move(samples));
-  // indices are below 2^63, as everywhere in NumPy
+  // indices are below 2^63, as elsewhere in NumPy
   const ArrayView view{reinterpret_cast<std::byte*>(order->data()),
                        {DType::kInt64, Shape{static_cast<std::int64_t>(order->size())}}};
   return to_array(view, order, Framework::kNumpy);

@@ -26,7 +26,7 @@ namespace {
 using Pixels = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Noise = nb::ndarray<const std::uint8_t, nb::c_contig, nb::device::cpu>;
 
-// An operation by its name, with its numbers in the order of its members.
+// Creates an operation from its name and its numbers, in the order of its members.
 class Parameters {
  public:
   Parameters(std::string name, std::vector<double> values) : name_(std::move(name)), values_(std::move(values)) {}
@@ -54,7 +54,7 @@ struct Surroundings {
   std::span<const std::uint8_t> noise;
 };
 
-// The bytes as float32.
+// Reads the bytes as float32.
 std::span<const float> floats_in(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
 }

@@ -29,7 +29,7 @@ using namespace nb::literals;
 namespace feedline::python {
 namespace {
 
-// Paths are bytes: a file's name need not be text.
+// Paths are bytes, as file names need not be text.
 std::uint64_t add_paths(GivenFiles& self, const std::vector<nb::bytes>& paths) {
   std::vector<GivenImage> files;
   files.reserve(paths.size());
@@ -37,7 +37,7 @@ std::uint64_t add_paths(GivenFiles& self, const std::vector<nb::bytes>& paths) {
   return self.add(std::move(files));
 }
 
-// Path, address and size in bytes; the address 0: it is a file to be read.
+// Path, address and size in bytes; address 0: a file to read.
 std::uint64_t add_images(GivenFiles& self,
                          const std::vector<std::tuple<nb::bytes, std::uintptr_t, std::size_t>>& images) {
   std::vector<GivenImage> files;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names are bytes, as files may have them: os.fsencode() and os.fsdecode().
+// Names are bytes, as file names can be any bytes; Python uses os.fsencode() and os.fsdecode().
 #include "feedline/stored_source.h"
 
 #include <nanobind/nanobind.h>

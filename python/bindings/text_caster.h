@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// std::string as Python's str, instead of <nanobind/stl/string.h>: paths, keys and class names need not be UTF-8. Bytes
-// that are not UTF-8 become surrogates as in os.fsdecode(), and surrogates become these bytes again.
+// Converts std::string to Python's str, replacing <nanobind/stl/string.h>: paths, keys and class names need not be
+// UTF-8. Other bytes become surrogates as in os.fsdecode(), and surrogates are converted back to these bytes.
 
 #include <nanobind/nanobind.h>
 

@@ -88,7 +88,7 @@ T Word<T>::checked(const std::string& subject) const {
 
 namespace nanobind::detail {
 
-// None is passed on, to be refused with the words that there are.
+// Passes None on, so that it is rejected with the list of valid strings.
 template <feedline::python::Worded T>
 struct has_arg_defaults<feedline::python::Word<T>> : std::true_type {};
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// FEEDLINE_CHECK(condition): a promise of ours, always on. A broken one throws CheckFailed, the only thing that
-// Feedline throws; each stage thread and each public entry turns it into an `internal` Error, because going on would
-// hand out wrong data. Never for input that a user or a file can get wrong; that is a Result.
+// FEEDLINE_CHECK(condition): an internal invariant, always enabled. A violation throws CheckFailed, the only exception
+// that Feedline throws; each stage thread and each public entry converts it to an `internal` Error, because continuing
+// could deliver wrong data. Not for invalid input from users or files, which is a Result.
 
 #include <stdexcept>
 

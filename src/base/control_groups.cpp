@@ -24,9 +24,9 @@ constexpr std::string_view kUsualPlace = "/sys/fs/cgroup";
 
 struct Mount {
   int version = 2;
-  std::string top;          // the group that is seen at `point`
+  std::string top;          // the group visible at `point`
   std::string point;        // without the root
-  std::string controllers;  // ",rw,cpu,cpuacct,": of version 1
+  std::string controllers;  // ",rw,cpu,cpuacct,"; version 1
 };
 
 struct Membership {
@@ -35,7 +35,7 @@ struct Membership {
   std::string path;
 };
 
-// Mountinfo writes a space, tab, newline or backslash as three octal digits.
+// Mountinfo escapes a space, tab, newline or backslash as three octal digits.
 std::string unescaped(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -85,7 +85,7 @@ std::vector<Membership> read_memberships(const std::string& root, std::int32_t p
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1), path = line.substr(second + 1);
-    if (controllers.starts_with("name=")) continue;  // limits nothing
+    if (controllers.starts_with("name=")) continue;  // imposes no limits
     memberships.push_back({controllers.empty() ? 2 : 1, "," + controllers + ",", path});
   }
   // the root group, if the system does not report one
@@ -94,7 +94,7 @@ std::vector<Membership> read_memberships(const std::string& root, std::int32_t p
   return memberships;
 }
 
-// The rest of `path` below `top`; nullopt if it is not below.
+// The part of `path` below `top`, or nullopt if it is not below it.
 std::optional<std::string> below(std::string_view path, std::string_view top) {
   if (path == "/") path = "";
   if (top == "/") top = "";
@@ -112,7 +112,7 @@ bool is_of(const Mount& mount, const Membership& membership) {
   return mount.controllers.find(membership.controllers.substr(0, end + 1)) != std::string::npos;
 }
 
-// The folders of the groups from `rest` up to the mount's top, those that are there.
+// The existing folders of the groups from `rest` up to the mount's top.
 std::vector<std::string> folders_of(const std::string& top, std::string rest) {
   std::vector<std::string> folders;
   for (;; rest.resize(rest.rfind('/'))) {
@@ -121,8 +121,8 @@ std::vector<std::string> folders_of(const std::string& top, std::string rest) {
   }
 }
 
-// Of several mounts of a hierarchy, the one that shows the most groups around the process; a later one hides an
-// earlier one at its place.
+// Selects the mount of a hierarchy that shows the most groups around the process; a later mount hides an earlier one at
+// the same path.
 std::vector<std::string> seen_folders(const std::string& root, const std::vector<Mount>& mounts,
                                       const Membership& membership) {
   std::vector<std::string> best;

@@ -12,7 +12,7 @@
 namespace feedline::base {
 
 struct ControlGroup {
-  std::string folder;  // with the root in front
+  std::string folder;  // including the root
   int version = 2;
 };
 
@@ -34,7 +34,7 @@ class ControlGroups {
  private:
   struct Hierarchy {
     int version = 2;
-    std::string controllers;  // of version 1, with commas before, between and after
+    std::string controllers;  // of version 1, surrounded and separated by commas
     std::vector<std::string> folders;
   };
   std::vector<Hierarchy> hierarchies_;

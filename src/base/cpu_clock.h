@@ -7,7 +7,7 @@
 
 namespace feedline::base {
 
-// Nanoseconds of CPU that this thread has used.
+// Nanoseconds of CPU time used by this thread.
 inline std::uint64_t thread_cpu_ns() {
   timespec used{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);

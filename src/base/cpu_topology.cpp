@@ -21,7 +21,7 @@ std::vector<int> read_list(const std::string& path) {
   return number_list(text);
 }
 
-// One turn per thread: the nodes' cores, and then their second hyper-threads.
+// One entry per thread: the nodes' cores, and then their second hyper-threads.
 struct Turn {
   std::size_t node;
   std::size_t hyper_thread;
@@ -71,7 +71,7 @@ std::vector<std::vector<int>> place_threads(const CpuTopology& topology, const P
   const std::vector<Turn> turns = turns_of(nodes);
   const auto threads = static_cast<std::size_t>(std::max(wish.threads, 0));
   if (threads > turns.size()) return {};
-  std::vector<std::size_t> levels(nodes.size(), 0);  // hyper-threads per core that a node's threads use
+  std::vector<std::size_t> levels(nodes.size(), 0);  // hyper-threads per core used by a node's threads
   for (std::size_t i = 0; i < threads; ++i) levels[turns[i].node] = turns[i].hyper_thread + 1;
   std::vector<std::vector<int>> placed;
   for (std::size_t i = 0; i < threads; ++i) {

@@ -9,7 +9,7 @@
 
 namespace feedline::base {
 
-// CPUs by their numbers in the kernel, ascending.
+// CPUs by their kernel numbers, ascending.
 struct CpuTopology {
   struct Core {
     std::vector<int> cpus;  // hyper-threads
@@ -18,7 +18,7 @@ struct CpuTopology {
     int number = 0;  // NUMA node
     std::vector<Core> cores;
   };
-  std::vector<Node> nodes;  // that have a usable CPU
+  std::vector<Node> nodes;  // nodes with a usable CPU
 };
 
 // Reads the topology of the CPUs in `usable` from /sys/devices/system. Missing data means one node, and one CPU per
@@ -28,7 +28,7 @@ CpuTopology read_topology(const std::vector<int>& usable, const std::string& roo
 struct PlacementWish {
   int threads = 1;
   std::optional<int> near_node;     // filled first: the node that uses the batches
-  bool leaves_a_core_free = false;  // of that node: for the thread that launches work on a GPU
+  bool leaves_a_core_free = false;  // of that node, for the thread that launches GPU work
 };
 
 // The CPUs on which each thread may run. Threads fill the near node's cores, then the other nodes', then the second

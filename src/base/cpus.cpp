@@ -17,9 +17,9 @@
 namespace feedline::base {
 namespace {
 
-constexpr int kMostCpus = 1 << 16;  // more than any kernel is built for
+constexpr int kMostCpus = 1 << 16;  // more than any kernel supports
 
-// The mask of a process or thread; grows until the kernel's fits in.
+// The mask of a process or thread; grows until the kernel's mask fits.
 std::vector<int> mask_of(std::int32_t pid) {
   for (int most = CPU_SETSIZE; most <= kMostCpus; most *= 2) {
     const auto free = [](cpu_set_t* set) { CPU_FREE(set); };

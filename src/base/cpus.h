@@ -12,8 +12,8 @@
 namespace feedline::base {
 
 struct CpuLimits {
-  std::vector<int> allowed;     // by their numbers in the kernel: the affinity mask within the cpuset; never empty
-  std::optional<double> quota;  // of CPU time, in CPUs; nullopt: none
+  std::vector<int> allowed;     // kernel numbers of the CPUs in the affinity mask and cpuset; never empty
+  std::optional<double> quota;  // CPU quota, in CPUs; nullopt if there is none
   int around = 1;               // CPUs of the machine or container, which launchers divide among ranks
 
   // Available CPU time per second, in CPUs: the basis for fractions of CPU time.
@@ -28,10 +28,12 @@ CpuLimits cpu_limits(const std::string& root = "", std::int32_t pid = 0);
 
 struct MemoryLimits {
   std::uint64_t physical_bytes = 0;
-  std::uint64_t available_bytes = 0;                // of the machine, without taking anything from anybody
-  std::optional<std::uint64_t> limit_bytes;         // the least of the cgroup and those around it; nullopt: none
-  std::optional<std::uint64_t> binding_bytes;       // the limit of the group that has the least left,
-  std::optional<std::uint64_t> binding_used_bytes;  // the part of it in use, without reclaimable page cache
+  std::uint64_t available_bytes = 0;                // memory of the machine that is available without reclaiming from
+                                                    // other processes
+  std::optional<std::uint64_t> limit_bytes;         // the smallest limit of the cgroup and its ancestors; nullopt if
+                                                    // there is none
+  std::optional<std::uint64_t> binding_bytes;       // the limit of the group with the least memory left
+  std::optional<std::uint64_t> binding_used_bytes;  // that group's usage without reclaimable page cache
   std::optional<std::uint64_t> swap_limit_bytes;
   std::optional<std::uint64_t> oom_kills;
 

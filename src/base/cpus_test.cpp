@@ -130,7 +130,7 @@ TEST_F(Limits, BindWhereTheLeastMemoryIsLeft) {
   version_two("/box/job");
   write("proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 900 kB\n");
   group("/box", "memory.max", "8000");
-  group("/box", "memory.current", "7600");  // by its neighbours, mostly
+  group("/box", "memory.current", "7600");  // mostly by its neighbours
   group("/box", "memory.stat", "anon 1\ninactive_file 100");
   group("/box/job", "memory.max", "6000");
   group("/box/job", "memory.current", "900");
@@ -144,7 +144,7 @@ TEST_F(Limits, BindWhereTheLeastMemoryIsLeft) {
   EXPECT_EQ(memory.usable_bytes(), 6000u);
   EXPECT_EQ(memory.swap_limit_bytes, 50u);
   EXPECT_EQ(memory.oom_kills, 2u);
-  group("/box/job", "memory.high", "300");  // above it the kernel stops the group to get memory back
+  group("/box/job", "memory.high", "300");  // above it the kernel throttles the group to reclaim memory
   EXPECT_EQ(memory_limits(root_).limit_bytes, 300u);
   EXPECT_EQ(memory_limits(root_).left_bytes(), 500u) << "nothing is refused for it";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CRC-32C by the instruction that x86-64 (SSE 4.2) and most ARMv8 CPUs have for it.
+// CRC-32C with the dedicated instruction of x86-64 (SSE 4.2) and most ARMv8 CPUs.
 #include "base/crc.h"
 
 #include <cstring>

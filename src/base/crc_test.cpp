@@ -21,7 +21,7 @@ TEST(Crc, GivesThePublishedSums) {
   EXPECT_EQ(crc(CrcKind::k32, 0, bytes_of("123456789")), 0xcbf43926u);
   EXPECT_EQ(crc(CrcKind::k32c, 0, bytes_of("123456789")), 0xe3069283u);
   EXPECT_EQ(crc(CrcKind::k64Nvme, 0, bytes_of("123456789")), 0xae8b14860a799888u);
-  // RFC 3720, B.4: 32 bytes of zeros, and of ones
+  // RFC 3720, B.4: 32 bytes of zeros and of ones
   EXPECT_EQ(crc(CrcKind::k32c, 0, bytes_of(std::string(32, '\0'))), 0x8a9136aau);
   EXPECT_EQ(crc(CrcKind::k32c, 0, bytes_of(std::string(32, '\xff'))), 0x62a8ab43u);
   EXPECT_EQ(crc(CrcKind::k32, 0, {}), 0u);
@@ -42,7 +42,7 @@ TEST(Crc, ByTheInstructionIsThatByTables) {
   const Crc32c hardware = crc32c_hardware();
   if (hardware == nullptr) GTEST_SKIP() << "this CPU has no instruction for it";
   const std::string text = made_text(100);
-  for (std::size_t begin = 0; begin < 9; ++begin)  // whatever the address and the length
+  for (std::size_t begin = 0; begin < 9; ++begin)  // for any address and length
     for (std::size_t length = 0; begin + length <= text.size(); ++length) {
       const auto bytes = bytes_of(std::string_view(text).substr(begin, length));
       EXPECT_EQ(hardware(0x1234u, bytes), crc_portably(CrcKind::k32c, 0x1234u, bytes)) << begin << " " << length;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kLine = 64;
 constexpr std::size_t ahead_of(std::size_t bytes) { return bytes <= kLine ? 16 : 8; }
 
-// `kBytes`: known when compiling, so that the copy is a few registers and no call; 0: any.
+// `kBytes`: known at compile time, so that the copy uses a few registers and no call; 0 for any size.
 template <std::size_t kBytes>
 void gather(const Rows& rows, std::span<const std::uint64_t> indices, std::byte* out) {
   const std::size_t bytes = kBytes != 0 ? kBytes : rows.bytes;

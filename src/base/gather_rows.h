@@ -7,14 +7,14 @@
 
 namespace feedline::base {
 
-// Rows of `bytes` each, `stride` bytes apart from `data` on, accessed in random order.
+// Rows of `bytes` each, `stride` bytes apart starting at `data`, accessed in random order.
 struct Rows {
   const std::byte* data = nullptr;
   std::ptrdiff_t stride = 0;
   std::size_t bytes = 0;
 };
 
-// Copies the rows `indices` to `out`, contiguously. Requires: all of them exist; `out` does not overlap them.
+// Copies the rows `indices` to `out`, contiguously. Requires: all of them exist, and `out` does not overlap them.
 void gather_rows(const Rows& rows, std::span<const std::uint64_t> indices, std::byte* out);
 
 }  // namespace feedline::base

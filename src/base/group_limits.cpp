@@ -27,7 +27,7 @@ std::optional<std::uint64_t> number_in(const std::string& path) {
   return parsed.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-// The number after a key in a file of keys and numbers.
+// The number after a key in a file of key-value pairs.
 std::optional<std::uint64_t> number_behind(const std::string& path, std::string_view key) {
   std::istringstream words(text_of(path));
   std::string word;
@@ -109,7 +109,7 @@ bool binds_those_below(const ControlGroup& group) {
   return group.version == 2 || number_in(group.folder + "/memory.use_hierarchy") != std::uint64_t{0};
 }
 
-// Own group first; then those around it that bind it.
+// The process's own group first, then its ancestors, which also limit it.
 template <typename Has>
 std::vector<ControlGroup> own_and(const std::vector<ControlGroup>& around, Has has) {
   std::vector<ControlGroup> found;

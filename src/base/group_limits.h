@@ -14,13 +14,13 @@
 
 namespace feedline::base {
 
-// CPUs' worth of time, such as 2.5: the least quota. nullopt: none.
+// The smallest quota, in CPUs, such as 2.5; nullopt if there is none.
 std::optional<double> quota_cpus(const ControlGroups& groups);
 
 // The groups whose quota may throttle the process: its own and its ancestors, if they have a quota.
 std::vector<ControlGroup> groups_with_quota(const ControlGroups& groups);
 
-// The CPUs of the process's cpuset, and of the outermost one that can be seen; empty: there is none.
+// The CPUs of the process's cpuset and of the outermost visible one; empty if there is none.
 std::vector<int> cpuset(const ControlGroups& groups);
 std::vector<int> outermost_cpuset(const ControlGroups& groups);
 
@@ -28,15 +28,15 @@ std::vector<int> outermost_cpuset(const ControlGroups& groups);
 std::optional<std::uint64_t> throttled_ns(const ControlGroups& groups);
 
 struct GroupMemory {
-  // The least limit: above it the kernel ends a process (memory.max, limit_in_bytes) or stops all to get memory back
-  // (memory.high). nullopt: none.
+  // The smallest limit at which the kernel kills a process (memory.max, limit_in_bytes) or throttles all to reclaim
+  // memory (memory.high). nullopt if there is none.
   std::optional<std::uint64_t> limit_bytes;
   // For the group that is closest to its memory limit, possibly an ancestor: the limit, and its usage without
   // reclaimable page cache.
   std::optional<std::uint64_t> binding_bytes;
   std::optional<std::uint64_t> used_bytes;
   std::optional<std::uint64_t> swap_limit_bytes;  // the least
-  std::optional<std::uint64_t> oom_kills;         // processes of the own group that were killed for lack of memory
+  std::optional<std::uint64_t> oom_kills;         // number of the group's processes killed for lack of memory
 };
 GroupMemory group_memory(const ControlGroups& groups);
 

@@ -37,7 +37,7 @@ std::optional<LocalRanks> checked(std::optional<int> rank, std::optional<int> co
   return LocalRanks{*rank, *count};
 }
 
-// Slurm writes the tasks of each of a step's machines as "4(x2),3".
+// Slurm writes the number of tasks on each machine of a step as "4(x2),3".
 std::optional<int> tasks_on(const std::optional<std::string>& text, int node) {
   if (!text) return std::nullopt;
   for (std::size_t begin = 0; begin < text->size();) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Processes of one machine that train together and so share its CPUs and memory, as launchers number them.
+// Processes on one machine that train together and share its CPUs and memory, as numbered by launchers.
 
 #include <functional>
 #include <optional>
@@ -30,7 +30,7 @@ LocalRanks local_ranks(const Environment& environment);
 int sharing_ranks(int bound, int around, const LocalRanks& ranks);
 int sharing_ranks(const std::string& root = "");
 
-// The CPUs that are this process's, of the `usable` ones, at least 1.
+// The number of the `usable` CPUs for this process, at least 1.
 int share_of_cpus(int usable, int bound, int around, const LocalRanks& ranks);
 int share_of_cpus(const std::string& root = "");
 

@@ -28,7 +28,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// The memory nodes in the process's cpuset; empty: not reported.
+// The memory nodes in the process's cpuset; empty if not reported.
 std::vector<int> allowed_nodes(const std::string& root) {
   constexpr std::string_view kName = "Mems_allowed_list:";
   std::ifstream file(root + "/proc/self/status");

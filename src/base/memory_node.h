@@ -9,8 +9,8 @@
 namespace feedline::base {
 
 struct MemoryNode {
-  std::optional<int> number;  // nullopt: no node is better than the others, or it is unknown
-  std::string why;            // then: in words
+  std::optional<int> number;  // nullopt: no node is nearest, or it is unknown
+  std::string why;            // the reason in that case
 };
 
 // The node of a PCI device ("0000:c1:00.0", case-insensitive), from /sys and this process's cpuset. `root` is the

@@ -55,7 +55,7 @@ TEST_F(MemoryNodes, IsNoneThatTheProcessMayNotUse) {
 // Records the policy calls of a thread, on a simulated kernel.
 struct Kernel {
   int mode = MPOL_DEFAULT, answers_get = 0, answers_prefer = 0;
-  std::vector<int> calls;  // nodes that were preferred; -1: reset
+  std::vector<int> calls;  // preferred nodes; -1: reset
 };
 Kernel kernel;
 const MemoryPolicies kMade{[](int& mode) { return mode = kernel.mode, kernel.answers_get; },

@@ -18,7 +18,7 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c, std::arr
 }
 
 Random::Random(const SampleKey& key, std::uint32_t stream) {
-  // seed and epoch share the 64-bit key: mixed one after the other, so that (1, 2) and (2, 1) differ
+  // seed and epoch share the 64-bit key, mixed sequentially so that (1, 2) and (2, 1) differ
   const std::uint64_t folded = mix64(mix64(key.seed + 0x9E3779B97F4A7C15u) ^ (key.epoch + 0x9E3779B97F4A7C15u));
   key_ = {static_cast<std::uint32_t>(folded), static_cast<std::uint32_t>(folded >> 32)};
   counter_ = {0, stream, static_cast<std::uint32_t>(key.sample), static_cast<std::uint32_t>(key.sample >> 32)};
@@ -43,7 +43,7 @@ double Random::uniform(double low, double high) { return low + (high - low) * un
 
 std::uint32_t Random::below(std::uint32_t bound) {
   FEEDLINE_CHECK(bound > 0);
-  // Lemire's multiply-shift with rejection of the few values that would bias (arXiv:1805.10941)
+  // Lemire's multiply-shift with rejection of the few biased values (arXiv:1805.10941)
   const std::uint32_t reject_under = (0u - bound) % bound;
   while (true) {
     const std::uint64_t product = static_cast<std::uint64_t>(bits()) * bound;

@@ -40,7 +40,7 @@ class Random {
   // The inputs of philox4x32() for this stream's blocks, from `first` on, for kernels that generate many numbers at
   // once.
   struct Blocks {
-    std::array<std::uint32_t, 4> counter;  // [0] counts the blocks
+    std::array<std::uint32_t, 4> counter;  // [0] is the block counter
     std::array<std::uint32_t, 2> key;
   };
   Blocks blocks(std::uint32_t first) const { return {{first, counter_[1], counter_[2], counter_[3]}, key_}; }
@@ -52,7 +52,7 @@ class Random {
   unsigned used_ = 4;
 };
 
-// Mixes 64 bits well (splitmix64's finalizer): to fold seed and epoch into a 64-bit key.
+// Mixes 64 bits well (splitmix64's finalizer), to combine seed and epoch into a 64-bit key.
 constexpr std::uint64_t mix64(std::uint64_t value) {
   value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9u;
   value = (value ^ (value >> 27)) * 0x94D049BB133111EBu;

@@ -15,7 +15,7 @@ inline constexpr bool kIsSanitized = true;
 inline constexpr bool kIsSanitized = false;
 #endif
 
-// `all`, and under a sanitizer one in `fewer` of them.
+// Returns `all`, or `all` divided by `fewer` under a sanitizer.
 constexpr int rounds(int all, int fewer = 8) { return kIsSanitized ? std::max(1, all / fewer) : all; }
 
 // The loop increment: 1 to visit every number below an end, or `fewer` under a sanitizer.

@@ -72,7 +72,7 @@ Sha256 RunningSha256::digest() const {
   const std::size_t held = bytes_ % kBlock;
   std::ranges::copy(std::span(rest_).first(held), end.begin());
   end[held] = std::byte{0x80};
-  const std::size_t blocks = held + 9 <= kBlock ? 1 : 2;  // with a bit, and 8 bytes for the length
+  const std::size_t blocks = held + 9 <= kBlock ? 1 : 2;  // with the padding bit and 8 bytes for the length
   for (std::size_t i = 0; i < 8; ++i) end[blocks * kBlock - 1 - i] = std::byte(bytes_ * 8 >> (8 * i) & 0xff);
   State state = state_;
   add_blocks(state, end.data(), blocks);

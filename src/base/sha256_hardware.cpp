@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 by the instructions that x86-64 has for it: two rounds of four words each at a time.
+// SHA-256 with x86-64's instructions, which do two rounds on four words at a time.
 #include "base/sha256.h"
 
 #if defined(__x86_64__)
@@ -23,7 +23,7 @@ __attribute__((target("sha,sse4.1,ssse3"))) __m128i next_words(__m128i w0, __m12
 __attribute__((target("sha,sse4.1,ssse3"))) void add_by_hardware(State& state, const std::byte* blocks,
                                                                  std::size_t count) {
   const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
-  // the instructions want the words a b e f and c d g h, the first of them in front
+  // the instructions need the words in the order a b e f and c d g h, the first one in the highest lane
   const __m128i dcba = _mm_loadu_si128(reinterpret_cast<const __m128i*>(state.data()));
   const __m128i hgfe = _mm_loadu_si128(reinterpret_cast<const __m128i*>(state.data() + 4));
   const __m128i cdab = _mm_shuffle_epi32(dcba, 0xb1), efgh = _mm_shuffle_epi32(hgfe, 0x1b);
@@ -50,7 +50,7 @@ __attribute__((target("sha,sse4.1,ssse3"))) void add_by_hardware(State& state, c
   _mm_storeu_si128(reinterpret_cast<__m128i*>(state.data() + 4), _mm_alignr_epi8(dchg, feba, 8));
 }
 
-// gcc 12 has no name for it in __builtin_cpu_supports().
+// gcc 12 has no name for this feature in __builtin_cpu_supports().
 bool has_instructions() {
   constexpr unsigned kSha = 1u << 29;  // leaf 7, ebx
   unsigned a = 0, b = 0, c = 0, d = 0;

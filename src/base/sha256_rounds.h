@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The constants of SHA-256's rounds, for the code that runs everywhere and that of the instructions for it.
+// The round constants of SHA-256, for the portable and the hardware implementation.
 
 #include <array>
 #include <cstdint>

@@ -22,7 +22,7 @@ __attribute__((no_sanitize("undefined"))) void run(const Thread::Body& body, con
     body();
   } catch (const std::exception& e) {
     failed(error_of(&e));
-  } catch (const abi::__forced_unwind&) {  // pthread_exit() of foreign code: the C library insists on its end
+  } catch (const abi::__forced_unwind&) {  // pthread_exit() of foreign code: the C library requires that it continues
     failed(error_of(nullptr));
     throw;
   } catch (...) {
@@ -33,7 +33,7 @@ __attribute__((no_sanitize("undefined"))) void run(const Thread::Body& body, con
 }  // namespace
 
 Result<Thread> Thread::start(const std::string& name, Body body, Failed failed) {
-  // a thread inherits the mask of its maker: block, start, put back
+  // threads inherit the creator's signal mask: block, start, restore
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -25,7 +25,7 @@ class Thread {
   Thread(Thread&&) noexcept = default;
   Thread& operator=(Thread&&) = delete;
 
-  // Detaches the thread. Requires: it uses nothing that is destroyed before the process ends.
+  // Detaches the thread. Requires: it uses nothing that is destroyed before the process exits.
   void let_go();
 
  private:

@@ -10,10 +10,10 @@
 
 namespace feedline::cache {
 
-// XXH3-64: the same on every machine and in every version, so that it may be stored. Not against forgery.
+// XXH3-64: the same on every machine and in every version, so it can be stored. It does not protect against forgery.
 std::uint64_t xxh3(std::span<const std::byte> bytes, std::uint64_t seed = 0);
 
-// The same for consecutive chunks of bytes.
+// Hashes consecutive chunks of bytes.
 class Xxh3 {
  public:
   Xxh3();

@@ -49,7 +49,7 @@ void LockedFile::unlock() {
 }
 
 FileLock FileLock::take(const std::string& lock_path, const Waits& waits) {
-  constexpr mode_t kLockMode = 0666;  // less the umask
+  constexpr mode_t kLockMode = 0666;  // minus the umask
   storage::FileDescriptor fd(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kLockMode));
   if (!fd.valid()) return FileLock(storage::FileDescriptor());
   bool taken = lock_open_file(fd, LOCK_EX | LOCK_NB);

@@ -33,7 +33,7 @@ class LockedFile {
   const storage::FileDescriptor& file() const { return fd_; }
   int get() const { return fd_.get(); }
   bool valid() const { return fd_.valid(); }
-  bool is_own() const;  // and not a parent's
+  bool is_own() const;  // and is not inherited from a parent
 
  private:
   void unlock();

@@ -27,7 +27,7 @@ struct FrameKind {
   std::uint64_t format = 0;
 };
 
-// Is it of this kind, by its first bytes, and of another version's format?
+// Whether the first bytes are of this kind but of another format version.
 bool is_foreign(std::span<const std::byte> file, FrameKind kind);
 // Returns whether the trailing checksum matches. It does not validate the numbers.
 bool is_undamaged(std::span<const std::byte> file);
@@ -60,7 +60,7 @@ class FrameReader {
   std::span<const Value> take(std::uint64_t count) {
     return {reinterpret_cast<const Value*>(section(count, sizeof(Value))), fits_ ? static_cast<std::size_t>(count) : 0};
   }
-  // All fitted, and nothing is left over.
+  // Whether everything fitted and no bytes remain.
   bool is_whole() const;
 
  private:

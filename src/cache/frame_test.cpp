@@ -58,7 +58,7 @@ TEST(Frame, KnowsAnotherVersionFromDamageAndFromSomethingElse) {
 
 TEST(Frame, NothingOutsideIsLookedAt) {
   const Made table = made({1, 2, 3}, "text");
-  for (std::size_t size = 0; size <= table.file.size(); ++size) {  // the sanitizers watch
+  for (std::size_t size = 0; size <= table.file.size(); ++size) {  // checked by the sanitizers
     FrameReader reader(table.file.first(size), kKind, 2);
     const auto wide = reader.take<std::uint64_t>(reader.count(0));
     const auto text = reader.take<char>(reader.count(1));

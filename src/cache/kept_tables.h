@@ -35,7 +35,7 @@ struct TableKind {
 // Thread-safe.
 class KeptTables {
  public:
-  // directory: the user's choice; empty: none.
+  // directory: the user's choice, or empty.
   KeptTables(TableKind kind, std::string directory, std::shared_ptr<Notes> notes)
       : kind_(kind), directory_(std::move(directory)), notes_(std::move(notes)) {}
 
@@ -60,7 +60,7 @@ class KeptTables {
 
  private:
   std::vector<std::string> places(const storage::Storage& storage, const std::string& object) const;
-  // These, and the location used by an earlier version.
+  // These files, and the path used by an earlier version.
   std::vector<std::string> known_places(const storage::Storage& storage, const std::string& object) const;
   bool is_ours(const std::string& place, std::span<const std::byte> file) const;
 

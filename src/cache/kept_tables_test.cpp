@@ -81,7 +81,7 @@ TEST_F(KeptTablesTest, WhatIsNotTakenLeavesTheNextPlaceItsTurn) {
   ASSERT_TRUE(tables().save(*local_, object, table(1)));
   const std::string index = folder_.path("data/.feedline/x.tar.made-index");
   std::filesystem::rename(index, folder_.path("kept"));
-  std::filesystem::create_directory(index);  // no file can be written there
+  std::filesystem::create_directory(index);  // no file can be created there
   ASSERT_TRUE(tables().save(*local_, object, table(2)));
   std::filesystem::remove(index);
   std::filesystem::rename(folder_.path("kept"), index);

@@ -95,7 +95,7 @@ FileDescriptor memory_of(const std::string& line) {
   unsigned long long inode = 0;
   if (!(stream >> pid >> descriptor >> inode)) return {};
   const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(descriptor);
-  // looked at before it is opened: the number may be a pipe's or a device's by now
+  // checked before it is opened: the descriptor may now be a pipe or a device
   struct ::stat status;
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 0) return {};
   FileDescriptor fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));

@@ -38,11 +38,11 @@ class MemoryRegister {
 
 // A folder for registers that only this user can access; empty if there is none, or another user owns it.
 std::string private_folder();
-// Of the PID namespace that this process is in, for names.
+// Identifies this process's PID namespace, for file names.
 std::string process_namespace();
 // Allocates `bytes` of memory, whose pages are allocated on first write. label: the name that the system shows for it.
 Result<storage::FileDescriptor> make_memory(const std::string& label, std::uint64_t bytes);
-// The register line of this process for memory that it has open.
+// The register line of this process for a memory object that it has open.
 std::string line_of(const storage::FileDescriptor& memory);
 // Opens the memory of a register line, if it still exists.
 storage::FileDescriptor memory_of(const std::string& line);

@@ -20,7 +20,7 @@ namespace {
 using storage::file_error;
 using storage::FileDescriptor;
 
-constexpr mode_t kFileMode = 0666;  // less the umask
+constexpr mode_t kFileMode = 0666;  // minus the umask
 constexpr std::string_view kUnfinished = ".unfinished";
 
 }  // namespace

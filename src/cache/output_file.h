@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A local file that appears whole or not at all: written under another name, then renamed.
+// A local file that appears atomically: it is written under another name and then renamed.
 
 #include <sys/types.h>
 
@@ -14,11 +14,11 @@
 
 namespace feedline::cache {
 
-// How files are written: a seam for tests of disks that are full, and of processes that end at any step.
+// System calls for writing: a seam for tests of full disks and of processes killed at any step.
 struct SystemWrites {
   int (*open)(const char* path, int flags, mode_t mode);          // as open(2)
   ssize_t (*write)(int fd, const void* data, std::size_t bytes);  // as write(2)
-  int (*flush)(int fd);                                           // as fdatasync(2); of a folder, its names
+  int (*flush)(int fd);                                           // as fdatasync(2); for a folder, its entries
   int (*rename)(const char* from, const char* to);                // as rename(2)
   int (*remove)(const char* path);                                // as unlink(2)
 };

@@ -115,7 +115,7 @@ TEST(CacheFolder, FollowsTheEnvironment) {
 TEST(FileLock, LetsOneHolderInAtATime) {
   const storage::TemporaryFolder folder;
   if (!FileLock::take(folder.path("lock")).held()) GTEST_SKIP() << "this file system has no locks";
-  std::atomic<int> counter{0};  // read and written in two steps: an increment is lost when two are in
+  std::atomic<int> counter{0};  // read and written in two steps, so an increment is lost if two processes hold the lock
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&] {
@@ -142,7 +142,7 @@ TEST(FileLock, EndsWithItsHolderThoughAChildHasTheFileOpen) {
   bool waited = false;
   FileLock::take(folder.path("lock"), [&](const std::string&) {
     waited = true;
-    ::kill(child, SIGKILL);  // or this would wait for ever
+    ::kill(child, SIGKILL);  // or this would block forever
   });
   EXPECT_FALSE(waited);
   ::kill(child, SIGKILL);

@@ -18,7 +18,7 @@ using storage::file_error;
 using storage::FileDescriptor;
 
 Result<FileDescriptor> open_own_file(const std::string& path) {
-  constexpr mode_t kMode = 0666;  // less the umask
+  constexpr mode_t kMode = 0666;  // minus the umask
   FileDescriptor fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, kMode));
   if (!fd.valid()) return file_error("cannot open", path, errno);
   return fd;

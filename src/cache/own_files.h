@@ -28,7 +28,7 @@ Result<void> write_at(const storage::FileDescriptor& fd, const std::string& name
 // another process has done it.
 Result<void> give_name(const std::string& from, const std::string& to, const SystemWrites& writes = system_writes());
 
-// Of this running system: another one after every start. Two machines that share a file system have different ones.
+// Identifies this boot of the system: it changes at every boot, and differs between machines that share a file system.
 std::string running_system();
 
 }  // namespace feedline::cache

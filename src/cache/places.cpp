@@ -21,7 +21,7 @@ Result<void> make_folder(const std::string& path) {
 }
 
 Result<std::string> cache_folder() {
-  // the XDG base directory specification: relative values are to be ignored
+  // the XDG base directory specification requires ignoring relative values
   if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && cache[0] == '/')
     return std::string(cache) + "/feedline";
   if (const char* home = std::getenv("HOME"); home && home[0] == '/') return std::string(home) + "/.cache/feedline";
@@ -34,7 +34,7 @@ bool may_remove(const std::string& path) {
   struct stat of_folder {
   }, of_file{};
   if (::stat(folder.c_str(), &of_folder) != 0 || ::lstat(path.c_str(), &of_file) != 0) return false;
-  // as in /tmp: everyone can write, and remove only their own files
+  // as in /tmp: everyone can write but remove only their own files
   const uid_t user = ::geteuid();
   return (of_folder.st_mode & S_ISVTX) == 0 || user == 0 || user == of_file.st_uid || user == of_folder.st_uid;
 }

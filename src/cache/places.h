@@ -14,7 +14,7 @@ Result<void> make_folder(const std::string& path);
 // kStorage: neither variable is set.
 Result<std::string> cache_folder();
 
-// May this process remove the file, by its folder's permissions?
+// Whether the folder's permissions allow this process to remove the file.
 bool may_remove(const std::string& path);
 
 // The last component of a name in any storage, and the text before it; "" if it has only one component.

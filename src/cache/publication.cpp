@@ -19,7 +19,7 @@ std::span<std::byte> origin_of(const Publication& publication, std::uint64_t byt
   return builder.write(buffer);
 }
 
-// Is the file there, and vouched for?
+// Whether the file exists and its certificate matches.
 bool is_current(const Publication& publication) {
   const auto local = storage::local_storage();
   memory::ByteBuffer found_buffer, wanted_buffer;

@@ -30,7 +30,7 @@ namespace feedline::cache {
 
 struct Publication {
   std::string path;
-  FrameKind kind;                                  // the kind of PATH.origin
+  FrameKind kind;                                  // the magic of PATH.origin
   std::vector<std::uint64_t> origin;               // the inputs: the file is rebuilt if a number differs
   std::function<Result<void>(OutputFile&)> write;  // writes the file; called by the lock's holder
   FileLock::Waits waits = {};                      // called if another process is making it

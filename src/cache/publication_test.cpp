@@ -25,7 +25,7 @@ using storage::TemporaryFolder;
 
 constexpr FrameKind kKind{0x7465'7374, 1};
 
-// Exits the process at the call with this number without any clean-up, as kill -9 would.
+// Exits the process at the call with this number without cleanup, as kill -9 would.
 int calls_left = 0;
 void count_call() {
   if (calls_left-- == 0) ::kill(::getpid(), SIGKILL);
@@ -223,7 +223,7 @@ TEST_F(PublicationTest, AnotherVersionsFileIsMadeAnewAndNotedOnce) {
 TEST_F(PublicationTest, WhereNothingCanBeWrittenWhatIsThereIsUsed) {
   publish("already there", 1);
   std::filesystem::remove(path_ + ".lock");
-  std::filesystem::create_directory(path_ + ".lock");  // no lock can be had
+  std::filesystem::create_directory(path_ + ".lock");  // no lock can be acquired
   EXPECT_EQ(publish("already there", 1), Published::kFound);
   EXPECT_EQ(publish("and without a lock too", 2), Published::kMade);
   Publication nowhere = publication("x", 1);

@@ -21,7 +21,7 @@ class XxDigest {
   XxDigest(XxDigest&&) noexcept;
   XxDigest& operator=(XxDigest&&) noexcept;
   void add(std::span<const std::byte> bytes);
-  std::string hex() const;  // of all so far, the highest digit first
+  std::string hex() const;  // of all bytes so far, most significant digit first
 
  private:
   struct State;

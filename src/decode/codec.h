@@ -27,7 +27,7 @@ class Codec {
 
 inline constexpr int channels_of(ColorMode mode) { return mode == ColorMode::kRgb ? 3 : 1; }
 
-// kData when no image of this size is decoded.
+// kData: images of this size are not decoded.
 Result<void> check_size(std::int64_t width, std::int64_t height);
 std::unexpected<Error> decode_error(std::string what);
 

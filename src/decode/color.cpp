@@ -6,7 +6,7 @@
 namespace feedline::decode {
 namespace {
 
-// a * b / 255, rounded as Pillow rounds it
+// a * b / 255, rounded like Pillow
 int multiply_255(int a, int b) {
   const int product = a * b + 128;
   return ((product >> 8) + product) >> 8;
@@ -25,8 +25,7 @@ void rgb_to_l(const std::uint8_t* rgb, int pixels, std::uint8_t* l) {
 void inverted_cmyk_to_rgb(const std::uint8_t* cmyk, int pixels, std::uint8_t* rgb) {
   for (int i = 0; i < pixels; ++i, cmyk += 4, rgb += 3)
     for (int c = 0; c < 3; ++c)
-      rgb[c] = without_ink(255 - cmyk[c], cmyk[3]);  // cmyk[3]: the light that the black ink
-                                                     // leaves
+      rgb[c] = without_ink(255 - cmyk[c], cmyk[3]);  // cmyk[3]: the light that black ink leaves
 }
 
 void inverted_cmyk_to_l(const std::uint8_t* cmyk, int pixels, std::uint8_t* l) {

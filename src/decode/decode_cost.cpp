@@ -12,9 +12,9 @@ namespace {
 // region's last row, does some work for every pixel of those rows, and more for pixels inside the region. Other costs
 // are negligible.
 struct Costs {
-  double byte;   // read, of the file
-  double above;  // of every pixel from the first row to the region's last
-  double pixel;  // of the region
+  double byte;   // per byte of the file that is read
+  double above;  // per pixel from the first row to the region's last one
+  double pixel;  // per pixel of the region
 };
 
 constexpr Costs kJpeg{2.2, 0.06, 1.22};

@@ -17,7 +17,7 @@ double decode_cost(const ImageHeader& header, std::size_t bytes, const Box& regi
 
 // The smallest box around all regions. Requires: at least one.
 Box bounding_box(std::span<const Box> regions);
-// Does decoding every region by itself cost less than their bounding box?
+// Whether decoding every region separately costs less than decoding their bounding box.
 bool is_cheaper_apart(const ImageHeader& header, std::size_t bytes, std::span<const Box> regions);
 
 }  // namespace feedline::decode

@@ -37,7 +37,7 @@ TEST(DecodeCost, ViewsThatOverlapAreDecodedAtOnceAndSmallOnesFarApartByThemselve
     std::vector<Box> many(10, Box{10, 1400, 90, 90});  // each reads the whole file
     EXPECT_FALSE(is_cheaper_apart(header, kBytes, many));
   }
-  // at the top, so that little is read; far from each other, so that the box is wide
+  // at the top, so that little is read; far apart, so that the box is wide
   const std::array apart{Box{0, 0, 40, 40}, Box{1960, 10, 40, 40}};
   EXPECT_TRUE(is_cheaper_apart({ImageFormat::kJpeg, 2000, 1500}, kBytes, apart));
 }

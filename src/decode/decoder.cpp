@@ -167,7 +167,7 @@ struct ImageDecoder::Impl {
   std::span<const std::byte> bytes;  // of the opened image
   ImageHeader header;
   Orientation orientation;     // the opened image, described after rotation
-  memory::PixelBuffer stored;  // a region that is to be turned
+  memory::PixelBuffer stored;  // a region before rotation
 
   // Returns whether an image is open and contains the region.
   bool has(const Box& region) const {

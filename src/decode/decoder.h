@@ -56,7 +56,7 @@ class ImageDecoder {
   // and width, height and regions refer to the rotated image.
   Result<ImageHeader> open(std::span<const std::byte> bytes, bool applies_exif = false);
   const ImageHeader& header() const;  // of the last open(). Requires: it succeeded
-  std::string kind() const;           // likewise, in lower case: "jpeg", "png", "webp", or whatever another is called
+  std::string kind() const;           // likewise, in lower case: "jpeg", "png", "webp", or the name of another format
   // Likewise: EXIF orientation, 1 to 8, of the stored image. Requires: no decode() since open().
   int orientation() const;
   // Writes the pixels of `region` of the opened image to `out`, resized to the region (3 channels for kRgb, 1 for kL).

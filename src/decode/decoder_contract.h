@@ -32,7 +32,7 @@ struct EncodedImage {
   int height = 0;
 };
 
-// A synthetic photo with gradients, edges, texture and noise. Interleaved 8-bit samples.
+// A synthetic photo with gradients, edges, texture and noise. 8-bit interleaved samples.
 inline std::vector<std::uint8_t> photo(int width, int height, int channels, unsigned seed = 1) {
   std::mt19937 random(seed);
   std::vector<std::uint8_t> samples;
@@ -161,7 +161,7 @@ TYPED_TEST_P(DecoderContract, CutFilesGiveAnErrorOrTheRightPixels) {
       if (part) {
         ASSERT_EQ(*part, cropped(*whole, image.width, corner, 3)) << image.name << " cut at " << cut;
       }
-      // a file that is damaged for one reader is damaged for all of them, whatever they crop
+      // a file that one reader finds damaged is damaged for all, whatever they crop
       ASSERT_EQ(all.has_value(), part.has_value()) << image.name << " cut at " << cut;
       if (!all) {
         ASSERT_EQ(all.error().code, ErrorCode::kData);

@@ -57,10 +57,10 @@ bool is_plain_colour_jpeg(std::span<const std::byte> file) {
   JpegSegments segments(file);
   while (const auto segment = segments.next()) {
     const auto at = [&](std::size_t i) { return std::to_integer<unsigned>(segment->payload[i]); };
-    // "Adobe", two numbers, flags of two words, and the transform: 1 is YCbCr
+    // "Adobe", two numbers, two words of flags, and the transform: 1 is YCbCr
     if (segment->marker == kAdobe && segment->payload.size() >= 12 && at(0) == 'A' && at(11) != 1) return false;
     if (segment->marker != frame->marker) continue;
-    // precision, height, width, components, and of each its number, sampling, table
+    // precision, height, width, components, and for each its number, sampling and table
     return segment->payload.size() >= 15 && at(6) == 1 && at(9) == 2 && at(12) == 3;
   }
   return false;

@@ -56,7 +56,7 @@ TEST(Labels, AreNumbersNotColours) {
             (std::vector<int>{0, 5, 255, 1, 2, 3}));
   EXPECT_EQ(labels_of(png_of(3, 1, 4, SPNG_COLOR_TYPE_INDEXED, false, {0x1f, 0x20}), decoder),
             (std::vector<int>{1, 15, 2}));
-  // as Pillow has them: one bit stays 0 and 1, two and four are spread over a byte
+  // like Pillow: one bit stays 0 and 1, two and four bits are scaled to a byte
   EXPECT_EQ(labels_of(png_of(3, 1, 1, SPNG_COLOR_TYPE_GRAYSCALE, false, {0xa0}), decoder), (std::vector<int>{1, 0, 1}));
   EXPECT_EQ(labels_of(png_of(3, 1, 2, SPNG_COLOR_TYPE_GRAYSCALE, false, {0x6c}), decoder),
             (std::vector<int>{85, 170, 255}));

@@ -41,7 +41,7 @@ Bytes part(Bytes bytes, std::size_t begin, std::size_t size = static_cast<std::s
   return bytes.first(std::min(size, bytes.size()));
 }
 
-// Of one entry of 12 bytes: tag, type, count, value.
+// Parses an entry of 12 bytes: tag, type, count, value.
 std::optional<int> entry_value(Bytes entry, bool big_endian) {
   constexpr std::uint32_t kOrientation = 0x0112, kShort = 3, kLong = 4;
   if (number(entry.first(2), big_endian) != kOrientation || number(entry.subspan(4, 4), big_endian) != 1) return {};

@@ -24,7 +24,7 @@ struct Orientation {
 
 // Converts an EXIF value, 1 to 8. Any other value means 1, as stored.
 Orientation orientation_of(int number);
-// The orientation that turns such an image back.
+// The orientation that reverses this one.
 int inverse_orientation(int number);
 // Returns the EXIF orientation of the file: 1 to 8, or 0 if unknown; 1 if the tag is missing or invalid.
 int exif_orientation(ImageFormat format, std::span<const std::byte> file);
@@ -33,7 +33,7 @@ Orientation stored_orientation(ImageFormat format, std::span<const std::byte> fi
 
 // Maps a region of the rotated image to the stored image. stored: the size of the whole stored image.
 Box stored_region(const Orientation& orientation, const Box& region, Size stored);
-// Requires: `out` has the turned size and the same number of channels, 1 to 3.
+// Requires: `out` has the rotated size and the same number of channels, 1 to 3.
 void turn(const Orientation& orientation, memory::PixelView stored, memory::PixelBuffer& out);
 
 }  // namespace feedline::decode

@@ -52,7 +52,7 @@ EncodedBytes bytes_of(const std::string& text) {
 std::string segment(char marker, const std::string& payload) {
   return std::string("\xFF") + marker + u16(static_cast<unsigned>(payload.size() + 2), true) + payload;
 }
-// The JPEG with segments in front of all others.
+// Inserts segments before all others of the JPEG.
 EncodedBytes with_segments(const EncodedBytes& jpeg, const std::string& segments) {
   EncodedBytes file(jpeg.begin(), jpeg.begin() + 2);
   const EncodedBytes added = bytes_of(segments);
@@ -72,7 +72,7 @@ std::string riff(const std::string& name, const std::string& payload) {
 Orientation in(ImageFormat format, const std::string& file) { return stored_orientation(format, bytes_of(file)); }
 
 TEST(Orientation, TurnsAsPillowDoes) {
-  // "abc" over "def": exif_transpose of it, by number
+  // exif_transpose of "abc" over "def", by orientation
   const std::vector<std::vector<std::string>> expected{{"abc", "def"},     {"cba", "fed"},     {"fed", "cba"},
                                                        {"def", "abc"},     {"ad", "be", "cf"}, {"da", "eb", "fc"},
                                                        {"fc", "eb", "da"}, {"cf", "be", "ad"}};
@@ -128,7 +128,7 @@ TEST(Orientation, IsAsStoredWhereNothingSoundSaysOtherwise) {
   EXPECT_TRUE(in(ImageFormat::kForeign, tiff({})).is_stored()) << "whoever reads it turns it";
 }
 
-// The sanitizers watch.
+// Checked by the sanitizers.
 TEST(Orientation, DamagedFilesAreReadNoFurtherThanTheyGo) {
   const std::string whole[] = {
       "\xFF\xD8" + app1({}) + "\xFF\xDA", "\x89PNG\r\n\x1A\n" + chunk("eXIf", tiff({})),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Boxes and points of an image with an EXIF orientation: from the stored image to the turned one, and back.
+// Maps boxes and points of an image with an EXIF orientation from the stored image to the rotated one and back.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace feedline::decode {
 
 // Maps boxes, points and labels from the stored image to the rotated one, or the reverse.
 struct FrameTurn {
-  Orientation orientation;  // the turn to apply
+  Orientation orientation;  // the rotation to apply
   Size from;                // the size of the image that the targets refer to
 };
 // is_turned: the sample's image is decoded with its EXIF orientation applied. False: they fit it unchanged.

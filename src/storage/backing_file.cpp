@@ -16,7 +16,7 @@ namespace {
 // The entries of /proc/self/maps for a range of addresses.
 struct MappedRange {
   std::uintptr_t begin = 0, end = 0;
-  std::uint64_t offset = 0;  // in the file
+  std::uint64_t offset = 0;  // offset in the file
   bool is_shared = false, is_writable = false;
   unsigned major = 0, minor = 0;
   std::uint64_t inode = 0;
@@ -40,7 +40,7 @@ std::optional<MappedRange> parse(const std::string& line) {
   return range;
 }
 
-// The range that has all of the memory; several that follow each other in one file are one range.
+// The range that contains all of the memory; adjacent ranges of one file are merged.
 std::optional<MappedRange> range_of(std::span<const std::byte> memory) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data()), end = begin + memory.size();
   std::ifstream maps("/proc/self/maps");
@@ -101,7 +101,7 @@ Result<void> BackingFile::check_size(const struct ::stat& status) const {
 
 Result<void> BackingFile::check() const {
   struct ::stat status;
-  // a file that was deleted or replaced lives on, unchanged, in the mapping
+  // a file that was deleted or replaced still exists, unchanged, in the mapping
   if (::stat(path_.c_str(), &status) != 0 || !is_it(status)) return {};
   return check_size(status);
 }

@@ -19,16 +19,16 @@ namespace feedline::storage {
 // SIGBUS: check() and read() report truncation as an error. Immutable and thread-safe. Holds no descriptor.
 class BackingFile {
  public:
-  // From /proc/self/maps. nullptr: the memory is not one shared mapping of a file that its path still leads to.
-  // Requires: the memory stays mapped as long as the result is used.
+  // Found in /proc/self/maps. nullptr: the memory is not a single shared mapping of a file that its path still refers
+  // to. Requires: the memory stays mapped as long as the result is used.
   static std::shared_ptr<const BackingFile> of(std::span<const std::byte> memory);
 
   const std::string& path() const { return path_; }
-  std::uint64_t needed_bytes() const { return offset_ + memory_.size(); }  // of the file, for the memory
-  // Can this process change the file through the mapping?
+  std::uint64_t needed_bytes() const { return offset_ + memory_.size(); }  // size of the file that the memory requires
+  // Whether this process can change the file through the mapping.
   bool is_writable() const { return is_writable_; }
 
-  // kStorage: the file is shorter than the memory needs.
+  // kStorage: the file is shorter than the memory requires.
   Result<void> check() const;
   // Copies a part of the memory without touching its pages. kStorage: the file is too short, or cannot be read.
   Result<void> read(std::span<const std::byte> part, std::byte* out) const;
@@ -41,14 +41,14 @@ class BackingFile {
   BackingFile(std::string path, std::uint64_t offset, std::span<const std::byte> memory, bool is_writable);
   bool is_it(const struct ::stat& status) const { return status.st_dev == device_ && status.st_ino == inode_; }
   Result<void> check_size(const struct ::stat& status) const;
-  // nullopt: the path leads to another file by now. kStorage: the file is too short.
+  // nullopt: the path now refers to another file. kStorage: the file is too short.
   Result<std::optional<OpenFile>> open() const;
   std::uint64_t offset_of(std::span<const std::byte> part) const {
     return offset_ + static_cast<std::uint64_t>(part.data() - memory_.data());
   }
 
   const std::string path_;
-  const std::uint64_t offset_;  // of the memory's first byte, in the file
+  const std::uint64_t offset_;  // offset in the file of the memory's first byte
   const std::span<const std::byte> memory_;
   const bool is_writable_;
   dev_t device_ = 0;

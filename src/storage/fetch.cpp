@@ -11,7 +11,7 @@
 
 namespace feedline::storage {
 
-// A read as the transport has it. Without its fetch it is carried to its end all the same.
+// A read as passed to the transport. It is completed even if its fetch no longer exists.
 struct FetchQueue::Work : Read {
   Fetch* fetch = nullptr;
   Clock::time_point started;
@@ -25,7 +25,7 @@ struct FetchQueue::Carrier final : Lingering {
 
   Work& take() {
     if (free.empty()) {
-      free.reserve(all.size() + 1);  // so that giving one back needs no memory
+      free.reserve(all.size() + 1);  // so that returning one needs no memory
       free.push_back(all.emplace_back(std::make_unique<Work>()).get());
     }
     Work* const work = free.back();
@@ -69,7 +69,7 @@ void FetchQueue::start(Fetch& fetch) {
   carrier_->transport->start(work);
 }
 
-// The owner gets it back; the transport finishes the read on its copy.
+// The owner gets it back, and the transport finishes the read on its copy.
 void FetchQueue::detach(Work& work, Error error) {
   Fetch& fetch = *std::exchange(work.fetch, nullptr);
   if (work.deadline) deadlines_.erase(*std::exchange(work.deadline, std::nullopt));
@@ -127,7 +127,7 @@ Fetch* FetchQueue::finished(Clock::time_point until) {
     if (read != nullptr) {
       if (Fetch* const fetch = give_back(static_cast<Work&>(*read))) return fetch;
     } else if (next == until || Clock::now() < next) {
-      return nullptr;  // its time, or wake()
+      return nullptr;  // its deadline, or wake()
     }
   }
 }

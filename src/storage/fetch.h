@@ -51,9 +51,9 @@ class FetchQueue {
   void start(Fetch& fetch);  // never blocks; the next finished() may start the read
   // finished() returns it with kCancelled at once. No effect if it is not in flight or has already finished.
   void cancel(Fetch& fetch);
-  // A fetch that is finished, in any order. Waits for one until `until`, or until wake(): then nullptr.
+  // Returns a finished fetch, in any order. Waits until `until` or wake(), and then returns nullptr.
   Fetch* finished(Clock::time_point until);
-  // Any thread: ends the wait of finished(), or of its next call.
+  // Any thread: ends the current wait of finished(), or that of its next call.
   void wake();
 
  private:
@@ -64,14 +64,14 @@ class FetchQueue {
   void expire();
   Fetch* give_back(Work& work);
 
-  std::unique_ptr<Carrier> carrier_;  // the transport, and all that it may write to
-  std::deque<Fetch*> ready_;          // cancelled or too late
-  Deadlines deadlines_;               // of those that have one
+  std::unique_ptr<Carrier> carrier_;  // the transport and all memory that it may write to
+  std::deque<Fetch*> ready_;          // cancelled or expired
+  Deadlines deadlines_;               // of fetches with a deadline
 };
 
 enum class QueueKind : std::uint8_t {
-  kBest,     // the storage's own, if it has one
-  kThreads,  // threads that wait, one read each
+  kBest,     // the storage's own transport, if it has one
+  kThreads,  // blocking threads, one read each
 };
 
 std::unique_ptr<FetchQueue> make_fetch_queue(std::shared_ptr<const Storage> storage, QueueKind kind);

@@ -63,7 +63,7 @@ TEST_P(FetchControl, WhatIsCancelledIsGivenAtOnceAndTheOthersInTheirTime) {
   queue_->cancel(*second);
   ASSERT_EQ(next(), second.get());
   expect_cancelled(*second);
-  second.reset();  // its owner is free to go, whatever the transport still does
+  second.reset();  // its owner may be destroyed, whatever the transport still does
   EXPECT_EQ(queue_->finished({}), nullptr);
   gate_->open();
   const std::set<Fetch*> came{next(), next()};
@@ -74,7 +74,7 @@ TEST_P(FetchControl, WhatIsCancelledIsGivenAtOnceAndTheOthersInTheirTime) {
 
 TEST_P(FetchControl, WhatHasNotBegunIsCancelledToo) {
   std::vector<std::unique_ptr<Fetch>> fetches;
-  for (int i = 0; i < 150; ++i) fetches.push_back(start(std::to_string(i)));  // more than there are threads
+  for (int i = 0; i < 150; ++i) fetches.push_back(start(std::to_string(i)));  // more than the number of threads
   for (const auto& fetch : fetches) queue_->cancel(*fetch);
   std::set<Fetch*> came;
   for (int i = 0; i < 150; ++i) came.insert(next());
@@ -150,7 +150,7 @@ TEST_P(FetchControl, WhatCameInTimeHasNoDeadlineAnyMore) {
 TEST_P(FetchControl, AQueueThatGoesWaitsForNothing) {
   std::vector<std::unique_ptr<Fetch>> fetches;
   for (int i = 0; i < 20; ++i) fetches.push_back(start(std::to_string(i)));
-  std::this_thread::sleep_for(5ms);  // threads may have begun by now, or not
+  std::this_thread::sleep_for(5ms);  // threads may or may not have begun by now
   queue_.reset();
   fetches.clear();
   EXPECT_EQ(lingering(), 1u) << "what may still be written to is kept";

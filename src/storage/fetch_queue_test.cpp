@@ -220,7 +220,7 @@ TEST_P(FetchQueueContract, SomeOfManyAreCancelledAndTheOthersCome) {
     fetches_.clear();
     for (std::size_t i = 0; i < contents.size(); ++i) {
       start_whole(folder_.path(std::to_string(i)));
-      if (i % 3 == 2) queue_->cancel(*fetches_[i - i % 5]);  // some twice, some that are long there
+      if (i % 3 == 2) queue_->cancel(*fetches_[i - i % 5]);  // some several times, some already finished
     }
     finish(contents.size());
     for (std::size_t i = 0; i < contents.size(); ++i) {
@@ -236,7 +236,7 @@ TEST_P(FetchQueueContract, SomeOfManyAreCancelledAndTheOthersCome) {
 
 TEST_P(FetchQueueContract, WaitingEndsAtItsTimeAndByWaking) {
   EXPECT_EQ(queue_->finished(FetchQueue::Clock::now() + 1ms), nullptr);
-  queue_->wake();  // before the wait: not lost
+  queue_->wake();  // before the wait, but not lost
   EXPECT_EQ(queue_->finished(FetchQueue::Clock::now() + 200s), nullptr);
   std::jthread waker([this] {
     std::this_thread::sleep_for(2ms);
@@ -396,7 +396,7 @@ TEST(ThreadTransport, WhatAReadThrowsIsItsFetchsErrorAndTheThreadGoesOn) {
                                         FEEDLINE_CHECK(path != broken);
                                       }),
                                       QueueKind::kThreads);
-  for (int again = 0; again < 50; ++again) {  // more than there may be threads
+  for (int again = 0; again < 50; ++again) {  // more than the maximum number of threads
     const auto texts = fetched(*queue, {bad, good, broken, good});
     ASSERT_FALSE(texts[0]);
     EXPECT_EQ(texts[0].error().what, "out of memory");

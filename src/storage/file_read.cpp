@@ -39,7 +39,7 @@ void FileRead::take_room() {
   done_ = 0;
 }
 
-// The room was filled: the byte more is there.
+// The buffer was filled, so the file has the extra byte.
 void FileRead::grow() {
   const std::uint64_t room = room_.size();
   bytes_ = room > most_ ? room : std::min(2 * room, most_);

@@ -27,7 +27,7 @@ class FileRead {
     std::span<std::byte> room;
     std::uint64_t offset = 0;
   };
-  // The range that fills `room`. Requires: `name`, for errors, outlives this.
+  // Reads a range into `room`. Requires: `name`, used in errors, outlives this.
   FileRead(const std::string& name, std::span<std::byte> room, std::uint64_t offset);
   // Reads a whole file with a reported size of `file_bytes` into `buffer`. kData if it has more than `most` bytes,
   // according to its reported size or by the extra byte. Requires: `name` and `buffer` outlive this.
@@ -35,7 +35,7 @@ class FileRead {
 
   std::optional<Step> next() const;  // the same until got()
   void got(std::int64_t bytes);      // or -errno
-  // Requires: next() has nothing.
+  // Requires: next() returns nullopt.
   Result<std::span<const std::byte>> result() const;
 
  private:
@@ -49,9 +49,9 @@ class FileRead {
   std::size_t done_ = 0;  // bytes in room_
   bool ended_ = false;
   std::optional<Error> error_;
-  // of a whole file
+  // whole files only
   memory::ByteBuffer* buffer_ = nullptr;
-  std::uint64_t bytes_ = 0;  // that it has, or that are tried next
+  std::uint64_t bytes_ = 0;  // the file's size, or the next size to try
   std::uint64_t most_ = 0;
 };
 

@@ -33,7 +33,7 @@ class Gate {
     const std::lock_guard lock(mutex_);
     return is_open_;
   }
-  std::atomic<std::uint64_t> reads = 0;  // that reached it
+  std::atomic<std::uint64_t> reads = 0;  // number of reads that reached the gate
 
  private:
   std::mutex mutex_;

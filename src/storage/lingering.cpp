@@ -19,7 +19,7 @@ struct Left {
     const pid_t here = ::getpid();
     std::erase_if(all, [here](auto& left) {
       if (left.first == here) return left.second->is_over();
-      // its threads and its ring are not in this process: there is nothing to wait for, and nothing to touch
+      // its threads and its ring are not in this process, so there is nothing to wait for or touch
       static_cast<void>(left.second.release());
       return true;
     });

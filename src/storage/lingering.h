@@ -10,7 +10,7 @@ namespace feedline::storage {
 class Lingering {
  public:
   virtual ~Lingering() = default;
-  virtual bool is_over() = 0;  // never waits; for one thread at a time
+  virtual bool is_over() = 0;  // never blocks; one thread at a time
 };
 
 // Adds a buffer, and destroys all buffers that are complete by now. Thread-safe. Incomplete ones stay until the process

@@ -30,7 +30,7 @@ std::unexpected<Error> file_error(std::string what, const std::string& name, int
 Result<struct ::stat> stat_regular_file(int fd, const std::string& path);
 Result<OpenFile> open_regular_file(const std::string& path);
 ObjectStat to_object_stat(const struct ::stat& status);
-// A blocking read on the calling thread.
+// Blocks the calling thread.
 Result<std::span<const std::byte>> read_file(const SystemReads& reads, int fd, FileRead read);
 
 }  // namespace feedline::storage

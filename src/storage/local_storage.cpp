@@ -47,7 +47,7 @@ LocalStorage::LocalStorage(SystemReads reads) : reads_(reads) {}
 Result<std::unique_ptr<Reader>> LocalStorage::open(const std::string& path, Access access) const {
   FEEDLINE_TRY(OpenFile file, open_regular_file(path));
   if (access == Access::kMap && reads_.map) return MappedReader::map(path, std::move(file));
-  // with the flag, an io_uring request that must wait would fail; regular files do not need it
+  // with the flag, an io_uring request that would block fails; regular files do not need it
   if (reads_.ring) ::fcntl(file.fd.get(), F_SETFL, 0);
   return std::make_unique<PreadReader>(path, std::move(file.fd), reads_);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Files of this machine's file systems.
+// Files in this machine's file systems.
 
 #include <sys/types.h>
 
@@ -15,7 +15,7 @@
 
 namespace feedline::storage {
 
-// How a LocalStorage talks to the kernel: a seam that hostile test configurations replace.
+// The system calls of a LocalStorage: a seam for tests that simulate faults.
 struct SystemReads {
   ssize_t (*pread)(int fd, void* data, std::size_t bytes, off_t offset);  // as pread(2)
   bool map = true;   // false: Access::kMap opens a pread reader, view() returns nullopt
@@ -23,7 +23,7 @@ struct SystemReads {
 };
 SystemReads system_reads();
 
-// Opens nothing but regular files: a directory is EISDIR, a pipe or device is refused without waiting for it.
+// Opens only regular files: a directory is EISDIR, and a pipe or device is refused without waiting for it.
 class LocalStorage final : public Storage {
  public:
   explicit LocalStorage(SystemReads reads);

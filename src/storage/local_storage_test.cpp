@@ -70,7 +70,7 @@ TEST(LocalStorage, ReadsPseudoFilesWhoseSizeIsNotTold) {
   EXPECT_NE(text_of(*got).find("Name:"), std::string::npos);
 }
 
-// A file that grows between the look at its size and the read: the pread of this storage appends to it first.
+// A file that grows between stat() and the read: this storage's pread appends to it first.
 TEST(LocalStorage, ReadAllFollowsAGrowingFile) {
   const TemporaryFolder folder;
   static std::string path;

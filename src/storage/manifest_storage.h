@@ -73,7 +73,7 @@ class ManifestStorage final : public Storage {
   Result<void> check_length(const std::string& path, const Version& version) const;
 
   const std::shared_ptr<const Storage> storage_;
-  std::map<std::string, Listed, std::less<>> listed_;  // by identity()
+  std::map<std::string, Listed, std::less<>> listed_;  // keyed by identity()
   mutable std::atomic<std::uint64_t> compared_{0};
 };
 

@@ -46,7 +46,7 @@ Result<ObjectStat> MappedReader::stat() const {
 
 Result<void> MappedReader::check_not_shrunk() const {
   struct ::stat status;
-  // a file that was deleted or replaced by another lives on, unchanged, in the mapping
+  // a file that was deleted or replaced still exists, unchanged, in the mapping
   if (::stat(name_.c_str(), &status) != 0 || status.st_dev != device_ || status.st_ino != inode_) return {};
   if (static_cast<std::size_t>(status.st_size) < bytes_)
     return file_error("the file became shorter while it was in use: " + std::to_string(status.st_size) +

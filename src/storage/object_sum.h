@@ -16,11 +16,11 @@
 
 namespace feedline::storage {
 
-enum class SumKind : std::uint8_t { kCrc32c, kCrc64Nvme, kCrc32, kSha256 };  // the quickest first
+enum class SumKind : std::uint8_t { kCrc32c, kCrc64Nvme, kCrc32, kSha256 };  // fastest first
 
 struct ObjectSum {
   SumKind kind = SumKind::kCrc32c;
-  std::string value;  // its bytes, the highest first
+  std::string value;  // its bytes, most significant first
   friend bool operator==(const ObjectSum&, const ObjectSum&) = default;
 };
 // "crc32c 1a2b3c4d"
@@ -35,7 +35,7 @@ class RunningSum {
  public:
   explicit RunningSum(SumKind kind) : kind_(kind) {}
   void add(std::span<const std::byte> bytes);
-  ObjectSum sum() const;  // of all so far
+  ObjectSum sum() const;  // the checksum of all bytes so far
 
  private:
   SumKind kind_;

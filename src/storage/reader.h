@@ -18,7 +18,7 @@ namespace feedline::storage {
 // object.
 struct ObjectStat {
   std::uint64_t bytes = 0;
-  std::int64_t mtime_ns = 0;  // since 1970; 0 if the storage has none, or has a tag
+  std::int64_t mtime_ns = 0;  // since 1970; 0 if the storage has no times or uses tags
   std::uint64_t tag = 0;      // 0 if the storage has none
   // Time and tag combined in one number, stored along with the size.
   std::uint64_t stamp() const { return static_cast<std::uint64_t>(mtime_ns) ^ tag; }
@@ -30,7 +30,7 @@ class Reader {
  public:
   virtual ~Reader() = default;
 
-  virtual Result<ObjectStat> stat() const = 0;  // queried again at each call
+  virtual Result<ObjectStat> stat() const = 0;  // queried at each call
   // The version that read_at() reads. A storage that pins its reads to the opened version returns that without a query.
   virtual Result<ObjectStat> version() const { return stat(); }
   // Fills `out` from `offset`, retrying short reads. Returns the number of bytes read; fewer than requested means the
@@ -44,7 +44,8 @@ class Reader {
   // The number of bytes that take hardly longer to read than one: a good read size for scanning headers. Default: a
   // header, a small member and the next header; more would fetch unneeded payloads.
   virtual std::size_t worthwhile_bytes() const { return 4096; }
-  // Of a file that pread(2) reads just as read_at() would, for a kernel that reads asynchronously; -1: there is none.
+  // The descriptor of a file that pread(2) reads like read_at(), for asynchronous reads by the kernel; -1 if there is
+  // none.
   virtual int descriptor() const { return -1; }
   virtual const std::string& name() const = 0;
 };

@@ -14,7 +14,7 @@
 
 namespace feedline::storage {
 
-// An object, or a folder of them, in its storage.
+// An object or a folder in its storage.
 struct Location {
   std::shared_ptr<const Storage> storage;
   std::string object;  // the storage's name for it
@@ -40,10 +40,10 @@ class Registry {
 
 // The schemes of this version: file, http, https, s3, gs.
 Registry built_in_schemes();
-// open() by the built-in schemes.
+// open() with the built-in schemes.
 Result<Location> open(const std::string& url);
 
-// Empty: it has none, and is a path. "s3" of "s3://bucket/key"; schemes are the same in upper case.
+// Returns the scheme in lower case, such as "s3" for "s3://bucket/key"; empty for a path.
 std::string scheme_of(std::string_view url);
 // The same for every spelling of the location, with or without a scheme, whether or not it exists: see
 // Storage::identity(). Unsupported schemes are returned as written.

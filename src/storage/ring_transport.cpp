@@ -33,7 +33,7 @@ std::unique_ptr<RingTransport> RingTransport::make(Submit submit) {
   if (!transport->wake_up_.valid() || ::io_uring_queue_init(kRequests, &transport->ring_, 0) != 0) return nullptr;
   transport->is_ready_ = true;
   ::io_uring_ring_dontfork(&transport->ring_);
-  // 5.11: waiting with a time limit without a request for it. 5.5: nothing completed is ever dropped.
+  // 5.11: a timeout for waiting without a separate request. 5.5: completions are never dropped.
   if ((transport->ring_.features & IORING_FEAT_EXT_ARG) == 0 || (transport->ring_.features & IORING_FEAT_NODROP) == 0)
     return nullptr;
   transport->submit_wake_up();
@@ -50,7 +50,7 @@ io_uring_sqe* RingTransport::request() {
   return ::io_uring_get_sqe(&ring_);
 }
 
-// Submits deferred requests, as far as there is room now.
+// Submits deferred requests as far as there is room.
 void RingTransport::submit_deferred() {
   if (std::exchange(wake_up_is_deferred_, false)) submit_wake_up();
   for (std::size_t left = deferred_.size(); left > 0 && ::io_uring_sq_space_left(&ring_) > 0; --left) {
@@ -132,7 +132,7 @@ void RingTransport::opened(Running& running, int result) {
   go_on(running);
 }
 
-// The next request, or the end.
+// Prepares the next request, or finishes the read.
 void RingTransport::go_on(Running& running) {
   if (running.steps->next()) return submit_read(running);
   finish(running, running.steps->result());

@@ -41,14 +41,14 @@ class RingTransport final : public Transport {
   struct Running {
     Read* read = nullptr;
     FileDescriptor own;             // of a whole file, once open
-    int descriptor = -1;            // read from
-    std::optional<FileRead> steps;  // none yet: the file is being opened
+    int descriptor = -1;            // the file to read
+    std::optional<FileRead> steps;  // none yet if the file is being opened
     std::uint64_t submission = 0;   // submits its next request to the kernel
     bool has_waited = false;
   };
 
   explicit RingTransport(Submit submit) : submit_(submit) {}
-  io_uring_sqe* request();  // nullptr: the ring is full and the kernel accepts nothing now
+  io_uring_sqe* request();  // nullptr: the ring is full and the kernel accepts no requests now
   void submit_open(Running& running);
   void submit_read(Running& running);
   void submit_wake_up();
@@ -60,7 +60,7 @@ class RingTransport final : public Transport {
   void submit_deferred();
   bool submit_and_reap();
   void rest();
-  void wait(__kernel_timespec longest);  // until something has completed
+  void wait(__kernel_timespec longest);  // until a request has completed
 
   const Submit submit_;
   io_uring ring_{};
@@ -68,7 +68,7 @@ class RingTransport final : public Transport {
   FileDescriptor wake_up_;  // an eventfd with a read request always pending
   std::uint64_t wake_ups_ = 0;
   bool woken_ = false;
-  std::uint64_t submission_ = 0;  // the next one
+  std::uint64_t submission_ = 0;  // the next request
   bool in_submission_ = false;    // completions of the last submission, which did not have to wait
   std::vector<std::unique_ptr<Running>> all_;
   std::vector<Running*> free_;

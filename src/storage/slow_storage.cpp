@@ -33,7 +33,7 @@ class SlowStorage::Turns {
   }
   std::chrono::microseconds latency() const { return slow_.latency; }
 
-  // A read that the caller waits for.
+  // A blocking read.
   template <typename Read>
   auto slowly(Read read) {
     wait_to_begin();
@@ -72,7 +72,7 @@ class SlowReader final : public Reader {
     return turns_->slowly([&] { return reader_->read_at(offset, out); });
   }
   Result<std::optional<std::span<const std::byte>>> view(std::uint64_t offset, std::size_t bytes) const override {
-    return reader_->view(offset, bytes);  // mapped data is local, and stays local
+    return reader_->view(offset, bytes);  // mapped data is local and is not delayed
   }
   int descriptor() const override { return reader_->descriptor(); }
   const std::string& name() const override { return reader_->name(); }
@@ -96,7 +96,7 @@ class SlowTransport final : public Transport {
       waiting_.push_back(&read);
       return;
     }
-    read_piece(read);  // nothing asynchronous can be had of it
+    read_piece(read);  // the wrapped storage has no asynchronous reads
     held_.push_back({&read, Clock::now(), false});
   }
 
@@ -144,9 +144,9 @@ class SlowTransport final : public Transport {
 
   const std::unique_ptr<Transport> transport_;
   const std::shared_ptr<Turns> turns_;
-  std::deque<Read*> waiting_;    // for their turn
+  std::deque<Read*> waiting_;    // waiting for a slot
   std::vector<Held> under_way_;  // in transport_
-  std::vector<Held> held_;       // read, and not due yet
+  std::vector<Held> held_;       // complete, but not due yet
 };
 
 }  // namespace

@@ -17,13 +17,12 @@
 namespace feedline::storage {
 
 struct SlowReads {
-  std::chrono::microseconds latency{5000};  // of every read, including its open; opening a reader and listing are not
-                                            // delayed
-  std::uint64_t at_once = 64;               // reads that the storage works on; more wait for their turn
+  std::chrono::microseconds latency{5000};  // of every read, including its open, but not of opening a reader or listing
+  std::uint64_t at_once = 64;               // concurrent reads; further reads wait for a slot
   bool own_transport = true;                // false: no asynchronous reads, as if io_uring were unavailable
 };
 
-// Thread-safe. Never interrupts a read: a cancelled read occupies its slot to its end.
+// Thread-safe. Reads are not interrupted: a cancelled read occupies its slot until it completes.
 class SlowStorage final : public Storage {
  public:
   SlowStorage(std::shared_ptr<const Storage> storage, SlowReads slow);
@@ -60,7 +59,7 @@ class SlowStorage final : public Storage {
   };
   Counts counts() const;
 
-  class Turns;  // who may read; shared with readers and transports
+  class Turns;  // read slots, shared with readers and transports
 
  private:
   const std::shared_ptr<const Storage> storage_;

@@ -26,8 +26,8 @@ enum class Access {
 
 // The user's network options; all are off by default.
 struct Reading {
-  bool compares_sums = false;  // whole objects with the checksums of their server
-  bool hedges = false;         // a second request for one that is slow to be answered
+  bool compares_sums = false;  // verify whole objects with their server's checksums
+  bool hedges = false;         // send a second request if the first is slow to be answered
 };
 
 // Statistics of hedged requests.
@@ -41,16 +41,16 @@ struct Entry {
   bool is_directory = false;
 };
 
-// An object below a folder, as a listing has it.
+// An object below a folder, as listed.
 struct StoredBelow {
   std::string path;  // relative to the folder
   std::uint64_t bytes = 0;
-  std::uint64_t tag = 0;  // as that of ObjectStat; 0: not known
+  std::uint64_t tag = 0;  // as in ObjectStat; 0 if unknown
 };
 // A folder's contents, in any order.
 struct Tree {
   std::vector<StoredBelow> objects;
-  std::vector<std::string> folders;  // relative, without a slash at the end: those that were not looked into
+  std::vector<std::string> folders;  // relative, without a trailing slash: folders that were not listed
   std::vector<std::string> marks;    // the same for folders with an explicit entry, such as empty ones
 };
 enum class Depth : std::uint8_t {
@@ -80,7 +80,7 @@ class Storage {
   // than `most` bytes, whatever its reported size: `buffer` grows to at most one byte more.
   virtual Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
                                                       std::uint64_t most) const = 0;
-  // read_all() of this version and no other: see check_version().
+  // read_all() of exactly this version: see check_version().
   virtual Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
                                                           std::uint64_t most, const Version& version) const;
   virtual Result<std::vector<Entry>> list(const std::string& directory) const = 0;  // sorted by name, links followed
@@ -112,15 +112,15 @@ class Storage {
     return std::nullopt;
   }
   virtual std::string_view who_knows_sums() const { return "the server"; }  // for errors
-  // The same storage read in another way; nullptr: it has one way.
+  // The same storage with other read options; nullptr: it has none.
   virtual std::shared_ptr<const Storage> reading(const Reading& /*how*/) const { return nullptr; }
   // Notes for the user, for explain(), independent of what was read; empty: none.
   virtual std::string note() const { return {}; }
-  // The same of how it has read.
+  // The same about the reads so far.
   virtual std::string summary() const { return {}; }
-  // Of Reading::hedges; nullopt: there are none.
+  // Statistics of Reading::hedges; nullopt if it is not enabled.
   virtual std::optional<SecondRequests> second_requests() const { return std::nullopt; }
-  // Is every read a request over a network?
+  // Whether every read is a network request.
   virtual bool is_remote() const { return false; }
   // Whether adjacent reads that are started together become one request. If so, prefetching should start them together.
   virtual bool joins_reads() const { return false; }

@@ -27,7 +27,7 @@ struct StorageUnderTest {
 
 inline std::string name_of_storage(const ::testing::TestParamInfo<StorageUnderTest>& info) { return info.param.name; }
 
-// Bytes that show a shift, a swap or a repetition.
+// Bytes in which a shift, a swap or a repetition is detectable.
 inline std::string recognisable_bytes(std::size_t count) {
   std::string bytes(count, '\0');
   for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<char>((i * 2654435761u) >> 13);

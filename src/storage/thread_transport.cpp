@@ -104,7 +104,7 @@ void ThreadTransport::lose(Reads& hand, Error error) {
   for (Read* read : hand) read->bytes = std::unexpected(lost_by_);
   finished_.splice(finished_.end(), hand);
   fail_unserved();
-  work_cv_.notify_one();  // it may have consumed the notification of a read
+  work_cv_.notify_one();  // it may have consumed a read's notification
   finished_cv_.notify_one();
 }
 

@@ -37,18 +37,18 @@ class ThreadTransport final : public Transport {
   void carry_out(Read& read) const;
   void work(Reads& hand);
   void lose(Reads& hand, Error error);
-  void fail_unserved();  // under mutex_
+  void fail_unserved();  // guarded by mutex_
 
   const std::shared_ptr<const Storage> storage_;
   std::mutex mutex_;
-  std::condition_variable work_cv_;      // threads: a read to do, or the end
-  std::condition_variable finished_cv_;  // finished(): one is done, or wake()
+  std::condition_variable work_cv_;      // wakes threads: a read to perform, or shutdown
+  std::condition_variable finished_cv_;  // wakes finished(): a read is done, or wake()
   // guarded by mutex_
   Reads waiting_;
   Reads finished_;
   std::size_t idle_ = 0;
-  std::size_t lost_ = 0;     // threads that have ended by an exception
-  Error lost_by_;            // the last of them
+  std::size_t lost_ = 0;     // number of threads that an exception has ended
+  Error lost_by_;            // the latest such error
   std::deque<Reads> hands_;  // each thread's current read; created with the thread, and never moved
   bool woken_ = false;
   bool stopping_ = false;

@@ -34,12 +34,12 @@ struct Piece {
 // A read request and its result.
 struct Read {
   Piece piece;
-  std::uint64_t most_bytes = memory::kLeastSampleBytes;  // kData if there are more
+  std::uint64_t most_bytes = memory::kLeastSampleBytes;  // kData if there are more bytes
   std::optional<Version> version;                        // kStorage if the object has another version
   memory::ByteBuffer buffer;
   // Once finished: the bytes in `buffer`, or the error. Fewer than requested at the end of the object.
   Result<std::span<const std::byte>> bytes = std::span<const std::byte>();
-  bool was_near = false;  // nothing had to be waited for: the bytes were in memory
+  bool was_near = false;  // nothing had to be waited for, because the bytes were in memory
 };
 
 // Executes reads, without deadlines or cancellation, which FetchQueue provides. Not thread-safe, except wake().
@@ -53,11 +53,11 @@ class Transport {
   // Never blocks. The read must not move and belongs to this transport until it is finished. The next finished() may
   // start it, together with others.
   virtual void start(Read& read) = 0;
-  // A read that is finished, in any order. Waits for one until `until`, or until wake(): then nullptr.
+  // Returns a finished read, in any order. Waits until `until` or wake(), and then returns nullptr.
   virtual Read* finished(Clock::time_point until) = 0;
   // Hints that the result is not needed: the read may finish early, with any error.
   virtual void give_up(Read& /*read*/) {}
-  // Any thread: ends the wait of finished(), or of its next call.
+  // Any thread: ends the current wait of finished(), or that of its next call.
   virtual void wake() = 0;
 };
 

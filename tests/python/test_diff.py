@@ -106,7 +106,7 @@ def test_records_without_facts_say_so() -> None:
     bare = record.from_diagnosis(made_records.diagnosis())
     bare["machine"] = None
     found = compare(bench(), bare)
-    assert "B holds no facts about its machine: a difference there would not show" in found.notes
+    assert "B has no facts about its machine, so a difference there would not show" in found.notes
     assert "share no figure" in found.conclusion
 
 

@@ -81,7 +81,7 @@ def test_everything_that_the_record_holds_is_there() -> None:
         "Predicted gain: 40% to 90%",
         "8 workers would help",
         "this kernel has no /proc/pressure",
-        "Ladder of workers",
+        "Search over workers",
         "Timeline",
         "Distribution: wait for a batch",
         "PCIe",

@@ -90,7 +90,7 @@ int pthread_sigmask(int how, const sigset_t* __restrict set, sigset_t* __restric
 
 pid_t gettid() noexcept { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
-// On both processors struct stat is the kernel's own.
+// On both processors struct stat is that of the kernel.
 int fstatat(int folder, const char* __restrict path, struct stat* __restrict found, int flags) noexcept {
   return static_cast<int>(syscall(SYS_newfstatat, folder, path, found, flags));
 }
@@ -127,11 +127,11 @@ int floor_wait_by_the_day(pthread_cond_t* condition, pthread_mutex_t* mutex, clo
   return pthread_cond_timedwait(condition, mutex, &day);
 }
 
-// glibc's own if it has one.
+// Uses glibc's own function if it exists.
 int pthread_cond_clockwait(pthread_cond_t* __restrict condition, pthread_mutex_t* __restrict mutex, clockid_t clock,
                            const timespec* __restrict until) {
   using Wait = int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*);
-  static std::atomic<Wait> found{nullptr};  // concurrent first calls find the same
+  static std::atomic<Wait> found{nullptr};  // concurrent first calls find the same address
   Wait wait = found.load(std::memory_order_relaxed);
   if (wait == nullptr) {
     wait = reinterpret_cast<Wait>(dlsym(RTLD_DEFAULT, "pthread_cond_clockwait"));

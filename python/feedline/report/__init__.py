@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run record as one HTML page, and what differs between two records."""
+"""Renders a run record as an HTML page, and compares two records."""
 
 from __future__ import annotations
 

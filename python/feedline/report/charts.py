@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts as inline SVG. Colours are classes of style.css, which has them for light, dark and paper."""
+"""Charts as inline SVG. Colours are classes of style.css, which defines them for light, dark and paper."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLOURS = 6  # classes c0 to c5
 
 
 class Plot:
-    """An area with axes. Values of `x` and `y` are mapped to it linearly."""
+    """A plot area with axes, which maps `x` and `y` to it linearly."""
 
     def __init__(self, label: str, x: tuple[float, float], y: tuple[float, float]) -> None:
         self.x = x if x[1] > x[0] else (x[0], x[0] + 1)
@@ -53,7 +53,7 @@ class Plot:
 
 
 def timeline(series: Sequence[Mapping[str, Any]]) -> Element:
-    """Means as lines, the largest of every stretch as a pale line behind."""
+    """Draws means as lines, with the largest value of every stretch as a pale line below them."""
     known = [(i, one["points"]) for i, one in enumerate(series) if one["points"]]
     every = [point for _, points in known for point in points]
     top = _top(series)
@@ -68,7 +68,7 @@ def timeline(series: Sequence[Mapping[str, Any]]) -> Element:
 
 
 def is_cut(series: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether some values lie above the axis of :func:`timeline`."""
+    """Whether some values exceed the axis of :func:`timeline`."""
     return any(point[2] > 1.05 * _top(series) for one in series for point in one["points"])
 
 
@@ -77,14 +77,14 @@ def _top(series: Sequence[Mapping[str, Any]]) -> float:
 
 
 def _usual_largest(points: Sequence[Sequence[float]]) -> float:
-    """What the axis must reach: a few far outliers, such as the first batch, must not flatten all others."""
+    """The upper end of the axis: a few far outliers, such as the first batch, must not flatten the rest."""
     largest = sorted(point[2] for point in points)
     usual = largest[int(0.98 * (len(largest) - 1))]
     return largest[-1] if largest[-1] <= 3 * usual else 1.5 * usual
 
 
 def histogram(edges: Sequence[float], counts: Sequence[int], unit: str, label: str, colour: int = 0) -> Element:
-    """Bars of equal width: the buckets are of equal ratio, so the axis is logarithmic."""
+    """Draws bars of equal width. The buckets have equal ratios, so the axis is logarithmic."""
     plot = Plot(label, (0, len(counts)), (0, 1.05 * max(counts, default=1)))
     plot.y_axis("batches")
     every = max(1, math.ceil(len(counts) / 8))
@@ -100,11 +100,11 @@ def histogram(edges: Sequence[float], counts: Sequence[int], unit: str, label: s
 
 
 def ladder(rungs: Sequence[Mapping[str, Any]]) -> Element:
-    """Batches per second by workers, with intervals; rings are what the model predicted."""
+    """Draws batches per second by workers, with intervals; rings are predictions of the model."""
     top = max(max(rung["high"] or rung["batches_per_s"], rung["predicted"] or 0) for rung in rungs)
     plot = Plot("batches per second by workers", (-0.5, len(rungs) - 0.5), (0, 1.1 * top))
     plot.y_axis("batches/s")
-    plot.x_axis("workers, the loader alone", [(i, str(rung["workers"])) for i, rung in enumerate(rungs)])
+    plot.x_axis("workers, loader only", [(i, str(rung["workers"])) for i, rung in enumerate(rungs)])
     path = " ".join("{:.1f},{:.1f}".format(*plot.at(i, rung["batches_per_s"])) for i, rung in enumerate(rungs))
     add(plot.element, make("polyline", class_="line s0", points=path))
     for i, rung in enumerate(rungs):
@@ -122,7 +122,7 @@ def ladder(rungs: Sequence[Mapping[str, Any]]) -> Element:
 
 
 def bars(rows: Sequence[tuple[str, float, str]], label: str) -> Element:
-    """One horizontal bar per (name, value, text), in colours by place."""
+    """Draws one horizontal bar per (name, value, text), coloured by position."""
     height = 26 * len(rows) + 8
     chart = make("svg", make("title", label), viewBox=f"0 0 {WIDTH:.0f} {height}", role="img", aria_label=label)
     largest = max((value for _, value, _ in rows), default=0.0) or 1.0
@@ -139,7 +139,7 @@ def bars(rows: Sequence[tuple[str, float, str]], label: str) -> Element:
 
 
 def chain(links: Sequence[Mapping[str, Any]]) -> Element:
-    """Boxes from storage to GPU with the time that a batch takes in each; the one that sets the pace is marked."""
+    """Draws the stages from storage to GPU with the time of a batch in each, and highlights the bottleneck."""
     hot = slowest(links)
     height = 112 if any(one.get("at_once", 1) > 1 for one in links) else 92
     chart = make("svg", make("title", "storage to GPU"), viewBox=f"0 0 {WIDTH:.0f} {height}", role="img")

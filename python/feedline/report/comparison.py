@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between two run records, and which fact explains the difference of the figure that counts.
+"""Finds the differences between two run records, and the fact that explains the difference of the main figure.
 
-The rate of a loader is what works on it over the work of a batch:
+A loader's rate is its capacity over the work of a batch:
 
     rate = capacity / work        so        ln(rate b / rate a) = ln(capacity b / a) - ln(work b / a)
 
-Capacity is CPUs, threads or workers; work is the stages' time per batch, summed over them. Both sides are measured, so
-a fact that acts by capacity explains the part of the logarithm that its own ratio gives, and a fact that acts on stages
-at most the part that those stages' times give. What neither gives is not explained by anything recorded.
+Capacity is CPUs, threads or workers; work is the sum of the stages' times per batch. Both sides are measured. So a fact
+that changes the capacity explains the part of the logarithm that corresponds to its own ratio, and a fact that changes
+stages explains at most the part that those stages' times account for. The rest is not explained by anything recorded.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from .probes import GROUP, SHOWS_BUSY, STAGES, Probe, is_busy, of_fact, probes_o
 from .rules import Rule, is_usual, rule_of
 
 GROUPS = ("configuration", "machine", "storage", "software", "packages")
-BY_PROBES = (EXPLAINS, PARTLY, POSSIBLE)  # what a measurement of the machines by themselves may acquit of
+BY_PROBES = (EXPLAINS, PARTLY, POSSIBLE)  # effects that measurements of the machine itself can rule out
 _EFFECTS = {code_of(effect): effect for effect in BY_RANK}
 
 
 @dataclass(frozen=True)
 class FactDifference:
-    """A fact that differs, and what it does to the figure."""
+    """A fact that differs, and its effect on the figure."""
 
-    finding: Finding  # about its group and name; the evidence is what is known of the fact
+    finding: Finding  # about the fact's group and name; the evidence is the reason for its effect
     a: Any
     b: Any
-    share: float | None  # of the figure's difference that it gives, from -inf; 1: all
+    share: float | None  # of the figure's difference, from -inf to 1 (all of it)
 
     @property
     def group(self) -> str:
@@ -60,7 +60,7 @@ class FactDifference:
 
     @property
     def effect(self) -> str:
-        """The finding's code in words."""
+        """The name of the finding's code."""
         return _EFFECTS[self.finding.code]
 
     @property
@@ -74,9 +74,9 @@ class FactDifference:
 @dataclass(frozen=True)
 class Comparison:
     figures: list[FigureDifference]
-    facts: list[FactDifference]  # the one that explains most first
+    facts: list[FactDifference]  # largest explained share first
     stages: list[StageDifference]
-    differs: bool  # the figure that counts does, beyond its spread
+    differs: bool  # the main figure differs beyond its spread
     explained_by: list[str]  # names of facts
     conclusion: str
     notes: list[str]
@@ -86,13 +86,13 @@ class Comparison:
 
 
 def compare(a: Mapping[str, Any], b: Mapping[str, Any]) -> Comparison:
-    """Compares two records, as `feedline.record.read` gives them."""
+    """Compares two records read by `feedline.record.read`."""
     figures = figures_of(a, b)
     first = figures[0] if figures else None
     speed = speed_of(first)
     work = Work(a, b)
     probes = probes_of(a, b, work, speed)
-    alone = first is not None and first.name in STAGES  # the machines by themselves are what was measured
+    alone = first is not None and first.name in STAGES  # the records measure the machines themselves
     facts = [] if alone else [_of_probe(probe, speed) for probe in probes if probe.shows]
     for group, name, of_a, of_b in _differing(a, b):
         rule = rule_of(group, name)
@@ -107,13 +107,13 @@ def compare(a: Mapping[str, Any], b: Mapping[str, Any]) -> Comparison:
     facts.sort(key=lambda fact: (BY_RANK.index(fact.effect), -(fact.share or 0.0)))
     explained = [fact.name for fact in facts if fact.effect in (EXPLAINS, PARTLY)]
     notes = [
-        f"{label} holds no facts about its {group}: a difference there would not show"
+        f"{label} has no facts about its {group}, so a difference there would not show"
         for label, record in (("A", a), ("B", b))
         for group in GROUPS
         if record.get(group) is None
     ]
     notes += [
-        f"{label} was made on a busy machine: what it measured of the machine by itself counts from {SHOWS_BUSY:.0%} on"
+        f"{label} was recorded on a busy machine: its measurements of the machine itself count from {SHOWS_BUSY:.0%} on"
         for label, record in (("A", a), ("B", b))
         if probes and is_busy(record)
     ]
@@ -122,7 +122,7 @@ def compare(a: Mapping[str, Any], b: Mapping[str, Any]) -> Comparison:
 
 
 def _of_probe(probe: Probe, speed: float | None) -> FactDifference:
-    """A measurement of the machines by themselves, as a fact of theirs."""
+    """A measurement of the machines themselves, as one of their facts."""
     share = probe.share
     if speed is None or share is None:
         effect = UNSEEN if speed is None else POSSIBLE
@@ -135,10 +135,10 @@ def _of_probe(probe: Probe, speed: float | None) -> FactDifference:
 
 
 def _by_probes(rule: Rule, effect: str, share: float | None, probes: Sequence[Probe]) -> tuple[str, float | None, str]:
-    """What measurements of the machines leave of what a fact might do: (effect, share, in words).
+    """The effect of a fact after measurements of the machines are considered: (effect, share, in words).
 
-    What no probe shows did nothing. Where one shows, the probe has the share: several facts may be behind it, and which
-    of them is not told.
+    A fact that no probe shows has no effect. If one shows it, the share is the probe's: several facts may cause it,
+    and the probe cannot tell which.
     """
     shows, most, words = of_fact(probes, rule.probes)
     if shows is None:
@@ -170,7 +170,7 @@ def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str, st
 
 
 def _told_by_packages(a: Mapping[str, Any], b: Mapping[str, Any]) -> set[str]:
-    """Facts that the list of packages has one by one, with builds."""
+    """Facts that the list of packages also has, with builds."""
     if not a.get("packages") or not b.get("packages"):
         return set()
     return {"environment", *a["packages"], *b["packages"]}
@@ -185,7 +185,7 @@ def _effect(rule: Rule | None, a: Any, b: Any, speed: float | None, work: Work) 
         return UNSEEN, None
     if rule.capacity:
         if not (_positive(a) and _positive(b)):
-            return POSSIBLE, None  # no workers at all is another way of working, not a smaller capacity
+            return POSSIBLE, None  # zero workers is another mode of operation, not a smaller capacity
         share = math.log(b / a) / speed
         if share < 0:
             return AGAINST, share
@@ -199,7 +199,7 @@ def _effect(rule: Rule | None, a: Any, b: Any, speed: float | None, work: Work) 
     if borne_out is None:
         return POSSIBLE, None
     if borne_out < SOME:
-        return UNSEEN, borne_out  # its stages took no longer: it did nothing here
+        return UNSEEN, borne_out  # its stages took no longer, so it had no effect here
     if direction == 0:
         return POSSIBLE, borne_out
     return (EXPLAINS if borne_out >= MOST else PARTLY), borne_out
@@ -229,7 +229,7 @@ def _shown(record: Mapping[str, Any], name: str) -> str:
 
 def _conclusion(figure: FigureDifference | None, speed: float | None, facts: list[FactDifference], work: Work) -> str:
     if figure is None:
-        return "the two records share no figure: different verbs measure different things"
+        return "the two records have no figure in common: different commands measure different things"
     if speed is None:
         return f"{figure.label}: no difference beyond the spread"
     faster = f"B is {math.exp(abs(speed)):.2f} times as {'fast' if speed > 0 else 'slow'} as A ({figure.label})"
@@ -249,8 +249,8 @@ def _conclusion(figure: FigureDifference | None, speed: float | None, facts: lis
         )
     if by[POSSIBLE]:
         names = ", ".join(fact.name for fact in by[POSSIBLE])
-        return f"{faster}. What may explain it, without proof in the records: {names}.{seen}"
-    return f"{faster}. It is not explained by anything recorded.{seen}"
+        return f"{faster}. Possible explanations, which the records do not prove: {names}.{seen}"
+    return f"{faster}. Nothing recorded explains it.{seen}"
 
 
 def _part(share: float | None) -> str:

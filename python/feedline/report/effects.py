@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a fact that differs between two runs does to the figure that counts: the findings of `feedline diff`."""
+"""The effects that a differing fact can have on the main figure: the findings of `feedline diff`."""
 
 from __future__ import annotations
 
@@ -7,52 +7,52 @@ import sys
 
 from ..findings import Entry, Threshold, thresholds_of
 
-MOST = Threshold(0.5, "of the difference: a fact that gives so much explains it")
+MOST = Threshold(0.5, "of the difference; a fact with this share explains it")
 SOME = Threshold(
-    0.2, "of the difference: a fact that gives so much explains a part, and stages that moved less did not"
+    0.2, "of the difference; a fact with this share explains a part, and stages that changed less had no effect"
 )
 
 WORKLOAD, EXPLAINS, PARTLY, POSSIBLE = "other workload", "explains", "explains part", "may explain"
 UNSEEN, UNKNOWN, AGAINST = "none seen", "unknown", "speaks against"
-# What changes the measurement itself comes before what explains it.
+# Changes of the measurement itself come before explanations.
 BY_RANK = (WORKLOAD, EXPLAINS, PARTLY, POSSIBLE, UNSEEN, UNKNOWN, AGAINST)
-SEVERITIES = {WORKLOAD: "warning", EXPLAINS: "critical", PARTLY: "warning"}  # of the others: note
+SEVERITIES = {WORKLOAD: "warning", EXPLAINS: "critical", PARTLY: "warning"}  # severity of the others: note
 
 _PAGES = {
     WORKLOAD: (
         "the runs measured different things",
-        "Batch size, crop, dataset or verb differ, so the figures are not of the same work.",
+        "Batch size, crop, dataset or command differ, so the figures are not of the same work.",
         "Compare runs in which these are equal.",
     ),
     EXPLAINS: (
         "the fact explains the difference",
-        "By what was measured it gives at least half of the difference.",
-        "Make it equal, and the difference should go.",
+        "The measurements attribute at least half of the difference to it.",
+        "Make it equal; the difference should disappear.",
     ),
     PARTLY: (
         "the fact explains a part of the difference",
-        "By what was measured it gives at least a fifth of the difference.",
-        "Make it equal; something else is left.",
+        "The measurements attribute at least a fifth of the difference to it.",
+        "Make it equal; a part of the difference will remain.",
     ),
     POSSIBLE: (
         "the fact may explain the difference",
-        "Its stages took longer, or were not seen, and no one knows which way it acts.",
+        "Its stages took longer or were not recorded, and the direction of its effect is unknown.",
         "Run both with the same version, processor or file system.",
     ),
     UNSEEN: (
-        "the fact did nothing that was seen",
-        "It acts on stages that took no longer, or on nothing that differs.",
+        "the fact had no visible effect",
+        "It affects stages that took no longer, or nothing that differs.",
         "Nothing.",
     ),
     UNKNOWN: (
-        "nothing is known of the fact's effect",
-        "No rule says how it acts on loading.",
+        "the fact's effect is unknown",
+        "No rule describes its effect on loading.",
         "Nothing, unless all else is equal.",
     ),
     AGAINST: (
-        "the fact speaks against the difference",
-        "It should have made the slower run the faster one.",
-        "Look further: something else gives more than the whole difference.",
+        "the fact contradicts the difference",
+        "It should have made the slower run faster.",
+        "Look further: something else accounts for more than the whole difference.",
     ),
 }
 
@@ -65,8 +65,8 @@ def code_of(effect: str) -> str:
 def entries() -> list[Entry]:
     """The pages of all effects."""
     recognised = (
-        "A rate is capacity over work. A fact that acts by capacity gives its own ratio of the figures' logarithm, one "
-        "that acts on stages at most what those stages took longer."
+        "A rate is capacity over work. A fact that changes capacity accounts for its own ratio, as a logarithm; one "
+        "that changes stages for at most the time that those stages took longer."
     )
     abstains = "A record without a group of facts shows no difference there; the notes say so."
     thresholds = thresholds_of(sys.modules[__name__])

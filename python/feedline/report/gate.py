@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a run is slower than an earlier one by more than is allowed: what `feedline compare` decides.
+"""Decides for `feedline compare` whether a run is slower than an earlier one by more than the limit.
 
 Figures are compared by the logarithm of their ratio. A side is one record, whose spread is the interval within the run,
-or several, whose spread is that from run to run, which is what counts where machines are shared. A regression is told
-where the ratio is beyond the limit and too far from 1 to be chance: docs/decisions/tools-compare-in-turns.md.
+or several, whose spread is that from run to run, which is what counts on shared machines. A regression is reported if
+the ratio is beyond the limit and too far from 1 to be chance: docs/decisions/tools-compare-in-turns.md.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 
 from . import students
 
-CHANCE = 0.001  # of an alarm, at most, where nothing has changed
-_CONFIDENCE = 0.975  # either end of what is shown
-_BLOCKS = 10  # that a run's interval comes from: series.py
+CHANCE = 0.001  # highest probability of a false alarm
+_CONFIDENCE = 0.975  # at either end of the reported interval
+_BLOCKS = 10  # blocks per run for its interval; see series.py
 REGRESSION, UNDECIDED, FINE = "regression", "undecided", "fine"
 Records = Sequence[Mapping[str, Any]]
 
@@ -28,11 +28,11 @@ class Judged:
     """One figure of both sides.
 
     Attributes:
-        base, latest: means; of several records the geometric one.
+        base, latest: means, geometric if there are several records.
         worse: share by which it got worse; negative: better.
-        low, high: 95 % of `worse`; None: no spread is known.
-        outcome: "regression", "undecided" (the interval holds both `limit` and less) or "fine".
-        limit: share that is allowed.
+        low, high: 95 % interval of `worse`; None if no spread is known.
+        outcome: "regression", "undecided" (the interval contains `limit`) or "fine".
+        limit: the allowed share.
     """
 
     name: str
@@ -48,27 +48,27 @@ class Judged:
 
     @property
     def is_likely(self) -> bool:
-        """Whether it is a regression with a certainty of 95 %, which is too low for an alarm."""
+        """Whether it is a regression with 95 % certainty, which is too low for an alarm."""
         return self.outcome == UNDECIDED and self.low is not None and self.low > self.limit
 
 
 @dataclass(frozen=True)
 class _Side:
     mean: float  # logarithm
-    error: float | None  # standard, of the mean
+    error: float | None  # standard error of the mean
     freedom: float
 
     @property
     def part(self) -> float:
-        """Its part of the degrees of freedom, by Welch and Satterthwaite."""
+        """Its contribution to the degrees of freedom, by Welch and Satterthwaite."""
         return (self.error or 0.0) ** 4 / max(self.freedom, 1)
 
 
 def judge(base: Records, latest: Records, limit: float, names: Sequence[str] = ()) -> list[Judged]:
-    """The figures of both sides that are named, in that order; by default the first that all records share.
+    """Compares the named figures of both sides, in that order; by default the first that all records share.
 
     Args:
-        base, latest: one record or several, as `feedline.record.read` gives them.
+        base, latest: one or more records, as returned by `feedline.record.read`.
         limit: share, 0 to 1, by which a figure may get worse.
     """
     shared = _shared([*base, *latest])
@@ -77,7 +77,7 @@ def judge(base: Records, latest: Records, limit: float, names: Sequence[str] = (
 
 
 def _shared(records: Records) -> list[str]:
-    """Figures that are positive in all records, and of which it is known which way is better."""
+    """Figures that are positive in all records and have a known better direction."""
     found = [
         {figure["name"] for figure in record["figures"] if figure["value"] > 0 and figure["better"] is not None}
         for record in records
@@ -125,10 +125,10 @@ def _side(figures: Sequence[Mapping[str, Any]]) -> _Side:
 
 
 def _log_of(share: float, sign: int) -> float:
-    """A rate that is a tenth worse is 0.9 of what it was, a time that is a tenth worse 1.1."""
+    """The logarithm of a change: a rate that is a tenth worse is 0.9 of the old one, a time 1.1."""
     return math.log1p(share) if sign > 0 else -math.log1p(-share)
 
 
 def _share_of(change: float, sign: int) -> float:
-    """The reverse of `_log_of`, of any change."""
+    """The inverse of `_log_of`, for any change."""
     return math.expm1(min(change, 700.0)) if sign > 0 else -math.expm1(min(-change, 700.0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run record as a block of HTML in a notebook, with the whole page folded in behind it."""
+"""Renders a run record as a block of HTML for notebooks, with the whole page folded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import charts
 from .numbers import number, with_unit
 from .page import page
 
-_HEIGHT = 720  # of the page, which scrolls in its frame
+_HEIGHT = 720  # px, height of the page, which scrolls in its frame
 _STYLE = """
 .feedline-block svg { display: block; width: 100%; max-width: 640px; height: auto; font: 12px system-ui, sans-serif; }
 .feedline-block svg text { fill: currentColor; }
@@ -29,9 +29,9 @@ _STYLE = """
 
 
 def block(record: Mapping[str, Any]) -> str:
-    """A checked record: its figures, what it found, the chain from storage to GPU, and the page of ``feedline report``.
+    """Renders a checked record: figures, findings, the chain from storage to GPU, and the page of ``feedline report``.
 
-    The page lies in a frame without any rights: it may run nothing and load nothing.
+    The page is in a frame without permissions: it cannot run or load anything.
     """
     return inline.block(
         _figures(record["figures"]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measurements of two records beside each other: figures and their spread, the stages' times."""
+"""Compares the measurements of two records: figures with their spread, and the stages' times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_UNKNOWN_SPREAD = 0.05  # a smaller difference counts as none where a record has no interval
+_UNKNOWN_SPREAD = 0.05  # smaller differences are ignored if a record has no interval
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def _figure(a: Mapping[str, Any], b: Mapping[str, Any]) -> FigureDifference:
 
 
 def speed_of(figure: FigureDifference | None) -> float | None:
-    """Logarithm of how much faster B is, or None where they do not differ."""
+    """Logarithm of B's speedup, or None if they do not differ."""
     if figure is None or not figure.differs or figure.ratio is None or figure.better is None:
         return None
     return math.log(figure.ratio) * (1 if figure.better == "higher" else -1) or None
@@ -71,9 +71,9 @@ class Work:
         self._changes = {name: of_b[name] - of_a[name] for name in names}
 
     def share(self, stages: frozenset[str], speed: float) -> float | None:
-        """Which part of the difference the times of these stages give; None: not known, they were not recorded.
+        """The part of the difference that these stages' times account for; None if their times were not recorded.
 
-        ``step`` is the loop's own work, of the time that a batch takes as a whole.
+        ``step`` is the loop's own work, as a part of the whole time per batch.
         """
         if "step" in stages:
             others = stages - {"step"}
@@ -88,10 +88,9 @@ class Work:
         return part * -self._grown / speed
 
     def share_of(self, stages: frozenset[str], slower: float, speed: float) -> float | None:
-        """Which part of the difference these stages give if all that they do takes `slower` times as long in B.
+        """The part of the difference that these stages account for if all their work takes `slower` times as long in B.
 
-        At most what they took longer, as :meth:`share` has it: what they did not show cannot have come of it. None: not
-        known.
+        It is at most their measured slowdown, as returned by :meth:`share`. None if unknown.
         """
         shown = self.share(stages, speed)
         if shown is None:
@@ -110,7 +109,7 @@ class Work:
         return (sum(row.a for row in rows), sum(row.b for row in rows)) if rows else (None, None)
 
     def _of_step(self, speed: float) -> float | None:
-        """0 where neither run had a step."""
+        """0 if neither run had a step."""
         if self._step == (None, None):
             return 0.0
         (step_a, step_b), (whole_a, whole_b) = self._step, self._whole
@@ -119,7 +118,7 @@ class Work:
         return (step_b - step_a) / (whole_b - whole_a) * -math.log(whole_b / whole_a) / speed
 
     def largest(self) -> str | None:
-        """The stage whose time grew or shrank most, in words."""
+        """The stage whose time changed most, in words."""
         if not self.known or not any(self._changes.values()):
             return None
         row = max(self.rows, key=lambda row: abs(row.b - row.a))
@@ -131,7 +130,7 @@ def _times(record: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _step(record: Mapping[str, Any]) -> float | None:
-    """Milliseconds of the loop's own work for a batch."""
+    """Milliseconds per batch of the loop's own work."""
     known = [figure["value"] for figure in record["figures"] if figure["name"] == "step_ms"]
     known += [link["ms_per_batch"] for link in record["chain"] if link["name"] == "gpu"]
     value: float | None = known[0] if known else None
@@ -139,6 +138,6 @@ def _step(record: Mapping[str, Any]) -> float | None:
 
 
 def _whole(record: Mapping[str, Any]) -> float | None:
-    """Milliseconds of the loop for a batch."""
+    """Milliseconds per batch of the loop."""
     rates = [figure["value"] for figure in record["figures"] if figure["name"] == "batches_per_s"]
     return 1000 / rates[0] if rates and rates[0] > 0 else None

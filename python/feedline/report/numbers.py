@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers as people read them."""
+"""Formats numbers for people."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def number(value: float) -> str:
-    """Three digits that count: 0.0123, 4.56, 78.9, 1,234."""
+    """Three significant digits: 0.0123, 4.56, 78.9, 1,234."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
@@ -33,7 +33,7 @@ def with_unit(value: float, unit: str) -> str:
 
 
 def fact(name: str, value: object) -> str:
-    """The value of a fact of a record, by the unit that its name ends in."""
+    """Formats a fact of a record by the unit at the end of its name."""
     if value is None:
         return "none or unknown"
     if isinstance(value, bool):
@@ -44,12 +44,12 @@ def fact(name: str, value: object) -> str:
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Round values between `low` and `high`, at most `most` and one."""
+    """Round values between `low` and `high`, at most `most` + 1."""
     span = high - low
     if span <= 0 or not math.isfinite(span):
         return [low]
     if span < 1e-12 * max(abs(low), abs(high)):
-        return [low, high]  # no number between them is rounder than floating point's own steps
+        return [low, high]  # too close for any rounder number between them
     raw = span / most
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= raw * (1 - 1e-9))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page: sections that exist where the record has something for them, and words where it has not."""
+"""The page: one section for each part of the record, or a sentence if the part is missing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..findings.markup import Element, add, make, text_of
 from . import charts
 from .numbers import fact, number, size, with_unit
 
-# Nothing may be loaded and nothing may run, whatever a record holds.
+# Whatever a record contains, the page must not load or run anything.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _WAITS = {
     "step": "own work",
@@ -27,9 +27,9 @@ _SERIES = {"wait_ms": "wait for a batch", "step_ms": "the loop's own work"}
 
 
 def page(record: Mapping[str, Any], price: cost.Price | None = None) -> str:
-    """A record, as `feedline.record.read` gives it, as one HTML document without a script and without a link.
+    """Renders a record read by `feedline.record.read` as one HTML document without scripts and links.
 
-    Without a price of a GPU-hour, that of the record is taken.
+    `price` of a GPU-hour defaults to the record's.
     """
     style = files("feedline.report").joinpath("style.css").read_text(encoding="utf-8")
     title = f"feedline {record['verb']}: {record['subject'] or 'a run'}"
@@ -65,7 +65,7 @@ def _heading(record: Mapping[str, Any], title: str) -> Element:
         record["began"],
         f"{record['wall_s']:.1f} s" if "wall_s" in record else None,
         f"on {machine['host']}" if machine.get("host") else None,
-        f"{machine['usable_cpus']:.3g} usable CPUs of {machine.get('cpu') or 'an unknown kind'}"
+        f"{machine['usable_cpus']:.3g} usable CPUs ({machine.get('cpu') or 'unknown model'})"
         if machine.get("usable_cpus")
         else None,
     ]
@@ -130,7 +130,7 @@ def _cost(record: Mapping[str, Any], price: cost.Price) -> Element | None:
 def _timeline(record: Mapping[str, Any]) -> Element | None:
     series = [one for one in (record["timeline"] or {"series": []})["series"] if one["points"]]
     if not series:
-        return _section("Timeline", make("p", "This record holds no single batches.", class_="quiet"))
+        return _section("Timeline", make("p", "This record has no times of single batches.", class_="quiet"))
     keys = make("p", class_="quiet")
     for i, one in enumerate(series):
         add(keys, make("span", class_=f"key c{i % 6}"))
@@ -138,7 +138,7 @@ def _timeline(record: Mapping[str, Any]) -> Element | None:
     if any(point[2] > point[1] for one in series for point in one["points"]):
         add(keys, "; pale: the longest of each stretch")
     if charts.is_cut(series):
-        add(keys, "; the highest are cut off")
+        add(keys, "; the highest are clipped")
     return _section("Timeline", charts.timeline(series), keys)
 
 
@@ -149,7 +149,7 @@ def _stages(record: Mapping[str, Any]) -> Element:
         if one["ms_per_batch"]
     ]
     if not rows:
-        return _section("Stages", make("p", "The stages of this run were not seen.", class_="quiet"))
+        return _section("Stages", make("p", "The stages of this run were not recorded.", class_="quiet"))
     section = _section("Stages, time per batch of all threads or workers", charts.bars(rows, "time per batch by stage"))
     detailed = [one for one in record["stages"] if one.get("bytes_per_batch") is not None]
     if detailed:
@@ -197,9 +197,9 @@ def _ladder(record: Mapping[str, Any]) -> Element | None:
     if held is None:
         return None
     if not held["rungs"]:
-        return _section("Ladder of workers", make("p", f"Not measured: {held['refused']}", class_="quiet"))
-    keys = "Dots: measured, with 95 % intervals; pale where no gain was shown. Rings: what the model predicted."
-    return _section("Ladder of workers", charts.ladder(held["rungs"]), make("p", keys, class_="quiet"))
+        return _section("Search over workers", make("p", f"Not measured: {held['refused']}", class_="quiet"))
+    keys = "Dots: measured, with 95 % intervals; pale if there is no significant gain. Rings: predictions of the model."
+    return _section("Search over workers", charts.ladder(held["rungs"]), make("p", keys, class_="quiet"))
 
 
 def _tuning(record: Mapping[str, Any]) -> Element | None:
@@ -207,15 +207,15 @@ def _tuning(record: Mapping[str, Any]) -> Element | None:
     if held is None:
         return None
     rows, best = [row or [""] for row in held["rows"]], held["best"]
-    words = "No row is one to change to yet."
+    words = "No row is worth changing to yet."
     if best is not None and best < len(rows):
         rows[best] = [f"→ {rows[best][0]}", *rows[best][1:]]
-        words = "The row with the arrow is what to use."
+        words = "Use the row with the arrow."
     table = _table(held["columns"], rows)
     if best is not None and best < len(rows):
         table[best - len(rows)].set("class", "best")
     conclusion, key = make("p", held["conclusion"], class_="fix"), make("p", words, class_="quiet")
-    return _section("Settings that were tried", conclusion, table, key, wide=True)
+    return _section("Settings tried", conclusion, table, key, wide=True)
 
 
 def _notes(record: Mapping[str, Any]) -> Element | None:

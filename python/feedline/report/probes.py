@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Short measurements of two machines by themselves, beside each other: which of their facts can have done something.
+"""Compares short measurements of two machines, to find which of their differing facts can have an effect.
 
-A probe is the same work on both, so its ratio is what the machine does to the stages that do such work. A fact that a
-probe would show, and does not, is acquitted; where it shows, the fact gives no more than the probe does.
+A probe does the same work on both machines, so its ratio is the machines' effect on the stages that do such work. If a
+fact should show in a probe and does not, it is ruled out; if it shows, its effect is at most that of the probe.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 from .measured import FigureDifference, Work, figures_of
 
 GROUP = "probes"
-SHOWS = 0.1  # a probe that differs by less, or within its spread, is as fast on both: clocks come and go
-SHOWS_BUSY = 0.3  # likewise, where more programs than CPUs ran beside either: cores share caches and memory with them
-# Which stages do such work. Decoding stands for all computing of the engine and of libraries.
+SHOWS = 0.1  # a probe that differs by less, or within its spread, counts as equal: clock rates vary
+SHOWS_BUSY = 0.3  # likewise if more programs than CPUs ran during either, as cores share caches and memory bandwidth
+# The stages that do such work. Decoding represents all computation in the engine and in libraries.
 STAGES = {
     "decode_per_s": frozenset(("decode", "transform", "batch")),
     "python_per_s": frozenset(("python", "collate", "hand-over")),
@@ -31,12 +31,12 @@ STAGES = {
 
 @dataclass(frozen=True)
 class Probe:
-    """One that both records have."""
+    """A probe that both records have."""
 
     figure: FigureDifference
-    shows: bool  # it differs, beyond its spread
-    slower: float  # how many times as long the same work takes in B
-    share: float | None  # of the difference, that it can give; None: the stages' times were not recorded
+    shows: bool  # differs by more than its spread
+    slower: float  # the time of the same work in B, as a multiple of A's
+    share: float | None  # of the difference, at most; None if the stages' times were not recorded
 
     @property
     def name(self) -> str:
@@ -51,7 +51,7 @@ class Probe:
 
 
 def probes_of(a: Mapping[str, Any], b: Mapping[str, Any], work: Work, speed: float | None) -> list[Probe]:
-    """Of two records; empty: one of them has none."""
+    """The probes of two records; empty if one of them has none."""
     rows = [{"figures": one.get(GROUP) or []} for one in (a, b)]
     least = math.log(1 + (SHOWS_BUSY if is_busy(a) or is_busy(b) else SHOWS))
     found = []
@@ -66,16 +66,16 @@ def probes_of(a: Mapping[str, Any], b: Mapping[str, Any], work: Work, speed: flo
 
 
 def is_busy(record: Mapping[str, Any]) -> bool:
-    """Whether other programs wanted all CPUs when the record was made."""
+    """Whether other programs used all CPUs when the record was made."""
     machine = record.get("machine") or {}
     load, cpus = machine.get("load_1min"), machine.get("usable_cpus")
     return bool(load and cpus and load > cpus)
 
 
 def of_fact(probes: Iterable[Probe], names: Iterable[str]) -> tuple[bool | None, float | None, str]:
-    """What the probes that a fact would show in say: (it shows, the most that they give, in words).
+    """The result of the probes that a fact would show in: (whether it shows, its largest share, in words).
 
-    None: none of them was measured on both sides, or of what shows it is not known what it gives.
+    None if none of them was measured on both sides, or if the share of one that shows is unknown.
     """
     wanted = set(names)
     own = [probe for probe in probes if probe.name in wanted]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known about a fact of a record: which way it moves a loader's speed, how far, and in which stages.
+"""Known effects of a record's facts on a loader's speed: their direction, size and stages.
 
-A rule that knows a ratio can explain a part of a difference by itself. One that only knows a direction, or not even
-that, needs the stages' times to bear it out.
+A rule with a known ratio can explain a part of a difference by itself. Other rules know only a direction or not even
+that, and need the stages' times as confirmation.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 CPU_STAGES = frozenset(("decode", "transform", "batch", "python", "collate", "hand-over"))
 STORAGE_STAGES = frozenset(("storage",))
 ALL_STAGES = CPU_STAGES | STORAGE_STAGES
-STEP = frozenset(("step",))  # the loop's own work, on whatever device
+STEP = frozenset(("step",))  # the loop's own work on any device
 
-# Faster the later. What a virtual disk or an overlay is made of is not known, so they have no place.
+# Slowest first. Virtual disks and overlays are left out, as their backing storage is unknown.
 _STORAGE = ("remote", "network", "disk", "ssd", "nvme", "memory")
 _WORKLOAD = ("batch_size", "crop_pixels", "samples", "shuffle", "dataset", "collate")
 _VARIABLES_OF_THREADS = (
@@ -44,15 +44,15 @@ _LIBRARIES = ("feedline", "torch", "torchvision", "numpy", "pillow", "pillow-sim
 
 @dataclass(frozen=True)
 class Rule:
-    """How one fact acts."""
+    """The effect of one fact."""
 
     why: str
     stages: frozenset[str] = frozenset()
-    capacity: bool = False  # the rate goes with it, all else equal
-    faster: Callable[[Any, Any], int] | None = None  # of values (a, b): 1 b is faster, -1 slower, 0 no telling
+    capacity: bool = False  # the rate is proportional to it, all else equal
+    faster: Callable[[Any, Any], int] | None = None  # for values (a, b): 1 if b is faster, -1 if slower, 0 if unknown
     workload: bool = False  # it changes what is measured
-    least: float = 0.0  # a smaller relative change is the usual coming and going
-    probes: tuple[str, ...] = ()  # of the machine by itself, that the fact would show in; see probes.py
+    least: float = 0.0  # smaller relative changes are noise
+    probes: tuple[str, ...] = ()  # probes of the machine that the fact would show in; see probes.py
 
 
 _OF_CPU = ("decode_per_s", "python_per_s")
@@ -70,7 +70,7 @@ def _less(a: Any, b: Any) -> int:
 
 
 def _limit(a: Any, b: Any) -> int:
-    """As `_more`; None is no limit."""
+    """As `_more`, but None means no limit."""
     infinite = float("inf")
     return _more(infinite if a is None else a, infinite if b is None else b)
 
@@ -94,18 +94,18 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("machine", "usable_cpus"): Rule("CPUs that the run may use: affinity and cgroup quota", capacity=True),
     ("machine", "load_1min"): Rule("other programs on the CPUs", ALL_STAGES, faster=_less, least=0.5),
     ("machine", "cpu"): Rule("another processor", CPU_STAGES, probes=_OF_CPU),
-    ("machine", "cpu_flags"): Rule("instructions that libraries choose their code by", CPU_STAGES, probes=_OF_CPU),
+    ("machine", "cpu_flags"): Rule("instructions by which libraries choose their code", CPU_STAGES, probes=_OF_CPU),
     ("machine", "cpu_max_mhz"): Rule(
         "the processor's highest clock", CPU_STAGES, faster=_more, least=0.02, probes=_OF_CPU
     ),
     ("machine", "cpu_governor"): Rule("how the kernel chooses the processor's clock", CPU_STAGES, probes=_OF_CPU),
     ("machine", "smt"): Rule("two threads on one core", CPU_STAGES, probes=_OF_CPU),
-    ("machine", "numa_nodes"): Rule("memory of another node is further away", CPU_STAGES, probes=_OF_MEMORY),
+    ("machine", "numa_nodes"): Rule("slower memory of another NUMA node", CPU_STAGES, probes=_OF_MEMORY),
     ("machine", "huge_pages"): Rule("how much memory one entry of the TLB covers", CPU_STAGES, probes=_OF_MEMORY),
     ("machine", "hypervisor"): Rule("a virtual machine", ALL_STAGES, probes=_OF_MEMORY),
-    ("machine", "gpu_driver"): Rule("another driver of the GPU", STEP),
+    ("machine", "gpu_driver"): Rule("another GPU driver", STEP),
     ("machine", "gpu_clock_mhz"): Rule("the GPU's clock in the loop", STEP, faster=_more, least=0.03),
-    ("machine", "gpu_slowed"): Rule("power or heat that held the clocks down", STEP, faster=_less, least=0.1),
+    ("machine", "gpu_slowed"): Rule("power or heat that throttled the GPU", STEP, faster=_less, least=0.1),
     ("machine", "architecture"): Rule("another instruction set", CPU_STAGES, probes=_OF_CPU),
     ("machine", "kernel"): Rule("another kernel", STORAGE_STAGES),
     ("machine", "memory_limit_bytes"): Rule("memory for the page cache", STORAGE_STAGES, faster=_limit),
@@ -114,25 +114,25 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("machine", "available_bytes"): Rule("memory left for the page cache", STORAGE_STAGES, faster=_more, least=0.3),
     ("configuration", "threads"): Rule("threads that make batches", capacity=True),
     ("configuration", "num_workers"): Rule("workers that make batches", capacity=True),
-    ("configuration", "prefetch_factor"): Rule("batches made ahead: they even out, and make none faster"),
+    ("configuration", "prefetch_factor"): Rule("batches prefetched: they even out delays, but make no batch faster"),
     ("configuration", "class"): Rule("another loader"),
     ("configuration", "native"): Rule("whether Feedline's own threads make the batches"),
     ("configuration", "start_method"): Rule("how workers start"),
-    ("configuration", "pin_memory"): Rule("a copy more, and quicker copies to a GPU"),
-    ("configuration", "persistent_workers"): Rule("workers kept from epoch to epoch"),
+    ("configuration", "pin_memory"): Rule("one more copy, but faster copies to a GPU"),
+    ("configuration", "persistent_workers"): Rule("workers reused from epoch to epoch"),
     ("storage", "kind"): Rule("another kind of storage", STORAGE_STAGES, faster=_medium, probes=_OF_DISK),
     ("storage", "file_system"): Rule("another file system", STORAGE_STAGES, probes=_OF_DISK),
-    ("storage", "rotational"): Rule("a disk that spins", STORAGE_STAGES, faster=_off, probes=_OF_DISK),
+    ("storage", "rotational"): Rule("a rotating disk", STORAGE_STAGES, faster=_off, probes=_OF_DISK),
     ("storage", "read_ahead_kb"): Rule("how far the kernel reads ahead", STORAGE_STAGES),
     ("storage", "device"): Rule("another device", STORAGE_STAGES, probes=_OF_DISK),
     ("storage", "mount_options"): Rule("other mount options", STORAGE_STAGES, probes=_OF_DISK),
-    ("software", "LD_LIBRARY_PATH"): Rule("where libraries are looked for first", CPU_STAGES),
+    ("software", "LD_LIBRARY_PATH"): Rule("the search path for libraries", CPU_STAGES),
     **{("software", name): Rule("threads inside every worker", CPU_STAGES) for name in _VARIABLES_OF_THREADS},
     **{("software", name): Rule("how kernels run on the GPU", STEP) for name in _VARIABLES_OF_KERNELS},
     **{("configuration", name): Rule("how kernels are chosen", STEP) for name in _CHOICES},
     ("configuration", "deterministic_algorithms"): Rule("slower kernels, for equal results", STEP, faster=_off),
-    ("software", "LD_PRELOAD"): Rule("a library put in front of all others", CPU_STAGES),
-    ("software", "free_threaded"): Rule("an interpreter without the lock", CPU_STAGES, probes=("python_per_s",)),
+    ("software", "LD_PRELOAD"): Rule("a preloaded library", CPU_STAGES),
+    ("software", "free_threaded"): Rule("an interpreter without the GIL", CPU_STAGES, probes=("python_per_s",)),
     **{("software", name): Rule("another version", CPU_STAGES) for name in _LIBRARIES},
     **{("configuration", name): Rule("it changes what is measured", workload=True) for name in _WORKLOAD},
     ("run", "verb"): Rule("another measurement", workload=True),
@@ -141,13 +141,13 @@ _RULES: dict[tuple[str, str], Rule] = {
 
 _GPU_RULES = {
     "name": Rule("another GPU", STEP),
-    "pcie_width": Rule("lanes to the GPU", STEP, faster=_more, probes=_OF_LINK),
-    "pcie_generation": Rule("speed of each lane to the GPU", STEP, faster=_more, probes=_OF_LINK),
+    "pcie_width": Rule("PCIe lanes of the GPU", STEP, faster=_more, probes=_OF_LINK),
+    "pcie_generation": Rule("speed of each PCIe lane of the GPU", STEP, faster=_more, probes=_OF_LINK),
 }
 
 
 def rule_of(group: str, name: str) -> Rule | None:
-    """None: nothing is known of its effect on speed."""
+    """The rule for a fact; None if its effect on speed is unknown."""
     if group == "machine" and (found := re.fullmatch(r"gpu\d+_(\w+)", name)):
         return _GPU_RULES.get(found[1])
     if group == "packages":
@@ -158,12 +158,12 @@ def rule_of(group: str, name: str) -> Rule | None:
 
 
 def _is(package: str, name: str) -> bool:
-    """``nvidia-cudnn-cu12`` is ``nvidia-cudnn``, and ``opencv-python-headless`` is ``opencv``."""
+    """The base name: ``nvidia-cudnn`` for ``nvidia-cudnn-cu12``, and ``opencv`` for ``opencv-python-headless``."""
     return package == name or package.startswith(f"{name}-")
 
 
 def is_usual(rule: Rule | None, a: Any, b: Any) -> bool:
-    """Whether two values differ no more than they do from minute to minute."""
+    """Whether two values differ no more than they vary from minute to minute."""
     if rule is None or not rule.least or not _numbers(a, b):
         return False
     return abs(b - a) <= rule.least * max(abs(a), abs(b))

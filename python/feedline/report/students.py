@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Student's t distribution: what an interval of few measurements needs, without a library of statistics."""
+"""Student's t distribution, for intervals from few measurements, without a statistics library."""
 
 from __future__ import annotations
 
 import math
 
-_MOST_FREEDOM = 200  # t is within 1 % of the normal distribution's from there on
+_MOST_FREEDOM = 200  # from here on, t is within 1 % of the normal distribution
 
 
 def quantile(probability: float, freedom: float) -> float:
-    """t below which `probability` (0.5 to 1, exclusive) lies, with `freedom` degrees of freedom, from 1 on; rounded
-    down to whole ones, which errs to the wide side."""
+    """The quantile of t for `probability` (0.5 to 1, exclusive) with `freedom` degrees of freedom (at least 1), rounded
+    down to an integer, which makes intervals wider.
+    """
     whole = min(max(int(freedom), 1), _MOST_FREEDOM)
     low, high = 0.0, 1.0
     while cumulative(high, whole) < probability:
@@ -22,7 +23,7 @@ def quantile(probability: float, freedom: float) -> float:
 
 
 def cumulative(t: float, freedom: int) -> float:
-    """Probability of at most t >= 0: Abramowitz and Stegun, 26.7.3 and 26.7.4."""
+    """Probability that t is at most `t` >= 0: Abramowitz and Stegun, 26.7.3 and 26.7.4."""
     angle = math.atan(t / math.sqrt(freedom))
     sine, square = math.sin(angle), math.cos(angle) ** 2
     odd = freedom % 2

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline top``: loaders, host and GPUs of running processes, seen from outside. See README.md."""
+"""``feedline top``: monitors the loaders, host and GPUs of running processes from outside. See README.md."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers as a person reads them on a narrow line; "-" is what is not known."""
+"""Formats numbers for narrow lines; "-" means unknown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def decimal(value: float | None) -> str:
 
 
 def rate(per_s: float | None) -> str:
-    """Three digits where it is small: one batch in a minute is 0.02, not 0."""
+    """Shows three digits for small rates: one batch per minute is 0.02, not 0."""
     if per_s is None:
         return _UNKNOWN
     if per_s >= 100 or per_s == 0:
@@ -32,7 +32,7 @@ def rate(per_s: float | None) -> str:
 
 
 def size(number: float | None) -> str:
-    """``12.3 MB``: decimal units, as disks and networks have them."""
+    """``12.3 MB``: decimal units, as is usual for disks and networks."""
     if number is None:
         return _UNKNOWN
     for unit in ("B", "kB", "MB", "GB", "TB"):
@@ -58,17 +58,17 @@ def clock(seconds: float) -> str:
 
 
 def bar(share: float | None, width: int) -> str:
-    """`width` columns, filled from the left in eighths of a column."""
+    """A bar of `width` columns, filled from the left in eighths of a column."""
     eighths = round(min(max(share or 0.0, 0.0), 1.0) * width * 8)
     full, rest = divmod(eighths, 8)
     return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(width, "·")
 
 
 def sparkline(shares: Sequence[float]) -> str:
-    """One column per share, oldest first."""
+    """A sparkline with one column per share, oldest first."""
     return "".join(_HEIGHTS[min(int(min(max(share, 0.0), 1.0) * len(_HEIGHTS)), len(_HEIGHTS) - 1)] for share in shares)
 
 
 def tail(text: str, width: int) -> str:
-    """The end of a path, for its beginning says less."""
+    """Shortens a path from the front, as its end is more informative."""
     return text if len(text) <= width else f"…{text[len(text) - width + 1 :]}" if width > 1 else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What alarms are judged by, and the shape of one. Each is a file of `alarms`."""
+"""The data that alarms are evaluated on, and the interface of an alarm. Each alarm is a file in `alarms`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ..machine.host import Figures
 from .published import Loader
 from .rates import LoaderRates
 
-LOOKS = 10  # one slow batch or one busy second is no alarm
-WAIT_NOTE = Threshold(0.10, "of the loop's time: as of a warning of diagnose and trace")
-LOADERS, MEMORY, HOST, GPUS = 100, 200, 300, 400  # the first turns of alarms about these
-LESS_MEMORY = "less prefetching, fewer workers, smaller batches"  # in the order in which they cost least
+LOOKS = 10  # samples; one slow batch or one busy second is not an alarm
+WAIT_NOTE = Threshold(0.10, "of the loop's time; the same as for warnings of diagnose and trace")
+LOADERS, MEMORY, HOST, GPUS = 100, 200, 300, 400  # the first priorities of alarms about these
+LESS_MEMORY = "less prefetching, fewer workers, smaller batches"  # cheapest first
 
 
 @dataclass(frozen=True)
 class Moment:
-    """What one look found. `idle_s`: per loader, since its last batch."""
+    """The result of one sample. `idle_s`: seconds since each loader's last batch."""
 
     loaders: tuple[tuple[str, Loader, LoaderRates | None, float], ...]  # name, totals, rates, idle_s
     host: Figures
@@ -29,7 +29,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Seen:
-    """The latest looks, the last of them now. `looks`: how many a state has to last for an alarm."""
+    """The latest samples, the current one last. `looks`: how many samples a state must last to raise an alarm."""
 
     recent: Sequence[Moment]
     looks: int
@@ -39,34 +39,34 @@ class Seen:
         return self.recent[-1]
 
     def held(self, values: Iterable[float | None]) -> float | None:
-        """The mean over the last looks; None unless all of them are there."""
+        """The mean over the latest samples; None until there are enough."""
         known = [value for value in values if value is not None]
         return sum(known) / self.looks if len(known) == self.looks else None
 
     def own_gpus(self) -> Iterator[tuple[int, Reading]]:
-        """The GPUs that are not another run's, with their places among all."""
+        """The GPUs that this run may use, with their positions in the full list."""
         for at, gpu in enumerate(self.now.gpus):
             if not gpu.pids or set(gpu.pids) & set(self.now.host.pids):
                 yield at, gpu
 
     def utilisations(self, gpu: Reading) -> list[float | None]:
-        """Of the last looks."""
+        """Utilisation in the latest samples."""
         return [g.utilisation for m in self.recent for g in m.gpus if g.index == gpu.index]
 
 
-# Of each thing that it is about: its place among its like (0 where there is one), whether it is an alarm and not a note
-# alone, and the sentence.
+# For each subject: its index among subjects of its kind (0 if it is the only one), whether it is an alarm rather than a
+# note, and the message.
 Told = Iterator[tuple[int, bool, str]]
 
 
 @dataclass(frozen=True)
 class Alarm:
-    """What deserves a look at once.
+    """A condition that needs attention at once.
 
     Attributes:
-        page: what ``feedline explain`` prints, without the thresholds, which the file's constants give.
-        turn: its place among the alarms of one loader, GPU or machine: see :data:`LOADERS` and the others.
-        judges: whether it is so now.
+        page: the text of ``feedline explain``, without the thresholds, which come from the file's constants.
+        turn: its priority among the alarms of one loader, GPU or machine: see :data:`LOADERS` and the others.
+        judges: evaluates the condition now.
     """
 
     page: Entry
@@ -79,7 +79,7 @@ class Alarm:
 
 
 def free_share(gpu: Reading) -> float | None:
-    """Of a GPU's memory; None: it is not told."""
+    """The free share of a GPU's memory, or None if unknown."""
     if not gpu.memory_bytes or gpu.memory_used_bytes is None:
         return None
     return 1 - gpu.memory_used_bytes / gpu.memory_bytes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The view on a terminal: painted anew each interval, on keys, and when the terminal changes its size."""
+"""The terminal view: redrawn every interval, on key presses, and when the terminal is resized."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from .watch import View, Watch
 INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
 _KEYS = "q quit   p pause   tab loader"
-_LONGEST_KEY = 16  # bytes: arrows come as three, pasted text is not for us
+_LONGEST_KEY = 16  # bytes: an arrow key arrives as three, and pasted text is ignored
 _NEXT = (b"\t", b"\x1b[B", b"\x1b[C", b"\x1bOB", b"\x1bOC")  # tab, down, right
 _PREVIOUS = (b"\x1b[Z", b"\x1b[A", b"\x1b[D", b"\x1bOA", b"\x1bOD")  # shift tab, up, left
 
 
 class _Terminated(Exception):
-    """SIGTERM: the terminal must be left as it was found."""
+    """Raised on SIGTERM, so that the terminal is restored."""
 
 
 def run(watch: Watch, interval_s: float, console: Console) -> int:
-    """Until q or Ctrl-C; returns the exit status. What was seen last of a run that ended stays on the terminal."""
+    """Runs until q or Ctrl-C and returns the exit status. The last view of a run that ended stays on the terminal."""
     shown = None
     try:
         with _signals() as signals:
@@ -59,7 +59,7 @@ class _Shown:
 
 
 class _Signals:
-    """`woken` is readable when one came; `suspended`: Ctrl-Z is to be obeyed."""
+    """`woken` becomes readable on a signal; `suspended` is set if Ctrl-Z must be handled."""
 
     def __init__(self, woken: int) -> None:
         self.woken, self.suspended = woken, False
@@ -69,7 +69,7 @@ class _Signals:
 
 
 class _Keys:
-    """Single keys, not echoed. `descriptor` is None without a terminal, or in a shell's background."""
+    """Reads single keys without echo. `descriptor` is None without a terminal or in a background job."""
 
     def __init__(self) -> None:
         self.descriptor = sys.stdin.fileno() if sys.stdin is not None and sys.stdin.isatty() else None
@@ -85,7 +85,7 @@ class _Keys:
 
     def __exit__(self, *error: object) -> None:
         if self.descriptor is not None and self._before is not None:
-            with contextlib.suppress(termios.error):  # the terminal is gone
+            with contextlib.suppress(termios.error):  # the terminal was closed
                 termios.tcsetattr(self.descriptor, termios.TCSADRAIN, self._before)
 
 
@@ -118,7 +118,7 @@ def _suspend(live: Live, keys: _Keys) -> None:
     live.stop()
     keys.__exit__()
     os.kill(os.getpid(), signal.SIGSTOP)
-    keys.__enter__()  # continued, in the foreground
+    keys.__enter__()  # resumed in the foreground
     live.start()
 
 
@@ -132,11 +132,11 @@ def _painted(shown: _Shown, console: Console, has_keys: bool) -> Group:
 
 
 def _take_key(descriptor: int, shown: _Shown) -> bool:
-    """Whether to go on."""
+    """Returns whether to continue."""
     try:
         pressed = os.read(descriptor, _LONGEST_KEY)
     except OSError:
-        return False  # the terminal is gone
+        return False  # the terminal was closed
     if pressed in (b"", b"q", b"Q", b"\x04"):
         return False
     if pressed in (b"p", b" "):
@@ -150,7 +150,7 @@ def _take_key(descriptor: int, shown: _Shown) -> bool:
 
 @contextlib.contextmanager
 def _signals() -> Iterator[_Signals]:
-    """Another size of the terminal and Ctrl-Z wake the loop; SIGTERM becomes an exception."""
+    """Wakes the loop on Ctrl-Z and when the terminal is resized; SIGTERM becomes an exception."""
     woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     found = _Signals(woken)
     handlers = {signal.SIGWINCH: lambda number, frame: None, signal.SIGTERM: _terminate, signal.SIGTSTP: found.suspend}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What running processes publish (:mod:`feedline.serving.publishing`), asked for and checked.
+"""Queries and validates the counters that running processes publish (:mod:`feedline.serving.publishing`).
 
-An answer may come from a process that hangs, of another version, or that means harm: it is bounded in time and size,
-every number is finite and not negative, and text cannot move a terminal's cursor.
+A peer may hang, run another version, or be malicious. So answers are limited in time and size, every number must be
+finite and not negative, and text cannot move a terminal's cursor.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ _MOST_AT_ONCE = 32
 _MOST_LOADERS = 64
 _MOST_STAGES = 16
 _MOST_BUCKETS = 64
-_LARGEST = 1e18  # more than any counter reaches, and fit for integers
+_LARGEST = 1e18  # larger than any counter, and fits in an integer
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Totals of one stage of a loader, over its threads."""
+    """Totals of one stage of a loader, over all its threads."""
 
     items: float
     bytes: float
     busy_s: float
     blocked_s: float
     starved_s: float
-    latency_us: tuple[int, ...]  # [b]: items of [2^b, 2^(b+1)) microseconds
+    latency_us: tuple[int, ...]  # [b]: number of items that took [2^b, 2^(b+1)) microseconds
 
 
 @dataclass(frozen=True)
 class Loader:
-    """Totals of one loader; None: it does not count that."""
+    """Totals of one loader; None if the loader does not count that."""
 
     number: int
     kind: str
@@ -53,10 +53,10 @@ class Loader:
     epoch: float | None
     batches_per_epoch: float | None
     threads: float | None  # or worker processes
-    batches: float  # of a drop-in: of the epoch
+    batches: float  # for a torch loader: in this epoch
     samples: float | None
     bad_samples: float
-    wait_s: float | None  # the training loop in next()
+    wait_s: float | None  # time of the training loop in next()
     ready_batches: float | None
     held_bytes: float | None
     held_bytes_peak: float | None
@@ -72,21 +72,21 @@ class Process:
     user: int
     rank: int | None
     world_size: int | None
-    time_s: float  # CLOCK_MONOTONIC of that machine, when it was made
+    time_s: float  # CLOCK_MONOTONIC of the process's machine when the answer was made
     loaders: tuple[Loader, ...]
 
 
 @dataclass(frozen=True)
 class Found:
-    """Everything that a user's processes publish, and what stood in the way."""
+    """Everything that a user's processes publish, and the errors of those that could not be read."""
 
     processes: tuple[Process, ...]
-    unanswered: tuple[int, ...]  # processes that are there and did not answer
+    unanswered: tuple[int, ...]  # running processes that did not answer
     notes: tuple[str, ...]
 
 
 def find(uid: int, timeout_s: float = 1.0) -> Found:
-    """Asks all processes of a user; those that have ended are forgotten."""
+    """Queries all processes of a user, and forgets those that have ended."""
     processes: dict[int, Process] = {}
     unanswered: set[int] = set()
     notes: list[str] = []
@@ -100,7 +100,7 @@ def find(uid: int, timeout_s: float = 1.0) -> Found:
             continue
         try:
             names = list(publishing.sockets(folder, uid))
-            # all at once: one that hangs must not hold up the others
+            # concurrently, so that a hanging process does not delay the others
             with ThreadPoolExecutor(min(len(names), _MOST_AT_ONCE) or 1) as pool:
                 for answer in pool.map(_ask, repeat(folder), names, repeat(uid), repeat(timeout_s)):
                     processes |= {answer.process.pid: answer.process} if answer.process else {}
@@ -126,9 +126,9 @@ def _ask(folder: int, name: str, uid: int, timeout_s: float) -> _Answer:
             if user not in (uid, 0):
                 return _Answer(note=f"process {pid} of user {user} answers for user {uid}: not believed")
             answer = _received(connection, timeout_s)
-        if not answer:  # it was ending
+        if not answer:  # the process was exiting
             return _Answer()
-        # 0: in another container, whose processes cannot be seen from here
+        # 0: the process is in another container and not visible here
         return _Answer(parse(answer, pid, user)) if pid else _Answer()
     except ConnectionRefusedError:
         publishing.remove_if_dead(folder, name)
@@ -158,10 +158,10 @@ def _received(connection: socket.socket, timeout_s: float) -> bytes:
 
 
 def parse(answer: bytes, pid: int, user: int) -> Process:
-    """What an answer says. Its own word on which process it is does not count.
+    """Parses an answer. The process ID in it is ignored.
 
     Raises:
-        Error: no answer of this version.
+        Error: the answer is not valid for this version.
     """
     try:
         document = json.loads(answer)
@@ -216,7 +216,7 @@ def _loader(place: int, row: dict[str, Any]) -> Loader:
 
 
 def _samples(row: dict[str, Any], counters: dict[str, Any]) -> float | None:
-    """Delivered; of a drop-in by its batch size, which counts an epoch's last batch in full."""
+    """Samples delivered; for a torch loader, batches times batch size, counting an epoch's last batch in full."""
     batch_size, batches = _number(row.get("batch_size")), _number(counters.get("batches"))
     if row.get("kind") == "DataLoader":
         return None if batch_size is None or batches is None else batch_size * batches
@@ -233,7 +233,7 @@ def _stage(values: dict[str, Any]) -> Stage:
 
 
 def _number(value: Any) -> float | None:
-    """A finite number from 0 on, or None."""
+    """A finite number that is not negative, or None."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return value if math.isfinite(value) and 0 <= value <= _LARGEST else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From two readings of a loader's totals to what it did in between."""
+"""Computes a loader's rates from two readings of its totals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .published import Loader, Stage
 
 @dataclass(frozen=True)
 class StageRates:
-    """Of one stage; shares are of the time of all the loader's threads."""
+    """Rates of one stage; shares are of the time of all the loader's threads."""
 
     busy_share: float | None
     items_per_s: float | None
@@ -24,16 +24,16 @@ class StageRates:
 
 @dataclass(frozen=True)
 class LoaderRates:
-    """Of one loader between two readings. None: it does not count that, or nothing was done."""
+    """Rates of one loader between two readings. None if the loader does not count that, or was idle."""
 
     over_s: float
     batches_per_s: float | None
     samples_per_s: float | None
-    read_bytes_per_s: float | None  # from storage
-    out_bytes_per_s: float | None  # into batches
-    wait_share: float | None  # of the training loop's time, in next()
-    busy_share: float | None  # of the threads' time: working,
-    blocked_share: float | None  # waiting for room, for the loader is ahead,
+    read_bytes_per_s: float | None  # read from storage
+    out_bytes_per_s: float | None  # written into batches
+    wait_share: float | None  # share of the training loop's time spent in next()
+    busy_share: float | None  # shares of the threads' time: working,
+    blocked_share: float | None  # blocked because the loader is ahead,
     starved_share: float | None  # waiting for input
     stages: Mapping[str, StageRates] = field(default_factory=dict)
 
@@ -43,7 +43,7 @@ UNKNOWN = LoaderRates(0.0, None, None, None, None, None, None, None, None)
 
 
 def between(earlier: Loader, later: Loader, over_s: float) -> LoaderRates | None:
-    """What happened in the `over_s` seconds from one reading to the other; None if no time has passed."""
+    """The rates over the `over_s` seconds between two readings; None if no time has passed."""
     if over_s <= 0:
         return None
     if later.number != earlier.number:
@@ -70,8 +70,9 @@ def between(earlier: Loader, later: Loader, over_s: float) -> LoaderRates | None
 
 
 def _across_epochs(earlier: Loader, later: Loader, over_s: float) -> LoaderRates | None:
-    """Rates of a drop-in, which makes an iterator for each epoch that counts batches and waiting from 0. Batches are
-    counted across epochs, waiting covers the later iterator only. None if there is no batch yet."""
+    """Rates of a torch loader, which creates an iterator per epoch that counts batches and waiting from 0. Batches are
+    counted across epochs, waiting only for the later iterator. None if there is no batch yet.
+    """
     batches = later.batches
     if later.epoch is not None and earlier.epoch is not None and later.batches_per_epoch is not None:
         batches += max((later.epoch - earlier.epoch) * later.batches_per_epoch - earlier.batches, 0.0)
@@ -87,7 +88,7 @@ def _across_epochs(earlier: Loader, later: Loader, over_s: float) -> LoaderRates
 
 
 def _batches(earlier: Loader, later: Loader) -> float:
-    # a drop-in counts an epoch's batches, and the next epoch's from 0 on
+    # a torch loader counts batches per epoch, starting from 0
     return later.batches - earlier.batches if later.batches >= earlier.batches else later.batches
 
 
@@ -109,7 +110,7 @@ def _wait_share(earlier: Loader, later: Loader, over_s: float) -> float | None:
 def _difference(earlier: Stage | None, later: Stage, name: str) -> float:
     before = getattr(earlier, name) if earlier is not None else 0.0
     now: float = getattr(later, name)
-    return now - before if now >= before else now  # smaller: the loader has begun anew
+    return now - before if now >= before else now  # smaller: the loader has restarted
 
 
 def _total_share(seconds: list[float], thread_s: float | None) -> float | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A view as lines of text, for any width from 40 columns on and any height."""
+"""Renders a view as lines of text, for any height and any width from 40 columns."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .watch import LoaderView, View
 
 _LABEL = 7
 _MOST_OTHERS = 3
-_NAME = 24  # columns of a loader's name, in the table
-_STAGE_COLUMNS = 57  # of a stage's line, beside its bar
-_IDLE_S = 5.0  # without a batch: said in place of what waits were
+_NAME = 24  # width of a loader's name in the table
+_STAGE_COLUMNS = 57  # width of a stage's line without its bar
+_IDLE_S = 5.0  # seconds without a batch after which this is shown instead of the last waits
 Section = list[Text]
 
 
 def lines(view: View, width: int, height: int | None = None, selected: int = 0, paused: bool = False) -> Section:
-    """The view in at most `height` lines (None: as many as it takes) of at most `width` columns.
+    """Renders the view in at most `height` lines (None: unlimited) of at most `width` columns.
 
-    Where there is too little room, blank lines go first, and then what `_GIVE` says.
+    If there is too little room, blank lines are dropped first, then the sections in `_GIVE`.
     """
     chosen = view.loaders[selected % len(view.loaders)] if view.loaders else None
     parts = {
@@ -43,7 +43,7 @@ def lines(view: View, width: int, height: int | None = None, selected: int = 0, 
     spare = len(shown) if height is None else height - sum(map(len, shown))
     found: Section = []
     for i, part in enumerate(shown):
-        # a blank line above each but the first; the last ones have theirs where not all can
+        # a blank line above each section but the first; the last sections have priority
         found += [Text()] * (i > 0 and len(shown) - i <= spare)
         found += part
     for line in found:
@@ -52,7 +52,7 @@ def lines(view: View, width: int, height: int | None = None, selected: int = 0, 
     return found if height is None else found[:height]
 
 
-# What is cut where lines are too few, the first first, and how many lines of it stay.
+# Sections to shorten when there are too few lines, in order, and how many of their lines remain.
 _GIVE = (
     ("others", 0),
     ("notes", 0),
@@ -72,7 +72,7 @@ def _shorten(parts: dict[str, Section], height: int, selected: int) -> None:
         keep = max(len(part) - max(over, 0), min(least, len(part)))
         over -= len(part) - keep
         begin = 0
-        if name == "table" and part:  # the chosen one stays in sight
+        if name == "table" and part:  # keep the selected one visible
             begin = max(0, min(selected % len(part) - keep // 2, len(part) - keep))
         parts[name] = part[begin : begin + keep]
 
@@ -85,7 +85,7 @@ def _title(view: View, paused: bool) -> Text:
 
 
 def _table(view: View, selected: int, width: int) -> Section:
-    """One line per loader, where there are several."""
+    """One line per loader if there are several."""
     if len(view.loaders) < 2:
         return []
     names = [_name(loader, view) for loader in view.loaders]
@@ -103,7 +103,7 @@ def _table(view: View, selected: int, width: int) -> Section:
 
 
 def _name(loader: LoaderView, view: View) -> str:
-    """As short as it can be told from the others."""
+    """The shortest unambiguous name."""
     alone = loader.rank is None and all(other.pid == loader.pid for other in view.loaders)
     return f"loader {loader.totals.number}" if alone else loader.name
 
@@ -114,7 +114,7 @@ def _progress(loader: LoaderView) -> str:
     if totals.batches_per_epoch is None:
         return epoch
     of = f"{totals.batches_per_epoch:,.0f}"
-    if totals.kind == "DataLoader":  # it counts those of the epoch, a Loader those of all epochs
+    if totals.kind == "DataLoader":  # a torch loader counts batches per epoch, a Loader over all epochs
         of = f"{totals.batches:,.0f}/{of}"
     return f"{epoch}, {of} batches" if epoch else f"{of} batches"
 
@@ -217,7 +217,7 @@ def _gpus(view: View, width: int) -> Section:
     if not view.gpus:
         return _wrapped("gpu", view.gpus_unavailable or "none", width, "dim")
     found = []
-    # those that the run computes on come first
+    # the run's GPUs first
     for gpu in sorted(view.gpus, key=lambda gpu: not set(gpu.pids) & set(view.host.pids)):
         text = _row(f"gpu {gpu.index}")
         text.append(amounts.bar(gpu.utilisation, _bar(width) - 14), style="green")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the host shows beside a GPU that is not fed: processes, their CPU, memory that rises.
+"""Host indicators for a GPU that waits for data: processes, their CPU use, growing memory.
 
-A symptom at the GPU alone may be anybody's. Together with these it is the supply of data, and they tell its side: all
-CPUs busy is making batches, and few busy ones beside waits for a disk are reading.
+A symptom at the GPU can have many causes. Together with these indicators it points to the data supply, and to the
+stage: if all CPUs are busy, making batches is slow; if few are and something waits for disks, reading is.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import itertools
 from ..findings import Threshold
 from .judging import WAIT_NOTE, Moment, Seen, gb
 
-ALL_CPUS = Threshold(0.9, "of the usable CPUs, used: the run makes its batches as fast as they let it")
-FEW_CPUS = Threshold(0.5, "of the usable CPUs, used: with fewer, making batches is not what takes the time")
-DISK_WAITS = Threshold(0.10, "of the time in which something waited for storage, as of a warning of diagnose")
-RISE = Threshold(0.02, "more memory in ten looks: it still rises")
-_LEAST_RISE = 64e6  # bytes: less comes and goes
+ALL_CPUS = Threshold(0.9, "of the usable CPUs, used: making batches is limited by the CPUs")
+FEW_CPUS = Threshold(0.5, "of the usable CPUs, used: below this, making batches is not the bottleneck")
+DISK_WAITS = Threshold(0.10, "of the time something waited for storage; the same as for a warning of diagnose")
+RISE = Threshold(0.02, "more memory in ten samples: it is still growing")
+_LEAST_RISE = 64e6  # bytes; smaller changes are noise
 
 
 def supply_is_short(moment: Moment) -> bool:
-    """By what is known of the loaders and the host."""
+    """Judges by the loaders and the host."""
     waits = [rates.wait_share or 0.0 for _, _, rates, _ in moment.loaders if rates is not None]
     return max(waits, default=0.0) >= WAIT_NOTE or all_cpus_used(moment) or storage_waits(moment)
 
@@ -31,7 +31,7 @@ def all_cpus_used(moment: Moment) -> bool:
 
 
 def storage_waits(moment: Moment) -> bool:
-    """Few CPUs are used, and something waits for storage: pressure where the kernel tells it, else bytes read."""
+    """Whether few CPUs are used and something waits for storage, by kernel pressure data, else by bytes read."""
     host = moment.host
     if host.cpus_used is None or host.cpus_used >= FEW_CPUS * host.cpus_usable:
         return False
@@ -41,7 +41,7 @@ def storage_waits(moment: Moment) -> bool:
 
 
 def told(seen: Seen) -> str:
-    """The signs in words: "17 processes use 3.9 of 4 CPUs, so making batches; memory rises by 1.2 GB"."""
+    """The indicators in words: "17 processes use 3.9 of 4 CPUs, so making batches; memory rises by 1.2 GB"."""
     host = seen.now.host
     words = []
     if host.cpus_used is not None:
@@ -57,7 +57,7 @@ def told(seen: Seen) -> str:
 
 
 def rising_bytes(seen: Seen) -> float | None:
-    """How much more memory the processes hold than when the looks began; None: no more, or it is not known yet."""
+    """How much the processes' memory has grown since the first sample; None if it has not, or is not known yet."""
     held = [moment.host.resident_bytes for moment in seen.recent]
     if len(held) < seen.looks or seen.looks < 2:
         return None

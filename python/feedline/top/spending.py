@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the run's GPUs cost while they wait, look by look."""
+"""Computes the cost of the run's waiting GPUs, sample by sample."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ..cost import Price, Spent
 from ..machine.gpu import Reading
 from .rates import LoaderRates
 
-Waiting = Iterable[tuple[int, LoaderRates | None]]  # the process of a loader, and what it did since the look before
+Waiting = Iterable[tuple[int, LoaderRates | None]]  # a loader's process, and its rates since the previous sample
 
 
 class Spending:
-    """Adds up looks. `price`: what `feedline top` was given."""
+    """Accumulates samples. `price`: from the arguments of `feedline top`."""
 
     def __init__(self, price: Price) -> None:
         self.price = price
@@ -21,16 +21,16 @@ class Spending:
         self._gpu_s = self._idle_s = self._power_s = self._powered_s = 0.0
 
     def add(self, over_s: float, waiting: Waiting, gpus: Sequence[Reading], pids: Iterable[int]) -> Spent | None:
-        """What was spent since the first look.
+        """Returns the cost since the first sample.
 
         Args:
-            over_s: seconds since the look before.
-            waiting: the loaders of the run.
-            gpus: all that are seen.
-            pids: the processes of the run.
+            over_s: seconds since the previous sample.
+            waiting: the run's loaders.
+            gpus: all visible GPUs.
+            pids: the run's processes.
 
         Returns:
-            None where no GPU is the run's, or nobody says whether it waits.
+            None if the run has no GPU, or if it is unknown whether its GPUs wait.
         """
         shares = _waits(waiting)
         own = _own(gpus, set(pids), len(shares))
@@ -52,7 +52,7 @@ class Spending:
 
 
 def _waits(waiting: Waiting) -> list[float]:
-    """By process that has a loader: the share of its loop's time."""
+    """The share of the loop's time spent waiting, by process with a loader."""
     shares: dict[int, float] = {}
     for pid, rates in waiting:
         if rates is not None and rates.wait_share is not None:
@@ -61,14 +61,14 @@ def _waits(waiting: Waiting) -> list[float]:
 
 
 def _own(gpus: Sequence[Reading], pids: set[int], loops: int) -> list[Reading]:
-    """Those on which the run computes; where nobody is told of, one for each loop."""
+    """The number of GPUs that the run computes on; one per loop if the driver lists no processes."""
     if any(gpu.pids for gpu in gpus):
         return [gpu for gpu in gpus if pids & set(gpu.pids)]
     return list(gpus[: max(loops, 1)])
 
 
 def _idle_share(shares: list[float], own: list[Reading]) -> float | None:
-    """By the loops' waiting, which is exact; where no loader tells of it, by GPU-Util, which hides some of it."""
+    """The idle share: exact from the loops' waits, or a low estimate from GPU-Util if no loader reports waits."""
     if shares:
         return sum(shares) / len(shares)
     known = [gpu.utilisation for gpu in own if gpu.utilisation is not None]

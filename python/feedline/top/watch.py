@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run, looked at again and again: loaders of all its processes, host, GPUs, alarms."""
+"""Samples one run repeatedly: the loaders of all its processes, host, GPUs, alarms."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from .spending import Spending
 
 _HISTORY = 60
 _ANSWER_S = 0.5
-_NEXT_EPOCH_S = 60.0  # how long a loader may be absent between two epochs, as during a validation
+_NEXT_EPOCH_S = 60.0  # how long a loader may be absent between epochs, for example during validation
 Find = Callable[[int, float], published.Found]
 
 
 @dataclass(frozen=True)
 class LoaderView:
-    """A loader of the run. `rates` is None in its first look; `silent_s`: since its process answered last."""
+    """A loader of the run. `rates` is None in its first sample; `silent_s`: seconds since its process last answered."""
 
     pid: int
     rank: int | None
@@ -40,7 +40,7 @@ class LoaderView:
     rates: LoaderRates | None
     idle_s: float
     silent_s: float
-    waits: tuple[float, ...]  # of the last looks, the latest last
+    waits: tuple[float, ...]  # of the latest samples, the current one last
 
     @property
     def name(self) -> str:
@@ -50,7 +50,7 @@ class LoaderView:
 
 @dataclass(frozen=True)
 class View:
-    """One look."""
+    """One sample."""
 
     process: Identity
     age_s: float
@@ -59,21 +59,21 @@ class View:
     host: Figures
     gpus: tuple[Reading, ...]
     gpus_unavailable: str
-    alarms: tuple[Finding, ...]  # the worst first; an alarm is "critical"
+    alarms: tuple[Finding, ...]  # most severe first; an alarm is "critical"
     notes: tuple[str, ...]
-    others: tuple[Identity, ...]  # of the same user, with loaders, outside this run
-    spent: Spent | None = None  # since the first look, by GPUs that waited
+    others: tuple[Identity, ...]  # other processes of the user that have loaders
+    spent: Spent | None = None  # since the first sample, by waiting GPUs
     price: Price = NO_PRICE
 
     def as_dict(self) -> dict[str, Any]:
-        """For ``--json``."""
+        """The view as JSON data, for ``--json``."""
         cost = None if self.spent is None else as_amounts(self.spent, self.price)
         alarms = [as_alarm(alarm) for alarm in self.alarms]
         return dataclasses.asdict(self) | {"alarms": alarms, "spent": cost, "price": self.price.gpu_hour}
 
 
 class Watch:
-    """Close it. `looks`: how many of them a state has to last for an alarm. `find` and `gpus` are seams for tests."""
+    """Must be closed. `looks`: samples that a state must last to raise an alarm. `find`, `gpus`: seams for tests."""
 
     def __init__(
         self,
@@ -89,20 +89,20 @@ class Watch:
         self._alarms = Alarms(looks)
         self._spending, self._looked_s = Spending(price), 0.0
         self._loaders: dict[tuple[int, int], _Followed] = {}
-        self._answered_s: dict[int, float] = {}  # time of each process's last answer
+        self._answered_s: dict[int, float] = {}  # time of each process's latest answer
         self._view: View | None = None
-        self._latest: tuple[LoaderView, ...] = ()  # when there were any
+        self._latest: tuple[LoaderView, ...] = ()  # if there were any
 
     def close(self) -> None:
         self._host.close()
 
     def look(self) -> View:
-        """What there is now. Of a run that has ended: what there was last."""
+        """The current view, or the last one if the run has ended."""
         if self._view is not None and self._view.ended:
             return self._view
         host = self._host.look()
         found = self._find(self._process.user, _ANSWER_S)
-        if not self._process.alive():  # what was read just now may be of its end
+        if not self._process.alive():  # the data just read may be from its shutdown
             return self._last()
         loaders = self._follow(found, {self._process.pid, *host.pids})
         gpus = self._gpus.read()
@@ -130,7 +130,7 @@ class Watch:
         return self._view
 
     def _of_the_epoch_before(self, pid: int, loader: published.Loader, here: set[int]) -> _Followed | None:
-        """The loader whose next epoch's iterator this is: a similar one that has disappeared."""
+        """The loader that this iterator continues in the next epoch: a similar one that has disappeared."""
         for (other_pid, number), followed in self._loaders.items():
             if other_pid == pid and number not in here and followed.is_like(loader):
                 return self._loaders.pop((other_pid, number))
@@ -139,7 +139,7 @@ class Watch:
     def _last(self) -> View:
         if self._view is None:
             raise ConfigError(f"top: process {self._process.pid} has ended")
-        # its loaders may have been closed a moment before it ended
+        # its loaders may have been closed just before it ended
         loaders = self._view.loaders or self._latest
         self._view = dataclasses.replace(self._view, ended=True, loaders=loaders, alarms=(), notes=())
         return self._view
@@ -160,14 +160,14 @@ class Watch:
             silent = pid in found.unanswered and followed.seen_s == self._answered_s.get(pid)
             if silent or followed.seen_s == now:
                 shown.append(followed)
-            elif now - followed.seen_s > _NEXT_EPOCH_S:  # it was closed, or its process has ended
+            elif now - followed.seen_s > _NEXT_EPOCH_S:  # it was closed or its process has ended
                 del self._loaders[pid, number]
         views = [followed.view(now) for followed in shown]
         return tuple(sorted(views, key=lambda view: (view.rank or 0, view.pid, view.totals.number)))
 
 
 class _Followed:
-    """A loader and the iterators of its epochs, over several looks."""
+    """A loader and the iterators of its epochs, over several samples."""
 
     def __init__(self, now: float) -> None:
         self.seen_s = self.moved_s = now
@@ -206,7 +206,7 @@ class _Followed:
 
 
 def choose(pid: int | None, find: Find = published.find, root: Path = Path("/")) -> Identity:
-    """The process to watch: as given, or the newest of this user that has loaders; of ranks, what launched them.
+    """The process to watch: the given one, or this user's newest with loaders; for ranks, their launcher.
 
     Raises:
         ConfigError: there is none.

@@ -35,7 +35,7 @@ class CopyReader final : public Reader {
   const Kept kept_;
 };
 
-// The same, mapped.
+// The same for a mapped copy.
 class MappedCopy final : public Reader {
  public:
   MappedCopy(std::unique_ptr<Reader> mapped, Kept kept) : kept_(std::move(kept)), mapped_(std::move(mapped)) {}

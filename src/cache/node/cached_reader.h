@@ -52,9 +52,9 @@ class CachedReader final : public storage::Reader {
 
  private:
   using Bytes = std::shared_ptr<const Reader>;
-  Bytes copy() const;              // nullptr: there is none
+  Bytes copy() const;              // nullptr if there is none
   Result<Bytes> stored() const;    // the object itself
-  Result<Bytes> readable() const;  // its copy, or if there can be none, the object itself
+  Result<Bytes> readable() const;  // its copy, or the object itself if there cannot be one
 
   const std::shared_ptr<const storage::Storage> storage_;
   const std::shared_ptr<NodeCache> cache_;
@@ -63,9 +63,9 @@ class CachedReader final : public storage::Reader {
   mutable ForkMutex fetching_;  // held while finding or fetching the copy; never locked under mutex_
   mutable ForkMutex mutex_;     // guards the members below
   mutable Bytes stored_, copy_;
-  mutable bool is_read_ = false;          // not only glanced at
+  mutable bool is_read_ = false;          // read, not only probed
   mutable bool stays_ = false;            // see let_go()
-  mutable std::uint64_t refused_at_ = 0;  // NodeCache::changes() when there was no room; 0: there was
+  mutable std::uint64_t refused_at_ = 0;  // NodeCache::changes() when there was no room; 0 if there was
 };
 
 }  // namespace feedline::cache

@@ -66,7 +66,7 @@ class CachedStorage::OpenReaders {
 
 namespace {
 
-// A reader as its caller owns it, of one that let_go() finds.
+// The reader that callers own; it forwards to one that let_go() can find.
 class OwnedReader final : public Reader {
  public:
   explicit OwnedReader(std::shared_ptr<const CachedReader> reader) : reader_(std::move(reader)) {}

@@ -86,9 +86,10 @@ class CachedStorageTest : public NodeCacheTest {
   std::shared_ptr<const Storage> cached(std::uint64_t limit = 64 << 20, const NodeCalls& calls = node_calls()) const {
     return std::make_shared<CachedStorage>(std::make_shared<CountingStorage>(log_), cache(limit, calls));
   }
-  // How often each byte of the object was fetched: the same for all of them, or -1.
+  // How often each byte of the object was fetched if all counts are equal, else -1.
   int fetched(const std::string& path, std::size_t bytes) const {
-    std::map<std::uint64_t, int> changes{{0, 0}, {bytes, 0}};  // at a byte: by how much more often than the one before
+    std::map<std::uint64_t, int> changes{{0, 0}, {bytes, 0}};  // at each byte, the change of the count from the
+                                                               // preceding byte
     std::ifstream log(log_);
     std::uint64_t offset = 0, count = 0;
     for (std::string name; log >> offset >> count && log.ignore() && std::getline(log, name);)

@@ -25,7 +25,7 @@ using storage::FileDescriptor;
 
 constexpr std::size_t kNameDigits = 32;
 constexpr std::size_t kReadBytes = std::size_t{1} << 20;
-constexpr std::string_view kUnfinished = ".unfinished";  // of an entry (output_file.h)
+constexpr std::string_view kUnfinished = ".unfinished";  // suffix of an entry (output_file.h)
 
 bool is_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 

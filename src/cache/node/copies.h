@@ -32,7 +32,7 @@ std::string copy_path(const std::string& folder, const std::string& name);
 struct Copy {
   std::string path;  // without the suffix
   std::uint64_t bytes = 0;
-  std::int64_t used_ns = 0;  // when it was opened last
+  std::int64_t used_ns = 0;  // time of the last open
 };
 
 struct Copies {
@@ -53,7 +53,7 @@ Result<std::uint64_t> checksum_of(const storage::FileDescriptor& fd, const std::
 // Locks the existing file of this name; invalid if there is none, or another process holds a conflicting lock. how: as
 // flock(2).
 LockedFile lock_named(const std::string& path, int how);
-// Removes the copy, unless it is being read. Under the lock of the ledger.
+// Removes the copy unless it is being read. Requires: the ledger is locked.
 bool remove_unused(const std::string& path, const NodeCalls& calls);
 // For a cache without copies: removes its locked ledger, and its folders if they are otherwise empty.
 void remove_folders(const std::string& folder);

@@ -38,6 +38,6 @@ std::string entry_name(const std::string& object, const storage::Version& versio
 std::uint64_t disk_bytes(std::uint64_t object_bytes);
 
 std::span<std::byte> write_entry(const Entry& entry, memory::ByteBuffer& buffer);
-std::optional<Entry> read_entry(std::span<const std::byte> file);  // nullopt: damaged, or another version's
+std::optional<Entry> read_entry(std::span<const std::byte> file);  // nullopt: damaged, or of another version
 
 }  // namespace feedline::cache

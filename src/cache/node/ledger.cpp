@@ -26,7 +26,7 @@ using storage::FileDescriptor;
 
 constexpr FrameKind kKind{0x6568'6361'636c'6664, 1};
 constexpr std::size_t kLedgerBytes = 4 * sizeof(std::uint64_t);  // magic, format, the number, checksum
-constexpr mode_t kMode = 0666;                                   // less the umask
+constexpr mode_t kMode = 0666;                                   // minus the umask
 using Content = std::array<std::byte, kLedgerBytes>;
 
 std::string ledger_path(const std::string& folder) { return folder + "/" + kLedgerName; }

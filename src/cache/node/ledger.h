@@ -18,7 +18,7 @@
 
 namespace feedline::cache {
 
-// How a cache writes: a seam for tests, as SystemWrites.
+// The cache's system calls for writing: a seam for tests, like SystemWrites.
 struct NodeCalls {
   SystemWrites files = system_writes();
   int (*allocate)(int fd, off_t offset, off_t bytes) = nullptr;  // as posix_fallocate(3)
@@ -26,8 +26,8 @@ struct NodeCalls {
 const NodeCalls& node_calls();
 
 enum class FolderAccess {
-  kMake,    // a folder that is not there, or is empty, becomes a cache
-  kExists,  // it has to be one
+  kMake,    // a missing or empty folder becomes a cache
+  kExists,  // it must be a cache
 };
 
 inline constexpr const char* kLedgerName = "feedline-cache";
@@ -35,7 +35,7 @@ inline constexpr const char* kLedgerName = "feedline-cache";
 // kConfig: the folder has other contents, or is another version's. kStorage: it cannot be created or accessed.
 Result<void> check_cache_folder(const std::string& folder, FolderAccess access, const NodeCalls& calls);
 
-// Locked while it lives. For one thread.
+// Holds the lock while it exists. For one thread.
 class Ledger {
  public:
   // Waits for the holder, which is always brief. kStorage: the folder is not writable, or has no locks.

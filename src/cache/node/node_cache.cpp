@@ -27,7 +27,7 @@ namespace {
 
 using storage::FileDescriptor;
 
-constexpr mode_t kMode = 0666;  // less the umask
+constexpr mode_t kMode = 0666;  // minus the umask
 // A copy's time of use is updated at most this often: one write for many opens of small objects.
 constexpr std::int64_t kTouchNs = 1'000'000'000;
 // A list of eviction candidates is reused for this fraction of the copies, as building it examines every copy.
@@ -71,7 +71,7 @@ void touch(const FileDescriptor& fd) {
   struct ::stat status;
   if (::fstat(fd.get(), &status) != 0 || now_ns() - storage::to_object_stat(status).mtime_ns < kTouchNs) return;
   const std::array<::timespec, 2> times{::timespec{0, UTIME_OMIT}, ::timespec{0, UTIME_NOW}};
-  static_cast<void>(::futimens(fd.get(), times.data()));  // another user's file may refuse
+  static_cast<void>(::futimens(fd.get(), times.data()));  // may fail for another user's file
 }
 
 }  // namespace
@@ -193,7 +193,7 @@ NodeCache::Claim NodeCache::claim(const std::string& path, Busy busy) {
     return {LockedFile(), false};
   }
   if (lock_open_file(file.file(), LOCK_EX | LOCK_NB)) {
-    // discards a killed maker's data: a scan counts the actual size
+    // discards a killed writer's data: a scan counts the actual size
     if (is_named(file.file(), partial) && ::ftruncate(file.get(), 0) == 0) return {std::move(file), true};
     return {};
   }
@@ -234,7 +234,7 @@ Result<std::optional<Kept>> NodeCache::make(Claim claim, const std::string& path
     const std::lock_guard lock(mutex_);
     checked_.insert(number_of(kept));  // its checksum was computed while writing
   }
-  // between the two locks there may be none
+  // between the two locks the copy has none
   if (lock_open_file(kept.file.file(), LOCK_SH) && is_named(kept.file.file(), object_file(path))) return kept;
   return std::nullopt;
 }
@@ -303,7 +303,7 @@ Result<NodeCache::Room> NodeCache::make_room(Ledger& ledger, const Entry& entry)
     const Copy victim = std::move(victims_.back());
     victims_.pop_back();
     if (!is_unused_since(victim)) continue;
-    if (is_needed_sooner(victim)) {  // and so is all that would go later, in a list of now
+    if (is_needed_sooner(victim)) {  // and so is every later candidate, if the list is current
       found_sooner = has_scanned;
       victims_.clear();
       continue;
@@ -340,7 +340,7 @@ Result<void> NodeCache::find_victims(const Plans& plans, std::uint64_t& disk_byt
   return {};
 }
 
-// Of a copy that is not published.
+// Removes an unpublished copy and its reservation.
 void NodeCache::release(const std::string& path, std::uint64_t bytes) {
   auto ledger = Ledger::lock(folder_, calls_);
   calls_.files.remove(partial_file(path).c_str());

@@ -40,12 +40,12 @@
 
 namespace feedline::cache {
 
-// How many samples are read until a copy is needed next; 0: it is needed now; kNever: not that anybody knows.
-// Thread-safe, and never calls the cache.
+// The number of samples that will be read before a copy is needed next; 0 if it is needed now; kNever if no plan needs
+// it. Thread-safe, and never calls the cache.
 using NextUse = std::function<std::uint64_t(const Entry& entry)>;
 inline constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
-// A copy that stays for as long as `file` is open.
+// A copy that is not evicted while `file` is open.
 struct Kept {
   LockedFile file;
   std::string path;
@@ -59,7 +59,7 @@ class NodeCache {
   static Result<std::shared_ptr<NodeCache>> open(const std::string& folder, CacheLimit limit,
                                                  const NodeCalls& calls = node_calls());
 
-  enum class Check : bool { kNo, kOnce };  // the checksum; kNo: the caller does, who reads all of it
+  enum class Check : bool { kNo, kOnce };  // whether to verify the checksum; kNo: the caller reads everything and does
   // nullopt: not cached.
   std::optional<Kept> find(const std::string& object, const storage::Version& version, Check check);
   // Like find(), but if there is no copy, one process calls `fill` to write the object. Errors: those of fill. nullopt:
@@ -92,7 +92,7 @@ class NodeCache {
 
  private:
   struct Claim {
-    LockedFile file;       // not valid: another one was quicker, or is at it
+    LockedFile file;       // not valid if another process has fetched it or is fetching it
     bool possible = true;  // false: no process can write here
   };
   NodeCache(std::string folder, std::uint64_t limit, const NodeCalls& calls);
@@ -103,7 +103,7 @@ class NodeCache {
   using Plans = std::vector<std::shared_ptr<const NextUse>>;
   enum class Room : std::uint8_t { kMade, kAllInUse, kNeededSooner };
   Result<Room> make_room(Ledger& ledger, const Entry& entry);
-  Result<void> find_victims(const Plans& plans, std::uint64_t& disk_bytes);  // under mutex_
+  Result<void> find_victims(const Plans& plans, std::uint64_t& disk_bytes);  // guarded by mutex_
   static std::uint64_t next_use(const Plans& plans, const Entry& entry);
   Plans plans();
   void release(const std::string& path, std::uint64_t bytes);
@@ -119,7 +119,7 @@ class NodeCache {
   std::mutex mutex_;  // guards the members below
   std::unordered_set<std::uint64_t> checked_;
   std::vector<std::weak_ptr<const NextUse>> plans_;
-  std::vector<Copy> victims_;  // the next one to go last; as of the last scan
+  std::vector<Copy> victims_;  // next eviction candidate last; as of the last scan
   std::size_t victims_found_ = 0;
   // The last request for which plans left no room: not retried until something changes.
   struct Refused {
@@ -148,7 +148,7 @@ class NodeCache::Output {
   std::optional<Error> failed_;  // of the disk
 };
 
-// The cache that this process has open already with this limit; else opened.
+// The cache that this process already has open with this limit, or else a new one.
 Result<std::shared_ptr<NodeCache>> shared_cache(const std::string& folder, CacheLimit limit);
 
 }  // namespace feedline::cache

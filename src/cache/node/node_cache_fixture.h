@@ -86,7 +86,7 @@ class NodeCacheTest : public testing::Test {
   std::string file_of(const std::string& object, std::size_t bytes, std::string_view suffix = kObject) const {
     return copy_path(path_, entry_name(object, {bytes, 1})) + std::string(suffix);
   }
-  // Whole pages of every file in the folder: as reported by the file system.
+  // The size of all files in whole pages, as reported by the file system.
   std::uint64_t pages() const {
     std::uint64_t bytes = 0;
     std::error_code gone;

@@ -58,7 +58,7 @@ TEST_F(NodeCacheTest, IsMadeOnceAndFoundByTheWholeNameAndVersion) {
 }
 
 TEST_F(NodeCacheTest, KilledAnywhereNothingIsLostAndNothingPassesForWhole) {
-  const std::uint64_t limit = room({9000});  // of one object: the second has to push the first out
+  const std::uint64_t limit = room({9000});  // size of one object: the second must evict the first
   int killed = 0;
   for (bool ended = false; !ended; ++killed) {
     ASSERT_LT(killed, 200);
@@ -159,7 +159,7 @@ TEST_F(NodeCacheTest, EightWritersNeverPassTheLimit) {
       EXPECT_LE(pages(), ledger->disk_bytes().value_or(0)) << "the ledger is never below the truth";
     }
     ++looks;
-    std::this_thread::yield();  // the kernel's lock is not fair to those who wait
+    std::this_thread::yield();  // the kernel's lock is not fair to waiters
   };
   for (const int kept : in_processes(8, write, look)) {
     EXPECT_LT(kept, 100) << "wrong bytes";
@@ -435,7 +435,7 @@ TEST_F(NodeCacheTest, WhatGoesFollowsThePlanWhateverIsAsked) {
       ASSERT_EQ(keep(*one, object, bytes), fits ? "whole" : "") << seed << " " << step;
       if (fits) {
         model[object] = {bytes, step, model.contains(object) && model[object].held};
-        // days apart, as a clock that the test does not wait for
+        // timestamps days apart, so that the test does not have to wait
         fs::last_write_time(file_of(object, bytes), fs::file_time_type::clock::now() - 24h * (200 - step));
         if (random() % 5 == 0 && held.size() < 3) {
           auto kept = one->find(object, {bytes, 1}, NodeCache::Check::kOnce);
@@ -540,7 +540,7 @@ TEST_F(NodeCacheTest, AChildKeepsNoLockThatItsParentGaveBackAndTakesNoneAway) {
   EXPECT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   for (const int fd : {to_child[0], to_child[1], to_parent[0], to_parent[1]}) ::close(fd);
-  const pid_t other = ::fork();  // has it open, and waits until it is killed
+  const pid_t other = ::fork();  // has it open and waits to be killed
   if (other == 0) {
     ::pause();
     ::_exit(0);

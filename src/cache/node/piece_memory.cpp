@@ -50,7 +50,7 @@ PieceMemory::Room PieceMemory::take(std::uint64_t bytes) {
 
 std::optional<PieceMemory::Room> PieceMemory::wait_for(std::uint64_t bytes, Stop* stop) {
   const Waking waking(stop, [this] {
-    { const std::lock_guard lock(mutex_); }  // callers that are about to wait do
+    { const std::lock_guard lock(mutex_); }  // callers that are about to wait do so
     freed_cv_.notify_all();
   });
   std::unique_lock lock(mutex_);

@@ -31,7 +31,7 @@ inline constexpr std::uint64_t kLeastPieceBytes = std::uint64_t{64} << 10;
 // Thread-safe.
 class PieceMemory : public std::enable_shared_from_this<PieceMemory> {
  public:
-  // Bytes that count until it goes.
+  // Bytes that count against the limit while this exists.
   class Hold {
    public:
     Hold() = default;
@@ -55,7 +55,7 @@ class PieceMemory : public std::enable_shared_from_this<PieceMemory> {
   explicit PieceMemory(std::uint64_t without_loaders) : without_loaders_(without_loaders) {}
 
   Share set_aside(std::uint64_t bytes);
-  // Of one piece of an object that is fetched now.
+  // The size of one piece of an object that is fetched now.
   std::uint64_t piece_bytes() const;
 
   // Waits until there is room, or no other piece has any: a fetch of one piece at a time always makes progress, however
@@ -67,10 +67,10 @@ class PieceMemory : public std::enable_shared_from_this<PieceMemory> {
   // Whether another fetch waits, so that a fetch with several pieces should release some.
   bool is_waited_for() const;
 
-  std::uint64_t most_held() const;  // bytes at a time, so far
+  std::uint64_t most_held() const;  // peak bytes so far
 
  private:
-  std::uint64_t limit() const;  // under mutex_
+  std::uint64_t limit() const;  // guarded by mutex_
   Room take(std::uint64_t bytes);
 
   const std::uint64_t without_loaders_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How a fetch of a whole object is ended by another thread, whatever it waits for.
+// Cancels a fetch of a whole object from another thread, whatever the fetch waits for.
 
 #include <atomic>
 #include <functional>

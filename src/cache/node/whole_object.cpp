@@ -27,7 +27,7 @@ std::unexpected<Error> stopped() {
 // Receives the fetched bytes in order.
 struct Sink {
   NodeCache::Output& output;
-  std::optional<storage::RunningSum>& sum;  // of the expected checksum
+  std::optional<storage::RunningSum>& sum;  // of the kind of the expected checksum
   Result<void> append(std::span<const std::byte> bytes) {
     if (sum) sum->add(bytes);
     return output.append(bytes);
@@ -57,7 +57,7 @@ Result<void> fetch_in_turn(const Whole& whole, const Reader& reader, Sink output
 // unless another fetch has none: this fetch then retains memory for one piece.
 class Pieces {
  public:
-  // first: room for a piece of this size.
+  // first: memory for a piece of this size
   Pieces(const Whole& whole, std::shared_ptr<const Reader> reader, std::uint64_t piece_bytes, PieceMemory::Room first)
       : memory_(whole.memory), reader_(std::move(reader)), bytes_(whole.version.bytes), piece_bytes_(piece_bytes) {
     slots_.front().room.emplace(std::move(first));

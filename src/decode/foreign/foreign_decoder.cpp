@@ -9,7 +9,7 @@
 namespace feedline {
 namespace {
 
-// Never destroyed: threads may decode while the process ends.
+// Never destroyed: threads may still decode when the process exits.
 struct Registered {
   std::mutex mutex;
   // guarded by mutex
@@ -68,7 +68,7 @@ std::string ForeignDecoder::kind() const {
 }
 
 Result<void> ForeignDecoder::decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
-  const auto opened = std::exchange(opened_, {});  // lets go of the library's image
+  const auto opened = std::exchange(opened_, {});  // releases the library's image
   const auto images = std::exchange(images_, nullptr);
   auto decoded = images->decode(opened, region, mode, out.row(0), out.stride());
   if (!decoded) decoded.error().what = opened.kind + " image: " + decoded.error().what;

@@ -18,13 +18,13 @@ class ForeignDecoder final : public Codec {
  public:
   // Applies to images opened from now on: rotates them according to their EXIF orientation.
   void apply_exif(bool applies) { applies_exif_ = applies; }
-  std::string kind() const;                                // of the image that is open, in lower case
-  int orientation() const { return opened_.orientation; }  // likewise: EXIF, 1 to 8
+  std::string kind() const;                                // format of the opened image, in lower case
+  int orientation() const { return opened_.orientation; }  // EXIF orientation of the opened image, 1 to 8
   Result<ImageHeader> open(std::span<const std::byte> bytes) override;
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) override;
 
  private:
-  std::shared_ptr<const ForeignImages> images_;  // who opened it
+  std::shared_ptr<const ForeignImages> images_;  // the decoder that opened it
   ForeignImages::Opened opened_;
   bool applies_exif_ = false;
 };

@@ -17,7 +17,7 @@ namespace feedline::decode {
 // One per thread: it reuses its memory.
 class BlockSmoothing {
  public:
-  // Does libjpeg-turbo smooth this image? Requires: jpeg_start_decompress() has read every scan.
+  // Whether libjpeg-turbo would smooth this image. Requires: jpeg_start_decompress() has read every scan.
   static bool applies_to(const jpeg_decompress_struct& jpeg);
 
   // Allocates memory for the image, so that apply() allocates none.

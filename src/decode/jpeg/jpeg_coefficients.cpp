@@ -12,7 +12,7 @@ namespace {
 
 // Two bytes for each sample of the largest image that any decoder accepts, with four components, and its edge blocks.
 constexpr long kMaxLibjpegBytes = memory::PixelBuffer::kMaxPixels * 4 * 2 + (64L << 20);
-constexpr std::size_t kFirstBytes = 128 << 10;  // a photo's size: larger ones make it grow
+constexpr std::size_t kFirstBytes = 128 << 10;  // enough for a photo; grows for larger ones
 
 }  // namespace
 

@@ -23,7 +23,7 @@ class JpegCoefficients {
   JpegCoefficients(const JpegCoefficients&) = delete;
   JpegCoefficients& operator=(const JpegCoefficients&) = delete;
 
-  // Reads the header. `bytes` must stay until read() is done. kData: none that libjpeg reads.
+  // Reads the header. `bytes` must stay valid until read() returns. kData: not a JPEG that libjpeg can read.
   Result<void> open(std::span<const std::byte> bytes);
   // Requires: open() succeeded. kData: pixels are missing or damaged.
   Result<void> read();
@@ -32,7 +32,7 @@ class JpegCoefficients {
   const jpeg_decompress_struct& header() const { return jpeg_; }
   // The bytes after the image's end marker. Requires: read() succeeded.
   std::size_t bytes_behind() const { return source_.ran_out ? 0 : source_.callbacks.bytes_in_buffer; }
-  // Requires: read() succeeded, of both. The same coefficients and quantisation?
+  // Whether both have the same coefficients and quantisation. Requires: read() succeeded for both.
   bool equal(JpegCoefficients& other);
 
  private:

@@ -33,7 +33,7 @@
 namespace feedline::decode {
 namespace {
 
-constexpr int kMargin = 2;    // one chroma sample at 2:1; 4:1 is upsampled without looking at neighbours
+constexpr int kMargin = 2;    // one chroma sample at 2:1; upsampling 4:1 does not use neighbours
 constexpr int kMaxIMcu = 32;  // widest iMCU: 4 blocks of 8
 // A progressive image's samples stay in memory as 2-byte coefficients until its last scan. The limit is the memory of
 // the largest image that open() accepts, with four components and edge blocks.
@@ -62,7 +62,7 @@ struct JpegDecoder::Session {
   JSAMPROW scratch_row = nullptr;
   BlockSmoothing smoothing;
   bool created = false;
-  bool ready = false;  // between a successful open() and the decode() that uses it up
+  bool ready = false;  // between a successful open() and the decode() that consumes it
   const baseline::Kernels* kernels = nullptr;
   std::optional<baseline::BaselineDecoder> baseline;           // created lazily: many datasets never need it
   std::optional<progressive::ProgressiveDecoder> progressive;  // likewise
@@ -216,7 +216,7 @@ bool JpegDecoder::Session::end_is_there() {
 bool JpegDecoder::Session::rest_is_there() {
   if (end_is_there()) return true;
   if (jpeg.arith_code) return false;
-  if (multi_scan()) return true;  // every_scan_seen() has looked
+  if (multi_scan()) return true;  // every_scan_seen() has checked them
   JSAMPROW row = scratch_row;     // discarded; libjpeg warns about missing data
   while (jpeg.output_scanline < jpeg.output_height) jpeg_read_scanlines(&jpeg, &row, 1);
   return true;

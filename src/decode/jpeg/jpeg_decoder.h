@@ -21,7 +21,7 @@ const Kernels& best_kernels();
 // harmless oddities (unknown markers, bytes between segments or after the end) are not.
 class JpegDecoder final : public Codec {
  public:
-  // Without `kernels` libjpeg decodes everything, for comparing.
+  // Without `kernels` libjpeg decodes everything, for comparison.
   explicit JpegDecoder(const baseline::Kernels* kernels = &baseline::best_kernels());
   ~JpegDecoder() override;
 
@@ -29,15 +29,15 @@ class JpegDecoder final : public Codec {
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) override;
   bool decode_planes(const Box& region, ColorMode mode, const memory::Coarseness& most, memory::Planes& out) override;
 
-  // decode() of two images in one go. Requires: as decode(), for both; they are two decoders.
+  // Decodes two images together. Requires: as for decode(), for both; the decoders must differ.
   static std::array<Result<void>, 2> decode_in_turn(JpegDecoder& first, const PixelTask& first_task,
                                                     JpegDecoder& second, const PixelTask& second_task);
 
   // Returns whether the baseline decoder, not libjpeg, produced the last result of decode() or decode_planes().
   bool used_baseline() const;
-  // Did our progressive decoder?
+  // Returns whether our progressive decoder produced it.
   bool used_progressive() const;
-  // Restart intervals that the baseline decoder passed over: damage in them is not seen.
+  // The number of restart intervals that the baseline decoder skipped: damage in them is not detected.
   int intervals_passed() const;
 
  private:

@@ -53,7 +53,7 @@ struct Jpeg {
 };
 INSTANTIATE_TYPED_TEST_SUITE_P(Jpeg, DecoderContract, Jpeg);
 
-// libjpeg as Pillow calls it: everything, accurate DCT, fancy upsampling.
+// libjpeg as used by Pillow: the whole image, accurate DCT, fancy upsampling.
 std::vector<std::uint8_t> reference(const EncodedBytes& bytes, J_COLOR_SPACE space) {
   jpeg_decompress_struct jpeg;
   jpeg_error_mgr errors;

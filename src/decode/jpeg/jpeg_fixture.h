@@ -19,14 +19,14 @@ struct JpegKind {
   std::string name;
   int width = 61, height = 47;
   int channels = 3;  // 1 grey, 3 colour, 4 CMYK
-  int h = 2, v = 2;  // sampling of the first component against 1 x 1
+  int h = 2, v = 2;  // sampling factors of the first component; the others have 1 x 1
   J_COLOR_SPACE stored = JCS_YCbCr;
   bool progressive = false, arithmetic = false, interleaved = true;
   int restart = 0;  // MCUs between restart markers
   int quality = 90;
   bool optimised = false;               // Huffman tables optimised for the image
   bool tables = true;                   // false: as in motion JPEG, without Huffman tables
-  std::vector<jpeg_scan_info> scans{};  // progressive ones of one's own
+  std::vector<jpeg_scan_info> scans{};  // progressive images with custom scans
 };
 
 // The bytes written to `memory`, the buffer passed to jpeg_mem_dest().

@@ -26,7 +26,7 @@ class JpegMemory {
  private:
   struct Callbacks;
 
-  void take_back(jpeg_decompress_struct& jpeg);  // everything of the image
+  void take_back(jpeg_decompress_struct& jpeg);  // all memory of the image
 
   // Enough for the coefficients that libjpeg holds for multi-scan photos up to about 1,600 x 1,200. Single scans need
   // far less.

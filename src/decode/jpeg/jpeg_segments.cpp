@@ -10,7 +10,7 @@ unsigned byte_at(std::span<const std::byte> bytes, std::size_t at) { return std:
 
 }  // namespace
 
-// A segment: FF, marker, length of two bytes with itself.
+// A segment: FF, marker, and a 2-byte length that includes itself.
 std::optional<JpegSegment> JpegSegments::next() {
   constexpr unsigned kPrefix = 0xFF, kScan = 0xDA, kEnd = 0xD9;
   while (at_ + 4 <= file_.size() && byte_at(file_, at_) == kPrefix) {
@@ -29,7 +29,7 @@ std::optional<JpegSegment> JpegSegments::next() {
 }
 
 std::optional<JpegFrame> jpeg_frame(std::span<const std::byte> file) {
-  constexpr unsigned kTables = 0xC4, kReserved = 0xC8, kArithmetic = 0xCC;  // in the midst of the frames' markers
+  constexpr unsigned kTables = 0xC4, kReserved = 0xC8, kArithmetic = 0xCC;  // among the markers of frames
   JpegSegments segments(file);
   while (const auto segment = segments.next()) {
     const unsigned marker = segment->marker;

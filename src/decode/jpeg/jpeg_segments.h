@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The segments in front of a JPEG's first scan, looked at without libjpeg. Stateless and thread-safe.
+// Parses the segments before a JPEG's first scan without libjpeg. Stateless and thread-safe.
 
 #include <cstddef>
 #include <optional>

@@ -14,9 +14,9 @@
 namespace feedline::decode {
 
 struct JpegSource {
-  jpeg_source_mgr callbacks;  // first: libjpeg hands back a pointer to it
+  jpeg_source_mgr callbacks;  // must be first: libjpeg passes back a pointer to it
   const std::byte* end;
-  bool ran_out;  // libjpeg wanted more bytes than there are
+  bool ran_out;  // libjpeg requested more bytes than there are
 };
 
 // Makes `source` the input of `jpeg`. Both must outlive the reading.

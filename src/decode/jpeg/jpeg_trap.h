@@ -14,7 +14,7 @@
 namespace feedline::decode {
 
 struct ErrorTrap {
-  jpeg_error_mgr callbacks;  // first: libjpeg hands back a pointer to it
+  jpeg_error_mgr callbacks;  // must be first: libjpeg passes back a pointer to it
   std::jmp_buf jump;
   char message[JMSG_LENGTH_MAX];
 };

@@ -26,7 +26,7 @@ TEST_P(RestartScan, FindsWhatALookAtEachByteFinds) {
       constexpr std::uint8_t kPicked[] = {0, 0, 0xFF, 0xFF, 0xFE, 1};
       byte = number(0, 9) < 3 ? kPicked[number(0, 5)] : static_cast<std::uint8_t>(number(2, 0xCF));
     }
-    // markers in the right order, mostly
+    // mostly markers in the right order
     int next = number(0, 7);
     const int first = next;
     for (std::size_t at = static_cast<std::size_t>(number(0, 60)); at + 1 < bytes.size(); at += 2 + number(0, 90)) {
@@ -75,7 +75,7 @@ TEST_P(RestartScan, RegionsOfImagesOfAnyKindHaveLibjpegsPixels) {
       passed += ours.intervals_passed();
     }
   }
-  EXPECT_GT(passed, base::rounds(10000, 5));  // or nothing was proved
+  EXPECT_GT(passed, base::rounds(10000, 5));  // or the test would prove nothing
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RestartScan, testing::ValuesIn(all_kernels()),
@@ -107,7 +107,7 @@ TEST(RestartRegions, AreNotDecodedFromAFileThatLacksAnInterval) {
   const Box region{100, 100, 32, 32};
   const EncodedBytes good = image();
   const auto expected = decoded_by(theirs, good, region, ColorMode::kRgb);
-  for (const int missing : {1, 7, 20, 33}) {  // before, above and in the region
+  for (const int missing : {1, 7, 20, 33}) {  // before, above and inside the region
     EncodedBytes bytes = good;
     const auto at = [&](int marker) { return bytes.begin() + static_cast<std::ptrdiff_t>(marker_at(bytes, marker)); };
     bytes.erase(at(missing), at(missing + 1));

@@ -52,7 +52,7 @@ class Segments {
 
 void append(std::vector<std::byte>& to, Bytes bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
-// The file with the data and interval of `written`, and with its tables if they were rebuilt.
+// Combines the data and interval of `written` with the original file, and with new tables if they were rebuilt.
 std::optional<std::vector<std::byte>> spliced(Bytes file, Bytes tail, Bytes written, int interval, bool new_tables) {
   std::vector<std::byte> out;
   out.reserve(file.size() + written.size() / 8);
@@ -82,7 +82,7 @@ bool reads_back(Bytes written, JpegCoefficients& as) {
 }  // namespace
 
 std::optional<int> restart_interval_for(int width, int height) {
-  constexpr int kWorthIt = 100'000;  // pixels: of smaller ones, less than a tenth of the time is gained
+  constexpr int kWorthIt = 100'000;  // pixels; smaller images gain less than a tenth of the time
   constexpr int kInterval = 4;
   if (std::int64_t{width} * height < kWorthIt) return {};
   return kInterval;

@@ -48,7 +48,7 @@ TEST(RestartTranscoder, KeepsEveryPixelOfEveryKindThatGains) {
   }
 }
 
-// The same segments in the same order, and nothing else: but for one DRI.
+// The same segments in the same order, except for one DRI.
 TEST(RestartTranscoder, KeepsTheHeaderAndWhatFollowsTheImage) {
   EncodedBytes bytes = encode({.width = 100, .height = 70, .restart = 3});
   const auto put = [](EncodedBytes& to, std::size_t at, std::initializer_list<int> values) {
@@ -56,7 +56,7 @@ TEST(RestartTranscoder, KeepsTheHeaderAndWhatFollowsTheImage) {
     for (const int value : values) inserted.push_back(static_cast<std::byte>(value));
     to.insert(to.begin() + static_cast<std::ptrdiff_t>(at), inserted.begin(), inserted.end());
   };
-  put(bytes, 2, {0xFF, 0xE1, 0, 8, 'E', 'x', 'i', 'f', 0, 0});  // before JFIF, as some cameras have it
+  put(bytes, 2, {0xFF, 0xE1, 0, 8, 'E', 'x', 'i', 'f', 0, 0});  // before JFIF, as written by some cameras
   put(bytes, bytes.size(), {1, 2, 3});
   const auto out = rewritten(bytes, 300);
   ASSERT_TRUE(out);
@@ -71,7 +71,7 @@ TEST(RestartTranscoder, KeepsTheHeaderAndWhatFollowsTheImage) {
   header.insert(header.end(), bytes.begin() + find(bytes, kSos), bytes.begin() + find(bytes, kSos) + kScanHeader);
   EXPECT_TRUE(std::equal(header.begin(), header.end(), out->begin()));
   EXPECT_TRUE(std::equal(bytes.end() - 5, bytes.end(), out->end() - 5));  // EOI and the three bytes
-  // without a marker within the image the data is the same as that of an image that has none either
+  // without a marker inside the image, the data equals that of an image without markers
   const EncodedBytes plain = encode({.width = 100, .height = 70});
   EXPECT_TRUE(
       std::equal(plain.begin() + find(plain, kSos), plain.end(), out->begin() + find(*out, kSos), out->end() - 3));
@@ -111,7 +111,7 @@ TEST(RestartTranscoder, SaysWhatIsDamaged) {
     ASSERT_FALSE(result) << bytes;
     EXPECT_EQ(result.error().code, ErrorCode::kData);
   }
-  // all pixels are there
+  // all pixels are present
   const auto whole = with_restarts(std::span(good).first(good.size() - 2), 5);
   ASSERT_TRUE(whole && *whole);
   EXPECT_EQ(std::vector((*whole)->end() - 2, (*whole)->end()), std::vector(good.end() - 2, good.end()));

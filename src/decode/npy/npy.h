@@ -14,7 +14,7 @@ namespace feedline::decode {
 
 struct NpyArray {
   ArraySpec spec;
-  std::span<const std::byte> data;  // C order; into the file's bytes, so maybe unaligned
+  std::span<const std::byte> data;  // in C order; points into the file's bytes, so it may be unaligned
 };
 
 // kData: not an .npy file, truncated, or an array that a batch cannot hold: of objects, big-endian, in Fortran order,

@@ -53,7 +53,7 @@ Result<void> PngDecoder::decode_prepared(const Box& region, memory::PixelBuffer&
 }
 
 int PngDecoder::rows_to_read(const Box& region) const {
-  // all rows of a truncated file are decoded, to find out whether one is missing
+  // decodes all rows of a truncated file to detect missing ones
   return stream_.complete() ? region.top + region.height : static_cast<int>(header_.height);
 }
 

@@ -20,12 +20,12 @@ namespace feedline::decode {
 
 class PngDecoder final : public Codec {
  public:
-  enum class Way : std::uint8_t { kBest, kLibspng };  // libspng decodes everything, for comparing
+  enum class Way : std::uint8_t { kBest, kLibspng };  // libspng decodes everything, for comparison
   explicit PngDecoder(Way way = Way::kBest) : way_(way) {}
 
   Result<ImageHeader> open(std::span<const std::byte> bytes) override;
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) override;
-  // The whole of the opened image as labels: see labels.h. Requires: grey or palette; `out` has its size, and as many
+  // Decodes the whole opened image as labels: see labels.h. Requires: grey or palette; `out` has its size, and as many
   // channels as a label has bytes.
   const PngHeader& header() const { return header_; }
   Result<void> decode_labels(memory::PixelBuffer& out);
@@ -35,7 +35,7 @@ class PngDecoder final : public Codec {
 
  private:
   Result<void> decode_prepared(const Box& region, memory::PixelBuffer& out);
-  // Returns false if libspng must decode the image from its start.
+  // Returns false if libspng must decode the image from the start.
   bool decode_at_once(const Box& region, memory::PixelBuffer& out);
   Result<void> decode_by_libspng(const Box& region, memory::PixelBuffer& out);
   Result<void> decode_rows(spng_ctx* context, const Box& region, memory::PixelBuffer& out);

@@ -115,7 +115,7 @@ TEST(PngDecoder, AbsurdChunkSizesAreTruncation) {
   EncodedBytes bytes = encode_png({});
   set_big_endian(bytes, chunk_at(bytes, "gAMA"), 0x7FFFFFFF);
   EXPECT_EQ(error_of(bytes), "truncated PNG: ends inside chunk gAMA");
-  EncodedBytes data = encode_png({});  // here all pixels are there
+  EncodedBytes data = encode_png({});  // all pixels are present here
   set_big_endian(data, chunk_at(data, "IDAT"), 0x7FFFFFFF);
   EXPECT_EQ(*decode_whole(data), *decode_whole(encode_png({})));
   data.resize(data.size() * 3 / 4);

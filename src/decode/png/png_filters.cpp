@@ -17,7 +17,7 @@ constexpr std::size_t kLanes = 8;
 using ByteLanes [[gnu::vector_size(kLanes)]] = std::uint8_t;
 using WordLanes [[gnu::vector_size(2 * kLanes)]] = std::int16_t;
 
-// The channels of a pixel. The other lanes are not defined.
+// The channels of a pixel. The other lanes are undefined.
 template <std::size_t kPixel>
 inline WordLanes load(const std::uint8_t* from) {
   ByteLanes bytes{};
@@ -36,7 +36,7 @@ inline WordLanes smaller(WordLanes a, WordLanes b) { return a < b ? a : b; }
 
 // Selects from left, above and corner (above left) the value nearest to left + above - corner.
 inline WordLanes nearest(WordLanes left, WordLanes above, WordLanes corner) {
-  const WordLanes down = above - corner, across = left - corner;  // `down` does not wait for the left
+  const WordLanes down = above - corner, across = left - corner;  // `down` does not depend on the left pixel
   const WordLanes from_left = absolute(down), from_above = absolute(across), from_corner = absolute(down + across);
   const WordLanes least = smaller(smaller(from_left, from_above), from_corner);
   const WordLanes upper = least == from_above ? above : corner;
@@ -57,7 +57,7 @@ void undo_paeth(std::uint8_t* row, const std::uint8_t* above, std::size_t bytes)
   for (; i < bytes; i += kPixel) step(load<kPixel>(row + i), load<kPixel>(above + i));
 }
 
-// predict(left, above), of the same channel.
+// predict(left, above), for one channel.
 template <std::size_t kPixel, typename Predict>
 void undo(std::uint8_t* row, const std::uint8_t* above, std::size_t bytes, Predict predict) {
   int left[kPixel] = {};

@@ -10,7 +10,7 @@
 namespace feedline::decode {
 namespace {
 
-// The specification's words, byte by byte.
+// The specification's algorithm, byte by byte.
 int predicted(int filter, int left, int above, int corner) {
   const int estimate = left + above - corner;
   const int to_left = std::abs(estimate - left), to_above = std::abs(estimate - above);
@@ -34,7 +34,7 @@ TEST(PngFilters, AreTheSpecifications) {
   for (const int pixel : {1, 2, 3, 4, 6, 8})
     for (int filter = 0; filter < 5; ++filter)
       for (const int pixels : {1, 2, 3, 4, 5, 17, 1000})
-        for (const int steps : {1, 40, 256}) {  // few different bytes: many distances are equal
+        for (const int steps : {1, 40, 256}) {  // few distinct bytes, so that many distances are equal
           const int bytes = pixel * pixels;
           std::vector<std::uint8_t> above, stored, expected;
           for (int i = 0; i < bytes; ++i) {

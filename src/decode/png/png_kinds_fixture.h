@@ -29,7 +29,7 @@ struct PngKind {
 };
 
 inline constexpr int kPaletteEntries[] = {0, 2, 4, 0,  9,
-                                          0, 0, 0, 150};  // by depth; at 4 and 8 some indices have no colour
+                                          0, 0, 0, 150};  // by depth; at 4 and 8 bits some indices have no colour
 
 inline std::vector<std::uint8_t> palette(int depth) { return photo(kPaletteEntries[depth], 1, 3, 9); }
 
@@ -60,7 +60,7 @@ inline void set_palette(spng_ctx* context, int depth, bool ancillary) {
     plte.entries[i] = {colors[3 * i], colors[3 * i + 1], colors[3 * i + 2], 255};
   EXPECT_EQ(spng_set_plte(context, &plte), 0);
   spng_trns trns{};
-  trns.n_type3_entries = 2;  // half transparent: to be ignored
+  trns.n_type3_entries = 2;  // half transparent, which must be ignored
   trns.type3_alpha[1] = 77;
   if (ancillary) {
     EXPECT_EQ(spng_set_trns(context, &trns), 0);

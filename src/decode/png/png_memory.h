@@ -15,13 +15,13 @@ namespace feedline::decode {
 // from begin() to the end of the Image.
 class PngMemory {
  public:
-  // An image that is being decoded. Not to be moved to another thread.
+  // An image being decoded. Must not move to another thread.
   class Image {
    public:
     ~Image();
     Image(const Image&) = delete;
     Image& operator=(const Image&) = delete;
-    spng_ctx* context() const { return context_; }  // nullptr: no memory
+    spng_ctx* context() const { return context_; }  // nullptr: out of memory
 
    private:
     friend class PngMemory;
@@ -30,7 +30,7 @@ class PngMemory {
     memory::Arena* const outer_;
     spng_ctx* const context_;
   };
-  // Requires: the Image before it has ended.
+  // Requires: the previous Image has ended.
   Image begin() { return Image(*this); }
 
   std::size_t held_bytes() const { return arena_.held_bytes(); }

@@ -16,9 +16,9 @@ class PngPixels {
  public:
   // `palette`: the data of PLTE.
   void prepare(const PngHeader& header, std::span<const std::byte> palette, ColorMode mode);
-  // For labels: see labels.h. Pixels of 16 bits are two bytes then, the machine's order.
+  // For labels: see labels.h. 16-bit pixels then have two bytes in the machine's byte order.
   void prepare_labels(const PngHeader& header);
-  // Pixels first ... first + count - 1 of a raw row (unfiltered, big endian, packed) to `out`.
+  // Converts pixels first ... first + count - 1 of a raw row (unfiltered, big endian, packed) to `out`.
   void convert(const std::uint8_t* row, int first, int count, std::uint8_t* out) const;
 
  private:
@@ -27,8 +27,9 @@ class PngPixels {
 
   PngHeader header_;
   ColorMode mode_ = ColorMode::kRgb;
-  bool is_wide_ = false;                                // labels of 16 bits
-  std::array<std::array<std::uint8_t, 3>, 256> rgb_{};  // of a sample of up to 8 bits; for kL its first value counts
+  bool is_wide_ = false;                                // 16-bit labels
+  std::array<std::array<std::uint8_t, 3>, 256> rgb_{};  // values of samples of up to 8 bits; for kL only the first one
+                                                        // counts
 };
 
 }  // namespace feedline::decode

@@ -39,7 +39,7 @@ bool PngRows::start(const PngStream& stream, const PngHeader& header) {
   const auto rows = rows_.make_room(bytes, kMostBytes);
   const auto no_row = no_row_.make_room(header.bytes_of(header.width), kMostBytes);
   if (!inflater_ || !data || !rows || !no_row) return false;
-  // without a place for the size, another one is an error
+  // without a pointer to the actual size, any other size is an error
   if (libdeflate_zlib_decompress(inflater_.get(), data->data(), data->size(), rows->data(), rows->size(), nullptr) !=
       LIBDEFLATE_SUCCESS)
     return false;

@@ -37,27 +37,27 @@ class PngRows {
   [[nodiscard]] bool start(const PngStream& stream, const PngHeader& header);
   // Begins the next pass. Passes without pixels have no rows.
   void start_pass(const PngPass& pass);
-  // The next row as it was before filtering, until end(); nullptr: by a filter that does not exist.
-  // Requires: there is one.
+  // Returns the next row unfiltered, valid until end(); nullptr if its filter does not exist. Requires: there is a next
+  // row.
   const std::uint8_t* next();
   // Returns whether the next row has a valid filter number, which libspng checks one row ahead. True after the last
   // row.
   bool is_next_whole() const;
-  // The image's memory is the next one's, up to kMostKept.
+  // Retains the image's memory for the next one, up to kMostKept.
   void end();
 
  private:
   // Enough for RGB up to 22 million pixels. libspng decodes larger images row by row, which bounds the memory per
   // thread.
   static constexpr std::uint64_t kMostBytes = 64 << 20;
-  static constexpr std::size_t kMostKept = 8 << 20;  // as much as JPEGs' coefficients (jpeg_memory.h)
+  static constexpr std::size_t kMostKept = 8 << 20;  // the same as for coefficients of JPEGs (jpeg_memory.h)
 
   struct Release {
     void operator()(libdeflate_decompressor* inflater) const;
   };
   std::unique_ptr<libdeflate_decompressor, Release> inflater_;  // created for the first PNG: many datasets have none
   PngHeader header_;
-  memory::ByteBuffer data_;           // of several IDATs, joined
+  memory::ByteBuffer data_;           // several IDATs joined
   memory::ByteBuffer rows_, no_row_;  // each row is preceded by its filter byte; zeros above the first row
   int pixel_bytes_ = 1;
   std::size_t row_bytes_ = 0;  // of the pass

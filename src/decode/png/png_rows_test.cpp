@@ -13,7 +13,7 @@ namespace {
 // Inflating rows at once must give the same results and errors as libspng alone.
 class BothWays {
  public:
-  // Did the rows serve?
+  // Whether the rows were usable.
   bool expect_same(const EncodedBytes& bytes, const Box& region, ColorMode mode, const std::string& what) {
     const std::string mine = decoded_by(best_, bytes, region, mode), other = decoded_by(libspng_, bytes, region, mode);
     EXPECT_TRUE(mine == other) << what;
@@ -21,7 +21,7 @@ class BothWays {
   }
 
  private:
-  // The pixels, or the error.
+  // The pixels or the error.
   static std::string decoded_by(PngDecoder& decoder, const EncodedBytes& bytes, const Box& region, ColorMode mode) {
     const auto header = decoder.open(bytes);
     if (!header) return header.error().what;

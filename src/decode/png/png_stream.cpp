@@ -34,13 +34,13 @@ std::uint32_t big_endian(Bytes at) {
 }
 
 struct Chunk {
-  Bytes whole;  // head, data, checksum; less if the file is truncated
+  Bytes whole;  // header, data, checksum; shorter if the file is truncated
   Bytes data;
   std::string_view type;
   bool cut = false;
 };
 
-// The chunk at the front of a non-empty `rest`.
+// Parses the first chunk of a non-empty `rest`.
 Result<Chunk> next_chunk(Bytes rest) {
   Chunk chunk;
   if (rest.size() < kChunkHead) return decode_error("truncated PNG: ends inside a chunk's head");
@@ -57,7 +57,7 @@ Result<Chunk> next_chunk(Bytes rest) {
 }
 
 Result<void> check_sum(const Chunk& chunk) {
-  const std::uint32_t sum = libdeflate_crc32(0, chunk.whole.data() + 4, 4 + chunk.data.size());  // with its type
+  const std::uint32_t sum = libdeflate_crc32(0, chunk.whole.data() + 4, 4 + chunk.data.size());  // including its type
   if (sum == big_endian(chunk.whole.last(kChunkTail))) return {};
   return decode_error("damaged PNG: wrong checksum of chunk " + std::string(chunk.type));
 }
@@ -125,7 +125,7 @@ Result<void> PngStream::open(Bytes bytes, const PngHeader& header) {
   compressed_bytes_ = 0;
   complete_ = false;
   Bytes run;       // the first IDAT and those that directly follow it
-  Bytes cut_data;  // data of an IDAT that the file's end cuts off
+  Bytes cut_data;  // data of an IDAT that is truncated by the end of the file
   bool after_run = false;
   for (Bytes rest = bytes.subspan(kHeadBytes); !rest.empty() && !complete_;) {
     auto chunk = next_chunk(rest);
@@ -155,7 +155,7 @@ Result<void> PngStream::open(Bytes bytes, const PngHeader& header) {
 
 void PngStream::compose(Bytes bytes, const PngHeader& header, Bytes run, Bytes cut_data) {
   std::ranges::copy(bytes.first(kHeadBytes), head_.begin());
-  // palettes are ours to apply: to the row decoder the indices are grey values
+  // we apply palettes ourselves: the row decoder sees the indices as grey values
   if (header.color == PngColor::kPalette) head_[kColorOffset] = static_cast<std::byte>(PngColor::kGray);
   const auto length = static_cast<std::uint32_t>(cut_data.size());
   for (std::size_t i = 0; i < 4; ++i) cut_head_[i] = static_cast<std::byte>(length >> (24 - 8 * i));

@@ -39,12 +39,12 @@ class PngStream {
 
   std::span<const std::byte> palette() const { return palette_; }  // red, green, blue, ...; empty without PLTE
   std::uint64_t compressed_bytes() const { return compressed_bytes_; }
-  bool complete() const { return complete_; }  // ends with IEND, so nothing was cut off
+  bool complete() const { return complete_; }  // ends with IEND, so it is not truncated
   // Returns the contents of the IDATs, concatenated in `room` if there are several. Empty if one is truncated or memory
   // runs out. Requires: nothing has been read.
   std::optional<std::span<const std::byte>> data(memory::ByteBuffer& room) const;
 
-  // Hands out a minimal PNG of the same raw rows: IHDR, then the IDATs. False at its end.
+  // Reads the next bytes of a minimal PNG with the same raw rows: IHDR, then the IDATs. Returns false at its end.
   bool read(std::span<std::byte> out);
 
  private:

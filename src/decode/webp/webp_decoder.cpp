@@ -59,7 +59,8 @@ Box intersection(const Box& a, const Box& b) {
   return {left, top, std::max(0, right - left), std::max(0, bottom - top)};
 }
 
-// With the margin, starting at an even pixel (libwebp's crops do), inside the frame; relative to the frame.
+// The region with the margin, starting at an even pixel (as libwebp's crops do), inside the frame; relative to the
+// frame.
 Box with_margin(const Box& part, const Box& frame) {
   const int left = std::max(0, (part.left - frame.left - kMargin) & ~1);
   const int top = std::max(0, (part.top - frame.top - kMargin) & ~1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// WebP through libwebp: lossy with fancy upsampling, lossless, with or without alpha (dropped), and of an animation
-// its first frame.
+// Decodes WebP with libwebp: lossy with fancy upsampling, lossless, with or without alpha (dropped), and the first
+// frame of an animation.
 
 #include "decode/codec.h"
 

@@ -50,7 +50,7 @@ void put(EncodedBytes& bytes, std::string_view text) {
   for (const char c : text) bytes.push_back(static_cast<std::byte>(c));
 }
 
-// Two frames on a canvas; the first one covers part of it, from (left, top) on.
+// Two frames on a canvas; the first one covers a part of it, starting at (left, top).
 EncodedBytes animation(int canvas_width, int canvas_height, const WebpKind& frame, int left, int top) {
   EncodedBytes body;
   put(body, "WEBP"), put(body, "VP8X"), put(body, 10, 4);
@@ -110,7 +110,7 @@ TEST(WebpDecoder, LosslessIsLossless) {
     const WebpKind kind{.lossless = true, .alpha = alpha};
     const int channels = alpha ? 4 : 3;
     const std::vector<std::uint8_t> pixels = photo(kind.width, kind.height, channels);
-    std::vector<std::uint8_t> expected;  // alpha is dropped, the colour of transparent pixels stays
+    std::vector<std::uint8_t> expected;  // alpha is dropped, and transparent pixels retain their colour
     for (std::size_t i = 0; i < pixels.size(); i += static_cast<std::size_t>(channels))
       expected.insert(expected.end(), &pixels[i], &pixels[i] + 3);
     EXPECT_EQ(*decode_whole(encode(kind)), expected);

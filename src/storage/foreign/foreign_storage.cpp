@@ -12,7 +12,7 @@
 namespace feedline::storage {
 namespace {
 
-// Never destroyed: storages of it may outlive whatever else ends with the process.
+// Never destroyed: its storages may outlive other statics.
 struct Known {
   std::mutex mutex;
   FindForeignStorage find;                                                      // guarded by mutex

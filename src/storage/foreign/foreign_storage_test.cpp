@@ -15,7 +15,7 @@
 namespace feedline::storage {
 namespace {
 
-// Objects by their URLs, in memory.
+// Objects in memory, by URL.
 class Shelf final : public ForeignStorage {
  public:
   std::map<std::string, std::string> objects;

@@ -175,7 +175,7 @@ void Client::begin_waiting() {
   waiting_.insert(waiting_.end(), left.begin(), left.end());
 }
 
-// For a job with a known host: returns whether there is room for it and the rate limit allows it.
+// For a job with a known host: whether there is room and the rate limit allows it.
 bool Client::may_begin(Job& job) {
   const auto under_way = of_host_.find(job.host);
   if (under_way != of_host_.end() && under_way->second >= limits_.at_once_per_host) {
@@ -257,7 +257,7 @@ void Client::end_finished() {
     Job& job = *attempt.job;
     const CURLcode code = message->data.result;
     if (job.answering != &attempt && job.other(attempt).is_under_way()) {
-      close(attempt);  // the other one decides
+      close(attempt);  // the other request decides
       continue;
     }
     std::string trouble;
@@ -271,7 +271,7 @@ void Client::end_finished() {
     if (job->answering != nullptr && job->other(*job->answering).is_under_way()) close(job->other(*job->answering));
 }
 
-// In every window of time, some bytes.
+// Each interval needs some bytes.
 void Client::end_stalled() {
   const auto now = Clock::now();
   if (now - looked_for_stalls_ < kBetweenLooks) return;
@@ -298,7 +298,7 @@ void Client::end(Job& job, std::string_view trouble, bool is_worth_another_try) 
   conclude(job, job.transfer.on_end(trouble, is_worth_another_try));
 }
 
-// The request ends, or has ended.
+// The request ends or has ended.
 void Client::close(Job& job) {
   for (Attempt& attempt : job.attempts) close(attempt);
   if (std::erase(under_way_, &job) > 0) has_room_ = true;
@@ -324,7 +324,7 @@ void Client::note(Waiting& waiting, const Notice& notice) {
   notices_.emplace_back(&waiting, notice);
 }
 
-// Each in one call: after it, it may be gone.
+// One call each, because the waiter may be destroyed afterwards.
 void Client::tell() {
   while (!notices_.empty()) {
     Waiting* const waiting = notices_.front().first;
@@ -342,7 +342,7 @@ int Client::wait_ms() const {
   const auto now = Clock::now();
   auto until = now + std::chrono::milliseconds(kLongestWaitMs);
   for (const Job* const job : under_way_) until = std::min(until, job->window_began + job->transfer.limits().stall);
-  if (until <= now) until = now + kBetweenLooks;  // when stalls are looked for
+  if (until <= now) until = now + kBetweenLooks;  // time of the next check for stalls
   for (const Job* const job : under_way_)
     if (job->hedge_at) until = std::min(until, *job->hedge_at);
   for (const Job* const job : waiting_)

@@ -111,21 +111,21 @@ class Client {
   RequestTally tally_;
   std::mutex mutex_;
   // guarded by mutex_
-  std::vector<std::pair<Transfer*, Waiting*>> asked_;  // in order; nullptr: cancelled
+  std::vector<std::pair<Transfer*, Waiting*>> asked_;  // in order of arrival; nullptr: cancelled
   bool stopping_ = false;
-  bool sleeping_ = false;      // the thread does not look before it is woken
+  bool sleeping_ = false;      // the thread sees new entries only after it is woken
   std::optional<Error> lost_;  // why the client is shut down
-  // the thread's own
+  // used only by the thread
   std::unordered_map<Transfer*, std::unique_ptr<Job>> jobs_;
-  std::deque<Job*> waiting_;  // for their time, or for others to end
+  std::deque<Job*> waiting_;  // until they are due, or others end
   std::vector<Job*> under_way_;
-  std::map<std::string, std::size_t, std::less<>> of_host_;  // how many of those
-  std::map<std::string, RequestPace> paces_;                 // of hosts
-  std::map<std::string, HedgePolicy> hedges_;                // of hosts
+  std::map<std::string, std::size_t, std::less<>> of_host_;  // requests in flight per host
+  std::map<std::string, RequestPace> paces_;                 // per host
+  std::map<std::string, HedgePolicy> hedges_;                // per host
   EasyHandles handles_;
   std::vector<std::pair<Waiting*, Notice>> notices_;  // not reported yet
-  Clock::time_point noted_;                           // the first of them
-  bool has_room_ = false;                             // for those of waiting_ that there was none for
+  Clock::time_point noted_;                           // time of the first one
+  bool has_room_ = false;                             // for jobs in waiting_ that were blocked
   Clock::time_point looked_for_stalls_;
   std::optional<base::Thread> thread_;
 };

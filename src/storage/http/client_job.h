@@ -13,7 +13,7 @@
 
 namespace feedline::storage {
 
-// A request as curl has it.
+// A request and its curl handle.
 struct Client::Attempt {
   Job* job = nullptr;
   CURL* handle = nullptr;
@@ -33,19 +33,19 @@ struct Client::Job {
   Client& client;
   Transfer& transfer;
   Waiting& waiting;
-  Clock::time_point due;    // not before
-  bool is_blocked = false;  // it was due, and there was no room
+  Clock::time_point due;    // earliest start
+  bool is_blocked = false;  // due, but there was no room
   bool is_held_back = false;
   std::size_t parts_told = 0;
-  std::uint64_t received_before = 0;  // this request
+  std::uint64_t received_before = 0;  // before this request
   std::string host;
   std::array<Attempt, 2> attempts;  // the request and its hedge
   Attempt* answering = nullptr;     // the one whose response the transfer uses
-  std::optional<Call> call;         // of a transfer that may be hedged
+  std::optional<Call> call;         // for a transfer that may be hedged
   std::optional<Clock::time_point> hedge_at;
-  // of the current stall interval
+  // current stall interval
   Clock::time_point window_began;
-  std::uint64_t window_bytes = 0;  // received before it
+  std::uint64_t window_bytes = 0;  // bytes received before it
 
   Attempt& other(const Attempt& attempt) { return &attempt == &attempts[0] ? attempts[1] : attempts[0]; }
   // The only remaining request wins, or the first one with a valid response.

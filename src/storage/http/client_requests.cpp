@@ -15,7 +15,7 @@
 namespace feedline::storage {
 namespace {
 
-constexpr auto kLongestUntold = std::chrono::microseconds(500);  // while other sockets are looked at
+constexpr auto kLongestUntold = std::chrono::microseconds(500);  // until other sockets are polled
 // A bit mask; later versions also accept text.
 constexpr auto kRedirectProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 182);
 
@@ -32,7 +32,7 @@ bool Client::set_up(Attempt& attempt, const Call& call) {
     if (auto* const longer = curl_.slist_append(attempt.headers, header)) attempt.headers = longer;
   };
   for (const std::string& header : call.headers) add(header.c_str());
-  // without curl's own: a type that no object has, and a question that many servers leave unanswered for a second
+  // removes curl's defaults: a wrong content type, and "Expect", which many servers do not answer for a second
   const auto names_type = [](const std::string& header) { return header.starts_with("Content-Type:"); };
   if (call.body && std::ranges::none_of(call.headers, names_type)) add("Content-Type:");
   if (call.body) add("Expect:");
@@ -101,7 +101,7 @@ std::size_t Client::on_body(char* data, std::size_t size, std::size_t count, voi
   return goes_on ? bytes.size() : 0;
 }
 
-// Who is waited for no longer was at least that late.
+// An abandoned request counts with the time that it was waited for, a lower bound of its latency.
 void Client::count_answer(const Job& job) {
   if (job.transfer.hedging() == nullptr) return;
   const auto now = Clock::now();
@@ -111,7 +111,7 @@ void Client::count_answer(const Job& job) {
 }
 
 void Client::measure(const Job& job) {
-  double sent = 0, first = 0, last = 0;  // seconds since the request was begun
+  double sent = 0, first = 0, last = 0;  // seconds since the request started
   CURL* const handle = job.answering->handle;
   curl_.easy_getinfo(handle, CURLINFO_PRETRANSFER_TIME, &sent);
   curl_.easy_getinfo(handle, CURLINFO_STARTTRANSFER_TIME, &first);
@@ -120,7 +120,7 @@ void Client::measure(const Job& job) {
   tally_.answered(job.host, std::max(first - sent, 0.0), bytes, std::max(last - first, 0.0));
 }
 
-// Data of the response body.
+// Receives data of the response body.
 std::uint64_t Client::sent_bytes(const Job& job) const {
   curl_off_t sent = 0;
   if (job.transfer.bytes_to_send() > 0) curl_.easy_getinfo(job.attempts[0].handle, CURLINFO_SIZE_UPLOAD_T, &sent);

@@ -12,9 +12,11 @@ namespace feedline::storage {
 namespace {
 
 constexpr long kMostRedirects = 5;
-constexpr long kBufferBytes = kCurlBufferBytes;  // a write to memory for each; curl's own 16 KB are more calls
+constexpr long kBufferBytes = kCurlBufferBytes;  // each is written to memory once; curl's default of 16 KB would need
+                                                 // more calls
 constexpr std::size_t kMostKept = 64;
-constexpr auto kProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 181);  // bits; later versions have words
+constexpr auto kProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 181);  // a bit mask; later versions also accept
+                                                                              // text
 
 // State that a child after fork() must not use: its parent's connections.
 int keep_to_this_program(void* /*data*/, curl_socket_t socket, curlsocktype /*purpose*/) {

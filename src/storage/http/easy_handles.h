@@ -11,7 +11,7 @@
 
 namespace feedline::storage {
 
-// For one thread, but for the constructor.
+// For one thread, except the constructor.
 class EasyHandles {
  public:
   // curl's callbacks for header lines and body data, with a request's HEADERDATA and WRITEDATA.

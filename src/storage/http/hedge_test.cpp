@@ -79,7 +79,7 @@ class HedgeTest : public testing::Test {
   int slow_ones_ = 0;
   bool released_ = false;
   std::unique_ptr<Client> client_;
-  std::unique_ptr<HttpStorage> base_;  // of all datasets
+  std::unique_ptr<HttpStorage> base_;  // over all datasets
   std::unique_ptr<HttpServer> server_;
 };
 
@@ -106,7 +106,7 @@ TEST_F(HedgeTest, ASecondRequestAnswersForOneThatDoesNot) {
 
 TEST_F(HedgeTest, ThereIsNoneUnlessItIsAskedFor) {
   serve_by([](const ServedRequest& request, int) {
-    std::this_thread::sleep_for(100ms);  // late, by far
+    std::this_thread::sleep_for(100ms);  // much too late
     return serve(request, kContent, "\"e\"");
   });
   const auto remote = storage(false);
@@ -152,11 +152,11 @@ TEST_F(HedgeTest, BothAreHeldToTheSameVersion) {
   EXPECT_NE(text_at(*slow_reader(*remote), 7000).find("changed between index and read"), std::string::npos);
 }
 
-// A host that is slow for all gets hardly more requests than it had.
+// A host that is slow for all requests gets hardly any additional ones.
 TEST_F(HedgeTest, ThereAreFewOfThem) {
   constexpr int kReads = 40;
   serve_by([this](const ServedRequest& request, int) {
-    wait_for(kReads + 1);  // one that is a second one
+    wait_for(kReads + 1);  // a hedged request
     return serve(request, kContent, "\"e\"");
   });
   const auto remote = storage(true);

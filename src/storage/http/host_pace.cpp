@@ -7,11 +7,12 @@ namespace feedline::storage {
 namespace {
 
 constexpr double kOld = 7.0 / 8;               // weight of earlier responses after a new one
-constexpr std::uint64_t kTelling = 64 * 1024;  // a shorter body is in a buffer before anybody looks
+constexpr std::uint64_t kTelling = 64 * 1024;  // a shorter body is already buffered when it is first read
 constexpr double kShortest = 1e-6;
-constexpr std::size_t kRemembered = 512, kLeastSeen = 64, kOnTime = 99;  // answers; per cent
-constexpr std::uint64_t kBetween = 16;                                   // answers, between two looks at all of them
-constexpr double kEarned = 0.03;   // second requests for each request: more would burden a host that is slow for all
+constexpr std::size_t kRemembered = 512, kLeastSeen = 64, kOnTime = 99;  // responses; per cent
+constexpr std::uint64_t kBetween = 16;                                   // responses between two computations of the
+                                                                         // percentile
+constexpr double kEarned = 0.03;   // hedged requests per request: more would burden a host that is slow for all
 constexpr double kMostEarned = 4;  // at once
 constexpr auto kLate = std::chrono::milliseconds(10);
 

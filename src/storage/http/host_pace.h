@@ -12,33 +12,34 @@
 namespace feedline::storage {
 
 struct LinkSpeed {
-  double latency_s = 0;    // from a request to the first byte of its answer
-  double bytes_per_s = 0;  // of one answer
+  double latency_s = 0;    // from a request to the first byte of its response
+  double bytes_per_s = 0;  // of one response
 };
 
-// As it was of late: an answer counts an eighth of all before it. Not thread-safe.
+// A moving average in which each new response has a weight of one eighth. Not thread-safe.
 class SpeedEstimate {
  public:
-  // An answer that was data. seconds: of its body.
+  // Adds a response with data. seconds: duration of its body.
   void add(double latency_s, std::uint64_t bytes, double seconds);
   LinkSpeed speed() const;  // 0 if there are none
 
  private:
   double latency_s_ = 0;
-  double bytes_ = 0, seconds_ = 0;  // of bodies, the older the less
+  double bytes_ = 0, seconds_ = 0;  // of bodies; older ones weigh less
 };
 
-// When is a request so late that a second one is worth it, and may there be one? Not thread-safe.
+// Decides when a request is so late that a second one is worthwhile, and whether the budget allows one. Not
+// thread-safe.
 class HedgePolicy {
  public:
   void began();                     // counts a request, which adds to the budget for hedged requests
-  void answered(double latency_s);  // after so long its answer began; or it was waited for no longer than this
+  void answered(double latency_s);  // time to the first byte of the response, or until the request was abandoned
   // The 99th percentile of latency over the last 512 responses; nullopt if there are too few.
   std::optional<double> late_after_s() const { return late_after_s_; }
   bool may_spend();  // consumes the budget of one hedged request, if available
 
  private:
-  std::vector<double> latencies_;  // the last ones, in a ring
+  std::vector<double> latencies_;  // the latest ones, in a ring
   std::uint64_t answers_ = 0;
   std::optional<double> late_after_s_;
   double earned_ = 0;
@@ -49,9 +50,9 @@ class HedgePolicy {
 class RequestPace {
  public:
   using Clock = std::chrono::steady_clock;
-  explicit RequestPace(std::uint64_t per_second) : per_second_(per_second) {}  // 0: any number
+  explicit RequestPace(std::uint64_t per_second) : per_second_(per_second) {}  // 0: unlimited
 
-  Clock::time_point next() const;  // not before
+  Clock::time_point next() const;  // earliest time of the next request
   void made(Clock::time_point now);
 
  private:

@@ -20,7 +20,7 @@ HttpLimits limits_here() {
   HttpLimits limits;
   if (const auto stall = number_in("FEEDLINE_HTTP_STALL_MS")) {
     limits.stall = std::chrono::milliseconds(*stall);
-    limits.least_bytes = *stall;  // 1 KB/s, as by default
+    limits.least_bytes = *stall;  // 1 KB/s, like the default
   }
   if (const auto tries = number_in("FEEDLINE_HTTP_TRIES")) limits.tries = static_cast<int>(*tries);
   if (const auto connections = number_in("FEEDLINE_HTTP_CONNECTIONS")) limits.at_once_per_host = *connections;

@@ -13,15 +13,15 @@ struct HttpLimits {
   // Each interval needs at least one byte until the first has arrived, then `least_bytes`.
   std::chrono::milliseconds stall{20'000};
   std::uint64_t least_bytes = 20'000;
-  int tries = 6;  // in a row without a byte of the body
+  int tries = 6;  // consecutive attempts without a byte of the body
   int tries_in_all = 40;
-  std::chrono::milliseconds first_pause{100};  // before the second try; doubled for each that follows
+  std::chrono::milliseconds first_pause{100};  // before the second attempt; doubled for each further one
   std::chrono::milliseconds longest_pause{10'000};
-  std::chrono::milliseconds longest_retry_after{120'000};  // a server that wants more is an error
+  std::chrono::milliseconds longest_retry_after{120'000};  // if a server demands a longer pause, it is an error
   std::size_t at_once_per_host = 64;
   std::size_t at_once = 256;
-  std::chrono::milliseconds least_late{50};  // no request is late before this
-  std::uint64_t requests_per_s = 0;          // of a host; 0: as many as there are
+  std::chrono::milliseconds least_late{50};  // no request counts as late before this time
+  std::uint64_t requests_per_s = 0;          // per host; 0: unlimited
 };
 
 // The defaults, overridden by FEEDLINE_HTTP_STALL_MS, FEEDLINE_HTTP_TRIES, FEEDLINE_HTTP_CONNECTIONS and

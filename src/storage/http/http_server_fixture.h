@@ -25,7 +25,7 @@ namespace feedline::storage {
 struct ServedRequest {
   std::string method, target;
   std::map<std::string, std::string> headers;  // names in lower case
-  std::uint64_t number = 0;                    // of all that this server had
+  std::uint64_t number = 0;                    // number of this request among all that the server received
   std::string body = {};
 
   std::string header(const std::string& name) const {
@@ -50,9 +50,9 @@ struct ServedAnswer {
   bool says_length = true;
   std::optional<std::uint64_t> length;        // declared instead of the actual length
   std::optional<std::size_t> breaks_after{};  // bytes of the body; then the connection is closed
-  std::optional<std::size_t> stalls_after{};  // bytes of the body; then nothing until the client goes
+  std::optional<std::size_t> stalls_after{};  // bytes of the body; then nothing until the client disconnects
   bool closes = false;
-  std::string raw;  // in place of all the above; then the connection is closed
+  std::string raw;  // sent instead of all the above; then the connection is closed
 };
 
 // The correct response to any request for an object.
@@ -180,7 +180,7 @@ class HttpServer {
     return request;
   }
 
-  // false: the connection is to be closed.
+  // Returns false if the connection must be closed.
   bool send_answer(int connection, const ServedAnswer& answer, bool is_head) {
     if (!answer.raw.empty()) return send_all(connection, answer.raw), false;
     std::string text = "HTTP/1.1 " + std::to_string(answer.status) + " x\r\n";
@@ -194,7 +194,7 @@ class HttpServer {
     if (!send_all(connection, text)) return false;
     if (answer.stalls_after) {
       char one;
-      while (::recv(connection, &one, 1, 0) > 0) {  // until the client goes, or the server
+      while (::recv(connection, &one, 1, 0) > 0) {  // until the client disconnects or the server stops
       }
       return false;
     }
@@ -215,7 +215,7 @@ class HttpServer {
   int port_ = 0;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<ServedRequest> log_;  // guarded by mutex_, as are those below
+  std::vector<ServedRequest> log_;  // guarded by mutex_, like the following
   std::list<int> open_;
   bool stopping_ = false;
   std::list<std::jthread> threads_;

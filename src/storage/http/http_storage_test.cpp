@@ -61,7 +61,7 @@ class HttpStorageTest : public testing::Test {
     outcome.requests.erase(outcome.requests.begin());
     return outcome;
   }
-  // The whole object, in one request and whatever follows it.
+  // Reads the whole object, with one request and any further ones.
   Outcome read_whole(const Answer& answer, std::uint64_t most = memory::kLeastSampleBytes,
                      HttpLimits limits = quick_limits()) {
     HttpServer server([&](const ServedRequest& request) { return answer(request, request.number); });
@@ -70,7 +70,7 @@ class HttpStorageTest : public testing::Test {
     const auto got = storage.read_all(server.url("/x.jpg"), buffer, most);
     return {got ? text_of(*got) : "(error)", got ? Error{} : got.error(), server.requests()};
   }
-  // A wrong answer at first, then right ones: the read ends well.
+  // If the first response is invalid and later ones are valid, the read succeeds.
   void expect_recovery(const std::function<ServedAnswer(const ServedRequest&)>& wrong, const std::string& what,
                        HttpLimits limits = quick_limits()) {
     const Outcome outcome = read(
@@ -157,7 +157,7 @@ TEST_F(HttpStorageTest, ABodyThatBreaksOffIsResumedWhereItBroke) {
 TEST_F(HttpStorageTest, ABodyMayComeInManyPieces) {
   const Outcome outcome = read([&](const ServedRequest& request, std::uint64_t) {
     ServedAnswer answer = right(request);
-    answer.breaks_after = 5'000;  // progress each time: more often than tries without any are allowed
+    answer.breaks_after = 5'000;  // each attempt makes progress: more attempts than are allowed without progress
     return answer;
   });
   EXPECT_TRUE(outcome.text == wanted()) << outcome.error.message();
@@ -550,7 +550,7 @@ TEST_F(HttpStorageTest, AQueueCancelsAndLeavesAndWhatWasUnderWayEnds) {
 TEST_F(HttpStorageTest, AChildAfterForkReadsByItself) {
   HttpServer server(right);
   const HttpStorage storage;
-  ASSERT_TRUE(storage.stat(server.url("/x")));  // the parent's client is there
+  ASSERT_TRUE(storage.stat(server.url("/x")));  // the parent has a client
   const pid_t child = ::fork();
   if (child == 0) {
     memory::ByteBuffer buffer;

@@ -19,7 +19,7 @@ bool can_be_joined(const HeldTo& held_to) {
 
 }  // namespace
 
-// A read, until it is finished.
+// A read until it is finished.
 struct HttpTransport::Asked {
   Read* read = nullptr;
   std::span<std::byte> room;
@@ -27,19 +27,19 @@ struct HttpTransport::Asked {
   std::optional<Error> error;  // of the part that lies first
   std::uint64_t error_at = 0;  // where that is
   bool is_given_up = false;
-  std::vector<Request*> requests;  // that bring these
+  std::vector<Request*> requests;  // requests for these bytes
 };
 
 struct HttpTransport::Request {
   struct Part {
     Asked* asked = nullptr;
-    std::uint64_t at = 0;  // in the read
+    std::uint64_t at = 0;  // offset in the read
     std::uint64_t bytes = 0;
   };
   std::optional<Transfer> transfer;
   std::vector<Part> parts;
   std::size_t given = 0;  // of them: they were told to their reads
-  bool is_whole = false;  // an object, and no range
+  bool is_whole = false;  // a whole object, not a range
 
   bool is_wanted() const {
     return std::any_of(parts.begin() + static_cast<std::ptrdiff_t>(given), parts.end(),
@@ -58,7 +58,7 @@ Result<Client*> HttpTransport::client() const {
 void HttpTransport::start(Read& read) {
   const auto* const remote = dynamic_cast<const RemoteReader*>(read.piece.reader.get());
   if (read.piece.reader && remote == nullptr) {
-    read_piece(read);  // of a wrapper, or another storage
+    read_piece(read);  // a reader of a wrapper or of another storage
     return finish(read);
   }
   const auto room = prepare(read);
@@ -221,7 +221,7 @@ void HttpTransport::give_whole(Request& request) {
   finish(read);
 }
 
-// Before the transfer is over, `until` counts parts that have all their bytes: nothing else of it may be looked at.
+// Until the transfer is over, only the parts before `until` are complete; nothing else of it may be accessed.
 void HttpTransport::give_parts(Request& request, std::size_t until) {
   for (; request.given < until; ++request.given) {
     const auto& [asked, at, bytes] = request.parts[request.given];

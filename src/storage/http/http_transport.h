@@ -51,11 +51,11 @@ class HttpTransport final : public Transport, private Waiting {
   void finish(Read& read) { done_.push_back(&read); }
 
   const Remote remote_;
-  // of the thread that reads
-  std::unordered_map<Read*, std::unique_ptr<Asked>> asked_;  // those of waiting_ and of requests_
+  // used only by the reading thread
+  std::unordered_map<Read*, std::unique_ptr<Asked>> asked_;  // reads in waiting_ and requests_
   std::vector<Asked*> waiting_;                              // ranges without a request, in order of arrival
   std::unordered_map<Transfer*, std::unique_ptr<Request>> requests_;
-  std::unordered_map<std::string, std::string> hosts_;  // of objects that are read by ranges
+  std::unordered_map<std::string, std::string> hosts_;  // of objects read by ranges
   std::deque<Read*> done_;
   std::deque<Notice> came_;  // taken from events_ together, with one lock for all
   std::mutex mutex_;

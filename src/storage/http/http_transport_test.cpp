@@ -145,7 +145,7 @@ TEST_F(HttpTransportTest, AReadIsThereBeforeThoseBehindItInItsRequest) {
   serve_by(
       [](const ServedRequest& request, std::uint64_t) {
         ServedAnswer answer = right(request);
-        answer.stalls_after = 10'000;  // within the second read
+        answer.stalls_after = 10'000;  // in the second read
         return answer;
       },
       limits);

@@ -12,13 +12,13 @@
 namespace feedline::storage {
 namespace {
 
-constexpr std::size_t kSlots = 64;  // bits of a word: connections to a host, too
+constexpr std::size_t kSlots = 64;  // one bit each in a word; also the maximum number of connections to a host
 constexpr std::size_t kMoreThanBuffer = 64;
 constexpr std::size_t kSlotBytes = kCurlBufferBytes + (std::size_t{4} << 10);  // including curl's overhead
 
 struct Slots {
   std::byte* begin = nullptr;          // nullptr: allocation failed
-  std::atomic<std::uint64_t> free{0};  // a bit for each
+  std::atomic<std::uint64_t> free{0};  // one bit each
 
   bool has(const void* block) const {
     const auto address = reinterpret_cast<std::uintptr_t>(block), first = reinterpret_cast<std::uintptr_t>(begin);
@@ -40,7 +40,7 @@ Slots& slots() {
   return *made;
 }
 
-// The lowest that is free: no more of them are ever touched than are in use at a time. nullptr: none is.
+// Returns the lowest free buffer, so that only as many are touched as are in use at a time; nullptr if none is free.
 void* take_slot() {
   Slots& all = slots();
   std::uint64_t free = all.free.load(std::memory_order_relaxed);

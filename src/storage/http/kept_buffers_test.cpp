@@ -52,7 +52,7 @@ TEST(KeptBuffers, OfOtherSizesAndGrownOnesAreMallocs) {
   EXPECT_EQ(reallocate_for_curl(buffer, 1000), buffer);
   auto* const grown = static_cast<char*>(reallocate_for_curl(buffer, 2 * kBuffer));
   EXPECT_EQ(grown[kBuffer - 1], 7);
-  std::free(grown);  // it is malloc's by now
+  std::free(grown);  // now allocated by malloc
 }
 
 TEST(KeptBuffers, AreNeverGivenTwice) {

@@ -18,7 +18,7 @@ std::unexpected<Error> no_listing(const std::string& why) {
   return data_error("it is no listing of `feedline index`: " + why, "storage");
 }
 
-// Neither from the root on, nor upwards, nor with a part of no name; a slash may end it.
+// Accepts only relative paths without ".", ".." or empty components; a trailing slash is allowed.
 bool is_below(std::string_view path) {
   while (true) {
     const std::size_t end = std::min(path.find('/'), path.size());

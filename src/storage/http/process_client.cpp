@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one client of a process, and waiting for it.
+// The process's client, and waiting for its transfers.
 #include <pthread.h>
 
 #include <condition_variable>
@@ -14,7 +14,7 @@
 namespace feedline::storage {
 namespace {
 
-// The process's client. Never destroyed: threads may wait for it when the process ends.
+// The process's client. Never destroyed: threads may be waiting for it when the process exits.
 struct Here {
   std::mutex mutex;
   Client* client = nullptr;
@@ -58,7 +58,7 @@ Result<Client*> Client::here() {
   if (here.client == nullptr) {
     FEEDLINE_TRY(auto made, make(http_limits()));
     here.client = made.release();
-    // before the libraries that it uses clean up after themselves
+    // before the libraries that it uses clean up
     std::atexit([] {
       if (Client* const client = process().client) client->stop();
     });

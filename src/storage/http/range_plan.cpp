@@ -11,7 +11,7 @@ namespace {
 constexpr double kLeastGap = 16 << 10, kWidestGap = 1 << 20;
 constexpr double kLeastJoined = 512 << 10, kLongest = 8 << 20;
 
-// Consecutive requests, as long as reads fit into the last one.
+// Joins consecutive reads into requests.
 class Joiner {
  public:
   Joiner(const RangeLimits& limits, std::vector<RangeRequest>& requests) : limits_(limits), requests_(requests) {}
@@ -33,7 +33,7 @@ class Joiner {
     const RangeRequest& request = requests_.back();
     const std::uint64_t end = request.offset + request.bytes;
     const std::uint64_t new_end = std::max(end, wanted.offset + wanted.bytes);
-    if (new_end == end) return true;  // all of it is there
+    if (new_end == end) return true;  // all of the read is covered
     if (wanted.offset > end && wanted.offset - end > limits_.widest_gap) return false;
     if (new_end - request.offset > std::min(limits_.longest_joined, limits_.longest)) return false;
     const std::uint64_t all_wanted = wanted_bytes_ + new_end - std::max(end, wanted.offset);
@@ -59,7 +59,7 @@ class Joiner {
 
   const RangeLimits& limits_;
   std::vector<RangeRequest>& requests_;
-  bool is_open_ = false;  // the last of them
+  bool is_open_ = false;  // whether reads may join the last request
   std::uint64_t wanted_bytes_ = 0;
 };
 

@@ -17,9 +17,9 @@
 namespace feedline::storage {
 
 struct RangeLimits {
-  std::uint64_t widest_gap = 0;      // between two reads of one request
-  std::uint64_t longest_joined = 0;  // a request for several reads
-  std::uint64_t longest = 0;         // any request
+  std::uint64_t widest_gap = 0;      // gap between two reads of one request
+  std::uint64_t longest_joined = 0;  // size of a request for several reads
+  std::uint64_t longest = 0;         // size of any request
   // The limit on unneeded bytes in a request: a fraction of the needed bytes, or this many.
   double waste_share = 0.5;
   std::uint64_t free_waste = 64 << 10;

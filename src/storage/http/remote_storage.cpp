@@ -31,7 +31,7 @@ struct Start {
   std::vector<std::byte> bytes;
 };
 
-// An empty object may be refused as having no such range, without a word on its size.
+// A server may reject a range of an empty object without reporting its size.
 Result<Start> start_of_empty(const Remote& remote, const std::string& path, Error refused) {
   memory::ByteBuffer buffer;
   Transfer whole(*remote.site, remote.limits, path, buffer, 0, {});
@@ -142,7 +142,7 @@ Result<std::optional<ObjectSum>> RemoteStorage::known_sum(const std::string& pat
 Remote RemoteStorage::remote_so(const Reading& how) const {
   Remote remote = remote_;
   remote.reading = how;
-  remote.traffic = std::make_shared<Traffic>();  // of the dataset that is read so, and of no other
+  remote.traffic = std::make_shared<Traffic>();  // only for the dataset that is read with these options
   return remote;
 }
 

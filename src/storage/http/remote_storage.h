@@ -17,7 +17,7 @@
 
 namespace feedline::storage {
 
-// Data that was prefetched, and its cost. Thread-safe.
+// Prefetched data, and its cost. Thread-safe.
 struct Traffic {
   std::atomic<std::uint64_t> reads{0}, requests{0};
   std::atomic<std::uint64_t> wanted_bytes{0}, asked_bytes{0};
@@ -33,17 +33,17 @@ struct Traffic {
 struct Remote {
   std::shared_ptr<const Site> site;
   HttpLimits limits = http_limits();
-  Client* client = nullptr;  // nullptr: the process's
+  Client* client = nullptr;  // nullptr: the process's client
   std::shared_ptr<Traffic> traffic = std::make_shared<Traffic>();
   Reading reading = {};
 
-  // As the user wants it read; before it is started.
+  // Sets the user's read options. Call before starting.
   void prepare(Transfer& transfer) const;
 
   Result<std::span<const std::byte>> carry_out(Transfer& transfer) const;
 };
 
-// All reads are of the version that it was opened with.
+// All reads are of the version opened.
 class RemoteReader final : public Reader {
  public:
   // start: the object's first bytes, if they were read when opening.
@@ -64,7 +64,7 @@ class RemoteReader final : public Reader {
  private:
   const Remote remote_;
   const std::string name_;
-  const HeldTo held_to_;  // has a version
+  const HeldTo held_to_;  // with a version
   const std::vector<std::byte> start_;
 };
 
@@ -75,7 +75,7 @@ class RemoteStorage : public Storage {
 
   // Opens with one request, which also reads the object's first bytes.
   Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override;
-  // No request.
+  // Sends no request.
   Result<std::unique_ptr<Reader>> open_version(const std::string& path, Access access,
                                                const Version& version) const override;
   Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
@@ -83,7 +83,7 @@ class RemoteStorage : public Storage {
   Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
                                                   std::uint64_t most, const Version& version) const override;
   Result<ObjectStat> stat(const std::string& path) const override;
-  // One request, if checksums are verified.
+  // Sends one request if checksums are verified.
   Result<std::optional<ObjectSum>> known_sum(const std::string& path, const Version& version) const override;
   bool holds_versions() const override { return true; }
   bool is_remote() const override { return true; }
@@ -105,7 +105,7 @@ class HttpStorage final : public RemoteStorage {
   explicit HttpStorage(Remote remote) : RemoteStorage(std::move(remote)) {}
   std::shared_ptr<const Storage> reading(const Reading& how) const override;
   bool has_flat_names() const override { return true; }
-  // All that is below, whatever the depth.
+  // Everything below, at any depth.
   Result<Tree> list_below(const std::string& directory, Depth depth) const override;
   // Paths are file names, percent-encoded here.
   void name_below(const std::string& directory, std::string_view path, std::string& name) const override;
@@ -114,7 +114,7 @@ class HttpStorage final : public RemoteStorage {
   std::string identity(const std::string& path) const override;
 };
 
-// The process's.
+// The process's storage.
 std::shared_ptr<const Storage> http_storage();
 
 }  // namespace feedline::storage

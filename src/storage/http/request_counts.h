@@ -14,7 +14,7 @@ namespace feedline::storage {
 
 struct RequestCounts {
   std::uint64_t requests = 0, connections = 0, bytes = 0;
-  std::uint64_t hedges = 0;     // of them, second ones for others that were late
+  std::uint64_t hedges = 0;     // hedged requests, included above
   std::uint64_t held_back = 0;  // requests delayed by the rate limit
 };
 
@@ -22,15 +22,16 @@ struct RequestCounts {
 class RequestTally {
  public:
   void request(const std::string& host);
-  void hedge(const std::string& host);  // a request too
+  void hedge(const std::string& host);  // also counts as a request
   void held_back();
   void connected(const std::string& host, std::uint64_t connections);
-  void received(const std::string& host, std::uint64_t bytes);  // of a transfer; empty: never reached a host
+  void received(const std::string& host, std::uint64_t bytes);  // by a transfer; host is empty if it never reached one
   // A response with data: seconds to its first byte, its bytes, and their transfer time in seconds.
   void answered(const std::string& host, double latency_s, std::uint64_t bytes, double seconds);
 
   RequestCounts counts() const;
-  std::map<std::string, RequestCounts> counts_of_hosts() const;  // without those of no host, hedges and held_back
+  std::map<std::string, RequestCounts> counts_of_hosts() const;  // excludes hedges, held_back, and requests without a
+                                                                 // host
   LinkSpeed speed(const std::string& host) const;                // nullopt: no request yet
 
  private:

@@ -35,7 +35,7 @@ bool has_word(std::string_view text, std::string_view lower) {
 
 std::string kept(std::string_view value) { return std::string(value.substr(0, kLongestValue)); }
 
-// Days since 1970 of a day of the Gregorian calendar.
+// Converts a Gregorian date to days since 1970.
 std::optional<std::int64_t> days_of(std::int64_t year, unsigned month, unsigned day) {
   const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(year)), std::chrono::month(month),
                                          std::chrono::day(day)};

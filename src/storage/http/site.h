@@ -21,15 +21,15 @@ struct Call {
   std::string method = "GET";
   // The body to send, if any; must outlive the request.
   std::optional<std::span<const std::byte>> body = {};
-  std::uint64_t keys = 0;  // generation of the keys that it has: see renew()
+  std::uint64_t keys = 0;  // generation of its keys: see renew()
   bool follows = false;    // follows redirects, to which no user name, password or `headers` are sent
 };
 
 // How to handle an error response.
 enum class Refused : std::uint8_t {
   kForGood,
-  kForNow,          // worth another try
-  kForCredentials,  // worth another try after renew()
+  kForNow,          // retry
+  kForCredentials,  // retry after renew()
 };
 
 // Any thread.
@@ -38,7 +38,7 @@ class Site {
   virtual ~Site() = default;
   // Builds the request for `object`, again for each attempt. Never blocks.
   virtual Result<Call> call(const std::string& object, std::string_view query) const = 0;
-  // The same for the whole object and its checksums, if enabled; "HEAD": for these only.
+  // The same for the whole object and its checksums, if enabled; "HEAD": for checksums only.
   virtual Result<Call> call_with_sums(const std::string& object, const std::string& method) const;
   // Whether it may reject HEAD for an object that GET returns, as URLs signed for GET and some servers do.
   virtual bool may_refuse_heads() const { return false; }
@@ -52,9 +52,9 @@ class Site {
   }
   // Classifies a response with a status other than 200 and 206; body: its beginning.
   virtual Refused refused(const ResponseHead& head, std::string_view body) const;
-  // Whether a response to an upload with status 200 is an error; body: all of it.
+  // Whether a response to an upload with status 200 is an error; body: the whole body.
   virtual bool denies(std::string_view /*body*/) const { return false; }
-  // The operation on the object, for errors: "write part 3"; empty: a read.
+  // The operation on the object, for errors: "write part 3"; empty for a read.
   virtual std::string deed() const { return {}; }
   // The details besides the status, for users; empty: none.
   virtual std::string reason(const ResponseHead& /*head*/, std::string_view /*body*/) const { return {}; }

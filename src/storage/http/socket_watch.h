@@ -14,14 +14,14 @@
 
 namespace feedline::storage {
 
-// For one thread, but for wake(). Requires: the handle goes before it does, and has no other who waits for it.
+// For one thread, except wake(). Requires: the handle is destroyed first, and nothing else waits on it.
 class SocketWatch {
  public:
   static Result<std::unique_ptr<SocketWatch>> make(const CurlLibrary& curl, CURLM* multi);
 
   // Waits until a socket is ready, curl's timer expires, wake(), or `most_ms`.
   void wait(int most_ms);
-  // Any thread: ends the wait, or the next one.
+  // Any thread: ends the current wait, or the next one.
   void wake();
 
  private:

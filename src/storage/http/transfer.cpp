@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kOk = 200, kNoContent = 204, kPartial = 206;
 constexpr std::size_t kMostOfRefusal = 4096;       // stored, to report the reason
-constexpr std::uint64_t kMostIgnored = 64 * 1024;  // that is waited for, so that the connection can be used again
+constexpr std::uint64_t kMostIgnored = 64 * 1024;  // read and discarded, so that the connection can be reused
 constexpr int kMostDoublings = 20;
 constexpr int kMostMoves = 2;  // to where a bucket is
 
@@ -59,7 +59,7 @@ int errno_of(int status) {
   return EREMOTEIO;
 }
 
-// Half of it to all of it, so that requests rejected together are not retried together.
+// Half to all of it, so that requests rejected together are not retried together.
 std::chrono::milliseconds jittered(std::chrono::milliseconds pause) {
   const auto half = static_cast<std::uint64_t>(pause.count()) / 2;
   return std::chrono::milliseconds(half + base::mix64(base::now_ns()) % (half + 1));
@@ -137,7 +137,7 @@ bool Transfer::refuse(const std::string& why) {
   return false;
 }
 
-// Is the body data?
+// Whether the body is data.
 bool Transfer::judge() {
   judged_ = true;
   if (sends_) return taken_ = growing_ = head_.status == kOk || head_.status == kNoContent;
@@ -177,7 +177,7 @@ bool Transfer::take_from_whole() {
 bool Transfer::take_head() {
   if (!hold()) return false;
   if (!head_.is_recoded) said_ = head_.sum;
-  return is_sized_ = true;  // of no bytes
+  return is_sized_ = true;  // with size 0
 }
 
 bool Transfer::take_whole() {
@@ -201,7 +201,7 @@ bool Transfer::take_whole() {
   return is_sized_ = true;
 }
 
-// All answers are of one version of the object.
+// All responses must be of one version of the object.
 bool Transfer::hold() {
   auto now = head_.version();
   if (!now && held_to_.version && held_to_.version->tag != 0 && !head_.etag.empty()) {  // "bytes 0-9/*"
@@ -240,7 +240,7 @@ bool Transfer::on_body(std::span<const std::byte> bytes) {
   received_ += bytes.size();
   if (!judged_) judge();
   if (error_) return false;
-  if (!contradiction_.empty()) return false;  // the end of its body is not known, either
+  if (!contradiction_.empty()) return false;  // the end of its body is unknown, too
   if (!taken_) {
     const std::size_t kept = std::min(bytes.size(), kMostOfRefusal - refusal_.size());
     refusal_.append(reinterpret_cast<const char*>(bytes.data()), kept);
@@ -260,7 +260,7 @@ bool Transfer::on_body(std::span<const std::byte> bytes) {
   return !cut_ || had_ < expected_;
 }
 
-// The next bytes: into the room, or into those parts that have some of them.
+// Writes the next bytes to the buffer, or to the parts that contain some of them.
 void Transfer::put(std::span<const std::byte> bytes) {
   const std::uint64_t begin = got_, end = begin + bytes.size();
   got_ = static_cast<std::size_t>(end);
@@ -325,7 +325,7 @@ Transfer::Next Transfer::finish_grown() {
   return sends_ ? Next::kDone : end_of_bytes();
 }
 
-// All are there. Of a whole object: are they those that the server vouches for?
+// All bytes have arrived. A whole object is compared with the server's checksum.
 Transfer::Next Transfer::end_of_bytes() {
   if (!compares_ || !query_.empty() || buffer_ == nullptr || !said_) return Next::kDone;
   const ObjectSum read = sum_of(said_->kind, room_.first(got_));

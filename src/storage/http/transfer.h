@@ -41,11 +41,11 @@ namespace feedline::storage {
 
 // The object that reads are pinned to.
 struct HeldTo {
-  std::optional<Version> version;  // nullopt: whichever answers first
-  std::string etag;                // for If-Match; empty: its answers are compared all the same
+  std::optional<Version> version;  // nullopt: the first version in a response
+  std::string etag;                // for If-Match; responses are compared even if it is empty
 };
 
-// Second requests for one that was late. Any thread.
+// Statistics of hedged requests. Any thread.
 struct HedgeCounts {
   std::atomic<std::uint64_t> made{0}, won{0};
   std::atomic<std::uint64_t> dropped_bytes{0};  // bytes received of the discarded response before it was cancelled
@@ -82,12 +82,12 @@ class Transfer {
   const HttpLimits& limits() const { return *limits_; }
   const std::string& object() const { return object_; }
 
-  // ---- the client ----
-  // The next request, with its conditions.
+  // ---- for the client ----
+  // Returns the next request, with its conditions.
   Result<Call> request();
-  void begun() { ++tries_; }  // it was sent
+  void begun() { ++tries_; }  // the request was sent
   void on_header(std::string_view line, std::int64_t now);
-  // false: no more is wanted of this answer.
+  // Returns false if no more of this response is needed.
   bool on_body(std::span<const std::byte> bytes);
   enum class Next : std::uint8_t { kDone, kAgain, kAfterRenewal };
   // trouble: why the connection failed; empty: the response is complete.
@@ -95,14 +95,14 @@ class Transfer {
   std::chrono::milliseconds pause() const { return pause_; }
   void fail(Error error) { error_ = std::move(error); }
   std::uint64_t bytes_received() const { return received_; }
-  bool has_begun() const { return judged_; }  // of this answer: its body
-  bool is_data() const { return taken_; }     // likewise
-  // The number of leading parts that are complete: they are not written to any more.
+  bool has_begun() const { return judged_; }  // the body of this response
+  bool is_data() const { return taken_; }     // the body of this response
+  // The number of leading parts that are complete, and are no longer written to.
   std::size_t parts_done() const { return parts_done_; }
   bool has_more_parts() const { return parts_done_ < parts_.size(); }
   bool sends() const { return sends_; }
   std::uint64_t bytes_to_send() const { return sending_; }
-  std::uint64_t keys() const { return keys_; }  // of the last request: see Site::renew()
+  std::uint64_t keys() const { return keys_; }  // generation of the last request's keys: see Site::renew()
 
   // ---- for the caller, after kDone ----
   Result<std::span<const std::byte>> result() const;
@@ -110,8 +110,8 @@ class Transfer {
   // Statistics of the accepted responses.
   const std::optional<Version>& version() const { return version_; }
   const std::string& etag() const { return held_to_.etag; }
-  int status() const { return head_.status; }  // of the last answer; 0: there was none
-  // Of a whole object, or its head.
+  int status() const { return head_.status; }  // of the last response; 0 if there was none
+  // The checksum of a whole object, or from its header.
   const std::optional<ObjectSum>& sum() const { return said_; }
   // For uploads: the ETag in the response.
   const std::string& sent_etag() const { return head_.etag; }
@@ -144,9 +144,9 @@ class Transfer {
   std::uint64_t offset_;
   std::uint64_t size_ = 0;     // bytes outstanding; for a whole object, once its length is known
   std::span<std::byte> room_;  // their destination, if there are no parts
-  std::vector<Part> parts_;    // if there are
+  std::vector<Part> parts_;    // empty: uses room_
   std::size_t parts_done_ = 0;
-  memory::ByteBuffer* buffer_ = nullptr;  // of a whole object
+  memory::ByteBuffer* buffer_ = nullptr;  // whole objects only
   std::uint64_t most_ = 0;
   bool is_sized_ = true;          // size_ is known
   std::vector<std::byte> grown_;  // for a whole object of unknown length
@@ -155,27 +155,27 @@ class Transfer {
   std::optional<Error> error_;
   std::optional<std::string> why_;  // the error is, where it is the request's
 
-  std::size_t got_ = 0;  // bytes of size_
+  std::size_t got_ = 0;  // received bytes of size_
   int tries_ = 0, tries_in_a_row_ = 0, renewals_ = 0;
   std::chrono::milliseconds pause_{0};
   std::uint64_t received_ = 0;
   bool sends_ = false;         // the request has a body; its response is not an object, and is accepted as it is
-  std::uint64_t sending_ = 0;  // bytes of that
+  std::uint64_t sending_ = 0;  // size of that body
   std::uint64_t keys_ = 0;
-  bool heads_ = false;  // nothing but the answer's head is wanted
+  bool heads_ = false;  // only the response header is needed
   bool compares_ = false;
   HedgeCounts* hedging_ = nullptr;
-  std::optional<ObjectSum> said_;  // by the first answer that has bytes
+  std::optional<ObjectSum> said_;  // from the first response with data
   int moves_ = 0;
   bool was_damaged_ = false;
   // of the current response
   ResponseHead head_;
   bool judged_ = false, taken_ = false, growing_ = false;
   bool cut_ = false;            // its body continues past the requested range
-  std::uint64_t skip_ = 0;      // bytes of the body before those wanted
-  std::uint64_t expected_ = 0;  // bytes of the body that are wanted
-  std::uint64_t had_ = 0;       // of them
-  std::uint64_t ignored_ = 0;   // of a body that is not data
+  std::uint64_t skip_ = 0;      // bytes of the body before the wanted range
+  std::uint64_t expected_ = 0;  // wanted bytes of the body
+  std::uint64_t had_ = 0;       // wanted bytes received
+  std::uint64_t ignored_ = 0;   // bytes of a body that is not data
   std::string refusal_;         // the beginning of a body that is not data
   std::string contradiction_;   // how the header contradicts itself; empty if it does not
 };

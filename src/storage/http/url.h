@@ -11,28 +11,27 @@
 
 namespace feedline::storage {
 
-// Parts as they are written; a part that is missing is empty.
+// Parts as written; missing parts are empty.
 struct UrlParts {
   std::string_view scheme;     // "https"
   std::string_view user;       // "name:password"
   std::string_view authority;  // "host" or "host:port"
-  std::string_view path;       // from the first slash on
-  std::string_view query;      // after "?", without a fragment
+  std::string_view path;       // starts with the first slash
+  std::string_view query;      // query after "?", without a fragment
 };
-// nullopt: no scheme, or no host.
+// nullopt: no scheme or no host.
 std::optional<UrlParts> parts_of_url(std::string_view url);
 
-// Replaces every secret of the URL by a placeholder: user and password, and signatures and tokens in its query. This
-// process remembers the secrets, for this host only.
+// Replaces every secret of the URL by a placeholder: user and password, and signatures and tokens in the query. The
+// process remembers the secrets, and uses them only for this host.
 std::string without_secrets(std::string_view url);
 // Restores the secrets. Text without placeholders is unchanged.
 std::string with_secrets(std::string_view url);
 
-// The same for every way to write the URL: scheme and host in lower case, no port that is the scheme's own, no user,
-// and nothing that signs or dates the request.
+// Returns a canonical form of the URL: scheme and host in lower case, without default port, user, signature and date.
 std::string normal_url(std::string_view url);
 
-// AWS's encoding: all but A-Z a-z 0-9 - . _ ~ as %XX; slashes that separate path components are not encoded.
+// AWS's encoding: all but A-Z a-z 0-9 - . _ ~ as %XX; slashes between path components are not encoded.
 std::string percent_encoded(std::string_view text, bool keeps_slashes);
 // nullopt: a % without two hexadecimal digits, or %00.
 std::optional<std::string> percent_decoded(std::string_view text);

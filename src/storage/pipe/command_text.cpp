@@ -68,7 +68,7 @@ class Collector {
     if (const std::size_t space = value.find(' '); space != value.npos) value.remove_prefix(space + 1);
     add(value);
   }
-  // "user:password@" of a URL, and the values of parameters of its query
+  // "user:password@" in a URL, and values of its query parameters
   void add_url(std::string_view word) {
     const std::size_t mark = word.find("://");
     if (mark == word.npos) return;
@@ -107,7 +107,7 @@ std::vector<std::string> secrets_in(std::string_view command) {
     if (takes_a_header(word)) secrets.add_header(words[i + 1]);
     if (word.starts_with("--") && !word.contains('=') && is_secret_name(word)) secrets.add(words[i + 1]);
   }
-  // longest first, so that no secret that contains another is left in part
+  // longest first, so that a secret that contains another one is replaced entirely
   std::ranges::sort(secrets.found, std::ranges::greater(), &std::string::size);
   return std::move(secrets.found);
 }

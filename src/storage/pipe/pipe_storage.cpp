@@ -41,7 +41,7 @@ std::string folder_or_default(std::string folder) {
 Result<FileDescriptor> nameless_file(const std::string& folder) {
   FileDescriptor file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (file.valid()) return file;
-  std::string name = folder + "/feedline-XXXXXX";  // of file systems that have none
+  std::string name = folder + "/feedline-XXXXXX";  // for file systems without O_TMPFILE
   file = FileDescriptor(::mkostemp(name.data(), O_CLOEXEC));
   if (!file.valid())
     return storage_error("cannot store the output of a command in '" + folder + "' (TMPDIR chooses another folder)",
@@ -50,7 +50,7 @@ Result<FileDescriptor> nameless_file(const std::string& folder) {
   return file;
 }
 
-// posix_spawn's description of a child.
+// Attributes of a child process for posix_spawn.
 class Child {
  public:
   Child() {
@@ -71,7 +71,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // 0, or errno.
+  // Returns 0 or errno.
   int run(const std::string& command, int output, int errors, int& status) {
     ::posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
@@ -139,7 +139,7 @@ std::string replaced(std::string_view text, const Replace& replace) {
   return result;
 }
 
-// "<hidden-12>" if the text has one at this position; else empty.
+// Returns "<hidden-12>" if the text has one at this position, else empty.
 std::string_view token_at(std::string_view text, std::size_t at) {
   constexpr std::size_t kMostDigits = 9;
   text.remove_prefix(at);

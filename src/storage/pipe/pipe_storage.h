@@ -24,21 +24,21 @@ namespace feedline::storage {
 
 inline constexpr std::string_view kPipe = "pipe:";
 
-// Thread-safe. Objects are the text with "<hidden-0>" and the like in the place of secrets.
+// Thread-safe. Object names are the text with placeholders such as "<hidden-0>" for secrets.
 class PipeStorage final : public Storage {
  public:
   // folder: for the files; empty: TMPDIR, or /var/tmp.
   explicit PipeStorage(std::string folder = {});
   ~PipeStorage() override;
 
-  // The storage's name for the object of a command, or of a pattern of commands. Requires: it begins with kPipe.
+  // The storage's name for the object of a command, or for a pattern of commands. Requires: the text begins with kPipe.
   std::string name_of(std::string_view text);
 
   Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override;
   Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
                                               std::uint64_t most) const override;
   Result<std::vector<Entry>> list(const std::string& directory) const override;
-  // Only of commands that have run; does not run any.
+  // Covers only commands that have run, and runs none.
   Result<ObjectStat> stat(const std::string& path) const override;
   Result<bool> is_directory(const std::string& path) const override;
   std::string note() const override;

@@ -18,7 +18,7 @@
 
 namespace feedline::storage {
 
-// Objects of "s3://bucket/" by their keys. Any thread.
+// Objects of "s3://bucket/" by key. Any thread.
 class Bucket {
  public:
   void put(const std::string& key, std::string content) {
@@ -57,7 +57,7 @@ class Bucket {
     }
     return all;
   }
-  // Spaces as "+", as Amazon writes them.
+  // Encodes spaces as "+", like Amazon.
   static std::string written(const std::string& key) {
     std::string text = percent_encoded(key, true);
     for (std::size_t at = 0; (at = text.find("%20", at)) != text.npos;) text.replace(at, 3, "+");

@@ -40,7 +40,7 @@ Result<S3Keys> keys_of_json(std::string_view json, const std::string& from) {
   return keys;
 }
 
-// token_file, role: of the environment, or of the profile.
+// token_file, role: from the environment or the profile.
 Result<S3Keys> of_web_identity(const KeyAsker& ask, const std::string& token_file, const std::string& role,
                                const std::string& session) {
   const std::string from = "the web identity of '" + token_file + "'";
@@ -62,7 +62,7 @@ Result<S3Keys> of_web_identity(const KeyAsker& ask, const std::string& token_fil
   return keys;
 }
 
-// Profile settings that are not supported: an error, since using other keys than the profile's would be a surprise.
+// Unsupported profile settings are an error, because it would be surprising if other keys than the profile's were used.
 Result<void> refuse_other_ways() {
   const auto refused = [](const std::string& key) {
     const std::string name = profile_name();

@@ -25,9 +25,9 @@
 
 namespace feedline::storage {
 
-// "[name]" and "key = value" lines; of sections "profile x" too: keys of x.
+// Parses "[name]" and "key = value" lines; a section "profile x" is also found as x.
 std::map<std::string, std::string> profile_in(std::string_view file, std::string_view profile);
-// Seconds since 1970 of "2026-01-02T03:04:05Z", with or without a fraction; nullopt: it is none.
+// Parses "2026-01-02T03:04:05Z", with or without a fraction, to seconds since 1970; nullopt if invalid.
 std::optional<std::int64_t> parse_iso_time(std::string_view text);
 // The region of the current profile in its files; empty if not set.
 std::string profile_value(const std::string& key);
@@ -36,7 +36,7 @@ std::string profile_value(const std::string& key);
 // use `remote`'s limits. Returns the error of a source that is configured but fails.
 Result<S3Keys> find_keys(const HttpLimits& limits, Client* client);
 
-// Any thread. One set of keys, found when they are first wanted and again before they expire.
+// Any thread. Caches one set of keys, found on first use and renewed before they expire.
 class KeyRing {
  public:
   using Find = std::function<Result<S3Keys>()>;
@@ -48,18 +48,18 @@ class KeyRing {
   // Called when keys of this generation were rejected: returns other keys, or an error. Sends no request if there are
   // newer keys already, as after several concurrent rejections.
   Result<void> renew(std::uint64_t refused) const;
-  S3Keys keys() const;  // never waits; those of the last prepare()
+  S3Keys keys() const;  // never blocks; returns the keys of the last prepare()
 
  private:
   Result<void> find_anew() const;
 
   const Find find_;
   const Now now_;
-  mutable ForkMutex finding_;  // one thread looks, the others wait for it
+  mutable ForkMutex finding_;  // one thread searches while the others wait
   mutable ForkMutex mutex_;
   // guarded by mutex_
   mutable std::optional<S3Keys> keys_;
-  mutable std::int64_t look_again_ = 0;  // not before, for keys that are valid still
+  mutable std::int64_t look_again_ = 0;  // earliest next attempt while the keys are still valid
 };
 
 }  // namespace feedline::storage

@@ -11,7 +11,7 @@ namespace feedline::storage {
 
 using Variables = std::map<std::string, std::string>;
 
-// Variables of the environment for one test; empty: unset.
+// Environment variables for one test; unset if empty.
 class Environment {
  public:
   explicit Environment(const Variables& values) {

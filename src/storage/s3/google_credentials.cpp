@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::int64_t kTokenSeconds = 3600;  // Google's maximum
 constexpr std::string_view kTokenUrl = "https://oauth2.googleapis.com/token";
-// Reads and writes objects, and nothing else of Google's.
+// Only reads and writes objects.
 constexpr std::string_view kScope = "https://www.googleapis.com/auth/devstorage.read_write";
 
-// As tokens want it: two other digits, and no padding.
+// Base64url as in tokens: two characters differ, and there is no padding.
 std::string base64url(std::string_view bytes) {
   static constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   std::string text;
@@ -27,7 +27,7 @@ std::string base64url(std::string_view bytes) {
   return text;
 }
 
-// A member of a JSON object.
+// Formats a member of a JSON object.
 std::string member(std::string_view name, std::string_view value) {
   std::string text = "\"" + std::string(name) + "\":\"";
   for (const char c : value) {
@@ -97,7 +97,7 @@ std::string gcloud_file() {
   return (folder.empty() ? home + "/.config/gcloud" : folder) + "/application_default_credentials.json";
 }
 
-// No keys if the service does not exist: most machines are not Google's.
+// No keys if the service does not exist: most machines are not on Google Cloud.
 Result<S3Keys> of_metadata(const KeyAsker& ask, std::int64_t now) {
   const std::string from = "the machine's metadata", named = variable("GCE_METADATA_HOST");
   const std::string host = named.empty() ? "metadata.google.internal" : named;

@@ -18,8 +18,8 @@
 
 namespace feedline::storage {
 
-// The first place that has some; without any: no keys, and requests go unsigned. The error of a place that is set up,
-// and fails. now: in seconds since 1970.
+// Returns credentials from the first source that has some; if none does, no keys, and requests are unsigned. Returns
+// the error of a source that is configured but fails. now: in seconds since 1970.
 Result<S3Keys> find_google_keys(const KeyAsker& ask, std::int64_t now);
 
 }  // namespace feedline::storage

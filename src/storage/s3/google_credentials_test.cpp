@@ -146,7 +146,7 @@ TEST(GoogleKeys, ThatCannotBeHadAreErrorsWithoutThem) {
   const TemporaryFolder folder;
   HttpServer server([](const ServedRequest& request) {
     if (request.target == "/empty") return ServedAnswer{.body = "{}"};
-    return ServedAnswer{.status = 400, .body = request.body};  // with all that was sent
+    return ServedAnswer{.status = 400, .body = request.body};  // with everything that was sent
   });
   const std::string no_key = "-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----\n";
   const std::vector<std::pair<std::string, std::string>> files{
@@ -185,7 +185,7 @@ TEST(GoogleKeys, ExpireAndAreFoundAnew) {
   }
 }
 
-// ---- as it is sent ----
+// ---- requests as sent ----
 
 TEST(GoogleTokens, AreSentAndFoundAgainWhereTheyAreRefused) {
   const std::string content = recognisable_bytes(5000);

@@ -15,7 +15,7 @@
 namespace feedline::storage {
 namespace {
 
-constexpr std::uint64_t kMostBytes = 1 << 20;  // of a file or an answer with keys
+constexpr std::uint64_t kMostBytes = 1 << 20;  // size of a file or a response with keys
 
 class KeyService final : public Site {
  public:
@@ -27,7 +27,7 @@ class KeyService final : public Site {
   const Call call_;
 };
 
-// A member of an object, or of the objects in it. nullptr: none has the name.
+// A member of an object, or of nested objects; nullptr if there is none with this name.
 const text::JsonValue* find_member(const text::JsonValue& object, std::string_view name) {
   if (const text::JsonValue* const own = object.find(name)) return own;
   for (const auto& [other, value] : object.members)

@@ -17,26 +17,26 @@ struct S3Listing {
   struct Object {
     std::string key;
     std::uint64_t bytes = 0;
-    std::string etag;  // as it is written, with its quotes
+    std::string etag;  // as written, with its quotes
   };
   std::vector<Object> objects;
-  std::vector<std::string> prefixes;  // with their slash
-  std::string next;                   // the token that continues it; empty: it is all
+  std::vector<std::string> prefixes;  // with a trailing slash
+  std::string next;                   // the token for the next page; empty: this is the last
 };
 
 // Parses ListObjectsV2 with encoding-type=url. kStorage: not a listing, or truncated.
 Result<S3Listing> parse_listing(std::string_view xml);
-// An upload of several parts that was begun and neither completed nor aborted.
+// A multipart upload that was neither completed nor aborted.
 struct S3Upload {
   std::string key, id;
 };
 struct S3Uploads {
   std::vector<S3Upload> uploads;
-  std::string next_key, next_id;  // the markers that continue it; empty: it is all
+  std::string next_key, next_id;  // the markers for the next page; empty: this is the last
 };
-// Of ListMultipartUploads with encoding-type=url. kStorage: it is none.
+// Parses ListMultipartUploads with encoding-type=url. kStorage: not such a listing.
 Result<S3Uploads> parse_uploads(std::string_view xml);
-// The text of the first element of this name, its entities read; empty: there is none.
+// The text of the first element with this name, with entities decoded; empty if there is none.
 std::string xml_text(std::string_view xml, std::string_view name);
 
 }  // namespace feedline::storage

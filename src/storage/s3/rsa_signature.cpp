@@ -16,7 +16,7 @@ constexpr std::string_view kHowToGetIt =
     "install libssl3; Fedora, RHEL: dnf install openssl-libs; conda install openssl), or name the file in "
     "FEEDLINE_LIBCRYPTO";
 
-// The calls that are used, as OpenSSL 1.1 and 3 declare them; its types stay closed.
+// The functions used, as declared by OpenSSL 1.1 and 3, with opaque types.
 struct CryptoLibrary {
   void* (*BIO_new_mem_buf)(const void* data, int bytes) = nullptr;
   int (*BIO_free)(void* bio) = nullptr;
@@ -46,7 +46,7 @@ bool find_all(void* library, CryptoLibrary& crypto) {
          find(library, "EVP_DigestSign", crypto.EVP_DigestSign);
 }
 
-// It stays open until the process ends.
+// It stays loaded until the process ends.
 Result<CryptoLibrary> open_crypto(const std::string& file) {
   const std::vector<std::string> files =
       file.empty() ? std::vector<std::string>{"libcrypto.so.3", "libcrypto.so.1.1"} : std::vector{file};

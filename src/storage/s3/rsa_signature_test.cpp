@@ -18,7 +18,7 @@ constexpr std::string_view kSignature =
     "11e9d9c1e455dc76b69a70babcf8e5f9161804d870177fa55d9d9c564a75d5792d1a559cdaa9a198d478c34c6b068ec81ce6"
     "95b6604c7390";
 
-// Of no use to RS256.
+// Not usable for RS256.
 constexpr std::string_view kNoRsaKey = "-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----\n";
 
 bool has_libcrypto() {

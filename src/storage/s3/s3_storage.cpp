@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 3> kExpired{"ExpiredToken", "ExpiredToken
 constexpr std::array<std::string_view, 5> kForNow{"SlowDown", "RequestTimeout", "InternalError", "RequestThrottled",
                                                   "ServiceUnavailable"};
 
-constexpr std::uint64_t kMostListing = 64 << 20;  // of a page: 1,000 keys of at most 1,024 bytes, encoded
+constexpr std::uint64_t kMostListing = 64 << 20;  // size of a page: 1,000 keys of at most 1,024 bytes, encoded
 
 template <typename... Texts>
 std::string first_of(const Texts&... texts) {
@@ -43,13 +43,13 @@ bool is_region(std::string_view text) {
   return !text.empty() && text.size() <= kLongest && std::ranges::all_of(text, fits);
 }
 
-// Whether the connection is safe from eavesdropping.
+// Whether the connection is encrypted or local.
 bool is_private(const UrlParts& endpoint) {
   const std::string_view host = endpoint.authority.substr(0, endpoint.authority.rfind(':'));
   return endpoint.scheme == "https" || host == "localhost" || host.starts_with("127.") || host == "[::1]";
 }
 
-// Of all keys below a folder.
+// The prefix of all keys below a folder.
 std::string prefix_of(std::string_view key) {
   std::string prefix(key);
   if (!prefix.empty() && !prefix.ends_with('/')) prefix += '/';
@@ -95,7 +95,7 @@ std::map<std::string, std::string> query_in(std::string_view text) {
   return query;
 }
 
-// Some servers leave out the quotes that the object's own answer has.
+// Some servers omit the quotes that the object's own response has.
 std::uint64_t tag_of_listed(const std::string& etag) {
   if (etag.empty()) return 0;
   return tag_of(etag.ends_with('"') ? etag : '"' + etag + '"');
@@ -162,7 +162,7 @@ Result<Call> S3Site::call(const std::string& object, const S3Order& order) const
   const std::string base = settings_.endpoint.empty() ? "https://s3." + region + ".amazonaws.com" : settings_.endpoint;
   const auto parts = parts_of_url(base);
   if (!parts) return config_error("the endpoint '" + base + "' is no URL: write https://host");
-  // no certificate is valid for a name with a dot in front of the host
+  // no certificate is valid for a bucket name with a dot before the host
   const bool path_style = settings_.path_style || name->bucket.find('.') != name->bucket.npos;
   S3Request request;
   request.method = order.method;
@@ -219,7 +219,7 @@ Refused S3Site::refused(const ResponseHead& head, std::string_view body) const {
   const std::string code = xml_text(body, "Code");
   if (std::ranges::find(kExpired, code) != kExpired.end()) return Refused::kForCredentials;
   if (std::ranges::find(kForNow, code) != kForNow.end()) return Refused::kForNow;
-  if (head.status == 401 && !keys_.keys().bearer.empty()) return Refused::kForCredentials;  // Google's words for it
+  if (head.status == 401 && !keys_.keys().bearer.empty()) return Refused::kForCredentials;  // Google's error codes
   return Site::refused(head, body);
 }
 
@@ -254,7 +254,7 @@ Result<std::vector<Entry>> S3Storage::list(const std::string& directory) const {
   std::map<std::string, bool> entries;  // sorted, without duplicates
   FEEDLINE_CHECK_OK(each_page(directory, Depth::kFolder, [&](const S3Listing& page) {
     for (const auto& object : page.objects)
-      if (!object.key.ends_with('/')) entries.emplace(last_part(object.key), false);  // with: a folder's own mark
+      if (!object.key.ends_with('/')) entries.emplace(last_part(object.key), false);  // others are folder markers
     for (const std::string& prefix : page.prefixes) entries.emplace(last_part(prefix), true);
   }));
   std::vector<Entry> list;
@@ -273,7 +273,7 @@ Result<Tree> S3Storage::list_below(const std::string& directory, Depth depth) co
   const auto folder_of = [&](const std::string& key) { return key.substr(prefix, key.size() - prefix - 1); };
   FEEDLINE_CHECK_OK(each_page(directory, depth, [&](const S3Listing& page) {
     for (const auto& object : page.objects) {
-      if (object.key.size() <= prefix) continue;  // the folder's own mark
+      if (object.key.size() <= prefix) continue;  // the folder's own marker
       if (object.key.ends_with('/'))
         tree.marks.push_back(folder_of(object.key));
       else

@@ -20,17 +20,17 @@ namespace feedline::storage {
 
 struct S3Settings {
   std::string scheme = "s3";
-  std::string endpoint;  // "https://host"; empty: Amazon's of the region
+  std::string endpoint;  // "https://host"; empty: Amazon's endpoint of the region
   std::string region = "us-east-1";
-  bool path_style = false;  // https://host/bucket/key, and not https://bucket.host/key
+  bool path_style = false;  // https://host/bucket/key instead of https://bucket.host/key
   bool requester_pays = false;
 };
-// By AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION, the profile, AWS_S3_ADDRESSING_STYLE
+// Reads AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION, the profile, AWS_S3_ADDRESSING_STYLE
 // ("path", "virtual") and AWS_REQUEST_PAYER ("requester"). For gs: GS_ENDPOINT_URL.
 S3Settings s3_settings();
 S3Settings gs_settings();
 
-// "s3://bucket/key" in its parts; nullopt: no bucket.
+// Splits "s3://bucket/key"; nullopt if there is no bucket.
 struct S3Name {
   std::string_view bucket, key;
 };
@@ -46,11 +46,11 @@ Result<S3Listing> list_page(const Remote& remote, const std::string& directory, 
 // A request to S3 other than a read: an upload or an operation.
 struct S3Order {
   std::string method = "GET";
-  std::string query;       // "name=value" encoded
-  bool of_bucket = false;  // and not of the object
+  std::string query;       // encoded "name=value"
+  bool of_bucket = false;  // about the bucket, not the object
   std::optional<std::span<const std::byte>> body = {};
-  std::string payload = {};  // as of S3Request
-  bool wants_sums = false;   // checksums, with the object or its head
+  std::string payload = {};  // as in S3Request
+  bool wants_sums = false;   // request checksums with the object or its header
 };
 
 class S3Site final : public Site {
@@ -58,7 +58,7 @@ class S3Site final : public Site {
   S3Site(S3Settings settings, KeyRing::Find find_keys, KeyRing::Now now = now_in_seconds)
       : settings_(std::move(settings)), keys_(std::move(find_keys), now), now_(now) {}
 
-  // query: of a listing of the bucket, "name=value" encoded; empty: the object.
+  // query: encoded "name=value" for a listing of the bucket; empty: the object.
   Result<Call> call(const std::string& object, std::string_view query) const override;
   Result<Call> call(const std::string& object, const S3Order& order) const;
   Result<Call> call_with_sums(const std::string& object, const std::string& method) const override {
@@ -66,7 +66,7 @@ class S3Site final : public Site {
   }
   Result<void> prepare() const override { return keys_.prepare(); }
   Result<void> renew(std::uint64_t keys) const override { return keys_.renew(keys); }
-  // Another region, used for all later requests to the bucket.
+  // Sets another region for all later requests to the bucket.
   bool has_moved(const std::string& object, const ResponseHead& head, std::string_view body) const override;
   Refused refused(const ResponseHead& head, std::string_view body) const override;
   std::string reason(const ResponseHead& head, std::string_view body) const override;
@@ -80,7 +80,7 @@ class S3Site final : public Site {
   const KeyRing keys_;
   const KeyRing::Now now_;
   mutable std::mutex mutex_;
-  mutable std::map<std::string, std::string, std::less<>> regions_;  // of buckets that are elsewhere; guarded by mutex_
+  mutable std::map<std::string, std::string, std::less<>> regions_;  // of buckets in other regions; guarded by mutex_
 };
 
 // Folders are the components between the slashes of keys.
@@ -95,7 +95,7 @@ class S3Storage final : public RemoteStorage {
   bool has_flat_names() const override { return true; }
   Result<Tree> list_below(const std::string& directory, Depth depth) const override;
   Result<bool> is_directory(const std::string& path) const override;
-  // Of two endpoints, buckets of one name are not one.
+  // Buckets with the same name at different endpoints are different.
   std::string identity(const std::string& path) const override;
 
  private:
@@ -107,7 +107,7 @@ class S3Storage final : public RemoteStorage {
   const std::string endpoint_;  // empty: Amazon's
 };
 
-// The process's, by its environment at their first use.
+// The process's storages, configured by its environment on first use.
 std::shared_ptr<const S3Site> s3_site();
 std::shared_ptr<const S3Site> gs_site();
 std::shared_ptr<const Storage> s3_storage();

@@ -101,7 +101,7 @@ TEST(S3Storage, KeysThatExpiredAreRenewedOnce) {
   const auto storage = storage_of(server, find);
   EXPECT_TRUE(storage->stat("s3://bucket/x"));
   EXPECT_EQ(found, 2);
-  // and by a queue
+  // and with a queue
   found = 0;
   const auto other = storage_of(server, find);
   const auto queue = make_fetch_queue(other, QueueKind::kBest);

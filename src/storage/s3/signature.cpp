@@ -11,11 +11,11 @@
 namespace feedline::storage {
 namespace {
 
-// Of no bytes.
+// The hash of an empty body.
 constexpr std::string_view kEmptyBody = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 constexpr std::string_view kMethod = "AWS4-HMAC-SHA256";
 constexpr std::string_view kService = "s3";
-constexpr std::size_t kDateBytes = 8;  // of a time
+constexpr std::size_t kDateBytes = 8;  // length of a time
 
 std::string time_text(std::int64_t now) {
   const auto seconds = static_cast<std::time_t>(now);

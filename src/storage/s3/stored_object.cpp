@@ -26,9 +26,9 @@ struct StoredPlace::Impl {
 
 namespace {
 
-constexpr std::uint64_t kLeastPart = 5 << 20;  // of S3, of all but the last
+constexpr std::uint64_t kLeastPart = 5 << 20;  // S3's minimum for all parts but the last
 
-// FEEDLINE_UPLOAD_PART_BYTES; tests are in need of small ones.
+// FEEDLINE_UPLOAD_PART_BYTES, for tests, which need small parts.
 storage::UploadLimits upload_limits() {
   storage::UploadLimits limits;
   const char* const text = std::getenv("FEEDLINE_UPLOAD_PART_BYTES");
@@ -71,16 +71,16 @@ Result<std::vector<StoredEntry>> StoredPlace::entries() const {
     const storage::Remote remote{impl_->remote.site, impl_->remote.limits, impl_->remote.client};
     FEEDLINE_CHECK_OK(remote.site->prepare());
     const std::string_view key = storage::s3_name(impl_->url)->key;
-    const std::size_t front = key.empty() ? 0 : key.size() + 1;  // with the slash
+    const std::size_t front = key.empty() ? 0 : key.size() + 1;  // including the slash
     std::vector<StoredEntry> entries;
     std::string next;
     do {
       FEEDLINE_TRY(const auto page, storage::list_page(remote, impl_->url, storage::Depth::kFolder, next, kMostKeys));
       for (const auto& object : page.objects)
-        if (object.key.size() > front)  // else a folder's own mark
+        if (object.key.size() > front)  // otherwise it is the folder's own marker
           entries.push_back({object.key.substr(front), object.bytes, object.etag, false});
       for (std::string prefix : page.prefixes) {
-        prefix.pop_back();  // its slash
+        prefix.pop_back();  // the trailing slash
         entries.push_back({prefix.substr(std::min(front, prefix.size())), 0, {}, true});
       }
       if (page.next == next && !next.empty())

@@ -24,8 +24,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kMostParts = 10'000;
-constexpr std::uint64_t kMostAnswer = 64 << 20;  // of a page of unfinished uploads
-constexpr auto kLongestCompletion = 300s;        // without a byte: it may put thousands of parts together
+constexpr std::uint64_t kMostAnswer = 64 << 20;  // entries per page of unfinished uploads
+constexpr auto kLongestCompletion = 300s;        // without a byte, because the server may be combining thousands of
+                                                 // parts
 
 Error cancelled() { return {ErrorCode::kCancelled, "the upload was cancelled", {}, 0}; }
 
@@ -58,7 +59,7 @@ class SendingSite final : public Site {
   const std::string deed_;
 };
 
-// One request, with all that has to outlive it.
+// One request, with everything that must outlive it.
 struct Request {
   Request(const S3Remote& remote, const std::string& object, S3Order order, std::string deed, HttpLimits how)
       : limits(how),
@@ -69,7 +70,7 @@ struct Request {
   memory::ByteBuffer answer;
   Transfer transfer;
   std::uint64_t part = 0;
-  std::size_t room = 0;  // the buffer with its body
+  std::size_t room = 0;  // the buffer of its body
 
   std::string_view text() const {
     const auto bytes = transfer.result();
@@ -86,7 +87,7 @@ class Requests final : public Waiting {
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
 
-  // Requires: it stays until next() has it, or give_up() returns.
+  // Requires: the request stays valid until next() returns it, or give_up() returns.
   Result<void> start(Request& request) {
     FEEDLINE_CHECK_OK(request.site.prepare());
     if (client_ == nullptr) {
@@ -179,7 +180,7 @@ std::unexpected<Error> not_taken(const std::string& object, const std::string& w
   return error;
 }
 
-// The upload of a file in parts.
+// Uploads a file in parts.
 class Multipart {
  public:
   Multipart(const S3Remote& remote, const OpenFile& file, const std::string& file_name, const std::string& object,
@@ -275,7 +276,7 @@ class Multipart {
     return etag;
   }
 
-  // An ETag of parts ends in their number.
+  // The ETag of a multipart object ends in the number of parts.
   std::string etag_if_it_is_there() const {
     std::vector<std::byte> room(1);
     Transfer transfer(*remote_.site, remote_.limits, object_, 0, room, {});
@@ -284,7 +285,7 @@ class Multipart {
     return transfer.etag().find("-" + std::to_string(parts_)) == std::string::npos ? std::string() : transfer.etag();
   }
 
-  // The first failure is the error.
+  // The first failure determines the error.
   std::unexpected<Error> abort(Error error) {
     Request request(remote_, object_, {.method = "DELETE", .query = query_text({{"uploadId", id_}}), .body = kNothing},
                     "abort the upload", hurried(remote_.limits));

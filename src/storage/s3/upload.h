@@ -33,7 +33,7 @@ namespace feedline::storage {
 struct S3Remote {
   std::shared_ptr<const S3Site> site;
   HttpLimits limits = http_limits();
-  Client* client = nullptr;  // nullptr: the process's
+  Client* client = nullptr;  // nullptr: the process's client
 };
 
 // At most at_once parts are in memory.
@@ -49,9 +49,9 @@ Result<std::string> put_object(const S3Remote& remote, const std::string& object
 // Uploads a local file, which must not change during the call.
 Result<std::string> upload_file(const S3Remote& remote, const std::string& file, const std::string& object,
                                 const UploadLimits& limits = {}, std::stop_token stop = {});
-// Succeeds for missing objects, too.
+// Also succeeds if the object does not exist.
 Result<void> remove_object(const S3Remote& remote, const std::string& object);
-// The uploads of parts below `folder` ("s3://bucket/prefix/") that were begun and not ended.
+// Unfinished multipart uploads below `folder` ("s3://bucket/prefix/").
 Result<std::vector<S3Upload>> unfinished_uploads(const S3Remote& remote, const std::string& folder);
 Result<void> abort_upload(const S3Remote& remote, const std::string& object, const std::string& id);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uploads in parts against servers that answer right or wrong.
+// Multipart uploads to servers with correct and faulty responses.
 #include "storage/s3/upload.h"
 
 #include <gtest/gtest.h>
@@ -221,7 +221,7 @@ TEST_F(Upload, APartWithoutAnETagIsNoSuccess) {
   EXPECT_NE(etag.error().message().find("part 4: the answer has no ETag"), std::string::npos);
 }
 
-// The first completion was carried out, and its answer lost.
+// The first completion was carried out, but its response was lost.
 TEST_F(Upload, ACompletionWhoseAnswerWasLostIsLookedFor) {
   for (const bool is_there : {true, false}) {
     std::atomic<int> asked = 0;

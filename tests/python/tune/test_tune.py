@@ -118,7 +118,7 @@ def test_a_script_is_tuned_as_it_is_and_ended(tune, tmp_path):
     assert {0, 1, 2} <= set(rungs) and rungs[2]["batches_per_s"] > 1.3 * rungs[1]["batches_per_s"]
     assert written["verb"] == "tune" and written["figures"][0]["name"] == "samples_per_s"
     subprocess.run([*FEEDLINE, "report", run, "-o", page], check=True, capture_output=True)
-    assert "Ladder of workers" in page.read_text()
+    assert "Search over workers" in page.read_text()
     assert found["conclusion"] in html.unescape(page.read_text()) and "→ " in page.read_text()
 
 

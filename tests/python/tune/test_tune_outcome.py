@@ -214,7 +214,7 @@ def test_the_page_has_the_winning_row(tmp_path: Path) -> None:
 def test_the_page_says_undecided_and_marks_no_row(tmp_path: Path) -> None:
     shown = drawn(of_script(searched(Comparison(3.4, 0.0, float("inf"), 1, "unclear"))), tmp_path)
     assert "undecided: of 1 change none was shown to gain" in shown and 'class="best"' not in shown
-    assert "No row is one to change to yet." in shown
+    assert "No row is worth changing to yet." in shown
 
 
 def test_where_nothing_gains_the_row_as_it_is_wins(tmp_path: Path) -> None:
@@ -228,4 +228,4 @@ def test_a_damaged_table_in_a_record_does_not_break_the_page(tmp_path: Path) -> 
     for best, rows, columns in itertools.product((None, 0, 7), ([], [[]], [["a"], []]), ([], ["x"])):
         written["tuning"] |= {"best": best, "rows": rows, "columns": columns}
         record.write(written, tmp_path / "run.json")
-        assert "Settings that were tried" in page(record.read(tmp_path / "run.json"))
+        assert "Settings tried" in page(record.read(tmp_path / "run.json"))

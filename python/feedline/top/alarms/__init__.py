@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What deserves a look at once, and the first thing to do about it: one file per alarm, registered by being here.
+"""Conditions that need attention at once, and the first remedy: one file per alarm, which registers itself.
 
-Causes are for ``feedline diagnose`` to prove.
+Proving causes is the job of ``feedline diagnose``.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ __all__ = ["LOOKS", "Alarms", "Moment", "entries", "registered"]
 
 @functools.cache
 def registered(folders: tuple[Path | str, ...] = ()) -> tuple[Alarm, ...]:
-    """All alarms, in their turns.
+    """All alarms, by priority.
 
     Raises:
-        ConfigError: a file makes no alarm, or one of another name than its own; the file is named.
+        ConfigError: a file defines no alarm, or one whose name differs from the file's; the message names the file.
     """
     alarms = rules_in(sys.modules[__name__], folders, "ALARM", Alarm)
     return tuple(sorted(alarms, key=lambda alarm: (alarm.turn, alarm.page.code)))
@@ -33,14 +33,14 @@ def entries(folders: tuple[Path | str, ...] = ()) -> list[Entry]:
 
 
 class Alarms:
-    """Judges looks one after the other. What lasts is told when it held for `looks` of them."""
+    """Evaluates samples in order. A condition is reported after it has held for `looks` samples."""
 
     def __init__(self, looks: int = LOOKS) -> None:
         self._looks = looks
         self._recent: list[Moment] = []
 
     def judge(self, moment: Moment) -> tuple[Finding, ...]:
-        """What is the matter now: alarms (severity "critical") before notes, loader by loader and GPU by GPU."""
+        """The current findings: alarms (severity "critical") before notes, loader by loader and GPU by GPU."""
         self._recent = [*self._recent, moment][-self._looks :]
         seen = Seen(self._recent, self._looks)
         found = [

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run's threads are ready and have no CPU."""
+"""The run's threads are ready to run but have no CPU."""
 
 from ...findings import Entry, Threshold
 from ..judging import HOST, Alarm, Seen, Told
 
-DELAYED = Threshold(0.50, "of the wish to run: ready without a CPU as long as with one")
-OTHERS = Threshold(0.5, "of the busy CPUs, that the run uses: with less, others have the more of them")
+DELAYED = Threshold(0.50, "of the runnable time: ready without a CPU as long as running on one")
+OTHERS = Threshold(0.5, "of the busy CPUs, used by the run: below this, other programs use more of them")
 
 
 def _judges(seen: Seen) -> Told:
@@ -20,11 +20,11 @@ ALARM = Alarm(
     Entry(
         code="cpu_contention",
         verb="top",
-        title="the run's threads are ready and have no CPU",
-        means="Other programs have the CPUs, or the run has more busy threads than there are.",
-        recognised="Half of the time that CPUs were wanted there was none: a note.",
-        to_do="Fewer threads and workers; or a machine of its own.",
-        abstains="It has to last for ten looks.",
+        title="the run's threads are ready to run but have no CPU",
+        means="Other programs use the CPUs, or the run has more busy threads than CPUs.",
+        recognised="Threads were ready without a CPU half of the time that they could have run: a note.",
+        to_do="Use fewer threads and workers, or a dedicated machine.",
+        abstains="The condition must last for ten samples.",
         example="this run had no CPU 93% of the time it wanted one: other programs use the CPUs",
     ),
     turn=HOST + 10,

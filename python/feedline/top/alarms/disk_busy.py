@@ -4,8 +4,8 @@
 from ...findings import Entry, Threshold
 from ..judging import HOST, Alarm, Seen, Told
 
-DISK_BUSY = Threshold(0.95, "of the time: less has gaps")
-IO_PRESSURE = Threshold(0.10, "of the time, in which something waits for a disk")
+DISK_BUSY = Threshold(0.95, "of the time; a disk below this has idle gaps")
+IO_PRESSURE = Threshold(0.10, "of the time, during which something waits for a disk")
 
 
 def _judges(seen: Seen) -> Told:
@@ -17,7 +17,7 @@ def _judges(seen: Seen) -> Told:
     if busy is None or busy < DISK_BUSY:
         return
     if pressure is None or pressure < IO_PRESSURE:
-        yield 0, False, f"{disk.name} is always busy, and nobody waits: it takes many at once"
+        yield 0, False, f"{disk.name} is always busy, but nothing waits: it handles many requests at once"
     else:
         waits = f"{disk.name} is always busy, and work waits for it {pressure:.0%} of the time"
         yield 0, True, f"{waits}: cache or pack the data"
@@ -28,11 +28,11 @@ ALARM = Alarm(
         code="disk_busy",
         verb="top",
         title="a disk is always busy",
-        means="Reads stand in line. A device that takes many requests at once is busy long before it is at its limit, "
-        "so without anybody who waits it is a note.",
-        recognised="A device always busy, while work waits for disks 10 % of the time.",
-        to_do="Keep what is read in memory or on a faster disk, or pack small files into shards.",
-        abstains="It has to last for ten looks.",
+        means="Reads queue up. A device that handles many requests at once is busy long before it is at its limit, "
+        "so it is only a note if nothing waits.",
+        recognised="A device is always busy, and work waits for disks 10 % of the time.",
+        to_do="Cache the data in memory or on a faster disk, or pack small files into shards.",
+        abstains="The condition must last for ten samples.",
         example="vda is always busy, and work waits for it 40% of the time: cache or pack the data",
     ),
     turn=HOST + 20,

@@ -6,8 +6,8 @@ from ..judging import GPUS, WAIT_NOTE, Alarm, Seen, Told, free_share
 from ..signs import ALL_CPUS, DISK_WAITS, FEW_CPUS, supply_is_short, told
 from .gpu_sawtooth import SAW_TURNS, turns
 
-GPU_IDLE = Threshold(0.30, "utilisation under which a GPU with memory to spare is not being fed")
-GPU_AMPLE = Threshold(0.30, "of its memory, free, then")
+GPU_IDLE = Threshold(0.30, "utilisation below which a GPU with memory to spare is starved")
+GPU_AMPLE = Threshold(0.30, "of its memory, free in that case")
 __all__ = ["ALARM", "ALL_CPUS", "DISK_WAITS", "FEW_CPUS", "GPU_AMPLE", "GPU_IDLE", "WAIT_NOTE"]
 
 
@@ -29,12 +29,12 @@ ALARM = Alarm(
         code="gpu_idle",
         verb="top",
         title="a GPU with memory to spare waits for data",
-        means="The batches come too slowly for it.",
-        recognised="A GPU under 30 % with 30 % of its memory free, while the loop waits, or the run's CPUs are all "
-        "busy, or few of them are and storage is waited for. How many processes there are, and whether their memory "
-        "still rises, is told beside it.",
+        means="Batches arrive too slowly for it.",
+        recognised="A GPU under 30 % has 30 % of its memory free while the loop waits, all CPUs are "
+        "busy, or few are and something waits for storage. The message includes the processes and whether their memory "
+        "is still growing.",
         to_do="Run `feedline diagnose`.",
-        abstains="A GPU in a sawtooth has that alarm instead. GPUs on which only other processes compute raise none, "
+        abstains="A GPU in a sawtooth has that alarm instead. GPUs used only by other processes raise none, "
         "if the driver lists processes.",
         example="GPU 0 is used 12%, has memory to spare, and waits for data (9 processes use 0.4 of 16 CPUs, and "
         "storage is waited for): run `feedline diagnose`",

@@ -4,7 +4,7 @@
 from ...findings import Entry, Threshold
 from ..judging import GPUS, Alarm, Seen, Told, free_share
 
-GPU_MEMORY_LEFT = Threshold(0.05, "of a GPU's memory, free: a longer batch may need it")
+GPU_MEMORY_LEFT = Threshold(0.05, "of a GPU's memory, free: a larger batch may need it")
 
 
 def _judges(seen: Seen) -> Told:
@@ -19,10 +19,10 @@ ALARM = Alarm(
         code="gpu_memory",
         verb="top",
         title="a GPU's memory is nearly full",
-        means="The next allocation may fail, and end the run.",
-        recognised="Under 5 % of a GPU's memory is left.",
+        means="The next allocation may fail and end the run.",
+        recognised="Less than 5 % of a GPU's memory is free.",
         to_do="Smaller batches.",
-        abstains="GPUs on which only other processes compute raise none, where the driver tells.",
+        abstains="GPUs used only by other processes raise none, if the driver lists processes.",
         example="GPU 0 has 2% of its memory left: smaller batches",
     ),
     turn=GPUS,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GPU goes from busy to idle and back."""
+"""A GPU alternates between busy and idle."""
 
 from collections.abc import Iterable
 
@@ -7,13 +7,13 @@ from ...findings import Entry, Threshold
 from ..judging import GPUS, Alarm, Seen, Told
 from ..signs import supply_is_short, told
 
-SAW_LOW = Threshold(0.20, "utilisation: below it is idle")
-SAW_HIGH = Threshold(0.70, "utilisation: from there on it is busy")
-SAW_TURNS = Threshold(4, "turns in ten looks: twice down and up")
+SAW_LOW = Threshold(0.20, "utilisation; idle below this")
+SAW_HIGH = Threshold(0.70, "utilisation; busy from here on")
+SAW_TURNS = Threshold(4, "changes in ten samples: twice down and up")
 
 
 def turns(utilisation: Iterable[float | None]) -> int:
-    """How often it went from high to low or back."""
+    """The number of changes from high to low or back."""
     high: bool | None = None
     count = 0
     for value in utilisation:
@@ -39,11 +39,11 @@ ALARM = Alarm(
         code="gpu_sawtooth",
         verb="top",
         title="a GPU goes from busy to idle and back",
-        means="It works through what is ready, and then waits: mostly for data.",
-        recognised="From above 70 % to under 20 % and back, twice in ten looks. Where the loop waits, all CPUs are "
-        "busy or storage is waited for as well, it is said to wait for data.",
+        means="It processes the ready batches and then waits, usually for data.",
+        recognised="From above 70 % to under 20 % and back, twice in ten samples. If also the loop waits, all CPUs are "
+        "busy, or something waits for storage, data is reported as the cause.",
         to_do="Run `feedline diagnose`.",
-        abstains="GPUs on which only other processes compute raise none, where the driver tells.",
+        abstains="GPUs used only by other processes raise none, if the driver lists processes.",
         example="GPU 0 goes from busy to idle and back: data supply?",
     ),
     turn=GPUS + 20,

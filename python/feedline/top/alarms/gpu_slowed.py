@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GPU is held below its clock."""
+"""A GPU is throttled."""
 
 from ...findings import Entry
 from ..judging import GPUS, Alarm, Seen, Told
@@ -16,10 +16,10 @@ ALARM = Alarm(
         code="gpu_slowed",
         verb="top",
         title="a GPU is held below its clock",
-        means="Its power or its heat is at a limit, so every step takes longer than it could.",
-        recognised="The driver says so: a note.",
-        to_do="nvidia-smi -q -d PERFORMANCE says which limit it is; look at cooling and at the power limit.",
-        abstains="GPUs on which only other processes compute raise none, where the driver tells.",
+        means="It has reached its power or temperature limit, so every step takes longer than necessary.",
+        recognised="The driver reports it: a note.",
+        to_do="`nvidia-smi -q -d PERFORMANCE` shows which limit it is; check the cooling and the power limit.",
+        abstains="GPUs used only by other processes raise none, if the driver lists processes.",
         example="GPU 0 is held below its clock by power or heat",
     ),
     turn=GPUS + 10,

@@ -4,7 +4,7 @@
 from ...findings import Entry, Threshold
 from ..judging import LOADERS, WAIT_NOTE, Alarm, Seen, Told
 
-WAIT_ALARM = Threshold(0.20, "of the loop's time: as of what diagnose and trace call critical")
+WAIT_ALARM = Threshold(0.20, "of the loop's time; the same as for critical findings of diagnose and trace")
 
 
 def _judges(seen: Seen) -> Told:
@@ -21,10 +21,10 @@ ALARM = Alarm(
         code="loop_waits",
         verb="top",
         title="the loop waits for its loader",
-        means="Batches are not ready when the loop asks for them.",
-        recognised="The loop waits 20 % of its time (10 %: a note).",
-        to_do="Run `feedline diagnose`, which proves the cause and predicts what a change gains.",
-        abstains="It has to last for ten looks.",
+        means="Batches are not ready when the loop requests them.",
+        recognised="The loop waits 20 % of its time (10 % for a note).",
+        to_do="Run `feedline diagnose`, which proves the cause and predicts the gain of each change.",
+        abstains="The condition must last for ten samples.",
         example="the loop waits 69% of its time for pid 13075, loader 0; run `feedline diagnose`",
     ),
     turn=LOADERS,

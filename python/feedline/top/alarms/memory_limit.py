@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cgroup's memory limit is near, or was met."""
+"""The cgroup's memory limit is near or was hit."""
 
 from ...findings import Entry, Threshold
 from ..judging import LESS_MEMORY, MEMORY, Alarm, Seen, Told, gb
@@ -21,9 +21,9 @@ ALARM = Alarm(
         code="memory_limit",
         verb="top",
         title="the container's memory limit is near",
-        means="At the limit the kernel takes pages back, which makes everything slow, and then ends a process.",
-        recognised="Over 90 % of the cgroup's limit, without page cache that gives way; or the limit was hit.",
-        to_do="Hold less: less prefetching, fewer workers, smaller batches; or raise the limit.",
+        means="At the limit the kernel reclaims pages, which slows everything down, and then kills a process.",
+        recognised="Over 90 % of the cgroup's limit is used without reclaimable page cache, or the limit was hit.",
+        to_do="Use less memory: less prefetching, fewer workers, smaller batches; or raise the limit.",
         abstains="There is no limit.",
         example="15.1 GB of the limit of 16.0 GB are used: less prefetching, fewer workers, smaller batches",
     ),

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No batch has come for long, and none is ready."""
+"""There has been no batch for a long time, and none is ready."""
 
 from ...findings import Entry, Threshold
 from ..judging import LOADERS, Alarm, Seen, Told
 
-STALL_S = Threshold(30.0, "seconds without a batch: longer than a slow one takes")
+STALL_S = Threshold(30.0, "seconds without a batch; longer than a slow batch takes")
 
 
 def _judges(seen: Seen) -> Told:
@@ -17,10 +17,10 @@ ALARM = Alarm(
     Entry(
         code="no_batch",
         verb="top",
-        title="no batch has come for long",
+        title="no batch for a long time",
         means="The loader is stuck, or its storage does not answer.",
         recognised="No batch for 30 s, and none is ready.",
-        to_do="Look at the storage; `loader.stats()` and py-spy show where its threads or workers are.",
+        to_do="Check the storage; `loader.stats()` and py-spy show where its threads or workers are blocked.",
         example="pid 13075, loader 0: no batch for 45 s, and none is ready",
     ),
     turn=LOADERS + 10,

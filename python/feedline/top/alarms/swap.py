@@ -4,7 +4,7 @@
 from ...findings import Entry
 from ..judging import LESS_MEMORY, MEMORY, Alarm, Seen, Told, gb
 
-_LOOKS = 2  # one page now and then is nothing
+_LOOKS = 2  # an occasional page is harmless
 
 
 def _judges(seen: Seen) -> Told:
@@ -21,9 +21,9 @@ ALARM = Alarm(
         code="swap",
         verb="top",
         title="memory is swapped out",
-        means="What the run holds does not fit into memory, and each page that is used again is read from a disk.",
-        recognised="Memory of the run is swapped out, or the machine swaps in two looks that follow each other.",
-        to_do="Hold less: less prefetching, fewer workers, smaller batches.",
+        means="The run's data does not fit into memory, so pages that are used again are read from disk.",
+        recognised="Memory of the run is swapped out, or the machine swaps in two consecutive samples.",
+        to_do="Use less memory: less prefetching, fewer workers, smaller batches.",
         example="1.2 GB of this run are swapped out: less prefetching, fewer workers, smaller batches",
     ),
     turn=MEMORY,

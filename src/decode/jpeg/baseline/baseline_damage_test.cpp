@@ -19,7 +19,7 @@ class Pair {
                     ColorMode mode = ColorMode::kRgb) {
     const Decoded mine = decoded_by(ours_, bytes, region, mode);
     const Decoded other = decoded_by(theirs_, bytes, region, mode);
-    const bool not_seen = mine.error.empty() && ours_.intervals_passed() > 0;  // if nothing is decoded
+    const bool not_seen = mine.error.empty() && ours_.intervals_passed() > 0;  // if nothing was decoded
     if (!not_seen || other.error.empty()) {
       EXPECT_EQ(mine.error, other.error) << what;
       EXPECT_TRUE(mine.pixels == other.pixels) << what;
@@ -39,7 +39,7 @@ std::vector<std::size_t> restart_markers(const EncodedBytes& bytes) {
   return found;
 }
 
-// libjpeg reads a region's rows and often the row of MCUs below: damage there must be seen by both, or by none.
+// libjpeg reads a region's rows and often the next row of MCUs: both decoders must detect damage there, or neither.
 TEST(BaselineDamage, IsSeenInTheSameRowsAsByLibjpeg) {
   Pair pair;
   int taken = 0;
@@ -136,7 +136,7 @@ TEST(BaselineDamage, FlippedBytesAreReportedAlike) {
     const auto scan = std::ranges::search(good, std::array{std::byte{0xFF}, std::byte{0xDA}}).begin() - good.begin();
     for (int round = 0; round < 600; ++round) {
       EncodedBytes bytes = good;
-      // damages the header occasionally, the data mostly
+      // damages the header occasionally and the data mostly
       const std::size_t from = round % 8 == 0 ? 2 : static_cast<std::size_t>(scan);
       for (unsigned i = 0; i < 1 + random() % 4; ++i) {
         const std::size_t at = from + random() % (bytes.size() - from);
@@ -153,7 +153,7 @@ TEST(BaselineDamage, FlippedBytesAreReportedAlike) {
       taken += by == Pair::Taken::kByUs;
     }
   }
-  EXPECT_GT(taken, 300);  // such files must not all end at libjpeg, or nothing is compared
+  EXPECT_GT(taken, 300);  // libjpeg must not decode all such files, or nothing is compared
 }
 
 TEST(BaselineDamage, BytesAroundTheScanAreTakenAlike) {

@@ -85,23 +85,23 @@ struct BaselineDecoder::Impl {
   BaselineInput input;
   BaselinePlanes planes;
 
-  // of the image that is being decoded
+  // for the image being decoded
   const Frame* frame = nullptr;
   Box region;
   ColorMode mode = ColorMode::kRgb;
-  memory::PixelBuffer* out = nullptr;  // null: to `whole`
-  int next_row = 0;                    // of pixels, in the image
+  memory::PixelBuffer* out = nullptr;  // null: writes to `whole`
+  int next_row = 0;                    // row of pixels in the image
   memory::Planes* whole = nullptr;
   bool low = false;  // whether some coefficients are not needed
   Window window;
   McuPlan plan;
   EntropyState state;
-  EntropyRun run;        // MCUs that are decoded or skipped without a look at anything else
-  int first_of_run = 0;  // the MCU that is 0 in it
+  EntropyRun run;        // MCUs that are decoded or skipped without any other check
+  int first_of_run = 0;  // the run's first MCU
   int mcus_to_restart = 0;
   int next_restart = 0;
   int next_mcu = 0;
-  bool passes_intervals = false;  // those that the region does not depend on are not decoded
+  bool passes_intervals = false;  // skips intervals that the region does not depend on
   int intervals_passed = 0;
   bool decoded = false;
   alignas(64) std::array<std::int16_t, kMaxChunkBlocks * kBlockSize> coefficients{};
@@ -161,8 +161,8 @@ bool BaselineDecoder::Impl::start(const Frame& image, const Box& wanted, ColorMo
   frame = &image, region = wanted, mode = color_mode;
   window = window_of(image, region);
   decoded = false;
-  // in longer ones the sums of DC differences could overflow before anybody looks, and a row of the region needs
-  // something of every interval anyway
+  // in longer ones the sums of DC differences could overflow before they are checked, and a row of the region needs a
+  // part of every interval anyway
   passes_intervals = image.restart_interval > 0 && image.restart_interval <= image.mcus_across();
   next_restart = next_mcu = intervals_passed = 0;
   if (!plan_tables(shared)) return false;
@@ -199,7 +199,7 @@ bool BaselineDecoder::Impl::step_over_restart() {
   return true;
 }
 
-// Requires: the interval before them is read to its end.
+// Requires: the previous interval has been read to its end.
 bool BaselineDecoder::Impl::pass_intervals(int count) {
   if (!input.at_restart(next_restart, state.input)) return false;
   const std::span<const std::uint8_t> data = input.behind_restart();
@@ -273,7 +273,7 @@ bool BaselineDecoder::Impl::give_up() {
   return false;
 }
 
-// After a run has stopped: the next one, or the same with more input.
+// After a run has stopped: starts the next one, or continues it with more input.
 bool BaselineDecoder::Impl::advance() {
   if (run.failed) return give_up();
   const int reached = first_of_run + run.next;

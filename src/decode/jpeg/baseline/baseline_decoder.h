@@ -39,7 +39,7 @@ class BaselineDecoder {
   static std::array<bool, 2> decode_in_turn(BaselineDecoder& first, const Task& first_task, BaselineDecoder& second,
                                             const Task& second_task);
 
-  // Restart intervals that the last decode() neither read nor judged: of those only the markers were looked at.
+  // The number of restart intervals that the last decode() skipped: only their markers were checked.
   int intervals_passed() const;
 
  private:

@@ -8,7 +8,7 @@
 namespace feedline::decode::baseline {
 namespace {
 
-// Every layout that the decoder supports, with all other encoder options.
+// Every layout that the decoder supports, with all encoder options.
 std::vector<JpegKind> taken_kinds() {
   struct Layout {
     int channels, h, v;
@@ -54,7 +54,7 @@ TEST_P(BaselineVariant, RegionsHaveLibjpegsPixels) {
   }
 }
 
-// Wider than a piece of input, and rows wider than a chunk of MCUs.
+// Images larger than a piece of input, with rows wider than a chunk of MCUs.
 TEST_P(BaselineVariant, LargeImagesHaveLibjpegsPixels) {
   BaselineDecoder ours(*GetParam());
   JpegDecoder theirs(nullptr);

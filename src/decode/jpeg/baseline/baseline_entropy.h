@@ -47,7 +47,7 @@ FEEDLINE_INLINE std::uint64_t load_big_endian(const std::uint8_t* from) {
   return std::endian::native == std::endian::little ? __builtin_bswap64(word) : word;
 }
 
-// To at least 56 valid bits: enough for any symbol, code and value.
+// Refills to at least 56 valid bits, enough for any symbol, code and value.
 FEEDLINE_INLINE void fill(BitBuffer& input) {
   input.bits |= load_big_endian(input.next) >> input.count;
   input.next += (63 - input.count) >> 3;
@@ -114,7 +114,7 @@ FEEDLINE_INLINE bool decode_dc(const HuffmanTable& table, BitBuffer& input, std:
 // Handles the entry that ends a run of stored values.
 enum class AcEnd : std::uint8_t { kBlockDone, kGoOn, kNoCode };
 
-// `entry` raises the index above 63; none of its bits has been consumed.
+// `entry` raises the index above 63; none of its bits have been consumed.
 template <typename Store>
 FEEDLINE_INLINE AcEnd end_run(const HuffmanTable& table, HuffmanEntry entry, BitBuffer& input, unsigned& index,
                               Store store) {
@@ -140,7 +140,7 @@ FEEDLINE_INLINE AcEnd end_run(const HuffmanTable& table, HuffmanEntry entry, Bit
   return index == kBlockSize ? AcEnd::kBlockDone : AcEnd::kGoOn;
 }
 
-// The rest of a block from `index` on, counted as above.
+// Decodes the rest of a block from `index` on, counted as above.
 FEEDLINE_INLINE bool skip_ac(const HuffmanTable& table, const SkipTable& skip, BitBuffer& input, unsigned index) {
   const auto ignore = [](unsigned, std::int16_t) FEEDLINE_INLINE_LAMBDA {};
   for (;;) {
@@ -160,7 +160,7 @@ FEEDLINE_INLINE bool skip_ac(const HuffmanTable& table, const SkipTable& skip, B
       take(input, entry);
       return true;
     }
-    // a long code, or symbols that belong to the next block already: one symbol at a time
+    // a long code, or symbols that already belong to the next block: one symbol at a time
     const HuffmanEntry single = table.entries[index_of<HuffmanTable::kIndexBits>(input)];
     if (index + advance_of(single) < kBlockSize) {
       index += advance_of(single);

@@ -7,7 +7,7 @@
 namespace feedline::decode::baseline {
 namespace {
 
-// libjpeg upsamples narrower chroma in another way.
+// libjpeg upsamples narrower chroma differently.
 constexpr int kMinChromaWidth = 3;
 
 bool is_plain_coding(const jpeg_decompress_struct& jpeg) {
@@ -74,7 +74,7 @@ std::optional<Frame> baseline_frame(const jpeg_decompress_struct& jpeg) {
   auto frame = frame_of(jpeg);
   if (!frame) return std::nullopt;
   for (int i = 0; i < frame->components; ++i) {
-    // an MCU has the blocks of the components in the order of the scan
+    // an MCU has the components' blocks in the order of the scan
     if (jpeg.cur_comp_info[i] != &jpeg.comp_info[i]) return std::nullopt;
     if (!copy_tables(jpeg, jpeg.comp_info[i], frame->component[i])) return std::nullopt;
   }

@@ -34,7 +34,7 @@ struct Frame {
   int mcu_height() const { return kBlockSide * component[0].down; }
   int mcus_across() const { return (width + mcu_width() - 1) / mcu_width(); }
   int mcus_down() const { return (height + mcu_height() - 1) / mcu_height(); }
-  // Chroma samples of the image, without those that only fill its last MCUs.
+  // The image's chroma samples, without the padding of its last MCUs.
   int chroma_width() const { return (width + component[0].across - 1) / component[0].across; }
   int chroma_height() const { return (height + component[0].down - 1) / component[0].down; }
 };

@@ -57,7 +57,7 @@ bool build_table(const HuffmanSpec& spec, HuffmanUse use, HuffmanTable& table) {
       const auto [size, advance] = meaning_of(spec.symbols[symbol], use);
       const int places = 1 << (kBits - length);
       if (use == HuffmanUse::kBand && advance == kEndOfBlock) {
-        const int more = spec.symbols[symbol] >> 4;  // bits after the code; if there are none, only this block ends
+        const int more = spec.symbols[symbol] >> 4;  // number of bits after the code; if zero, only this block ends
         to = std::fill_n(to, places, entry_of(length + more, advance, (1 << more) - (code << more)));
       } else if (size == 0) {
         to = std::fill_n(to, places, entry_of(length, advance, -code));
@@ -126,7 +126,7 @@ unsigned fill_level(const HuffmanSpec& spec, int bits, const SkipLevel* shorter,
 
 void build_skip_table(const HuffmanSpec& spec, SkipTable& table) {
   constexpr int kBits = SkipTable::kIndexBits;
-  std::array<std::uint16_t, 1 << kBits> shorter;  // of 1 bit from place 2 on, of 2 bits from place 4 on, ...
+  std::array<std::uint16_t, 1 << kBits> shorter;  // entries for 1 bit start at index 2, for 2 bits at index 4, ...
   std::array<SkipLevel, kBits> levels{};
   for (int bits = 1; bits < kBits; ++bits) {
     levels[bits].entries = shorter.data() + (std::size_t{1} << bits);

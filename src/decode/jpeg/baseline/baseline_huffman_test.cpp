@@ -29,7 +29,7 @@ HuffmanSpec random_spec(std::mt19937& random, HuffmanUse use) {
   return spec;
 }
 
-// The code at the top of `bits` (16 of them), by going through all of them. Length 0: none.
+// Finds the code at the top of the 16 bits by trying all codes. Length 0 if there is none.
 HuffmanTable::Code code_in(const HuffmanSpec& spec, unsigned bits) {
   unsigned code = 0;
   std::size_t symbol = 0;
@@ -43,7 +43,7 @@ struct Value {
   int bits, value;
 };
 
-// Code and value at the top of 32 bits, as the standard has it (ITU-T T.81, F.2.2.1).
+// Decodes code and value at the top of 32 bits according to the standard (ITU-T T.81, F.2.2.1).
 Value value_in(std::uint32_t bits, const HuffmanTable::Code& code, int size) {
   if (size == 0) return {code.length, 0};
   const int raw = static_cast<int>(bits << code.length >> (32 - size));
@@ -67,7 +67,7 @@ TEST(BaselineHuffman, EveryEntryIsWhatTheCodesSay) {
       const HuffmanEntry entry = table.entries[bits >> (32 - HuffmanTable::kIndexBits)];
       const unsigned advance = entry >> 8 & 255;
       if (advance == kLongCode) {
-        // no code, or one that leaves no room for the sign
+        // no code, or one that leaves no bits for the sign
         const int size = use == HuffmanUse::kDc ? code.symbol : code.symbol & 15;
         ASSERT_TRUE(code.length == 0 || code.length + (size > 0) > HuffmanTable::kIndexBits);
         continue;

@@ -28,7 +28,7 @@ using Sum = hn::Vec<Sums>;
 inline constexpr int kGroup = static_cast<int>(hn::MaxLanes(Words())) / kBlockSide;
 static_assert(kGroup >= 1 && kChunkMcus % kGroup == 0);
 
-// Of the pairs (x, y) in `pairs`: x * kX + y * kY + sum.
+// Computes x * kX + y * kY + sum for the pairs (x, y) in `pairs`.
 template <int kX, int kY>
 HWY_INLINE Sum dot(Word pairs, Sum sum) {
   const Sums d;
@@ -44,13 +44,13 @@ HWY_INLINE Sum dot(Word pairs, Sum sum) {
 #endif
 }
 
-// The low or the high half of each block's lanes, of `a` and `b` in turn.
+// Interleaves the low or the high halves of each block's lanes of `a` and `b`.
 template <bool kHigh>
 HWY_INLINE Word pairs(Word a, Word b) {
   return kHigh ? hn::InterleaveUpper(Words(), a, b) : hn::InterleaveLower(Words(), a, b);
 }
 
-// Half of the lanes of a transform, before they are packed again.
+// Half of the lanes of a transform before packing.
 template <bool kHigh, int kShift>
 HWY_INLINE void half_transform(const Word (&in)[8], Sum (&out)[8]) {
   const Sums d;
@@ -59,7 +59,7 @@ HWY_INLINE void half_transform(const Word (&in)[8], Sum (&out)[8]) {
   const Word in26 = pairs<kHigh>(in[2], in[6]);
   const Sum even2 = dot<k0_541, k0_541 - k1_847>(in26, none);
   const Sum even3 = dot<k0_541 + k0_765, k0_541>(in26, none);
-  // a word above sixteen zeros, shifted down, is that word times 2^13
+  // a word followed by sixteen zeros, shifted down, is that word times 2^13
   const auto scaled = [zero, d](Word v) HWY_ATTR {
     return hn::ShiftRight<16 - kConstantBits>(hn::BitCast(d, pairs<kHigh>(zero, v)));
   };
@@ -121,7 +121,7 @@ HWY_INLINE void inverse_dct_of_group(const std::int16_t* coefficients, const std
     v[i] = hn::Mul(hn::Load(d, coefficients + i * kRow),
                    hn::LoadDup128(d, reinterpret_cast<const std::int16_t*>(quantisation) + i * kBlockSide));
   const Word kept = hn::ShiftRight<kFirstPassBits>(hn::ShiftLeft<kFirstPassBits>(v[0]));
-  if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Eq(v[0], kept)))) {  // no photo has such: see inverse_dct_of_block()
+  if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Eq(v[0], kept)))) {  // does not occur in photos: see inverse_dct_of_block()
     for (int i = 0; i < kGroup; ++i)
       inverse_dct_of_block(coefficients + i * kBlockSide, kRow, quantisation, out + i * kBlockSide, stride);
     return;

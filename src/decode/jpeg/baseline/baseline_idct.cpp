@@ -17,7 +17,7 @@ std::int16_t descaled(std::uint32_t sum, int shift) {
   return saturated(static_cast<std::int32_t>(sum + (1u << (shift - 1))) >> shift);
 }
 
-// Eight values `step` apart, in place.
+// Transforms eight values that are `step` apart, in place.
 void transform(std::int16_t* v, std::size_t step, int shift) {
   const auto in = [v, step](std::size_t i) { return v[i * step]; };
   const std::uint32_t even2 = times(in(2), k0_541) + times(in(6), k0_541 - k1_847);

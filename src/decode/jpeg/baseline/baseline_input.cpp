@@ -46,7 +46,7 @@ void BaselineInput::unstuff() {
 bool BaselineInput::refill(BitBuffer& buffer) {
   if (at_marker_) return false;
   const auto used = static_cast<std::size_t>(buffer.next - buffer_.data());
-  filled_ -= used;  // before a marker is seen, next never passes the bytes there are
+  filled_ -= used;  // until a marker is found, `next` never passes the end of the available bytes
   std::memmove(buffer_.data(), buffer.next, filled_);
   buffer.next = buffer_.data();
   unstuff();

@@ -15,7 +15,7 @@ namespace feedline::decode::baseline {
 // that many bytes follow `limit`, so decoding an MCU needs no bounds check.
 inline constexpr std::size_t kMaxMcuBytes = 6 * 64 * 31 / 8;
 
-// The next bits, highest first. The bits below the `count` valid ones are also from the stream, or zero.
+// The next bits, most significant first. The bits below the `count` valid ones are also from the stream, or zero.
 struct BitBuffer {
   std::uint64_t bits = 0;
   unsigned count = 0;                  // at most 63
@@ -28,7 +28,8 @@ class BaselineInput {
   // `scan`: the data after the scan's header. Must stay valid until the last call.
   void start(std::span<const std::byte> scan, BitBuffer& buffer);
 
-  // Call when buffer.next has passed buffer.limit. False: everything up to the next marker is used up, and more.
+  // Call when buffer.next has passed buffer.limit. Returns false if more bits were consumed than precede the next
+  // marker.
   [[nodiscard]] bool refill(BitBuffer& buffer);
 
   // Returns whether all consumed bits were present in the data.
@@ -49,7 +50,7 @@ class BaselineInput {
   bool end_marker_ahead() const;
 
  private:
-  // A few pieces and the tables have room in a first-level cache of 32 KiB.
+  // A few pieces and the tables fit in an L1 cache of 32 KiB.
   static constexpr std::size_t kPiece = 8 << 10;
   // next may be one word past the last byte when an MCU begins, runs one word ahead, and loads a word there
   static constexpr std::size_t kSlack = kMaxMcuBytes + 3 * sizeof(std::uint64_t);

@@ -36,7 +36,7 @@ struct BlockPlan {
   int component = 0;
   int row = 0;     // the offset of each row of the chunk's blocks in the coefficients, in blocks
   int column = 0;  // within the MCU's part of the row
-  int across = 1;  // blocks that an MCU has in the row
+  int across = 1;  // blocks per MCU in the row
   // For decode_low_mcus: coefficients before this zigzag index plus one are needed. Below 64 only if `skip` is set.
   unsigned end = kBlockSize;
 };
@@ -57,17 +57,17 @@ struct EntropyState {
 struct EntropyRun {
   const McuPlan* plan = nullptr;
   EntropyState* state = nullptr;
-  std::int16_t* coefficients = nullptr;  // of a chunk, all zero before; null: only the DC values matter
-  int next = 0, end = 0;                 // the MCU that is begun, or is to be; in the chunk if there is one
-  int block = 0;                         // in that MCU
-  unsigned index = 0;                    // in that block, in zigzag order plus one; 0: not begun
+  std::int16_t* coefficients = nullptr;  // of a chunk, zeroed beforehand; null: only the DC values are needed
+  int next = 0, end = 0;                 // the current or next MCU; relative to the chunk if there is one
+  int block = 0;                         // index in that MCU
+  unsigned index = 0;                    // index in that block, in zigzag order plus one; 0: not begun
   bool failed = false;                   // reached an invalid code
 };
 
 // How a run's blocks are processed.
 enum class Blocks : std::uint8_t {
   kWanted,   // coefficients are stored
-  kSkipped,  // read for their length and DC values, by the tables for that
+  kSkipped,  // only skipped and their DC values read, using skip tables
   kIgnored,  // the same without such tables
 };
 
@@ -92,8 +92,8 @@ struct Kernels {
   // under the same conditions as a run. Returns the position where it stopped, or -1 at an invalid code.
   int (*decode_low_mcus)(const McuPlan& plan, int first, int end, EntropyState& state,
                          std::int16_t* coefficients) = nullptr;
-  // Samples of `groups` groups side by side, 8 >> i rows by the i-th function (baseline_reduced_dct.h, but for the
-  // first); the coefficients are zeros afterwards. `quantisation` in the order of the rows.
+  // Computes the samples of `groups` adjacent groups; the i-th function produces 8 >> i rows (baseline_reduced_dct.h
+  // for i > 0). Zeroes the coefficients. `quantisation` is in row order.
   using InverseDct = void (*)(std::int16_t* coefficients, const std::uint16_t* quantisation, int groups,
                               std::uint8_t* out, std::size_t stride);
   std::array<InverseDct, kMaxReduction + 1> inverse_dct{};
@@ -105,17 +105,17 @@ struct Kernels {
   // Writes nothing past the last pixel.
   void (*ycc_to_rgb)(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr, int width,
                      std::uint8_t* out) = nullptr;
-  // As pass_restarts_bytewise() in restart_scan.h.
+  // Like pass_restarts_bytewise() in restart_scan.h.
   const std::uint8_t* (*pass_restarts)(const std::uint8_t* from, const std::uint8_t* end, int number,
                                        int count) = nullptr;
   progressive::Kernels progressive;
 };
 
-// The plain C++ version: the reference.
+// The plain C++ version, which is the reference.
 const Kernels& scalar_kernels();
-// One per instruction set that was compiled and that this machine has, best first.
+// One per compiled instruction set that this machine supports, best first.
 std::span<const Kernels* const> simd_kernels();
-// All that this machine can run, best first, the scalar ones last.
+// All that this machine can run, best first and scalar last.
 const std::vector<const Kernels*>& all_kernels();
 const Kernels& best_kernels();
 

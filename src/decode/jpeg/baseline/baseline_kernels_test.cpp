@@ -123,7 +123,7 @@ TEST_P(BaselineKernels, ColourWritesNothingPastTheLastPixel) {
   }
 }
 
-// By its definition: the lowest coefficients, in a transform of as many samples.
+// By definition: the inverse DCT of the lowest coefficients, with as many samples.
 TEST(ReducedDct, IsTheInverseTransformOfFewerSamples) {
   std::mt19937 random(20261121);
   const auto number = [&random](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };

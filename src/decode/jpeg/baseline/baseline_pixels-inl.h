@@ -26,7 +26,7 @@ static_assert(2 * kSamples <= static_cast<int>(kRowSlack));
 
 HWY_INLINE Word load_samples(const std::uint8_t* from) { return hn::PromoteTo(Words(), hn::LoadU(Samples(), from)); }
 
-// `even` and `odd` samples, bytes in words, as one row.
+// Interleaves `even` and `odd` samples (bytes in words) into one row.
 HWY_INLINE void store_pairs(Word even, Word odd, std::uint8_t* out) {
   const hn::Repartition<std::uint8_t, Words> bytes;
   hn::StoreU(hn::BitCast(bytes, hn::Or(even, hn::ShiftLeft<8>(odd))), bytes, out);
@@ -65,7 +65,7 @@ inline void upsample_both(const std::uint8_t* near, const std::uint8_t* far, int
 inline constexpr std::int16_t kRed = 26345, kBlue = -14942;
 inline constexpr int kGreenBlue = -22554, kGreenRed = 65536 - 46802;
 
-// (2^-16 * kFactor * v), rounded. Twice v in, one bit more out, the last one rounds.
+// Computes 2^-16 * kFactor * v, rounded: doubling v yields one more bit, which is used for rounding.
 template <std::int16_t kFactor>
 HWY_INLINE Word scaled(Word v) {
   const Words d;
@@ -93,7 +93,7 @@ HWY_INLINE Rgb rgb_of(const std::uint8_t* y, const std::uint8_t* cb, const std::
           hn::DemoteTo(bytes, hn::Add(luma, hn::Add(hn::Add(blue, blue), scaled<kBlue>(blue))))};
 }
 
-// 2 * kSamples pixels.
+// Writes 2 * kSamples pixels.
 HWY_INLINE void store_rgb(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr, std::uint8_t* out) {
   const hn::Repartition<std::uint8_t, Words> d;
   const Rgb low = rgb_of(y, cb, cr), high = rgb_of(y + kSamples, cb + kSamples, cr + kSamples);

@@ -68,7 +68,7 @@ void BaselinePlanes::start(const Frame& frame, const Window& window, const Kerne
     return aligned(static_cast<std::size_t>(chunks * kChunkMcus * across * kBlockSide) + 2 * kRowSlack);
   };
   const std::size_t widest = plane_stride(frame.component[0].across);
-  const int mcu_rows = frame.component[0].down == 2 ? 2 : 1;  // a pixel depends on samples of two at most
+  const int mcu_rows = frame.component[0].down == 2 ? 2 : 1;  // a pixel depends on samples of at most two
   std::size_t bytes = 2 * widest + 3 * widest + kAlignment;
   for (int i = 0; i < frame.components; ++i)
     bytes += plane_stride(frame.component[i].across) * static_cast<std::size_t>(mcu_rows * frame.component[i].down * 8);
@@ -89,7 +89,7 @@ void BaselinePlanes::start(const Frame& frame, const Window& window, const Kerne
   rgb_ = free + 2 * widest;
 }
 
-// The samples outside the image's first and last columns repeat them.
+// Pads the samples beyond the image's first and last columns by repeating them.
 void BaselinePlanes::end_mcu_row(int mcu_row) {
   if (frame_->components == 1 || frame_->component[0].across == 1) return;
   for (int c = 1; c < kMaxComponents; ++c) {
@@ -103,7 +103,7 @@ void BaselinePlanes::end_mcu_row(int mcu_row) {
   }
 }
 
-// A row of chroma samples as long as the luma row, from the region's left on.
+// Returns a row of chroma samples as long as the luma row, starting at the region's left edge.
 const std::uint8_t* BaselinePlanes::chroma_row(const Box& region, int component, int y) {
   const Component& luma = frame_->component[0];
   const int first = planes_[component].first_sample;

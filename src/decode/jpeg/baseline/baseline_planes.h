@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Samples between the inverse DCT and the pixels: of each component the columns around a region, of the last rows.
+// Stores the latest rows of samples between the inverse DCT and the pixels, for the columns around a region.
 
 #include <array>
 #include <cstddef>
@@ -30,17 +30,17 @@ Window window_of(const Frame& frame, const Box& region);
 // Not thread-safe. Each thread should reuse one.
 class BaselinePlanes {
  public:
-  // Requires: `frame` lives until the last pixels are written.
+  // Requires: `frame` outlives the last written pixels.
   void start(const Frame& frame, const Window& window, const Kernels& kernels);
 
-  // The destination of a component's samples from its row `y` and the window's first column on.
+  // The destination of a component's samples, starting at row `y` and the window's first column.
   std::uint8_t* row(int component, int y) {
     const Plane& plane = planes_[component];
     return plane.first + static_cast<std::size_t>(y & plane.row_mask) * plane.stride;
   }
   std::size_t stride(int component) const { return planes_[component].stride; }
 
-  // Call when the samples of a row of MCUs are there.
+  // Call when the samples of a row of MCUs are complete.
   void end_mcu_row(int mcu_row);
 
   // Writes the pixels of image row `y` from `region.left` on. Requires: the samples of the row and its neighbours.

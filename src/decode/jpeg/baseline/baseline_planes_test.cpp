@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Regions as planes: libjpeg's own samples at full size, and at smaller ones those of the coefficients that it reads.
+// Regions as planes: at full size they have libjpeg's samples, and at reduced sizes those of libjpeg's coefficients.
 
 #include <algorithm>
 #include <bit>
@@ -47,7 +47,7 @@ memory::Planes raw_samples(const EncodedBytes& bytes) {
   return all;
 }
 
-// The whole image, `by` times smaller, of the coefficients that libjpeg reads.
+// The whole image, `by` times smaller, from the coefficients that libjpeg reads.
 memory::Planes reduced_samples(const EncodedBytes& bytes, int by) {
   memory::Planes all;
   jpeg_decompress_struct jpeg{};
@@ -203,7 +203,7 @@ TEST(BaselinePlanes, DoubtfulFilesHaveNone) {
   EXPECT_FALSE(has(progressive));
   bytes.resize(bytes.size() * 2 / 3);
   EXPECT_FALSE(has(bytes));
-  memory::PixelBuffer out;  // and are libjpeg's still
+  memory::PixelBuffer out;  // and are still libjpeg's
   ASSERT_TRUE(out.resize(100, 80, 3));
   const auto result = decoder.decode({0, 0, 100, 80}, ColorMode::kRgb, out);
   ASSERT_FALSE(result);

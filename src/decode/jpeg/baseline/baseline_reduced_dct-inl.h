@@ -33,7 +33,7 @@ HWY_INLINE void reduced_transform(Word (&v)[4]) {
   v[2] = hn::SaturatedSub(e1, b), v[3] = hn::SaturatedSub(e0, a);
 }
 
-// The first four lanes of four vectors, transposed: two of the results in each vector, one in its lower 64 bits.
+// Transposes the first four lanes of four vectors: each result vector has two of them, one in its lower 64 bits.
 struct TransposedPairs {
   Word v01, v23;
 };
@@ -70,7 +70,7 @@ HWY_INLINE void four_by_four_of_group(const std::int16_t* coefficients, const st
     return hn::SaturatedAdd(hn::ShiftRight<kReducedShift>(hn::SaturatedAdd(word, half)), middle);
   };
   const hn::Rebind<std::uint8_t, Words> bytes;
-  HWY_ALIGN std::uint8_t pairs[2][8 * kGroup];  // rows 0 and 1, and 2 and 3, of each block
+  HWY_ALIGN std::uint8_t pairs[2][8 * kGroup];  // rows 0 and 1, then 2 and 3, of each block
   hn::Store(hn::DemoteTo(bytes, samples(rows.v01)), bytes, pairs[0]);
   hn::Store(hn::DemoteTo(bytes, samples(rows.v23)), bytes, pairs[1]);
   for (std::size_t row = 0; row < 4; ++row)

@@ -16,7 +16,7 @@ int times(std::int16_t value, std::int16_t factor) { return (value * factor + (1
 // 1.306563 times
 std::int16_t widened(std::int16_t value) { return saturated(value + times(value, kReduced0_306)); }
 
-// Four values `step` apart, in place.
+// Transforms four values that are `step` apart, in place.
 void transform(std::int16_t* v, std::size_t step) {
   const std::int16_t x0 = v[0], x1 = v[step], x2 = v[2 * step], x3 = v[3 * step];
   const std::int16_t e0 = saturated(x0 + x2), e1 = saturated(x0 - x2);
@@ -53,7 +53,7 @@ void reduced_dct_of_block(const std::int16_t* coefficients, std::size_t row_stri
     return int{
         wrapped(coefficients[row * row_stride + column] * static_cast<std::int16_t>(quantisation[row * 8 + column]))};
   };
-  const int mean = value(0, 0) + 4;  // rounds
+  const int mean = value(0, 0) + 4;  // for rounding
   if (reduction == kMaxReduction) {
     out[0] = sample(mean >> 3);
     return;

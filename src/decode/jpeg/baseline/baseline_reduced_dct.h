@@ -15,9 +15,9 @@
 
 namespace feedline::decode::baseline {
 
-inline constexpr int kMaxReduction = 3;  // log2: one sample of a block
+inline constexpr int kMaxReduction = 3;  // log2; one sample per block
 
-// The transform of four in 16 bits: two fractional bits, rounded products of 15-bit factors, saturated sums.
+// The 4-point transform in 16 bits: two fractional bits, rounded products of 15-bit factors, saturated sums.
 inline constexpr int kReducedBits = 2;
 inline constexpr int kReducedShift = kReducedBits + 3;
 constexpr std::int16_t fixed_15(double factor) { return static_cast<std::int16_t>(factor * (1 << 15) + 0.5); }

@@ -20,9 +20,9 @@ HWY_BEFORE_NAMESPACE();
 namespace feedline::decode::baseline::HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
-const Kernels* target_kernels() { return nullptr; }  // the plain kernels serve
+const Kernels* target_kernels() { return nullptr; }  // uses the plain kernels
 #else
-// Not vector code, but newer instruction sets have shifts by any register.
+// Not vector code, but newer instruction sets can shift by any register.
 template <Blocks kBlocks>
 inline void alone(EntropyRun& run) {
   run_alone<kGroup, kBlocks>(run);

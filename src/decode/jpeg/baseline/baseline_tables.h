@@ -16,7 +16,7 @@ class BaselineTables {
  public:
   BaselineTables();
 
-  // Tables handed out before may be replaced from now on. Two images that are decoded in turn count as one.
+  // Tables returned earlier may be replaced from now on. Two images decoded together count as one.
   void begin_image() { ++image_; }
 
   // Returns the table of `spec`, valid until the next begin_image(); null if `spec` is invalid. At most kMaxUsed
@@ -35,13 +35,13 @@ class BaselineTables {
     HuffmanTable table;
     SkipTable skip;
     std::uint64_t last_image = 0;
-    int images = 0;  // that used it; 0: empty
+    int images = 0;  // number of images that used it; 0: empty
     bool has_skip = false;
   };
   using Slots = std::array<Slot, kMaxUsed + 1>;
 
   std::uint64_t image_ = 0;
-  std::vector<Slots> of_use_;  // by HuffmanUse; in a vector because of its size
+  std::vector<Slots> of_use_;  // indexed by HuffmanUse; in a vector because of its size
 };
 
 }  // namespace feedline::decode::baseline

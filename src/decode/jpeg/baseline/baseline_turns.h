@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One image's bits to coefficients, or two images' in turn, symbol by symbol: why, see the essay in
-// baseline_decoder.cpp. Included as baseline_entropy.h is.
+// Decodes bits to coefficients for one image, or for two images alternately, symbol by symbol; baseline_decoder.cpp
+// explains why. Included like baseline_entropy.h.
 
 #include "decode/jpeg/baseline/baseline_entropy.h"
 
@@ -24,14 +24,14 @@ struct Lane {
     run.index = index;
   }
 
-  // False: the run is at its end already, or needs more input.
+  // Returns false if the run is already at its end, or needs more input.
   FEEDLINE_INLINE bool resume() {
     if (index == 0) return begin_block();
     point();
     return true;
   }
 
-  // To the block that is next.
+  // Moves to the next block.
   FEEDLINE_INLINE void point() {
     const BlockPlan& block = run.plan->block[static_cast<std::size_t>(run.block)];
     if constexpr (kBlocks == Blocks::kSkipped)
@@ -70,7 +70,7 @@ struct Lane {
     if constexpr (kBlocks == Blocks::kWanted) out[Places<kGroup>::kAt[k]] = value;
   }
 
-  // Two symbols, and maybe the beginning of the next block. False: the run stops.
+  // Decodes two symbols, and possibly starts the next block. Returns false if the run stops.
   FEEDLINE_INLINE bool step() {
     if constexpr (kBlocks == Blocks::kSkipped)
       return step_over();
@@ -86,7 +86,7 @@ struct Lane {
       store(next, value_of(input, entry));
       index = next;
       take(input, entry);
-      entry = table[index_of<HuffmanTable::kIndexBits>(input)];  // of 56 bits at most 25 are gone
+      entry = table[index_of<HuffmanTable::kIndexBits>(input)];  // at most 25 of 56 bits are consumed
       next = index + advance_of(entry);
       if (next < kBlockSize) [[likely]] {
         store(next, value_of(input, entry));
@@ -120,7 +120,7 @@ struct Lane {
     if (next < kBlockSize) [[likely]] {
       index = next;
       take(input, entry);
-      entry = skip[index_of<SkipTable::kIndexBits>(input)];  // of 56 bits at most 27 are gone
+      entry = skip[index_of<SkipTable::kIndexBits>(input)];  // at most 27 of 56 bits are consumed
       next = index + (entry >> 8);
       if (next < kBlockSize) [[likely]] {
         index = next;
@@ -134,7 +134,7 @@ struct Lane {
       take(input, entry);
       return end_block();
     }
-    // a long code, or symbols that belong to the next block already: one symbol at a time
+    // a long code, or symbols that already belong to the next block: one symbol at a time
     const HuffmanTable& codes = *run.plan->block[static_cast<std::size_t>(run.block)].ac;
     const HuffmanEntry single = codes.entries[index_of<HuffmanTable::kIndexBits>(input)];
     if (index + advance_of(single) < kBlockSize) {

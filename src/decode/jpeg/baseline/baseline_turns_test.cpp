@@ -100,7 +100,7 @@ TEST_P(BaselineTurns, DamageStaysWithItsImage) {
 INSTANTIATE_TEST_SUITE_P(All, BaselineTurns, testing::ValuesIn(all_kernels()),
                          [](const auto& variant) { return std::string(variant.param->name); });
 
-// Through the decoder that picks the codec: JPEGs of ours, ones for libjpeg, and damaged ones.
+// With the decoder that selects the codec: JPEGs for our decoder, JPEGs for libjpeg, and damaged ones.
 TEST(ImagesInTurn, HaveTheResultsThatTheyHaveAlone) {
   EncodedBytes cut = encode({.width = 90, .height = 70});
   cut.resize(cut.size() / 2);

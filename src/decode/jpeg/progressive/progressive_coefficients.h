@@ -24,24 +24,24 @@ class Coefficients {
   // Allocates zeroed coefficients: 128 bytes per block in the window and 8 per block anywhere. Returns false if memory
   // runs out.
   [[nodiscard]] bool start(const Frame& frame, const Window& window, int group);
-  // The image's memory is the next one's, up to kMostKept.
+  // Retains the image's memory for the next one, up to kMostKept.
   void end() { arena_.reset(); }
 
-  // Blocks of the image, without those that only fill its last MCUs.
+  // The image's blocks, without the padding of its last MCUs.
   int blocks_across(int component) const { return planes_[static_cast<std::size_t>(component)].across; }
   int blocks_down(int component) const { return planes_[static_cast<std::size_t>(component)].down; }
   // The blocks whose values are stored.
   int first_column(int component) const { return planes_[static_cast<std::size_t>(component)].first_column; }
   int end_column(int component) const { return planes_[static_cast<std::size_t>(component)].end_column; }
-  // Of one row of them.
+  // Size of one row of blocks.
   int groups(int component) const { return planes_[static_cast<std::size_t>(component)].groups; }
 
-  // Bit k of a block's: is the k-th coefficient in zigzag order, from the first on, not zero?
+  // A bit mask per block: bit k is set if the k-th coefficient in zigzag order is not zero.
   std::uint64_t* masks(int component, int row) {
     const Plane& plane = planes_[static_cast<std::size_t>(component)];
     return plane.masks + static_cast<std::size_t>(row) * static_cast<std::size_t>(plane.across);
   }
-  // The row's values from first_column() on, in groups; null if the row is not stored.
+  // The row's coefficients from first_column() on, in groups; null if the row is not stored.
   std::int16_t* values(int component, int row) {
     const Plane& plane = planes_[static_cast<std::size_t>(component)];
     if (row < plane.first_row || row >= plane.end_row) return nullptr;

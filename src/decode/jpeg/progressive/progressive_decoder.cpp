@@ -65,7 +65,7 @@ struct ProgressiveDecoder::Impl {
   bool read_scan(const ScanReader& scans);
   bool build_tables(const ScanReader& scans);
 
-  // The units of a scan's rows: MCUs, or the blocks of its only component.
+  // The units of a scan's rows: MCUs, or the blocks of its single component.
   struct Rows {
     int across = 0, down = 0;
     int first_column = 0, end_column = 0, first_row = 0, end_row = 0;  // whose values are stored

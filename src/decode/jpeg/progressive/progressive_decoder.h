@@ -21,7 +21,7 @@ class ProgressiveDecoder {
   // Returns false if the file may be invalid; `out` is then unspecified, and libjpeg must decode the region and report
   // any error. Consumes `scans`. Requires: the region is inside the image, `out` has its size and the mode's channels.
   [[nodiscard]] bool decode(ScanReader& scans, const Box& region, ColorMode mode, memory::PixelBuffer& out);
-  // The same as planes, as BaselineDecoder has them.
+  // The same as planes; see BaselineDecoder.
   [[nodiscard]] bool decode_planes(ScanReader& scans, const Box& region, ColorMode mode, const memory::Coarseness& most,
                                    memory::Planes& out);
 

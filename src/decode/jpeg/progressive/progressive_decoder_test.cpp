@@ -112,14 +112,14 @@ TEST(ProgressiveDecoder, WhatStandsBetweenScansIsTakenAlike) {
   EXPECT_EQ(pair.expect_same(behind, all, "bytes behind the end"), Taken::kByUs);
 }
 
-// Scans that are repeated, missing, or before the scans that they refine.
+// Scans that are repeated, missing, or placed before the scans that they refine.
 TEST(ProgressiveDecoder, ScansThatAreNotDueAreLibjpegs) {
   Pair pair;
   const Box all{0, 0, 61, 47};
   const EncodedBytes good = decode::encode({.progressive = true});
   const std::vector<std::size_t> places = segments_between_scans(good);
   const auto scan = [&](std::size_t i) {
-    return std::span(good).subspan(places[i], places[i + 1] - places[i]);  // with its tables
+    return std::span(good).subspan(places[i], places[i + 1] - places[i]);  // including its tables
   };
   for (std::size_t i = 0; i + 1 < places.size(); ++i) {
     const auto rebuilt = [&](auto add) {
@@ -150,7 +150,7 @@ TEST(ProgressiveDecoder, ScansThatAreNotDueAreLibjpegs) {
   }
 }
 
-// libjpeg accepts some of these orders and rejects others, and releases differ.
+// libjpeg accepts some of these orders and rejects others, depending on its version.
 TEST(ProgressiveDecoder, ScansOfComponentsInAnotherOrderAreLibjpegs) {
   Pair pair;
   const EncodedBytes good = decode::encode({.progressive = true});
@@ -168,7 +168,7 @@ TEST(ProgressiveDecoder, ScansOfComponentsInAnotherOrderAreLibjpegs) {
       EXPECT_NE(pair.expect_same(bytes, {0, 0, 61, 47}, name), Taken::kByUs) << name;
     }
   }
-  EXPECT_EQ(scans, 2);  // first bits of DC, and the last ones
+  EXPECT_EQ(scans, 2);  // first and last bits of DC
 }
 
 // One scan per coefficient and bit: legal, but more than any encoder writes.
@@ -204,7 +204,7 @@ TEST(ProgressiveDecoder, CutFilesAreReportedAlike) {
   }
 }
 
-// From the first scan's header on: bytes that are others, gone, or too many, or the end of the file.
+// Changes, removes or inserts bytes after the start of the first scan's header, or truncates the file.
 EncodedBytes damaged(EncodedBytes bytes, std::mt19937& random) {
   const auto scan = std::ranges::search(bytes, std::array{std::byte{0xFF}, std::byte{0xDA}}).begin() - bytes.begin();
   for (unsigned times = 1 + random() % 2; times > 0; --times) {
@@ -243,7 +243,7 @@ TEST(ProgressiveDecoder, DamageIsReportedAlike) {
       taken += by == Taken::kByUs;
     }
   }
-  EXPECT_GT(taken, compared / 10);  // such files must not all end at libjpeg, or nothing is compared
+  EXPECT_GT(taken, compared / 10);  // libjpeg must not decode all such files, or nothing is compared
 }
 
 TEST(ProgressiveDecoder, AFailureLeavesNoTrace) {

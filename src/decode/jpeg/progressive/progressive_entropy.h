@@ -35,7 +35,7 @@ FEEDLINE_INLINE std::int16_t* block_at(std::int16_t* row, int column) {
   return row + (at - in_group) * kBlockSize + in_group * kBlockSide;
 }
 
-// Of a symbol that ends the table's stored values: kEndOfBlock for `value` ended blocks, this one included.
+// A symbol that ends the table's run of stored values. kEndOfBlock ends `value` blocks, including this one.
 struct BandSymbol {
   unsigned advance = 0;
   std::int16_t value = 0;

@@ -23,7 +23,7 @@ struct ProgressiveKind {
   std::vector<jpeg_scan_info> scans{};
 };
 
-// As decode::encode() with the kind's scans.
+// Like decode::encode(), with the scans of `kind`.
 inline EncodedBytes encode(const ProgressiveKind& kind) {
   JpegKind picture = kind.picture;
   picture.progressive = kind.scans.empty();
@@ -31,7 +31,7 @@ inline EncodedBytes encode(const ProgressiveKind& kind) {
   return decode::encode(picture);
 }
 
-// Of three components, all bits of all coefficients.
+// Scans with all bits of all coefficients of three components.
 inline std::vector<ScanScript> complete_scripts() {
   const auto of_each = [](int first, int last, int high, int low) {
     std::vector<jpeg_scan_info> scans;
@@ -63,7 +63,7 @@ inline std::vector<ScanScript> complete_scripts() {
                    of_each(21, 62, 1, 0), of_each(63, 63, 1, 0)})}};
 }
 
-// Bits are missing at the end, or repeated.
+// Scans with missing or repeated bits at the end.
 inline std::vector<ScanScript> incomplete_scripts() {
   return {{"DC alone", {{3, {0, 1, 2}, 0, 0, 0, 0}}},
           {"a component without AC", {{3, {0, 1, 2}, 0, 0, 0, 0}, {1, {0}, 1, 63, 0, 0}, {1, {1}, 1, 63, 0, 0}}},

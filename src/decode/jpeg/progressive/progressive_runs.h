@@ -24,14 +24,14 @@ inline constexpr int kMaxScanBlocks = 6;
 
 // AC coefficients first ... last of one component.
 struct BandRun {
-  const baseline::HuffmanTable* table = nullptr;  // of HuffmanUse::kBand
+  const baseline::HuffmanTable* table = nullptr;  // for HuffmanUse::kBand
   unsigned first = 1, last = 63;                  // in zigzag order
-  int shift = 0;                                  // the bit of each coefficient that this scan adds
+  int shift = 0;                                  // the bit position that this scan adds to each coefficient
   baseline::BitBuffer input;
-  int blocks_ended = 0;                  // blocks from `next` on without further data in this scan
-  std::uint64_t* masks = nullptr;        // of the block 0 of the row
+  int blocks_ended = 0;                  // number of blocks from `next` on without more data in this scan
+  std::uint64_t* masks = nullptr;        // starting at block 0 of the row
   std::int16_t* coefficients = nullptr;  // the row's values; null if only masks and bits are needed
-  int first_column = 0;                  // the block that is the row's first coefficient
+  int first_column = 0;                  // the block of the first coefficient in the row
   int next = 0, end = 0;                 // blocks
   bool failed = false;
 };
@@ -40,17 +40,17 @@ struct BandRun {
 struct DcRun {
   struct Block {
     const baseline::HuffmanTable* table = nullptr;  // unused by refinement scans
-    int component = 0;                              // of the scan
-    std::int16_t* coefficients = nullptr;           // of the row
-    int column = 0, across = 1;                     // in the MCU, and how many it has in the row
+    int component = 0;                              // index in the scan
+    std::int16_t* coefficients = nullptr;           // the row's coefficients
+    int column = 0, across = 1;                     // position in the MCU, and the number of its blocks in the row
   };
   std::array<Block, kMaxScanBlocks> block;
   int blocks = 0;
-  bool is_wanted = false;  // are there coefficients to write to?
+  bool is_wanted = false;  // whether there are coefficients to write to
   int shift = 0;
   baseline::BitBuffer input;
   std::array<std::int32_t, kMaxScanComponents> dc{};  // the last values, without the shift
-  int first_column = 0;                               // the MCU that is the row's first coefficient
+  int first_column = 0;                               // the MCU of the first coefficient in the row
   int next = 0, end = 0;                              // MCUs
   bool failed = false;
 };
@@ -58,7 +58,7 @@ struct DcRun {
 struct Kernels {
   using Band = void (*)(BandRun& run);
   using Dc = void (*)(DcRun& run);
-  // Each coefficient's first bits, and one bit more. By: are coefficients wanted?
+  // Decode each coefficient's first bits, or one more bit. Indexed by whether coefficients are needed.
   std::array<Band, 2> first{}, refine{};
   Dc first_dc = nullptr, refine_dc = nullptr;
 };

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint8_t kPrefix = 0xFF, kTables = 0xC4, kScanHeader = 0xDA, kEndOfImage = 0xD9, kRestartInterval = 0xDD,
                        kFirstApplication = 0xE0, kLastApplication = 0xEF, kComment = 0xFE;
-constexpr int kMostBits = 13;  // that libjpeg lets a first scan leave to later ones
+constexpr int kMostBits = 13;  // low bits that libjpeg allows a first scan to leave to later ones
 
 constexpr unsigned word(std::span<const std::uint8_t> at) { return static_cast<unsigned>(at[0]) << 8 | at[1]; }
 

@@ -44,14 +44,14 @@ class ScanReader {
   static std::optional<ScanReader> of(const jpeg_decompress_struct& jpeg);
 
   const Frame& frame() const { return frame_; }
-  // The last that was read.
+  // The last scan that was read.
   const Scan& scan() const { return scan_; }
   // Returns the table with this number; null if the file has none.
   const HuffmanSpec* table(int number) const;
 
   // Returns whether scan() has the next bits of its coefficients, and records them as present.
   [[nodiscard]] bool accept();
-  // Are all bits of all coefficients there?
+  // Whether all bits of all coefficients are present.
   bool is_complete() const;
 
   enum class Next : std::uint8_t { kScan, kEnd, kDoubtful };
