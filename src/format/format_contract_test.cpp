@@ -125,7 +125,7 @@ TEST_P(FormatContract, FingerprintsTheSamplesNotTheirBytes) {
   EXPECT_TRUE(seen.insert(fingerprint(samples)).second) << "a sample is gone";
   samples.erase(samples.begin(), samples.begin() + 7);
   for (StoredSample& sample : samples) --sample.label;
-  EXPECT_TRUE(seen.insert(fingerprint(samples)).second) << "a class is gone";
+  EXPECT_TRUE(seen.insert(fingerprint(samples)).second) << "a class was removed";
 }
 
 TEST_P(FormatContract, FourThreadsReadTheSame) {
@@ -177,7 +177,7 @@ TEST_P(FormatContract, InspectionCounts) {
   EXPECT_EQ(inspection->format, GetParam().format);
   EXPECT_EQ(inspection->samples, samples.size());
   EXPECT_GE(inspection->bytes, bytes);
-  EXPECT_LE(inspection->bytes, bytes + samples.size());  // labels of one byte where they are stored
+  EXPECT_LE(inspection->bytes, bytes + samples.size());  // plus one byte per label if labels are stored
   EXPECT_EQ(inspection->smallest_bytes, smallest);
   EXPECT_EQ(inspection->largest_bytes, largest);
   EXPECT_EQ(inspection->fields, (std::vector<std::string>{"image", "label"}));
