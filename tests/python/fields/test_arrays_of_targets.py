@@ -305,7 +305,5 @@ def test_what_cannot_be_is_named_before_a_sample_is_read(even: Samples) -> None:
         with pytest.raises(feedline.ConfigError, match=says):
             feedline.arrays(**columns, fields=fields)
     flags = np.zeros((COUNT, 2, 4), dtype=bool)
-    with pytest.raises(
-        feedline.ConfigError, match='"b" cannot be boxes: its dtype is bool; use floats or integers'
-    ):
+    with pytest.raises(feedline.ConfigError, match='"b" cannot be boxes: its dtype is bool; use floats or integers'):
         feedline.arrays(image=images, b=flags, fields=["image:image", "b:boxes"])
