@@ -7,11 +7,11 @@
 namespace feedline::format {
 
 Result<SampleFiles> RecordFormat::files(std::uint64_t /*index*/) const {
-  return config_error("only folders, tars, TFRecord files, LMDB databases and tables hold files that can be copied");
+  return config_error("only folders, tars, TFRecord files, LMDB databases and tables have files that can be copied");
 }
 
 Result<SampleFileSizes> RecordFormat::file_sizes(std::uint64_t /*index*/) const {
-  return config_error("only folders, tars, TFRecord files, LMDB databases and tables hold files that can be copied");
+  return config_error("only folders, tars, TFRecord files, LMDB databases and tables have files that can be copied");
 }
 
 Result<void> RecordFormat::find_pieces(std::uint64_t /*index*/, std::vector<storage::Piece>& /*pieces*/) const {

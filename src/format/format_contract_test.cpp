@@ -42,7 +42,7 @@ TEST_P(FormatContract, GivesTheFilesOfEverySample) {
     };
     EXPECT_TRUE(stored->files[0].extension.ends_with("jpg")) << stored->files[0].extension;
     EXPECT_EQ(text(0), samples[i].image);
-    // the label is a file, or it is said
+    // the label is either a file or a separate number
     const std::string label = stored->label ? std::to_string(*stored->label) : text(1);
     EXPECT_EQ(label, std::to_string(samples[i].label));
     EXPECT_EQ(stored->files.size(), stored->label ? 1u : 2u);
@@ -60,7 +60,7 @@ TEST_P(FormatContract, FetchedPiecesAreWhatReadingGives) {
     ASSERT_LE(found.size(), format->most_pieces());
     if (found.empty()) continue;  // views need no fetching
     ++pieces;
-    for (const storage::Piece& piece : found)  // a read that nobody waits for any more may outlive the format
+    for (const storage::Piece& piece : found)  // an abandoned read may outlive the format
       EXPECT_TRUE(!piece.reader || piece.reader.use_count() > 0);
     memory::Record expected, record;
     std::vector<storage::Read> fetches(found.size());

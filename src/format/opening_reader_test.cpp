@@ -153,7 +153,7 @@ TEST_F(OpeningReaderTest, OnThisMachineReadsAreSmallAndKeptWhereTheyWereMany) {
   };
   const auto many = open();
   many->bring({{0, 10}, {asked_.content.size() / 2, 10}});
-  EXPECT_EQ(requests(), 0u) << "whoever reads them does";
+  EXPECT_EQ(requests(), 0u) << "local ranges are read on demand";
   headers(*many, OpeningReader::kFewReads + 1);
   for (const ByteRange& range : asked_.ranges) EXPECT_EQ(range.bytes, 8u);
   EXPECT_EQ(requests(), OpeningReader::kFewReads + 1);
