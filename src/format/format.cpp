@@ -24,7 +24,7 @@ std::vector<std::shared_ptr<const storage::Storage>> RecordFormat::storages() co
   return {std::move(one)};
 }
 
-// Never called: find_pieces() returns no pieces.
+// Formats without pieces read the sample as a whole.
 Result<void> RecordFormat::accept(std::uint64_t index, std::span<const std::span<const std::byte>> /*pieces*/,
                                   memory::Record& record) const {
   return read(index, record);

@@ -175,7 +175,7 @@ void OpeningReader::let_go() const {
   if (!storage_->is_remote()) reader_ = nullptr;
 }
 
-// nullopt: too many bytes.
+// Returns nullopt if there are too many bytes.
 std::optional<ShardParts> OpeningReader::joined(std::uint64_t shard_bytes) const {
   constexpr std::uint64_t kMost = std::uint64_t{64} << 20U, kShare = 4;
   std::map<std::uint64_t, Bytes> all;

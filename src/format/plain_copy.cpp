@@ -92,7 +92,7 @@ Result<void> decompress(const storage::Reader& reader, const std::string& path, 
   return {};
 }
 
-// An error that prevents the copy, but not reading the shard.
+// An error in writing the copy rather than in reading the shard.
 Error without_a_place(Error error, const std::string& path) {
   if (error.code == ErrorCode::kStorage && error.where.shard != path)
     error.what = "cannot write the plain copy of '" + path +

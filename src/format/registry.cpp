@@ -72,7 +72,7 @@ std::string archive_kind_in(const std::string& source, const storage::Storage& s
   return std::string(archive_kind_of(std::span(start).first(got)));
 }
 
-// Adds to an error of damaged data that the file is an archive, if it is.
+// If the file with damaged data is an archive, adds that to the error.
 Error with_archive_kind(Error error, const std::string& source, const OpenOptions& options) {
   const std::string& path = error.where.shard.empty() ? source : error.where.shard;
   if (error.code != ErrorCode::kData || to_lower(path).ends_with(".npz")) return error;  // a .npz file is a zip archive

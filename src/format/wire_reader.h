@@ -21,7 +21,7 @@ class WireReader {
  public:
   explicit WireReader(std::span<const std::byte> message) : rest_(message) {}
 
-  // Advances to the next field and skips groups, which are obsolete. Returns false at the end, or if is_damaged().
+  // Advances to the next field and skips groups, which are deprecated. Returns false at the end, or if is_damaged().
   bool next();
   bool is_damaged() const { return damaged_; }
   std::uint32_t number() const { return number_; }

@@ -46,7 +46,7 @@ std::optional<ImageSize> sides(std::uint32_t width, std::uint32_t height) {
   return ImageSize{static_cast<int>(width), static_cast<int>(height)};
 }
 
-// Goes from marker to marker to the first frame header.
+// Scans the markers up to the first frame header.
 std::optional<ImageSize> size_of_jpeg(const Bytes& file) {
   std::size_t at = 2;
   while (at + 9 < file.size()) {

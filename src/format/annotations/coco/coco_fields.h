@@ -34,7 +34,7 @@ class CocoFields {
   bool skips_crowd_ = true;
 };
 
-// Returns the annotation's error: the recorded reason why the value cannot be used, or else `lacking`.
+// Returns the annotation's error: the recorded reason why the value cannot be used, or else `lacks`.
 std::unexpected<Error> wrong_annotation(const CocoTable& table, const CocoAnnotation& one, CocoValue value,
                                         const std::string& lacks);
 

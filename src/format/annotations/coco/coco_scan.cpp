@@ -38,7 +38,7 @@ class Scan {
     if (!read_all()) return std::unexpected(*json_.error());
     if (!has_images_)
       return data_error(
-          "the JSON has no list \"images\", as COCO files have: it is another kind of file, or truncated. A table in "
+          "the JSON has no list \"images\": it is not a COCO file, or it is truncated. A table in "
           "JSON has one object in each line, or one array of objects",
           "format");
     if (!sort_images() || !sort_categories()) return std::unexpected(*json_.error());

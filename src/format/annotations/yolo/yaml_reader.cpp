@@ -17,7 +17,7 @@ std::unexpected<Error> wrong(const std::string& what, std::size_t line) {
   return data_error("not the YAML of a dataset: " + what + " in line " + std::to_string(line + 1), "format");
 }
 
-// Owns what libyaml allocates.
+// Owns memory allocated by libyaml.
 class Document {
  public:
   Document() { is_ready_ = yaml_parser_initialize(&parser_) == 1; }
