@@ -64,7 +64,7 @@ bool ShardParts::find_sections() {
 
 bool ShardParts::is_consistent() const {
   if (!cache::is_undamaged(file_)) return false;
-  std::uint64_t begin = 0, from = 0;  // the minimum offset of the next part
+  std::uint64_t begin = 0, from = 0;  // the end of the previous part
   for (std::size_t i = 0; i < offsets_.size(); ++i) {
     if (ends_[i] <= from || ends_[i] > bytes_.size() || (i > 0 && offsets_[i] <= begin)) return false;
     const std::uint64_t count = ends_[i] - from;

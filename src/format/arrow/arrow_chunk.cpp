@@ -12,7 +12,7 @@
 namespace feedline::format {
 namespace {
 
-constexpr std::uint64_t kUnknown = std::uint64_t{1} << 48;  // size of the value count that precedes compressed values
+constexpr std::uint64_t kUnknown = std::uint64_t{1} << 48;  // number of values while they are compressed
 
 bool bit(std::span<const std::byte> mask, std::uint64_t i) {
   return (std::to_integer<unsigned>(mask[i / 8]) >> (i % 8) & 1U) != 0;

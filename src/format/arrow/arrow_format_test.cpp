@@ -264,7 +264,7 @@ TEST_F(Arrow, EveryChangedByteIsAnErrorOrReadsInside) {
   std::size_t refused = 0;
   for (std::size_t at = 0; at < whole.size(); ++at) {
     std::string changed = whole;
-    changed[at] = at % 3 == 0 ? '\x7f' : '\xff';  // at every offset, one of the two bytes of a 2, 4 or 8 byte number
+    changed[at] = at % 3 == 0 ? '\x7f' : '\xff';  // period 3: both values at all positions of numbers
     const auto format = opened(changed, kAllFields);
     refused += !format;
     for (std::uint64_t i = 0; format && i < std::min<std::uint64_t>((*format)->size(), 4); ++i) {

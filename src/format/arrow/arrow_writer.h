@@ -113,8 +113,7 @@ struct MadeColumn {
   std::vector<std::string> buffers = {};
   std::vector<MadeColumn> children = {};
   std::optional<std::uint64_t> dictionary = {};  // 8-bit dictionary indices; `children` has the dictionary
-  bool is_view = false;                          // for views of bytes: the message stores the number of buffers from
-                                                 // the third on
+  bool is_view = false;                          // for byte views: the message stores the number of data buffers
 };
 
 template <typename T>

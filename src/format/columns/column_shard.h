@@ -33,8 +33,7 @@ struct SampleTable {
   std::uint64_t samples = 0;
   std::uint64_t file_bytes = 0;                    // size of the file that begins with the table
   std::uint64_t shard_bytes = 0;                   // size of the file that the offsets refer to
-  std::optional<std::uint64_t> first_sample = {};  // offset of the first sample; if not set, anywhere after the table
-                                                   // in its file
+  std::optional<std::uint64_t> first_sample = {};  // offset of the first sample, if known
   bool ends_with_last_sample = true;               // whether the shard ends with its last sample
 };
 

@@ -22,13 +22,10 @@ class XmlReader {
 
   // Returns the next event; kError is permanent.
   Event next();
-  std::string_view name() const { return name_; }  // for kBegin and kEnd
-  const std::string& content() const {
-    return content_;
-  }                                                    // for kText: the text with references resolved; never only
-                                                       // white space
-  std::size_t depth() const { return open_.size(); }   // number of open elements after the event
-  const std::string& error() const { return error_; }  // message with the byte offset
+  std::string_view name() const { return name_; }          // for kBegin and kEnd
+  const std::string& content() const { return content_; }  // for kText: with references resolved; not blank
+  std::size_t depth() const { return open_.size(); }       // number of open elements after the event
+  const std::string& error() const { return error_; }      // message with the byte offset
   std::size_t offset() const { return next_; }
 
  private:

@@ -37,8 +37,7 @@ class YoloFormat final : public RecordFormat {
   Result<Inspection> inspect() const override { return inspect(set_.root, options_); }
 
  private:
-  static constexpr std::size_t kPieces = 2;  // the files to read: the image, whose size scales the boxes, and its
-                                             // labels
+  static constexpr std::size_t kPieces = 2;  // the image, whose size scales the boxes, and its labels
 
   YoloFormat(YoloSet set, OpenOptions options);
   std::uint64_t compute_fingerprint() const;
