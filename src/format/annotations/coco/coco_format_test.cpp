@@ -249,7 +249,7 @@ TEST_F(Coco, FilesThatCannotBeAreRefusedWithTheByte) {
   for (const char* name : {"../a", "/etc/passwd", "a/../../b", "", "a\\u0000b"})
     EXPECT_CONTAINS(why(std::string(R"({"images":[{"id":1,"file_name":")") + name + "\"}]}"),
                     "points outside the folder");
-  EXPECT_CONTAINS(why(R"({"annotations":[{"id":1}],"images":[]})"), "without an image_id");
+  EXPECT_CONTAINS(why(R"({"annotations":[{"id":1}],"images":[]})"), "without an integer image_id");
   EXPECT_CONTAINS(why(R"({"images":[{"id":1,"id":2}]})"), "the key 'id' appears twice in an object");
   EXPECT_CONTAINS(why(R"({"a":[]})"), "no list \"images\"");
   EXPECT_CONTAINS(why(R"({"images":[]})"), "lists no image");

@@ -234,7 +234,7 @@ TEST_F(Yolo, NamesThatDoNotFitAreRefused) {
   EXPECT_CONTAINS(why(train + "names: [a]\nkpt_shape: [17]"), "the YAML key 'kpt_shape'");
   EXPECT_CONTAINS(why("names: [a]\nnames: [b]"), "the key 'names' is repeated");
   const auto points = opened(folder_.write("data.yaml", train + "names: [a]"), "", {"keypoints"});
-  EXPECT_CONTAINS(points.error().what, "has no kpt_shape");
+  EXPECT_CONTAINS(points.error().what, "require kpt_shape");
 }
 
 TEST_F(Yolo, PolygonsAreMasks) {
