@@ -24,7 +24,7 @@ std::string without_slash(std::string folder) {
   return folder;
 }
 
-// A sample of the entries of a folder, which may have millions.
+// Some of the entries of a folder, which may have millions.
 std::vector<storage::Entry> some_entries(const std::string& folder, const storage::Storage& storage) {
   constexpr std::size_t kSome = 64;  // enough to find a file of each kind in the folder
   auto entries = storage.list_some(folder, kSome);
@@ -33,7 +33,7 @@ std::vector<storage::Entry> some_entries(const std::string& folder, const storag
   return std::move(*entries);
 }
 
-// Looks for a data file among a sample of the entries of each folder.
+// Looks for a data file among some of the entries of each folder.
 class Look {
  public:
   Look(const storage::Storage& storage, const IsDataFile& is_data) : storage_(storage), is_data_(is_data) {}
