@@ -4,7 +4,7 @@
 namespace feedline::format {
 
 void Fingerprint::add(std::span<const std::byte> bytes) {
-  // the length goes in first: ("ab", "c") and ("a", "bc") differ
+  // hash the length first, so that ("ab", "c") and ("a", "bc") differ
   const std::uint64_t length = bytes.size();
   value_ = xxh3(bytes, xxh3(std::as_bytes(std::span(&length, 1)), value_));
 }

@@ -12,7 +12,7 @@ namespace feedline::format {
 
 using cache::xxh3;
 
-// Folds values, in their order, into 64 bits.
+// Hashes a sequence of values to 64 bits.
 class Fingerprint {
  public:
   void add(std::span<const std::byte> bytes);

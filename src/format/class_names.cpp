@@ -12,7 +12,7 @@
 namespace feedline::format {
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;  // of names; a million of 16 letters
+constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;  // a million names of 16 letters
 
 std::string unescaped(std::string_view line) {
   std::string name;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The names of the classes, inside each shard that `feedline pack` writes: a tar's labels are numbers, and a list that
-// lies beside the shards is lost where these are copied.
+// Class names stored inside each shard that `feedline pack` writes. Labels in a tar are numbers, and a separate list
+// next to the shards gets lost when they are copied.
 
 #include <string>
 #include <string_view>
@@ -13,11 +13,12 @@
 
 namespace feedline::format {
 
-// The first member of such a shard. Readers of WebDataset's layout skip it twice over: names within double underscores
-// are metadata, and a name without a dot is no sample's. One name in a line, by label, "%" as %25 and a newline as %0A.
+// The first member of such a shard. WebDataset readers skip it for two reasons: names within double underscores are
+// metadata, and a name without a dot does not belong to a sample. The member has one name per line, ordered by label,
+// with "%" written as %25 and a newline as %0A.
 inline constexpr std::string_view kClassNamesMember = "__classes__";
 
-// Empty: the shard begins with something else. kStorage: it cannot be read.
+// Empty if the shard does not begin with this member. kStorage: the shard cannot be read.
 Result<std::vector<std::string>> stored_class_names(const storage::Reader& shard);
 
 }  // namespace feedline::format

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: what gzip and zlib make of a text.
+// Test support: compresses text as gzip and zlib do.
 
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -10,7 +10,7 @@
 
 namespace feedline::format {
 
-inline constexpr int kGzipWindow = 15 + 16, kZlibWindow = 15;  // of deflateInit2()
+inline constexpr int kGzipWindow = 15 + 16, kZlibWindow = 15;  // argument of deflateInit2()
 
 inline std::string deflated(const std::string& content, int window = kGzipWindow) {
   std::string out(content.size() + 1000, '\0');

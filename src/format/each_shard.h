@@ -19,16 +19,16 @@
 
 namespace feedline::format {
 
-// As many as there are processors; of shards behind a network, whose threads wait for round trips, more than that.
+// One thread per processor; more for remote shards, whose threads wait for round trips.
 inline std::size_t shards_side_by_side(bool is_remote) {
-  constexpr std::size_t kMostThreads = 16;  // more do not help a disk, and flood a file server
+  constexpr std::size_t kMostThreads = 16;  // more do not speed up a disk and overload a file server
   constexpr std::size_t kRemote = 32;
   return is_remote ? kRemote : std::min(kMostThreads, static_cast<std::size_t>(base::usable_cpus()));
 }
 
-// Looks through whole shards that are made at a time: each holds what a storage has worth reading at once, 8 MiB over a
-// network, while there is no loader yet whose budget would say how much that may be. So it is a loader's budget without
-// one: an eighth of what the process may use, shared by the machine's ranks.
+// The number of whole shards to scan concurrently. Each scan buffers up to one efficient read of its storage, 8 MiB
+// over a network. There is no loader with a memory budget yet, so this uses the loader's default: an eighth of the
+// memory available to the process, divided among the local ranks.
 inline std::ptrdiff_t scans_at_once(std::uint64_t usable_bytes, int ranks) {
   constexpr std::uint64_t kShare = 8, kEach = std::uint64_t{8} << 20, kMost = 16;
   const std::uint64_t room = usable_bytes / kShare / static_cast<std::uint64_t>(ranks);
@@ -36,9 +36,9 @@ inline std::ptrdiff_t scans_at_once(std::uint64_t usable_bytes, int ranks) {
 }
 inline std::ptrdiff_t scans_at_once() { return scans_at_once(base::usable_memory_bytes(), base::local_ranks().count); }
 
-// Calls `make` for 0 .. count - 1, from several threads where there are several shards, and gives the values in order;
-// or the error of the lowest number that has one. What `make` throws is such an error. It is called from any thread,
-// and for no number after an error. side_by_side: at most so many at a time.
+// Calls `make` for 0 .. count - 1, from several threads if there are several shards, and returns the values in order,
+// or the error with the lowest index. An exception thrown by `make` counts as an error. `make` may be called from any
+// thread; no new calls start after an error. side_by_side: the maximum number of concurrent calls.
 template <typename Value, typename Make>
 Result<std::vector<Value>> each_shard(std::size_t count, const Make& make,
                                       std::size_t side_by_side = shards_side_by_side(false)) {
@@ -46,9 +46,9 @@ Result<std::vector<Value>> each_shard(std::size_t count, const Make& make,
   std::atomic<std::size_t> next{0};
   std::atomic<bool> failed{false};
   std::mutex mutex;
-  std::optional<Error> lost;  // why a thread ended that had a number in hand; guarded by mutex
+  std::optional<Error> lost;  // why a thread ended before finishing its index; guarded by mutex
   const auto work = [&] {
-    // numbers are handed out in order, so all below a failed one were begun and will be there
+    // indexes are handed out in order, so all those below a failed one have started and will have a result
     while (!failed.load(std::memory_order_relaxed)) {
       const std::size_t i = next.fetch_add(1, std::memory_order_relaxed);
       if (i >= count) return;
@@ -67,14 +67,14 @@ Result<std::vector<Value>> each_shard(std::size_t count, const Make& make,
     others.reserve(threads);
     for (std::size_t i = 1; i < threads; ++i) {
       auto thread = base::Thread::start("feedline-open", work, lose);
-      if (!thread) break;  // those that are there will do
+      if (!thread) break;  // continue with the threads already started
       others.push_back(std::move(*thread));
     }
     work();
-  }  // joins
+  }  // joins the threads
   std::vector<Value> values;
   for (auto& result : made) {
-    if (!result) break;  // behind an error, which comes first
+    if (!result) break;  // only after an earlier error
     if (!*result) return std::unexpected(std::move(*result).error());
     values.push_back(std::move(**result));
   }

@@ -19,7 +19,7 @@ TEST(EachShard, GivesAllInOrder) {
   EXPECT_TRUE(each_shard<int>(0, [](std::size_t) -> Result<int> { return 0; })->empty());
 }
 
-// By whichever thread: the caller's own, or another, where it would end the process.
+// The exception must not end the process, whether thrown on the caller's thread or another.
 TEST(EachShard, WhatMakeThrowsIsTheErrorOfTheLowest) {
   for (int again = 0; again < 20; ++again) {
     const auto made = each_shard<int>(64, [](std::size_t i) -> Result<int> {
@@ -47,7 +47,7 @@ TEST(EachShard, AnErrorStaysWhatItIs) {
   EXPECT_EQ(made.error().what, "five");
 }
 
-// All come to a point that none passes before the last: with fewer threads this would not end.
+// Each call waits at a barrier for all others: with fewer threads this test would hang.
 TEST(EachShard, ThoseBehindANetworkAreLookedForSideBySide) {
   const std::size_t count = shards_side_by_side(true);
   EXPECT_GE(count, 32u);
@@ -63,14 +63,14 @@ TEST(EachShard, ThoseBehindANetworkAreLookedForSideBySide) {
   EXPECT_EQ(made->size(), count);
 }
 
-// Of 8 MiB each, within an eighth of what a rank may use.
+// 8 MiB per scan, from an eighth of the memory available to a rank
 TEST(EachShard, ScansAreAsManyAsThereIsMemoryFor) {
   constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
   EXPECT_EQ(scans_at_once(64 * kGiB, 1), 16);
   EXPECT_EQ(scans_at_once(kGiB, 1), 16);
   EXPECT_EQ(scans_at_once(kGiB, 4), 4);
   EXPECT_EQ(scans_at_once(kGiB / 4, 2), 2);
-  EXPECT_EQ(scans_at_once(kGiB / 8, 8), 1) << "one at a time, however little there is";
+  EXPECT_EQ(scans_at_once(kGiB / 8, 8), 1) << "always one, even with little memory";
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ constexpr Named kKinds[] = {
     {"mask", FieldKind::kMask},   {"bytes", FieldKind::kBytes},   {"text", FieldKind::kText},
     {"json", FieldKind::kJson},   {"boxes", FieldKind::kBoxes},   {"keypoints", FieldKind::kKeypoints}};
 
-// Other than images: extensions that WebDataset decodes to an integer, and usual names of the others.
+// Kinds other than images: extensions that WebDataset decodes to an integer, and common extensions of the other kinds.
 constexpr Named kExtensions[] = {
     {"cls", FieldKind::kInteger}, {"cls2", FieldKind::kInteger}, {"index", FieldKind::kInteger},
     {"inx", FieldKind::kInteger}, {"id", FieldKind::kInteger},   {"npy", FieldKind::kArray},
@@ -54,8 +54,8 @@ Result<std::optional<FieldKind>> take_kind(std::string_view& spec) {
   if (colon == std::string_view::npos) return std::optional<FieldKind>();
   const auto kind = field_kind_of(spec.substr(colon + 1));
   if (!kind)
-    return config_error("fields: no such kind: '" + std::string(spec.substr(colon + 1)) + "' in '" + std::string(spec) +
-                        "'; there are image, mask, value, array, bytes, text, json, boxes and keypoints");
+    return config_error("fields: unknown kind '" + std::string(spec.substr(colon + 1)) + "' in '" + std::string(spec) +
+                        "'; use image, mask, value, array, bytes, text, json, boxes or keypoints");
   spec.remove_suffix(spec.size() - colon);
   return kind;
 }

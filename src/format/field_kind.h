@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a stored file is, by its name or its first bytes, and the integers that files hold.
+// Recognises the kind of a stored file by its name or first bytes, and parses integers stored in files.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace feedline::format {
 
-// The kind of a field by its name and the extension of its files, which may have dots ("seg.png"), in lower case.
+// The kind of a field, from its name and the lower-case extension of its files, which may contain dots ("seg.png").
 FieldKind usual_kind(std::string_view name, std::string_view extension);
-// Takes ":KIND" off the end of a spec; nullopt: there is none. kConfig: no such kind.
+// Removes ":KIND" from the end of a spec; nullopt if there is none. kConfig: unknown kind.
 Result<std::optional<FieldKind>> take_kind(std::string_view& spec);
-// May a file of it have no bytes?
+// True if a file of this kind may be empty.
 bool may_be_empty(FieldKind kind);
 
-// An ASCII integer with white space around it, as Python's int() reads it. nullopt: anything else.
+// Parses an ASCII integer surrounded by optional white space, as Python's int() does. nullopt: not an integer.
 std::optional<std::int64_t> parse_integer(std::span<const std::byte> text);
 
 }  // namespace feedline::format

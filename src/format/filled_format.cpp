@@ -24,7 +24,8 @@ FilledFormat::FilledFormat(std::vector<FieldDescription> fields, std::uint64_t s
     : fields_(std::move(fields)), grain_(grain_of(sample_bytes)) {}
 
 Result<Inspection> FilledFormat::inspect() const {
-  return config_error("inspect: " + std::string(name()) + " hold nothing that a reader could drop or merge");
+  return config_error("inspect: " + std::string(name()) +
+                      " cannot be inspected: their rows cannot be damaged, dropped or merged");
 }
 
 void fill_elements(std::byte* out, std::uint64_t count, const Element& value, std::size_t bytes) {

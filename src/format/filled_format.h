@@ -9,8 +9,7 @@
 
 namespace feedline::format {
 
-// What all formats of rows have in common.
-// Immutable once constructed, so every method is thread-safe.
+// Common base of the row formats. Immutable after construction, so every method is thread-safe.
 class FilledFormat : public RowFormat {
  public:
   const std::vector<FieldDescription>& fields() const final { return fields_; }
@@ -19,7 +18,7 @@ class FilledFormat : public RowFormat {
   Result<Inspection> inspect() const final;
 
  protected:
-  // sample_bytes: of a typical one in a batch.
+  // sample_bytes: the size of a typical sample in a batch.
   FilledFormat(std::vector<FieldDescription> fields, std::uint64_t sample_bytes);
 
  private:
@@ -28,11 +27,11 @@ class FilledFormat : public RowFormat {
   std::uint64_t grain_;
 };
 
-// Writes `count` numbers of `bytes` bytes each, the same one. Requires: `out` is aligned for them.
+// Writes `value`, of `bytes` bytes, `count` times. Requires: `out` is aligned for it.
 void fill_elements(std::byte* out, std::uint64_t count, const Element& value, std::size_t bytes);
 
-// How many samples of this size to give to a thread at a time: handing them out costs about a microsecond, and the
-// order of a sample a tenth of that under the lock, so neither one nor thousands.
+// The number of samples of this size to give to a thread at a time. Handing out a group costs about a microsecond, and
+// ordering each sample a tenth of that under the lock, so the number is neither one nor thousands.
 std::uint64_t grain_of(std::uint64_t sample_bytes);
 
 }  // namespace feedline::format

@@ -26,7 +26,7 @@ Finding to_finding(const UnopenedColumn& column, const std::string& source) {
   std::string text = "the column '" + column.name + "'";
   if (!column.holds.empty()) text += " (" + column.holds + ")";
   text += " is not read: " + column.reason;
-  if (!column.spec.empty()) text += "; fields= opens it, as '" + column.spec + "'";
+  if (!column.spec.empty()) text += "; open it with fields='" + column.spec + "'";
   return {"unread_column", Severity::kNote, source, "", {}, std::move(text)};
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a scan notices about a source. `inspect` shows all of it; open() turns the first one of severity kError into
-// its error, so that the two can never disagree about what is damaged.
+// Findings of a scan of a source. `inspect` reports all of them; open() returns the first one with severity kError as
+// its error, so that both always agree on which data is damaged.
 
 #include <cstdint>
 #include <map>
@@ -19,25 +19,26 @@ namespace feedline::format {
 
 enum class Severity : std::uint8_t {
   kNote,
-  kWarning,  // a reader drops or merges something
+  kWarning,  // a reader drops or merges samples
   kError,    // reading fails
 };
 
 struct Finding {
-  std::string_view code;  // stable; a literal
+  std::string_view code;  // a stable code; a string literal
   Severity severity = Severity::kError;
   std::string shard;
   std::string key;
-  std::optional<std::uint64_t> offset;  // in the shard
-  std::string text;                     // one sentence: what, and what to do
+  std::optional<std::uint64_t> offset;  // offset in the shard
+  std::string text;                     // one sentence: the problem and its remedy
 };
 
-// A note that a column of `source` was not opened.
+// Returns the finding that a column of `source` was not opened.
 Finding to_finding(const UnopenedColumn& column, const std::string& source);
-// kData with the finding's place.
+// Returns a kData error with the finding's location.
 Error to_error(const Finding& finding);
 
-// Keeps the first few of each code and counts the rest: a shard of a million odd members must not fill memory.
+// Stores the first few findings of each code and counts the rest: a shard with a million odd members must not exhaust
+// memory.
 class Findings {
  public:
   void add(Finding finding);
@@ -45,7 +46,8 @@ class Findings {
   const Finding* first_error() const;
   const std::vector<Finding>& kept() const { return kept_; }
   std::uint64_t count(std::string_view code) const;
-  // Errors before warnings before notes, else in the order found; then one line per code of which some are not shown.
+  // Errors precede warnings, which precede notes; otherwise in order of detection. Then one line for each code with
+  // findings that are not shown.
   std::vector<InspectionFinding> to_inspection() const;
 
  private:

@@ -13,7 +13,7 @@
 namespace feedline::format {
 namespace {
 
-constexpr int kDeepest = 32;  // deeper than any dataset: a link to a parent folder
+constexpr int kDeepest = 32;  // deeper than any real dataset: probably a link to a parent folder
 
 bool is_passed_over(std::string_view name) {
   return name.starts_with('.') || name.starts_with('_') || is_index_name(name);
@@ -24,7 +24,7 @@ std::string without_slash(std::string folder) {
   return folder;
 }
 
-// Some entries of a folder that may have millions.
+// Some of the entries of a folder, which may have millions.
 std::vector<storage::Entry> some_entries(const std::string& folder, const storage::Storage& storage) {
   constexpr std::size_t kSome = 64;  // enough to find a file of each kind in the folder
   auto entries = storage.list_some(folder, kSome);
@@ -33,12 +33,12 @@ std::vector<storage::Entry> some_entries(const std::string& folder, const storag
   return std::move(*entries);
 }
 
-// Looks for a data file in some entries of each folder.
+// Looks for a data file among some of the entries of each folder.
 class Look {
  public:
   Look(const storage::Storage& storage, const IsDataFile& is_data) : storage_(storage), is_data_(is_data) {}
 
-  // True if the search has ended.
+  // Returns true when the search is over.
   bool at(const std::string& folder, const std::vector<storage::Entry>& entries, int depth) {
     for (const storage::Entry& entry : entries) {
       if (entry.is_directory || is_passed_over(entry.name)) continue;
@@ -49,7 +49,7 @@ class Look {
     if (depth == kLevels) return false;
     for (const storage::Entry& entry : entries) {
       if (!entry.is_directory || is_passed_over(entry.name)) continue;
-      constexpr int kMostFolders = 64;  // limits the time spent in a tree of other files
+      constexpr int kMostFolders = 64;  // limits the time spent on a large tree of unrelated files
       if (++folders_ > kMostFolders) return true;
       const std::string below = storage_.below(folder, entry.name);
       if (at(below, some_entries(below, storage_), depth + 1)) return true;
@@ -65,7 +65,8 @@ class Look {
   int folders_ = 0;
 };
 
-// inner: the subfolder's path relative to the dataset's folder; empty for the folder itself. paths: likewise relative.
+// inner: the subfolder's path relative to the dataset's folder; empty for the folder itself. paths: relative to it,
+// too.
 Result<void> collect(const std::string& folder, const std::string& inner, const storage::Storage& storage,
                      const IsDataFile& is_data, int depth, std::vector<std::string>& paths) {
   if (depth > kDeepest)
@@ -90,7 +91,7 @@ Paths matching(const Paths& all, const std::string& pattern) {
   return found;
 }
 
-// A source that opens exactly these files among all data files of a folder: a folder, a pattern or a list.
+// Returns a source that opens exactly these files among all data files of a folder: a folder, a pattern or a list.
 std::string source_of(const std::string& folder, const Paths& files, const Paths& all, std::string_view end,
                       const storage::Storage& storage) {
   std::string common = files.front();
@@ -112,7 +113,7 @@ std::string source_of(const std::string& folder, const Paths& files, const Paths
   return list;
 }
 
-// If names contain a number of files ("-of-00004"), do all these files exist?
+// If the names contain a number of files ("-of-00004"), checks that all these files exist.
 Result<void> check_complete(const std::string& folder, const Paths& files) {
   std::map<std::pair<std::string, std::size_t>, std::size_t> found;
   for (const std::string& file : files)

@@ -7,11 +7,11 @@
 namespace feedline::format {
 
 Result<SampleFiles> RecordFormat::files(std::uint64_t /*index*/) const {
-  return config_error("only folders, tars, TFRecord files, LMDB databases and tables hold files that can be copied");
+  return config_error("only folders, tars, TFRecord files, LMDB databases and tables have files that can be copied");
 }
 
 Result<SampleFileSizes> RecordFormat::file_sizes(std::uint64_t /*index*/) const {
-  return config_error("only folders, tars, TFRecord files, LMDB databases and tables hold files that can be copied");
+  return config_error("only folders, tars, TFRecord files, LMDB databases and tables have files that can be copied");
 }
 
 Result<void> RecordFormat::find_pieces(std::uint64_t /*index*/, std::vector<storage::Piece>& /*pieces*/) const {
@@ -24,7 +24,7 @@ std::vector<std::shared_ptr<const storage::Storage>> RecordFormat::storages() co
   return {std::move(one)};
 }
 
-// Without pieces there is nothing to go on with.
+// Formats without pieces read the sample as a whole.
 Result<void> RecordFormat::accept(std::uint64_t index, std::span<const std::span<const std::byte>> /*pieces*/,
                                   memory::Record& record) const {
   return read(index, record);

@@ -31,19 +31,19 @@ struct FormatUnderTest {
   // Writes the samples and returns the source to open.
   std::function<std::string(const storage::TemporaryFolder&, const std::vector<StoredSample>&)> store;
   std::function<std::shared_ptr<const storage::Storage>()> storage;
-  std::vector<std::string> fields = {};  // to open it with
-  std::string counted_as = "jpg";        // what an inspection counts the images by
-  // Of a format whose records have no keys: those that stand for them, by position, end so. Then the image of a sample
-  // lies within so many bytes behind where() says.
+  std::vector<std::string> fields = {};  // the fields to open
+  std::string counted_as = "jpg";        // the extension under which an inspection counts the images
+  // For a format whose records have no keys: returns the suffix of the key derived from the position. The image of a
+  // sample must then begin within `image_within` bytes after the offset that where() returns.
   std::function<std::string(std::size_t)> key = nullptr;
   std::size_t image_within = 0;
-  bool is_packed = false;  // samples lie in blocks with others, which are fetched ahead from afar alone
+  bool is_packed = false;  // samples share blocks, which are prefetched only from remote storage
   friend void PrintTo(const FormatUnderTest& format, std::ostream* out) { *out << format.name; }
 };
 
 inline std::string name_of_format(const ::testing::TestParamInfo<FormatUnderTest>& info) { return info.param.name; }
 
-// Sorted by key, labels numbered by class, images of many sizes.
+// Samples sorted by key, with labels numbered by class and images of many sizes.
 inline std::vector<StoredSample> some_samples(std::size_t classes = 3, std::size_t per_class = 7) {
   std::vector<StoredSample> samples;
   for (std::size_t c = 0; c < classes; ++c)

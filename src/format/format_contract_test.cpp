@@ -42,7 +42,7 @@ TEST_P(FormatContract, GivesTheFilesOfEverySample) {
     };
     EXPECT_TRUE(stored->files[0].extension.ends_with("jpg")) << stored->files[0].extension;
     EXPECT_EQ(text(0), samples[i].image);
-    // the label is a file, or it is said
+    // the label is either a file or a separate number
     const std::string label = stored->label ? std::to_string(*stored->label) : text(1);
     EXPECT_EQ(label, std::to_string(samples[i].label));
     EXPECT_EQ(stored->files.size(), stored->label ? 1u : 2u);
@@ -60,7 +60,7 @@ TEST_P(FormatContract, FetchedPiecesAreWhatReadingGives) {
     ASSERT_LE(found.size(), format->most_pieces());
     if (found.empty()) continue;  // views need no fetching
     ++pieces;
-    for (const storage::Piece& piece : found)  // a read that nobody waits for any more may outlive the format
+    for (const storage::Piece& piece : found)  // an abandoned read may outlive the format
       EXPECT_TRUE(!piece.reader || piece.reader.use_count() > 0);
     memory::Record expected, record;
     std::vector<storage::Read> fetches(found.size());
@@ -125,7 +125,7 @@ TEST_P(FormatContract, FingerprintsTheSamplesNotTheirBytes) {
   EXPECT_TRUE(seen.insert(fingerprint(samples)).second) << "a sample is gone";
   samples.erase(samples.begin(), samples.begin() + 7);
   for (StoredSample& sample : samples) --sample.label;
-  EXPECT_TRUE(seen.insert(fingerprint(samples)).second) << "a class is gone";
+  EXPECT_TRUE(seen.insert(fingerprint(samples)).second) << "a class was removed";
 }
 
 TEST_P(FormatContract, FourThreadsReadTheSame) {
@@ -177,7 +177,7 @@ TEST_P(FormatContract, InspectionCounts) {
   EXPECT_EQ(inspection->format, GetParam().format);
   EXPECT_EQ(inspection->samples, samples.size());
   EXPECT_GE(inspection->bytes, bytes);
-  EXPECT_LE(inspection->bytes, bytes + samples.size());  // labels of one byte where they are stored
+  EXPECT_LE(inspection->bytes, bytes + samples.size());  // plus one byte per label if labels are stored
   EXPECT_EQ(inspection->smallest_bytes, smallest);
   EXPECT_EQ(inspection->largest_bytes, largest);
   EXPECT_EQ(inspection->fields, (std::vector<std::string>{"image", "label"}));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A storage for as long as it takes to tell what a source is: each format looks at it, and most look for the same.
+// A storage wrapper for detecting the format of a source. Each format looks at the source, and most look for the same
+// files.
 
 #include <map>
 #include <memory>
@@ -17,11 +18,11 @@
 
 namespace feedline::format {
 
-// Whether something is there, and what a folder holds, is asked once. Not for several threads at once, nor for longer:
-// what changes meanwhile is not seen.
+// Memoizes whether a path exists and the contents of folders. Not thread-safe and only for short use: later changes to
+// the storage are not seen.
 class Glance final : public storage::Storage {
  public:
-  // Requires: it outlives this.
+  // Requires: `storage` outlives this.
   explicit Glance(const storage::Storage& storage) : storage_(storage) {}
 
   Result<storage::ObjectStat> stat(const std::string& path) const override {

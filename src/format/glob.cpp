@@ -10,14 +10,14 @@ namespace feedline::format {
 namespace {
 
 constexpr std::string_view kAnyFolders = "**";
-constexpr int kDeepest = 64;  // deeper than any dataset: a link to a parent folder
+constexpr int kDeepest = 64;  // deeper than any real dataset: probably a link to a parent folder
 
-// The end of a set of characters that begins at `at`, after its "]"; npos: it is not closed, and "[" is a plain
-// character.
+// The position after the "]" of the character set that begins at `at`; npos if the set is not closed, which makes "["
+// an ordinary character.
 std::size_t end_of_set(std::string_view pattern, std::size_t at) {
   std::size_t first = at + 1;
   if (first < pattern.size() && (pattern[first] == '!' || pattern[first] == '^')) ++first;
-  const std::size_t close = pattern.find(']', first + 1);  // a "]" in first place is a member of the set
+  const std::size_t close = pattern.find(']', first + 1);  // a "]" in the first position is a member of the set
   return close == pattern.npos ? close : close + 1;
 }
 
@@ -36,7 +36,7 @@ bool is_in_set(char c, std::string_view set) {
   return is_in != is_negated;
 }
 
-// One part of a path. After a mismatch the last star takes one more character.
+// Matches one component of a path. After a mismatch the last star consumes one more character.
 bool matches_part(std::string_view name, std::string_view pattern) {
   if (name.starts_with('.') && !pattern.starts_with('.')) return false;
   std::size_t at = 0, i = 0, after_star = std::string_view::npos, from = 0;
@@ -88,12 +88,12 @@ bool matches_parts(Parts path, Parts pattern) {
   return false;
 }
 
-// Lists only folders that match a part of the pattern.
+// Lists only folders that match a component of the pattern.
 class Walk {
  public:
   Walk(const storage::Storage& storage, bool with_folders) : storage_(storage), with_folders_(with_folders) {}
 
-  // name: the prefix of found paths; may be empty.
+  // name: the prefix of the paths found; may be empty.
   Result<void> into(const std::string& folder, const std::string& name, Parts pattern, int depth) {
     if (depth > kDeepest)
       return config_error("'" + folder + "' is nested over " + std::to_string(kDeepest) + " folders deep");
@@ -101,7 +101,7 @@ class Walk {
     if (is_any && !is_last) FEEDLINE_CHECK_OK(into(folder, name, pattern.subspan(1), depth + 1));
     const auto entries = storage_.list(folder);
     if (!entries && depth == 0) return std::unexpected(entries.error());
-    if (!entries) return {};  // not a folder, or one that may not be listed
+    if (!entries) return {};  // not a folder, or not readable
     for (const storage::Entry& entry : *entries) {
       if (entry.name.starts_with('.') && (is_any || !pattern.front().starts_with('.'))) continue;
       const std::string below = storage_.below(folder, entry.name);
@@ -133,7 +133,7 @@ class Walk {
   std::vector<std::string> found_;
 };
 
-// The begin of the part with the first wildcard.
+// The start of the first component with a wildcard.
 std::size_t begin_of_wildcards(std::string_view pattern) {
   const std::size_t slash = pattern.substr(0, pattern.find_first_of("*?[")).rfind('/');
   return slash == pattern.npos ? 0 : slash + 1;

@@ -15,7 +15,7 @@ std::unique_ptr<HeldFile> HeldFile::make(std::uint64_t bytes) {
   if (bytes == 0 || bytes > std::numeric_limits<std::size_t>::max()) return nullptr;
   void* const data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) return nullptr;
-  // Small pages: the first batch would wait for large ones to be cleared, one for nearly every window of it.
+  // Do not use huge pages: the first batch would wait for one to be cleared for nearly every window.
   return std::unique_ptr<HeldFile>(new HeldFile(static_cast<std::byte*>(data), bytes));
 }
 
@@ -33,7 +33,7 @@ const std::byte* HeldFile::find(const storage::Reader& reader, std::uint64_t off
 
 void HeldFile::prefetch(std::uint64_t offset, std::uint64_t count) const {
   constexpr std::uint64_t kLine = 64;
-  // more would push each other out of the first-level cache; the processor goes on by itself where it sees a run
+  // more lines would evict each other from the L1 cache; the hardware prefetcher continues sequential runs
   constexpr std::uint64_t kMost = 8 << 10;
   const std::uint64_t end = offset + std::min(count, kMost);
   for (std::uint64_t at = offset / kLine * kLine; at < end; at += kLine) __builtin_prefetch(data_ + at);

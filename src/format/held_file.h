@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A copy of a file in memory that is made block by block, when a block is first asked for.
+// An in-memory copy of a file, filled block by block on first access.
 
 #include <atomic>
 #include <cstddef>
@@ -13,25 +13,26 @@
 
 namespace feedline::format {
 
-// Thread-safe, without locks: nobody waits for a block that another thread is reading.
+// Thread-safe and lock-free: no thread waits for a block that another one is reading.
 class HeldFile {
  public:
-  // nullptr: there is no memory for it. The pages count as used once they are written.
+  // nullptr if there is not enough memory. Pages count as used only once they are written.
   static std::unique_ptr<HeldFile> make(std::uint64_t bytes);
   ~HeldFile();
   HeldFile(const HeldFile&) = delete;
   HeldFile& operator=(const HeldFile&) = delete;
 
-  // The bytes [offset, offset + count), after reading what is missing of them; valid as long as this object. nullptr:
-  // read them yourself, as another thread is at it or reading failed, which you will see. Requires: inside the file.
+  // Returns the bytes [offset, offset + count), after reading missing blocks; valid as long as this object. Returns
+  // nullptr if another thread is reading a block or reading failed; the caller then reads the file itself and sees any
+  // error. Requires: the range is inside the file.
   const std::byte* find(const storage::Reader& reader, std::uint64_t offset, std::uint64_t count);
-  // Has the processor bring these bytes into its caches, for a find() that is to come. Requires: inside the file.
+  // Prefetches these bytes into the processor's caches for a later find(). Requires: the range is inside the file.
   void prefetch(std::uint64_t offset, std::uint64_t count) const;
   std::uint64_t bytes() const { return bytes_; }
 
  private:
-  // Windows of tokens take some KB: a block serves dozens of them, for one read of 10 us from the page cache and one
-  // request to a device.
+  // A window of tokens is a few KB, so a block serves dozens of windows with one read, which takes 10 us from the page
+  // cache or one request to a device.
   static constexpr std::uint64_t kBlock = 64 << 10;
   enum class State : std::uint8_t { kAbsent, kComing, kThere };
 
@@ -40,7 +41,7 @@ class HeldFile {
 
   std::byte* const data_;
   const std::uint64_t bytes_;
-  std::vector<std::atomic<State>> states_;  // of the blocks
+  std::vector<std::atomic<State>> states_;  // one per block
 };
 
 }  // namespace feedline::format

@@ -10,14 +10,14 @@
 namespace feedline::format {
 namespace {
 
-// A file of bytes that follow from their place; counts reads, and fails or ends early when it is told to.
+// A file whose bytes are computed from their offsets. Counts reads, and fails or ends early on demand.
 class CountedReader final : public storage::Reader {
  public:
   explicit CountedReader(std::uint64_t bytes) : bytes_(bytes) {}
   Result<storage::ObjectStat> stat() const override { return storage::ObjectStat{bytes_, 0}; }
   Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) const override {
     ++reads;
-    if (is_failing) return storage_error("no disk any more", 0);
+    if (is_failing) return storage_error("the disk is gone", 0);
     const auto got = static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), end - std::min(end, offset)));
     for (std::size_t i = 0; i < got; ++i) out[i] = byte_at(offset + i);
     return got;
@@ -38,7 +38,7 @@ class CountedReader final : public storage::Reader {
   std::string name_ = "counted";
 };
 
-constexpr std::uint64_t kBytes = 1'000'003;  // not of whole blocks
+constexpr std::uint64_t kBytes = 1'000'003;  // not a multiple of the block size
 
 bool is_right(const std::byte* found, std::uint64_t offset, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i)
@@ -59,7 +59,7 @@ TEST(HeldFile, ReadsEveryBlockOnce) {
       ASSERT_NE(found, nullptr);
       ASSERT_TRUE(is_right(found, offset, count)) << offset;
     }
-    EXPECT_EQ(reader.reads, 16);  // of 64 KiB
+    EXPECT_EQ(reader.reads, 16);  // blocks of 64 KiB
   }
   EXPECT_TRUE(is_right(held->find(reader, 0, kBytes), 0, kBytes));
 }
@@ -69,10 +69,10 @@ TEST(HeldFile, WhatCannotBeReadIsLeftToTheCallerAndTriedAgain) {
   CountedReader reader(kBytes);
   ASSERT_NE(held->find(reader, 100, 10), nullptr);
   reader.is_failing = true;
-  EXPECT_NE(held->find(reader, 200, 10), nullptr) << "it is in memory already";
+  EXPECT_NE(held->find(reader, 200, 10), nullptr) << "it is already in memory";
   EXPECT_EQ(held->find(reader, 500'000, 10), nullptr);
   reader.is_failing = false;
-  reader.end = 500'000;  // cut short since it was opened
+  reader.end = 500'000;  // truncated after it was opened
   EXPECT_EQ(held->find(reader, 499'990, 10), nullptr);
   reader.end = kBytes;
   const std::byte* const found = held->find(reader, 499'990, 20);

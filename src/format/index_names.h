@@ -7,7 +7,7 @@
 
 namespace feedline::format {
 
-// Is it an index that Feedline writes, or the folder of these? Patterns and lists of shards leave them out: earlier
+// Recognises an index that Feedline writes, or the folder of indexes. Patterns and lists of shards skip them: earlier
 // versions wrote "SHARD.feedline-index" next to the shard, which patterns such as "train-*" match.
 inline bool is_index_name(std::string_view path) {
   while (path.ends_with('/')) path.remove_suffix(1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Indexes of tar shards, as they are kept (kept_indexes.h).
+// The store of tar shard indexes (kept_indexes.h).
 
 #include <memory>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: sources opened and looked at.
+// Test support: opens and inspects sources.
 
 #include <memory>
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace feedline::format {
 
-// Of a source whose samples are records.
+// Opens a source whose samples are records.
 inline Result<std::shared_ptr<const RecordFormat>> open_records(const std::string& source,
                                                                 const OpenOptions& options = {}) {
   FEEDLINE_TRY(auto format, open(source, options));
   return records_of(std::move(format));
 }
 
-// An inspection's findings in one line, "code:severity" in the order found.
+// Returns an inspection's findings in one line, "code:severity" in order of detection.
 inline std::string inspected(const std::string& source, const OpenOptions& options = {}) {
   const auto inspection = inspect(source, options);
   if (!inspection) return "error: " + inspection.error().message();

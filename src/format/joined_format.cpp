@@ -94,7 +94,7 @@ bool same(const FieldDescription& a, const FieldDescription& b) {
   return a.name == b.name && a.kind == b.kind && a.array == b.array;
 }
 
-// How the fields of `other` are not those of `first`; both are the names of datasets.
+// Describes how the fields of the dataset `other` differ from those of `first`.
 std::string difference(const std::vector<FieldDescription>& fields, const std::vector<FieldDescription>& others,
                        const std::string& first, const std::string& other) {
   const auto lacks = [](const std::vector<FieldDescription>& in, const FieldDescription& field) {
@@ -109,10 +109,10 @@ std::string difference(const std::vector<FieldDescription>& fields, const std::v
       return "the field '" + field.name + "' is " + shown(*same_name) + " in " + first + ", and " + shown(field) +
              " in " + other;
   }
-  return other + " has its fields in another order than " + first;
+  return other + " has its fields in a different order than " + first;
 }
 
-// All parts as that kind; empty: one is of the other.
+// All parts cast to the given kind; empty if any is of the other kind.
 template <typename Kind>
 std::vector<std::shared_ptr<const Kind>> all_as(const std::vector<std::shared_ptr<const Format>>& parts) {
   std::vector<std::shared_ptr<const Kind>> all;
@@ -135,15 +135,15 @@ Result<std::shared_ptr<const Format>> join(std::vector<std::shared_ptr<const For
   };
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::string name = named(i);
-    if (parts[i]->size() == 0) return config_error("mix: " + name + " holds no sample");
+    if (parts[i]->size() == 0) return config_error("mix: " + name + " has no samples");
     if (!std::ranges::equal(parts[i]->fields(), fields, same))
       return config_error("mix: " + difference(fields, parts[i]->fields(), named(0), name) +
-                          "; fields= of open() chooses those that all have");
+                          "; select the fields common to all with fields= of open()");
   }
   if (auto records = all_as<RecordFormat>(parts); !records.empty())
     return std::make_shared<const JoinedRecords>(std::move(records));
   if (auto rows = all_as<RowFormat>(parts); !rows.empty()) return std::make_shared<const JoinedRows>(std::move(rows));
-  return config_error("mix: some datasets hold rows of arrays, others files to decode; mix those of one kind");
+  return config_error("mix: some datasets hold rows of arrays, others files to decode; mix only datasets of one kind");
 }
 
 }  // namespace feedline::format

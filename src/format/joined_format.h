@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Several formats with the same fields, their samples one behind the other: a format of the kind that its parts are.
+// The concatenation of several formats with the same fields, as a format of the same kind as its parts.
 
 #include <algorithm>
 #include <cstdint>
@@ -17,12 +17,12 @@
 
 namespace feedline::format {
 
-// names: of the parts, as the user knows them, for messages; empty: their numbers say enough. kConfig: none, one
-// without samples, or fields that differ, of which the first is named.
+// names: the user's names for the parts, used in messages; if empty, the parts are numbered. kConfig: no parts, a part
+// without samples, or fields that differ; the message names the first difference.
 Result<std::shared_ptr<const Format>> join(std::vector<std::shared_ptr<const Format>> parts,
                                            const std::vector<std::string>& names = {});
 
-// What joined formats of both kinds have in common. Kind: RecordFormat or RowFormat.
+// Common base of both kinds of joined formats. Kind: RecordFormat or RowFormat.
 template <typename Kind>
 class JoinedFormat : public Kind {
  public:
@@ -62,13 +62,13 @@ class JoinedFormat : public Kind {
     return fingerprint.value();
   }
   Result<Inspection> inspect() const final {
-    return config_error("inspect: a mixture is inspected dataset by dataset");
+    return config_error("inspect: a mix cannot be inspected; inspect its datasets one by one");
   }
 
  protected:
   using Parts = std::vector<std::shared_ptr<const Kind>>;
 
-  // Requires: parts that fit together.
+  // Requires: the parts have the same fields.
   explicit JoinedFormat(Parts parts)
       : parts_(std::move(parts)),
         fields_(parts_.front()->fields()),
@@ -84,7 +84,7 @@ class JoinedFormat : public Kind {
     }
   }
   const Parts& parts() const { return parts_; }
-  // The part that has the sample; `index` becomes that within it.
+  // Returns the part that contains the sample, and makes `index` relative to that part.
   const Kind& part_of(std::uint64_t& index) const {
     const auto end = std::ranges::upper_bound(ends_, index);
     FEEDLINE_CHECK(end != ends_.end());
@@ -93,7 +93,7 @@ class JoinedFormat : public Kind {
   }
 
  private:
-  // Each column once.
+  // Concatenates the lists of all parts without duplicates.
   template <typename List>
   auto of_all(List&& list) const {
     auto all = list(*parts_.front());
@@ -105,8 +105,8 @@ class JoinedFormat : public Kind {
 
   Parts parts_;
   std::vector<FieldDescription> fields_;
-  std::vector<std::uint64_t> ends_;   // samples of the parts up to and with this one
-  std::vector<std::string> classes_;  // where all parts have the same
+  std::vector<std::uint64_t> ends_;   // the number of samples up to the end of each part
+  std::vector<std::string> classes_;  // empty unless all parts have the same classes
   std::uint64_t grain_;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The place of indexes of shards: a hidden folder next to the shard (cache/kept_tables.h); the user's cache folder if
-// the shard's folder is not writable or other programs read all of its files; or a folder that the user chose.
+// Where indexes of shards are stored: a hidden folder next to the shard (cache/kept_tables.h); the user's cache folder
+// if the shard's folder is not writable or other programs read all of its files; or a folder that the user chose.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,18 +18,19 @@
 
 namespace feedline::format {
 
-// Of a format whose shards have an Index, which says of which version() its shard is, with its FrameKind. No index is
-// larger than its shard and kSmallest: what it has for a record or a member is less than the shard has for it.
-// Thread-safe.
+// Stores the indexes of a format's shards. An Index has the FrameKind and the version() of its shard. An index is at
+// most kSmallest bytes larger than its shard, because its entry for a record or member is smaller than the record's own
+// overhead in the shard. Thread-safe.
 template <typename Index>
 class KeptIndexes {
  public:
-  // directory: the user's choice; empty: none. notes: what a user wants to know of what is kept. beside: the shard.
+  // directory: the user's choice; empty if none. notes: collects notes for the user about stored indexes. beside: store
+  // indexes next to the shard if possible.
   explicit KeptIndexes(cache::FrameKind kind, std::string directory, std::shared_ptr<cache::Notes> notes = nullptr,
                        bool beside = true)
       : notes_(std::move(notes)), tables_({kind, cache::kIndexSuffix, beside}, std::move(directory), notes_) {}
 
-  // nullopt: none is kept, or only stale, damaged or foreign ones.
+  // nullopt if there is no index, or only stale, damaged or foreign ones.
   std::optional<Index> load(const storage::Storage& storage, const std::string& shard,
                             const storage::Version& version) const {
     std::optional<Index> index;
@@ -40,8 +41,8 @@ class KeptIndexes {
     });
     return index;
   }
-  // Whichever version of the shard it says that it is of. Only where forget() could remove it: one that turns out to be
-  // of another shard by now would have to be met again by each who opens it.
+  // Loads an index for any version of the shard, but only if forget() could remove it: otherwise every process that
+  // opens the shard would load a stale index again.
   std::optional<Index> load_unchecked(const storage::Storage& storage, const std::string& shard) const {
     std::optional<Index> index;
     tables_.read(storage, shard, kMostIndex, [&](cache::KeptTables::Bytes bytes) {
@@ -52,8 +53,8 @@ class KeptIndexes {
     });
     return index;
   }
-  // The same, where nobody has to be asked for the shard: reads of its storage are held to a version, and what is known
-  // of the object there does not contradict the index. nullopt: there is none.
+  // Like load_unchecked(), if the index can be used without a request for the shard: the storage makes reads
+  // conditional on the version, and what is known of the object does not contradict the index. nullopt otherwise.
   std::optional<Index> at_hand(const storage::Storage& storage, const std::string& shard) const {
     if (!storage.holds_versions()) return {};
     auto index = load_unchecked(storage, shard);
@@ -61,16 +62,16 @@ class KeptIndexes {
     return index;
   }
   void forget(const storage::Storage& storage, const std::string& shard) const { tables_.forget(storage, shard); }
-  // Fails only where the user chose the folder: an index that cannot be kept is built again the next time.
+  // Fails only if the user chose the folder: otherwise an index that cannot be stored is simply rebuilt the next time.
   Result<void> save(const storage::Storage& storage, const std::string& shard, const Index& index) const {
     return tables_.save(storage, shard, index.file_bytes());
   }
   cache::Notes* notes() const { return notes_.get(); }
 
  private:
-  // Of one whose shard's size is not known yet; what is in the file is compared with its checksum.
+  // limit if the shard's size is not known yet; the contents are verified by their checksum
   static constexpr std::uint64_t kMostIndex = std::uint64_t{64} << 30;
-  static constexpr std::uint64_t kSmallest = 4096;  // of a shard with nothing in it
+  static constexpr std::uint64_t kSmallest = 4096;  // size of the index of an empty shard
 
   const std::shared_ptr<cache::Notes> notes_;
   const cache::KeptTables tables_;

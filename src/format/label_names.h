@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Usual names of a column of labels. Python reads them as _engine.label_names().
+// Common names of label columns. Python reads them through _engine.label_names().
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace feedline::format {
 
-// "category" is last and separate: it is usual for the folders of classes, but in a table it is often a fact of the
+// "category" is separate and last: it is common for folders of classes, but in a table it is often metadata of the
 // sample, so such a column is not the label by default.
 inline constexpr std::array<std::string_view, 7> kLabelNames{"label",  "labels",   "cls",     "class",
                                                              "target", "label_id", "category"};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The files that `pack` makes of a sample whose values are no files: what each is called behind the sample's key.
+// Names the files that `pack` writes for a sample whose values are not files: the part after the sample's key.
 
 #include <cstddef>
 #include <string>
@@ -13,13 +13,13 @@
 
 namespace feedline::format {
 
-// A name as a part of a tar member's: small letters, digits and "-", and "_" for all else.
+// Converts a name to part of a tar member's name: lower-case letters, digits and "-", and "_" for all other characters.
 std::string plain_name(std::string_view name);
 
-// Not for several threads at once.
+// Not thread-safe.
 class MemberFiles {
  public:
-  // Under a name that no file has yet. short_name: in place of it where that is still free; empty: none.
+  // Adds a file under a unique name. short_name: used instead if it is still free; empty if none.
   void add(std::string extension, std::string_view short_name, std::vector<std::byte> bytes);
   std::vector<SampleFiles::File> take() { return std::move(files_); }
 

@@ -12,7 +12,7 @@
 
 namespace feedline::format {
 
-// The bytes must outlive it.
+// The bytes must outlive the reader.
 class MemoryReader final : public storage::Reader {
  public:
   explicit MemoryReader(std::string_view bytes) : bytes_(bytes) {}

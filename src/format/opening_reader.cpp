@@ -11,13 +11,13 @@
 namespace feedline::format {
 namespace {
 
-constexpr std::uint64_t kBegin = 512;                          // came with the opening (storage/http)
-constexpr std::uint64_t kLeast = 4096;                         // hardly longer under way than one byte
-constexpr std::uint64_t kSteps = 16;                           // headers of small steps by a request
-constexpr std::uint64_t kMostAhead = std::uint64_t{4} << 20U;  // of them together
-constexpr std::uint64_t kGap = std::uint64_t{16} << 10U;       // between ranges that are one request
+constexpr std::uint64_t kBegin = 512;                          // returned by opening (storage/http)
+constexpr std::uint64_t kLeast = 4096;                         // takes about as long as one byte
+constexpr std::uint64_t kSteps = 16;                           // headers per request, if they are near each other
+constexpr std::uint64_t kMostAhead = std::uint64_t{4} << 20U;  // maximum size of such a request
+constexpr std::uint64_t kGap = std::uint64_t{16} << 10U;       // maximum gap between ranges to merge
 
-// Those that are near are one, in their order.
+// Sorts the ranges and merges those that are near each other.
 std::vector<ByteRange> joined_ranges(std::vector<ByteRange> ranges) {
   std::ranges::sort(ranges, {}, &ByteRange::offset);
   std::vector<ByteRange> joined;
@@ -132,10 +132,10 @@ void OpeningReader::bring(std::vector<ByteRange> ranges) const {
            (range.offset >= window_begin_ && range.offset + range.bytes <= window_begin_ + window_.size()) ||
            at_hand(range.offset, static_cast<std::size_t>(range.bytes));
   });
-  for (ByteRange& range : ranges)  // whoever reads headers asks for somewhat more than there is of each
+  for (ByteRange& range : ranges)  // readers of headers read slightly past each header
     range.bytes = std::min(range.bytes + kLeast, version_.bytes - range.offset);
   ranges = joined_ranges(std::move(ranges));
-  if (ranges.size() < 2) return;  // one is brought by its read
+  if (ranges.size() < 2) return;  // a single range is fetched when it is read
   std::vector<storage::Fetch> fetches(ranges.size());
   const auto queue = storage::make_fetch_queue(storage_, storage::QueueKind::kBest);
   for (std::size_t i = 0; i < ranges.size(); ++i) {
@@ -175,7 +175,7 @@ void OpeningReader::let_go() const {
   if (!storage_->is_remote()) reader_ = nullptr;
 }
 
-// nullopt: too much.
+// Returns nullopt if there are too many bytes.
 std::optional<ShardParts> OpeningReader::joined(std::uint64_t shard_bytes) const {
   constexpr std::uint64_t kMost = std::uint64_t{64} << 20U, kShare = 4;
   std::map<std::uint64_t, Bytes> all;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A shard while it is opened. Behind a network: few requests, and none where what they brought was kept.
+// Reads a shard while it is opened: remotely with few requests, and with none if the bytes are cached.
 //
-//   read_at() ──► what was kept (shard_parts.h) ──► what came meanwhile ──► a request, for somewhat more than was asked
-//                                                                           for: see kTail, kNear
-//   bring()   ──► many requests side by side
+//   read_at() ──► cached parts (shard_parts.h) ──► bytes already fetched ──► a request for somewhat more than the
+//                                                                            given range: see kTail, kNear
+//   bring()   ──► many concurrent requests
 //
-// What was read is kept by keep(), with what the format noted: another opening of the same fields then makes no
-// request. On this machine reads are as small as they are asked for, and kept where they were many.
+// keep() caches the bytes read and the format's note, so that the next opening of the same fields makes no requests.
+// Local reads have exactly the requested size, and are cached only if there were many.
 
 #include <cstddef>
 #include <cstdint>
@@ -32,44 +32,45 @@ struct ByteRange {
   std::uint64_t offset = 0, bytes = 0;
 };
 
-// Is the first read of a shard a copy of all of it, as there is a cache?
+// True if the first read of a shard copies all of it to a cache.
 bool copies_whole(const storage::Storage& storage);
-// A reader for what an opening wants of a shard: past such a cache, unless it has the shard already. version: nullopt:
-// whichever it is now.
+// A reader for opening a shard, which bypasses such a cache unless the shard is in it. version: nullopt for the current
+// version.
 Result<std::shared_ptr<const storage::Reader>> open_part(const storage::Storage& storage, const std::string& path,
                                                          const std::optional<storage::Version>& version);
 
 // Thread-safe.
 class OpeningReader final : public storage::Reader {
  public:
-  // With the last of a shard come so many bytes before it, a footer's.
+  // A read of the end of a shard also fetches this many bytes before it, for the footer.
   static constexpr std::uint64_t kTail = std::uint64_t{64} << 10U;
-  // Whoever goes from header to header by smaller steps than this gets several of them by a request; by larger ones
-  // each is a request of its own, as what lies between is not wanted.
+  // If consecutive headers are nearer to each other than this, one request fetches several of them; otherwise each
+  // header is a separate request, since the bytes between are not needed.
   static constexpr std::uint64_t kNear = std::uint64_t{1} << 20U;
-  // Of a shard on this machine no more reads than these are worth a file that keeps what they brought.
+  // Up to this many reads of a local shard are not worth a cache file.
   static constexpr std::size_t kFewReads = 16;
 
-  // Of a storage that holds reads to a version nobody is asked where parts are kept, unless `asks`.
+  // If parts are cached and the storage makes reads conditional on a version, opens without a request, unless `asks`.
   static Result<std::unique_ptr<OpeningReader>> open(std::shared_ptr<const storage::Storage> storage,
                                                      const std::string& path, const ShardPartsStore& store, bool asks);
   OpeningReader(std::shared_ptr<const storage::Storage> storage, std::shared_ptr<const storage::Reader> reader,
                 const storage::Version& version, std::optional<ShardParts> kept, bool is_checked);
 
-  // Was the storage asked whether the object is that version?
+  // True if the storage has confirmed that the object has that version.
   bool is_checked() const { return is_checked_; }
-  // Has all of these side by side, as far as that is possible: whoever reads them then finds them, or says why not.
+  // Fetches all ranges concurrently, as far as possible. Later reads find the bytes in memory, or report the error.
   void bring(std::vector<ByteRange> ranges) const;
-  // Keeps what was read since open(), unless that was little work, or is so much that it is no description of a shard
-  // of so many bytes (nullopt: of what it reads).
+  // Caches the bytes read since open(), unless there were few reads, or too many bytes for metadata of a shard of
+  // `shard_bytes` (nullopt: the size of the object).
   Result<void> keep(const ShardPartsStore& store, std::optional<std::uint64_t> shard_bytes = {}) const;
-  // What the format found out from values of the shard, which keep() keeps with what was read. A new note replaces it.
+  // Facts that the format derived from values of the shard, which keep() caches with the bytes read. A new note
+  // replaces the old one.
   std::string note() const;
   void set_note(std::string note) const;
-  // The same version of the shard, of which no read is kept: for values, which do not describe it.
+  // A reader of the same version of the shard that caches nothing, for values, which are not metadata.
   Result<std::shared_ptr<const storage::Reader>> values() const;
-  // Of what came with what was asked for, and of a file of this machine, as there may be thousands: the opening goes on
-  // later.
+  // Releases bytes that were read ahead and, if local, the open file: there may be thousands of shards. The opening can
+  // continue later.
   void let_go() const;
 
   Result<storage::ObjectStat> stat() const override { return version_; }
@@ -78,7 +79,7 @@ class OpeningReader final : public storage::Reader {
   Result<std::optional<std::span<const std::byte>>> view(std::uint64_t, std::size_t) const override {
     return std::nullopt;
   }
-  // On this machine what most headers have: all that is read is kept.
+  // Locally the size of most headers, because all bytes read are cached.
   std::size_t worthwhile_bytes() const override { return storage_->is_remote() ? Reader::worthwhile_bytes() : kHeader; }
   const std::string& name() const override { return name_; }
 
@@ -86,7 +87,7 @@ class OpeningReader final : public storage::Reader {
   using Bytes = std::span<const std::byte>;
   static constexpr std::size_t kHeader = 512;
 
-  // Under mutex_.
+  // Requires: mutex_ is locked.
   std::optional<Bytes> at_hand(std::uint64_t offset, std::size_t count) const;
   Result<void> reopen() const;
   Result<void> fill_window(std::uint64_t offset, std::uint64_t count) const;
@@ -99,21 +100,21 @@ class OpeningReader final : public storage::Reader {
   const bool is_checked_;
   mutable ForkMutex mutex_;
   // guarded by mutex_
-  mutable std::shared_ptr<const storage::Reader> reader_;          // nullptr: it was let go of
-  mutable std::map<std::uint64_t, std::vector<std::byte>> taken_;  // what was read, by its offset
-  mutable std::optional<std::string> note_;                        // nullopt: as it was kept
+  mutable std::shared_ptr<const storage::Reader> reader_;          // nullptr after let_go()
+  mutable std::map<std::uint64_t, std::vector<std::byte>> taken_;  // bytes read, by offset
+  mutable std::optional<std::string> note_;                        // nullopt: unchanged from the cached parts
   mutable std::vector<std::byte> window_;
   mutable std::uint64_t window_begin_ = 0;
-  mutable std::uint64_t last_ = 0;  // where the last read began
+  mutable std::uint64_t last_ = 0;  // offset of the last read
 };
 
-// bring(), where it is one of these: for who reads a shard of any storage. `ranges` makes the list, where it is wanted.
+// Calls bring() if the reader is an OpeningReader, for callers that accept any reader. Calls `ranges` only if needed.
 template <typename Ranges>
 void bring_together(const storage::Reader& reader, Ranges&& ranges) {
   if (const auto* opening = dynamic_cast<const OpeningReader*>(&reader)) opening->bring(ranges());
 }
 
-// As ShardReader wants to know it of a shard that was opened by this reader.
+// The `is_checked` argument of ShardReader, for a shard that was opened with this reader.
 inline bool is_checked_by(const storage::Reader& reader) {
   const auto* opening = dynamic_cast<const OpeningReader*>(&reader);
   return opening == nullptr || opening->is_checked();

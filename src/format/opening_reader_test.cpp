@@ -17,7 +17,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// What was asked for, of an object in memory that is as if it were behind a network, or on this machine.
+// An object in memory that acts as a remote or local one and records the requests.
 struct Asked {
   std::string content;
   std::int64_t mtime_ns = 1;
@@ -81,7 +81,7 @@ class OpeningReaderTest : public testing::Test {
     EXPECT_TRUE(opened) << opened.error().message();
     return std::move(*opened);
   }
-  // Reads, and compares with the object.
+  // Reads a range and compares it with the object.
   void read(const storage::Reader& reader, std::uint64_t offset, std::size_t count) const {
     std::vector<std::byte> room(count);
     const auto got = reader.read_at(offset, room);
@@ -112,8 +112,8 @@ TEST_F(OpeningReaderTest, WhatWasReadIsReadAgainWithoutARequest) {
   EXPECT_FALSE(again->is_checked());
   for (const auto& [offset, count] : reads) read(*again, offset, count);
   EXPECT_EQ(requests(), 0u);
-  EXPECT_EQ(asked_.opened, opened) << "nobody was asked for the version";
-  // what else is read comes to it
+  EXPECT_EQ(asked_.opened, opened) << "no request for the version";
+  // other bytes are read and added
   read(*again, 1'234'567, 100);
   ASSERT_TRUE(again->keep(store_));
   requests();
@@ -125,7 +125,7 @@ TEST_F(OpeningReaderTest, WhatWasReadIsReadAgainWithoutARequest) {
   asked_.mtime_ns = 2;
   const auto another = open(true);
   read(*another, 0, 8);
-  EXPECT_EQ(requests(), 1u) << "what is kept is of another version";
+  EXPECT_EQ(requests(), 1u) << "the cached parts are of another version";
 }
 
 TEST_F(OpeningReaderTest, AFooterComesWithTheEndAndHeadersByStepsTogether) {
@@ -143,7 +143,7 @@ TEST_F(OpeningReaderTest, AFooterComesWithTheEndAndHeadersByStepsTogether) {
   std::uint64_t bytes = 0;
   for (const ByteRange& range : asked_.ranges) bytes += range.bytes;
   EXPECT_EQ(asked_.ranges.size(), 3u);
-  EXPECT_LE(bytes, 3u * 4096) << "what lies between is not wanted";
+  EXPECT_LE(bytes, 3u * 4096) << "the bytes between are not needed";
 }
 
 TEST_F(OpeningReaderTest, OnThisMachineReadsAreSmallAndKeptWhereTheyWereMany) {
@@ -153,7 +153,7 @@ TEST_F(OpeningReaderTest, OnThisMachineReadsAreSmallAndKeptWhereTheyWereMany) {
   };
   const auto many = open();
   many->bring({{0, 10}, {asked_.content.size() / 2, 10}});
-  EXPECT_EQ(requests(), 0u) << "whoever reads them does";
+  EXPECT_EQ(requests(), 0u) << "local ranges are read on demand";
   headers(*many, OpeningReader::kFewReads + 1);
   for (const ByteRange& range : asked_.ranges) EXPECT_EQ(range.bytes, 8u);
   EXPECT_EQ(requests(), OpeningReader::kFewReads + 1);
@@ -165,7 +165,7 @@ TEST_F(OpeningReaderTest, OnThisMachineReadsAreSmallAndKeptWhereTheyWereMany) {
   asked_.mtime_ns = 2;
   const auto few = open();
   headers(*few, OpeningReader::kFewReads);
-  EXPECT_EQ(requests(), OpeningReader::kFewReads) << "what is kept is of another version";
+  EXPECT_EQ(requests(), OpeningReader::kFewReads) << "the cached parts are of another version";
   ASSERT_TRUE(few->keep(store_));
   headers(*open(), 1);
   EXPECT_EQ(requests(), 1u) << "nothing was kept";
@@ -186,8 +186,8 @@ TEST_F(OpeningReaderTest, AFileOfThisMachineIsOpenedAnewWhereItIsReadOn) {
 TEST_F(OpeningReaderTest, RangesAreBroughtTogether) {
   std::vector<ByteRange> ranges;
   for (std::uint64_t at = 0; at < 20; ++at) ranges.push_back({at * 150'000, 60});
-  ranges.push_back({150'060, 60});                   // beside another one
-  ranges.push_back({asked_.content.size() + 1, 5});  // nothing there
+  ranges.push_back({150'060, 60});                   // next to another range
+  ranges.push_back({asked_.content.size() + 1, 5});  // past the end
   const auto opening = open();
   opening->bring(ranges);
   EXPECT_EQ(requests(), 20u);
@@ -217,7 +217,7 @@ TEST_F(OpeningReaderTest, ANoteIsKeptWithWhatWasRead) {
   const auto again = open();
   EXPECT_EQ(again->note(), "+photo");
   read(*again, 1'000'000, 50);
-  ASSERT_TRUE(again->keep(store_));  // with more that was read, and the same note
+  ASSERT_TRUE(again->keep(store_));  // with more bytes read, and the same note
   const auto third = open();
   EXPECT_EQ(third->note(), "+photo");
   third->set_note("+photo, -raw");
@@ -229,7 +229,7 @@ TEST_F(OpeningReaderTest, ANoteIsKeptWithWhatWasRead) {
   read(*fourth, 1'000'000, 50);
   EXPECT_EQ(requests(), 0u);
   asked_.mtime_ns = 2;
-  EXPECT_EQ(open(true)->note(), "") << "what is kept is of another version";
+  EXPECT_EQ(open(true)->note(), "") << "the cached parts are of another version";
 }
 
 TEST_F(OpeningReaderTest, NoReadOfValuesIsKept) {
@@ -246,13 +246,13 @@ TEST_F(OpeningReaderTest, NoReadOfValuesIsKept) {
     requests();
     const auto again = open();
     read(*again, 100, 50);
-    EXPECT_EQ(requests(), is_far ? 0u : 1u);  // of this machine one read is not worth a file
+    EXPECT_EQ(requests(), is_far ? 0u : 1u);  // one local read is not worth a cache file
     read(*again, 2000, 50);
     EXPECT_EQ(requests(), 1u);
   }
 }
 
-// Every byte of a table that differs, and every length that it is cut to.
+// Changes every byte of a table, and truncates it to every length.
 TEST_F(OpeningReaderTest, ATableThatIsDamagedIsNone) {
   const std::string one = "abcdefgh", other = "xyz";
   const storage::ObjectStat version{100, 7, 9};

@@ -27,7 +27,7 @@ std::string percent_decoded(std::string_view text) {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-// The partitions in a path's folders.
+// The partitions in the folders of a path.
 Pairs pairs_in(std::string_view path) {
   Pairs pairs;
   for (std::size_t slash = path.find('/'); slash != path.npos; slash = path.find('/')) {
@@ -83,7 +83,7 @@ Result<std::vector<Partition>> partitions_of(const std::string& root, const std:
       partitions[i].values.push_back(value == "__HIVE_DEFAULT_PARTITION__" ? std::nullopt : std::optional(value));
     }
     if (!is_same)
-      return config_error("'" + file + "' has other partitions than '" + files.front() +
+      return config_error("'" + file + "' has different partitions from '" + files.front() +
                           "': the folders of all files must have the same names before '='");
   }
   for (Partition& partition : partitions) {

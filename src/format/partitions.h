@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Hive partitions: a column whose values are in the names of folders, "label=cat/part-0.parquet", and not in the files.
+// Hive partitions: a column whose values are in the names of folders ("label=cat/part-0.parquet") instead of the files.
 
 #include <cstdint>
 #include <optional>
@@ -14,17 +14,17 @@ namespace feedline::format {
 
 struct Partition {
   std::string name;
-  bool are_integers = false;                       // are all values integers? Else they are text
-  std::vector<std::optional<std::string>> values;  // of each file; nullopt: __HIVE_DEFAULT_PARTITION__
+  bool are_integers = false;                       // whether all values are integers; otherwise they are text
+  std::vector<std::optional<std::string>> values;  // by file; nullopt for __HIVE_DEFAULT_PARTITION__
 
   std::vector<std::string> distinct() const;  // sorted
 };
 
-// The folder below which names of folders are partitions: the source if it is a folder, the part without wildcards of a
-// single pattern, or else the common folder of all files.
+// The folder below which folder names are partitions: the source if it is a folder, the part without wildcards if it is
+// a single pattern, otherwise the common folder of all files.
 std::string partition_root(const std::string& source, bool is_folder, const std::vector<std::string>& files);
 
-// The partitions in the order of the folders, percent-decoded. kConfig: a file has other partitions than the first.
+// The partitions in the order of the folders, percent-decoded. kConfig: a file has different partitions from the first.
 Result<std::vector<Partition>> partitions_of(const std::string& root, const std::vector<std::string>& files);
 
 }  // namespace feedline::format

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kChunkBytes = 1 << 20;
 
-// What a copy's origin is; its numbers are size and modification time of the compressed shard.
+// Identifies the source of a copy by the size and modification time of the compressed shard.
 constexpr cache::FrameKind kOrigin{0x6e'69'67'72'6f'7a'67'66, 1};  // "fgzorign"
 
 struct EndInflate {
@@ -31,21 +31,21 @@ Error damaged(const std::string& path, std::string_view kind, std::uint64_t offs
   return error;
 }
 
-// One inflate stream over all members of the file: `cat a.gz b.gz` is one file to gzip, and so here.
+// One inflate stream over all members of the file: like gzip, reads `cat a.gz b.gz` as one file.
 class Inflater {
  public:
-  // zlib: the largest window, and the wrapping that the data has, gzip's or zlib's, with its check sum
+  // for zlib: the largest window, and the data's own wrapper, gzip or zlib, with its checksum
   static constexpr int kAnyWindow = 15 + 32;
 
   bool start() { return inflateInit2(&stream_, kAnyWindow) == Z_OK && (end_.reset(&stream_), true); }
 
-  // All of `input` into `output`. Output that zlib still holds comes with the next input: a member's check sum follows
-  // all of its data. Empty text: fine so far.
+  // Decompresses all of `input` into `output`. Output that zlib still buffers follows with the next input: a member's
+  // checksum follows all of its data. Returns an empty text if there was no error.
   Result<std::string> feed(std::span<std::byte> input, cache::OutputFile& output) {
     stream_.next_in = reinterpret_cast<Bytef*>(input.data());
     stream_.avail_in = static_cast<uInt>(input.size());
     while (stream_.avail_in > 0) {
-      if (complete_ && *stream_.next_in == 0) {  // tapes and some downloads fill up with zeros
+      if (complete_ && *stream_.next_in == 0) {  // tapes and some downloads are padded with zeros
         ++stream_.next_in, --stream_.avail_in;
         continue;
       }
@@ -71,12 +71,12 @@ class Inflater {
   z_stream stream_{};
   std::unique_ptr<z_stream, EndInflate> end_;
   std::vector<std::byte> out_ = std::vector<std::byte>(4 * kChunkBytes);
-  bool complete_ = false;  // at the end of a member, its check sum compared
+  bool complete_ = false;  // at the end of a member whose checksum was verified
 };
 
 Result<void> decompress(const storage::Reader& reader, const std::string& path, cache::OutputFile& output) {
   Inflater inflater;
-  if (!inflater.start()) return internal_error("zlib does not start");
+  if (!inflater.start()) return internal_error("cannot initialise zlib");
   std::vector<std::byte> input(kChunkBytes);
   std::uint64_t offset = 0;
   FEEDLINE_TRY(const bool gzip, is_gzip(reader));
@@ -88,15 +88,16 @@ Result<void> decompress(const storage::Reader& reader, const std::string& path, 
     if (!wrong.empty()) return std::unexpected(damaged(path, kind, offset, wrong));
     offset += got;
   }
-  if (!inflater.complete()) return std::unexpected(damaged(path, kind, offset, "it is cut before its end"));
+  if (!inflater.complete()) return std::unexpected(damaged(path, kind, offset, "the file is truncated"));
   return {};
 }
 
-// What is in the way of a copy, and not of reading the shard.
+// An error in writing the copy rather than in reading the shard.
 Error without_a_place(Error error, const std::string& path) {
   if (error.code == ErrorCode::kStorage && error.where.shard != path)
-    error.what = "no plain copy of '" + path + "', which reading a compressed shard needs: " + error.what +
-                 "; make room in the cache folder, or name another one in XDG_CACHE_HOME";
+    error.what = "cannot write the plain copy of '" + path +
+                 "' that reading a compressed shard requires: " + error.what +
+                 "; make room in the cache folder, or set XDG_CACHE_HOME to another one";
   return error;
 }
 

@@ -29,7 +29,7 @@ INSTANTIATE_TEST_SUITE_P(Storages, GzippedTar, ::testing::ValuesIn(kAllReads), n
 
 TEST_P(GzippedTar, IsDecompressedOnceAndReadsTheSame) {
   auto samples = some_samples(2, 3);
-  samples[0].image = std::string(9'000'000, 'z');  // compresses a thousandfold: output far ahead of input
+  samples[0].image = std::string(9'000'000, 'z');  // compresses a thousandfold, so one input yields many outputs
   const std::string source = write(deflated(tar_of(samples)), "x.tar.gz");
   const auto format = opened(source);
   ASSERT_EQ(format->size(), samples.size());
@@ -51,7 +51,7 @@ TEST_P(GzippedTar, IsDecompressedOnceAndReadsTheSame) {
   EXPECT_EQ(opened(source)->size(), samples.size());
   EXPECT_EQ(made(), first) << "decompressed again";
   write(deflated(tar_of(some_samples(2, 4))), "x.tar.gz");
-  EXPECT_EQ(opened(source)->size(), 8u) << "the copy of another file was taken";
+  EXPECT_EQ(opened(source)->size(), 8u) << "the copy of another file was used";
   EXPECT_EQ(cached(".tar"), 1u);
   EXPECT_EQ(cached(".unfinished"), 0u);
 }
@@ -75,7 +75,7 @@ TEST_P(GzippedTar, DamagedOrCutIsAnErrorAndLeavesNothing) {
   for (std::size_t length = 18; length < whole.size(); length += 37) bad.push_back(whole.substr(0, length));
   for (const std::size_t cut : {1, 4, 8, 9}) bad.push_back(whole.substr(0, whole.size() - cut));  // in the trailer
   bad.push_back(whole);
-  bad.back()[whole.size() - 6] = static_cast<char>(~bad.back()[whole.size() - 6]);  // its check sum
+  bad.back()[whole.size() - 6] = static_cast<char>(~bad.back()[whole.size() - 6]);  // the checksum
   bad.push_back(whole + "garbage");
   bad.push_back(whole + std::string(10, '\0') + "garbage");
   bad.push_back(deflated("not a tar"));

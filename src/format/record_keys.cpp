@@ -18,7 +18,7 @@ std::vector<std::string> key_stems(std::vector<std::string> names) {
 }
 
 std::string record_key(const std::string& stem, std::uint64_t record) {
-  constexpr std::size_t kDigits = 8;  // so that keys sort as records stand
+  constexpr std::size_t kDigits = 8;  // zero-padded, so that keys sort in the order of the records
   const std::string number = std::to_string(record);
   return stem + "/" + std::string(kDigits - std::min(kDigits, number.size()), '0') + number;
 }

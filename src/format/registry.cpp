@@ -42,18 +42,18 @@ std::string names_of_all() {
   return text;
 }
 
-// A shard behind a network that was opened before: it is known to be one, and nobody is asked.
+// A remote shard that was opened before is known to be a shard, so no request is needed.
 bool is_indexed_shard(const std::string& source, const OpenOptions& options) {
   return options.storage->holds_versions() && options.listing_age.count() > 0 &&
          IndexStore(options.index_directory).load_unchecked(*options.storage, source);
 }
 
-// Of keys, or of files below a folder.
+// True if fields= has patterns of LMDB keys or of files in a folder.
 bool are_patterns(const OpenOptions& options) {
   return std::ranges::any_of(options.fields, [](const std::string& spec) { return spec.contains("{key}"); });
 }
 
-// The first image, if the source is an image, or a pattern or list of images: only folders of images are read.
+// The first image if the source is an image, or a pattern or list of images: only folders of images are supported.
 std::optional<std::string> image_in(const std::string& source, const storage::Storage& storage) {
   if (storage.is_remote() || !is_any_image_name(source)) return {};
   std::string first = first_of_list(source, storage);
@@ -61,7 +61,7 @@ std::optional<std::string> image_in(const std::string& source, const storage::St
   return first;
 }
 
-// Of a file on this machine: "xz" and so on; empty if its bytes are not those of an archive.
+// The archive type of a local file, such as "xz"; empty if its content is not that of an archive.
 std::string archive_kind_in(const std::string& source, const storage::Storage& storage) {
   const std::string first = first_of_list(source, storage);
   if (storage.is_remote() || storage.is_directory(first).value_or(true)) return {};
@@ -72,10 +72,10 @@ std::string archive_kind_in(const std::string& source, const storage::Storage& s
   return std::string(archive_kind_of(std::span(start).first(got)));
 }
 
-// The error of damaged data in a file that is an archive, with this cause.
+// If the file with damaged data is an archive, adds that to the error.
 Error with_archive_kind(Error error, const std::string& source, const OpenOptions& options) {
   const std::string& path = error.where.shard.empty() ? source : error.where.shard;
-  if (error.code != ErrorCode::kData || to_lower(path).ends_with(".npz")) return error;  // which is a zip archive
+  if (error.code != ErrorCode::kData || to_lower(path).ends_with(".npz")) return error;  // a .npz file is a zip archive
   const std::string kind = archive_kind_in(path, *options.storage);
   if (!kind.empty() && !error.what.contains(kind)) error.what += " (the file is " + kind + " data: unpack it)";
   return error;
@@ -85,13 +85,12 @@ Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions
   if (const std::string_view name = name_in(options.format); !name.empty()) {
     const auto named = std::ranges::find(entries(), name, &FormatEntry::name);
     if (named == entries().end())
-      return config_error("no such format: '" + std::string(name) + "'; there are " + names_of_all());
+      return config_error("unknown format '" + std::string(name) + "'; there are " + names_of_all());
     if (!source.empty()) return *named;
   }
-  if (source.empty())
-    return config_error("the source is empty: a folder, or files of a format that is known were expected");
+  if (source.empty()) return config_error("the source is empty; name a folder or files of a supported format");
   const Glance storage(*options.storage);
-  if (storage.is_remote() && is_list(source)) {  // no server is asked for an object that is called so
+  if (storage.is_remote() && is_list(source)) {  // do not request an object with the list as its name
     for (const FormatEntry* entry :
          {&lmdb_entry(), &numpy_entry(), &tfrecord_entry(), &arrow_entry(), &parquet_entry()}) {
       FEEDLINE_TRY(const bool is_one, entry->sniff(source, storage));
@@ -100,7 +99,7 @@ Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions
     return &tar_entry();
   }
   if (is_indexed_shard(source, options)) return &tar_entry();
-  if (are_patterns(options)) {  // without listing the folder, which may have millions of files
+  if (are_patterns(options)) {  // do not list the folder, which may have millions of files
     FEEDLINE_TRY(const bool is_database, lmdb_entry().sniff(source, storage));
     if (is_database) return &lmdb_entry();
     if (storage.is_directory(source).value_or(false)) return &folder_entry();
@@ -117,9 +116,9 @@ Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions
   if (const std::string kind = archive_kind_in(source, storage); !kind.empty())
     return config_error(
         "'" + source + "' is " + kind +
-        " data, which cannot be read: unpack it. The compressed files that can be read are tars (.tar.gz, .tgz), "
-        "TFRecord files, and the tables .csv, .tsv, .jsonl and .json with .gz, .zst or .bz2 at the end of the name");
-  return config_error("'" + source + "' is neither a folder nor a file of a format that is known: " + names_of_all());
+        " data, which Feedline does not read: unpack it. Supported compressed files are tars (.tar.gz, .tgz), "
+        "TFRecord files, and the tables .csv, .tsv, .jsonl and .json with the suffix .gz, .zst or .bz2");
+  return config_error("'" + source + "' is neither a folder nor a file of a supported format: " + names_of_all());
 }
 
 std::unexpected<Error> located(Error error, const std::string& source) {
@@ -127,7 +126,7 @@ std::unexpected<Error> located(Error error, const std::string& source) {
   return std::unexpected(std::move(error));
 }
 
-// Are the settings for a format that has some?
+// Checks that annotation settings are given only for a format that has them.
 Result<void> check_settings(const FormatEntry& entry, const OpenOptions& options) {
   const std::string_view said = first_setting_in(options.format);
   if (said.empty() || entry.has_settings) return {};
@@ -136,11 +135,11 @@ Result<void> check_settings(const FormatEntry& entry, const OpenOptions& options
                       std::string(entry.name) + "\"");
 }
 
-// Damaged files may hold any names; those of fields become names in Python.
+// Damaged files may contain any names; field names become names in Python.
 Result<void> check_names(const Format& format) {
   for (const FieldDescription& field : format.fields())
     if (!text::check_utf8(std::as_bytes(std::span(field.name))))
-      return data_error("a field's name is not text in UTF-8: \"" + field.name + '"', "format");
+      return data_error("a field's name is not valid UTF-8: \"" + field.name + '"', "format");
   return {};
 }
 
@@ -152,8 +151,8 @@ OpenOptions with_storage(OpenOptions options) {
 }  // namespace
 
 std::span<const FormatEntry* const> entries() {
-  // folders with an index, of tables, of a database, of annotations, or with a table beside their images come before
-  // folders of images, and a tar last: sources that cannot be looked up are taken for lists of them
+  // Folders with an index, of tables, of a database, of annotations, or with a table next to their images precede
+  // folders of images. Tar is last: sources that cannot be looked up are assumed to be lists of tars.
   static const FormatEntry* const kAll[] = {&mds_entry(),      &litdata_entry(), &lmdb_entry(),  &arrow_entry(),
                                             &parquet_entry(),  &coco_entry(),    &voc_entry(),   &yolo_entry(),
                                             &table_entry(),    &folder_entry(),  &pixel_entry(), &numpy_entry(),

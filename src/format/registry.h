@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The formats that a source can have. A format stands in a folder of its own, whose entry says how to tell it, open it
-// and look at it; registry.cpp lists the entries.
+// The formats that a source can have. Each format has a folder of its own, with an entry for detecting, opening and
+// inspecting it; registry.cpp lists the entries.
 
 #include <memory>
 #include <span>
@@ -17,19 +17,19 @@
 namespace feedline::format {
 
 struct FormatEntry {
-  std::string_view name;  // what format= calls it
-  // Is the source one of these? Asked where the user does not say, of one entry after the other; the first yes counts.
-  // An error: it cannot be told, and opening fails with it.
+  std::string_view name;  // the value of format=
+  // Detects whether the source has this format. If the user does not specify a format, the entries are tried in order
+  // until one returns true. An error means that detection failed, and makes opening fail.
   Result<bool> (*sniff)(const std::string& source, const storage::Storage& storage);
-  // As the functions of format.h, which give the error its source. Requires: options.storage.
+  // Like the functions in format.h, which add the source to the error. Requires: options.storage is set.
   Result<std::shared_ptr<const Format>> (*open)(const std::string& source, const OpenOptions& options);
   Result<Inspection> (*inspect)(const std::string& source, const OpenOptions& options);
   bool has_settings = false;  // annotations/settings.h
-  // Does a file in a remote folder have the name of a shard? nullptr: such folders are recognised otherwise.
+  // Checks whether a file in a remote folder has the name of a shard. nullptr if such folders are detected otherwise.
   bool (*names_shard)(std::string_view name) = nullptr;
 };
 
-// In the order in which they are asked.
+// In the order of detection.
 std::span<const FormatEntry* const> entries();
 
 }  // namespace feedline::format

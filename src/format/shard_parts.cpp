@@ -10,12 +10,12 @@
 namespace feedline::format {
 namespace {
 
-// An index file is a frame (cache/frame.h). P parts of B bytes in all.
+// Layout of an index file, which is a frame (cache/frame.h), with P parts of B bytes in total:
 //
 //     numbers     version of the shard (size, time, tag: storage/reader.h), P, B, N
 //     8 x P       where each part begins in the shard
 //     8 x P       where each ends in the bytes that follow
-//     B           their bytes, one part after the other
+//     B           the concatenated bytes of the parts
 //     N           bytes of the format's note
 enum Number : std::size_t { kShardBytes, kShardTime, kShardTag, kParts, kBytes, kNote, kNumbers };
 
@@ -45,7 +45,7 @@ std::optional<ShardParts> ShardParts::parse(memory::ByteBuffer buffer, std::size
                                             const std::optional<storage::ObjectStat>& shard) {
   ShardParts parts;
   parts.buffer_ = std::move(buffer);
-  parts.file_ = parts.buffer_.resize(bytes);  // no growth: what is in it stays
+  parts.file_ = parts.buffer_.resize(bytes);  // reserved, so the contents do not move
   if (!parts.find_sections() || (shard && *shard != parts.version_) || !parts.is_consistent()) return {};
   return parts;
 }
@@ -64,7 +64,7 @@ bool ShardParts::find_sections() {
 
 bool ShardParts::is_consistent() const {
   if (!cache::is_undamaged(file_)) return false;
-  std::uint64_t begin = 0, from = 0;  // of what may be the next part
+  std::uint64_t begin = 0, from = 0;  // the end of the previous part
   for (std::size_t i = 0; i < offsets_.size(); ++i) {
     if (ends_[i] <= from || ends_[i] > bytes_.size() || (i > 0 && offsets_[i] <= begin)) return false;
     const std::uint64_t count = ends_[i] - from;

@@ -19,8 +19,8 @@ Result<ShardFile> locate_shard(std::shared_ptr<const storage::Storage> storage, 
   return ShardFile{name, std::move(plain), storage::local_storage(), plain_stat};
 }
 
-// Read, not mapped: the same time per sample, but mapped pages count as this process's memory, which would seem to hold
-// the whole dataset after an epoch; and nothing can end in SIGBUS.
+// Reads instead of mapping: the time per sample is the same, but mapped pages count as this process's memory, which
+// would seem to contain the whole dataset after an epoch; and reads cannot raise SIGBUS.
 Result<ShardReader::Opened> ShardReader::reader() const {
   const std::lock_guard lock(mutex_);
   if (changed_) return std::unexpected(*changed_);
@@ -39,7 +39,7 @@ void ShardReader::close() const {
 void ShardReader::stay_open() const {
   const std::lock_guard lock(mutex_);
   if (changed_) return;
-  // a record that views a shard holds its reader, which must then be one that counts its holders
+  // a record that views a shard shares ownership of its reader, which must then be reference-counted
   const auto view = reader_->view(0, 0);
   if (view && !*view) lasting_.store(reader_.get(), std::memory_order_release);
 }
@@ -55,7 +55,7 @@ void ShardReader::notice_change() const {
 }
 
 Result<std::shared_ptr<const storage::Reader>> OpenShards::reader(const ShardReader& shard) {
-  // a pointer that owns nothing: counting its holders would have all threads write to one place
+  // a non-owning pointer: reference counting would make all threads write to one cache line
   if (const storage::Reader* reader = shard.lasting_reader())
     return std::shared_ptr<const storage::Reader>(std::shared_ptr<const void>(), reader);
   return owned_reader(shard);

@@ -9,7 +9,7 @@
 
 namespace feedline::format {
 
-// A list of something of each field of a sample: on the stack, unless it has more of them than samples ever have.
+// A list with an item for each field of a sample, stored on the stack unless there are unusually many fields.
 template <typename T>
 class ShortList {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: samples as text, to compare them with what was written.
+// Test support: prints samples as text, for comparison with the data written.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 
 namespace feedline::format {
 
-// Numbers behind their shape; of floats ten times their value, without what is behind the point.
+// The numbers after their shape; floats are multiplied by ten and truncated.
 inline std::string shown_numbers(const ArraySpec& spec, std::span<const std::byte> bytes) {
   std::string text = spec.shape.to_string() + ":";
   EXPECT_EQ(bytes.size(), spec.bytes());
@@ -31,7 +31,7 @@ inline std::string shown_numbers(const ArraySpec& spec, std::span<const std::byt
   return text;
 }
 
-// Its fields with a blank between them: a number, numbers behind their shape, bytes, or "-" for one that is absent.
+// The fields, separated by spaces: a number, numbers after their shape, bytes, or "-" if absent.
 inline std::string shown_sample(const RecordFormat& format, std::uint64_t index) {
   memory::Record record;
   if (const auto read = format.read(index, record); !read) return "error: " + read.error().message();
@@ -51,7 +51,7 @@ inline std::string shown_sample(const RecordFormat& format, std::uint64_t index)
   return text;
 }
 
-// All of them, with "|" between them.
+// All samples, separated by "|".
 inline std::string shown_samples(const Result<std::shared_ptr<const RecordFormat>>& format) {
   if (!format) return "error: " + format.error().message();
   std::string text;

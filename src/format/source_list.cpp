@@ -15,12 +15,12 @@
 namespace feedline::format {
 namespace {
 
-constexpr std::size_t kMostNames = 10'000'000;  // a typing error must not fill memory
+constexpr std::size_t kMostNames = 10'000'000;  // a typing error must not exhaust memory
 
 std::optional<std::int64_t> integer(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  // so far apart that their difference is no number: not meant
+  // bounds whose difference overflows are a mistake
   constexpr std::int64_t kLargest = std::int64_t{1} << 60;
   if (error != std::errc() || end != text.data() + text.size() || value > kLargest || value < -kLargest) return {};
   return value;
@@ -40,10 +40,10 @@ std::string padded(std::int64_t value, std::size_t width) {
 
 std::string shown(std::string_view body) { return "'{" + std::string(body) + "}'"; }
 
-// Values from first to last, in the direction that leads there.
+// The values from first to last, ascending or descending.
 Result<std::vector<std::int64_t>> count(std::int64_t first, std::int64_t last, std::int64_t step,
                                         std::string_view body) {
-  if (step == 0) step = 1;  // as bash
+  if (step == 0) step = 1;  // as in bash
   const std::int64_t stride = step < 0 ? -step : step;
   const std::int64_t distance = first < last ? last - first : first - last;
   if (static_cast<std::uint64_t>(distance / stride) >= kMostNames)
@@ -54,7 +54,7 @@ Result<std::vector<std::int64_t>> count(std::int64_t first, std::int64_t last, s
   return values;
 }
 
-// "first..last" or "first..last..step" of integers or of single letters. nullopt: not a range.
+// "first..last" or "first..last..step" with integers or single letters. nullopt: not a range.
 Result<std::optional<std::vector<std::string>>> expand_range(std::string_view body) {
   std::vector<std::string_view> parts;
   for (std::string_view rest = body;;) {
@@ -105,20 +105,20 @@ Result<std::vector<std::string>> expand_group(std::string_view body, int depth) 
   if (parts.size() == 1) {
     FEEDLINE_TRY(auto range, expand_range(body));
     if (range) return std::move(*range);
-    return config_error("the braces " + shown(body) + " hold neither a range like {000..146} nor a list like {a,b}");
+    return config_error("the braces " + shown(body) + " contain neither a range like {000..146} nor a list like {a,b}");
   }
   std::vector<std::string> names;
   for (const std::string& part : parts) {
     FEEDLINE_TRY(auto expanded, expand(part, depth + 1));
-    if (names.size() + expanded.size() > kMostNames) return config_error("the braces make too many names");
+    if (names.size() + expanded.size() > kMostNames) return config_error("the braces expand to too many names");
     std::ranges::move(expanded, std::back_inserter(names));
   }
   return names;
 }
 
 Result<std::vector<std::string>> expand(std::string_view text, int depth) {
-  constexpr int kDeepest = 32;  // recursion that a source can ask for
-  if (depth > kDeepest) return config_error("braces nested more than 32 deep");
+  constexpr int kDeepest = 32;  // limits the recursion that a source can cause
+  if (depth > kDeepest) return config_error("braces are nested more than 32 deep");
   const std::size_t open = text.find('{');
   if (text.substr(0, open).find('}') != std::string_view::npos)
     return config_error("a closing brace without an opening one in '" + std::string(text) + "'");
@@ -132,7 +132,7 @@ Result<std::vector<std::string>> expand(std::string_view text, int depth) {
     return config_error("an opening brace without a closing one in '" + std::string(text) + "'");
   FEEDLINE_TRY(const auto middles, expand_group(text.substr(open + 1, close - open - 1), depth));
   FEEDLINE_TRY(const auto tails, expand(text.substr(close + 1), depth + 1));
-  if (middles.size() > kMostNames / tails.size()) return config_error("the braces make too many names");
+  if (middles.size() > kMostNames / tails.size()) return config_error("the braces expand to too many names");
   std::vector<std::string> names;
   names.reserve(middles.size() * tails.size());
   for (const std::string& middle : middles)
@@ -178,7 +178,7 @@ Result<LocatedSource> locate(const std::string& source, const OpenUrl& open) {
     FEEDLINE_TRY(storage::Location location, open(part));
     if (located.storage && located.storage != location.storage)
       return config_error("open: '" + part +
-                          "' is read by another storage than what stands before it; open them apart "
+                          "' is in a different storage from the parts before it; open them separately "
                           "and mix them");
     located.source += (located.storage ? "::" : "") + location.object;
     located.storage = std::move(location.storage);
@@ -191,7 +191,7 @@ Result<std::vector<std::string>> names_of_list(const std::string& source, const 
   std::vector<std::string> all;
   for (const std::string& part : split_list(source)) {
     if (part.empty()) return config_error("the list of " + std::string(what) + "s has an empty name");
-    const auto is_pattern = [&](const std::string& name) {  // wildcards in a command belong to its shell
+    const auto is_pattern = [&](const std::string& name) {  // the shell expands wildcards in a command
       return !part.starts_with(storage::kPipe) && has_wildcard(name, storage.is_remote());
     };
     const bool has_braces = part.find_first_of("{}") != std::string::npos;
@@ -220,7 +220,7 @@ Result<std::vector<std::string>> shards_of(const std::string& source, const stor
   FEEDLINE_TRY(auto shards, names_of_list(source, storage, what));
   for (const std::string& shard : shards)
     if (storage.is_remote())
-      break;  // where it would be a request for each
+      break;  // if each check would be a request
     else if (const auto folder = storage.is_directory(shard); folder && *folder)
       return config_error("'" + shard + "' is a folder; a " + std::string(what) + " was expected");
   return shards;

@@ -44,7 +44,7 @@ void add_splits(std::string_view written, std::vector<std::string_view>& splits)
     if (std::ranges::find(splits, one.split) == splits.end() && has_word(name, one.word)) splits.push_back(one.split);
 }
 
-// By the names of its folders, including a partition "split=train".
+// The split given by the path's folders, including a partition "split=train".
 std::vector<std::string_view> splits_of_folders(std::string_view path) {
   std::vector<std::string_view> splits;
   for (std::size_t slash = path.find('/'); slash != path.npos; slash = path.find('/')) {

@@ -12,7 +12,7 @@
 namespace feedline {
 
 struct StoredObject::Impl {
-  std::shared_ptr<const storage::Storage> storage;  // which the reader may use
+  std::shared_ptr<const storage::Storage> storage;  // the reader may use it
   std::unique_ptr<storage::Reader> reader;
   storage::Version version;
 };

@@ -12,7 +12,7 @@
 namespace feedline::format {
 namespace {
 
-// What subsets of both kinds have in common. Kind: RecordFormat or RowFormat.
+// Common base of both kinds of subsets. Kind: RecordFormat or RowFormat.
 template <typename Kind>
 class SubsetFormat : public Kind {
  public:
@@ -39,7 +39,7 @@ class SubsetFormat : public Kind {
   Result<Inspection> inspect() const final { return whole_->inspect(); }
 
  protected:
-  // Requires: indexes of samples of `whole`.
+  // Requires: the indexes are valid for `whole`.
   SubsetFormat(std::shared_ptr<const Kind> whole, std::vector<std::uint64_t> indices)
       : whole_(std::move(whole)), indices_(std::move(indices)) {
     Fingerprint fingerprint;
@@ -50,7 +50,7 @@ class SubsetFormat : public Kind {
     if (std::ranges::is_sorted(indices_)) keep_shards(whole_->shard_ends());
   }
   const Kind& whole() const { return *whole_; }
-  // Shards of the whole that have a sample here, one for each of shard_ends().
+  // The shards of the whole dataset with a sample in this subset, one for each of shard_ends().
   const std::vector<std::size_t>& shards() const { return shards_; }
   std::uint64_t at(std::uint64_t index) const {
     FEEDLINE_CHECK(index < indices_.size());
@@ -70,7 +70,7 @@ class SubsetFormat : public Kind {
   }
 
   std::shared_ptr<const Kind> whole_;
-  std::vector<std::uint64_t> indices_;  // in the whole
+  std::vector<std::uint64_t> indices_;  // indexes in the whole dataset
   std::vector<std::uint64_t> ends_;
   std::vector<std::size_t> shards_;
   std::uint64_t fingerprint_ = 0;
@@ -144,13 +144,13 @@ class SubsetRows final : public SubsetFormat<RowFormat> {
     return longest;
   }
 
-  std::vector<std::uint64_t> longest_;  // of each field
+  std::vector<std::uint64_t> longest_;  // one per field
 };
 
 }  // namespace
 
 Result<std::shared_ptr<const Format>> subset(std::shared_ptr<const Format> format, std::vector<std::uint64_t> indices) {
-  if (indices.empty()) return config_error("subset: no sample is chosen");
+  if (indices.empty()) return config_error("subset: no samples were selected");
   const std::uint64_t largest = std::ranges::max(indices);
   if (largest >= format->size())
     return config_error("subset: sample " + std::to_string(largest) + " is out of range: the dataset holds " +

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Some samples of a format, in any order: a format of the kind that it is, which reads them from there.
+// A subset of the samples of a format, in any order, as a format of the same kind that reads from the original.
 
 #include <cstdint>
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace feedline::format {
 
-// Sample i is that of `format` at indices[i]; 8 bytes are kept for each. Where the indexes ascend, the shards are those
-// of `format` that have a sample left. kConfig: no index, or one that is out of range.
+// Sample i is sample indices[i] of `format`; each index takes 8 bytes. If the indices ascend, the shards are those of
+// `format` with at least one sample in the subset. kConfig: no indices, or one out of range.
 Result<std::shared_ptr<const Format>> subset(std::shared_ptr<const Format> format, std::vector<std::uint64_t> indices);
 
 }  // namespace feedline::format

@@ -18,7 +18,7 @@ Result<void> UncheckedShard::note(Result<void> came) const {
   Error& error = came.error();
   doubt_(error);
   if (!storage::is_of_change(error))
-    error.what = "cannot ask whether the shard has changed since it was indexed: " + error.what;
+    error.what = "cannot check whether the shard has changed since it was indexed: " + error.what;
   error.where.dataset = source_;
   error.where.shard = shard_.name();
   return came;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Shards that were opened by what is kept of them: whether each is still the one that was indexed is asked later.
+// Shards that were opened from cached data, and are checked for changes later.
 
 #include <functional>
 #include <memory>
@@ -14,8 +14,8 @@
 
 namespace feedline::format {
 
-// One of them. doubt: called with what was said of it in the place of its bytes. The shard and the name of its source
-// outlive it.
+// An unchecked shard. doubt: called with the error if the check fails. The shard and the name of its source must
+// outlive this object.
 class UncheckedShard final : public UncheckedObject {
  public:
   using Doubt = std::function<void(const Error&)>;
@@ -31,8 +31,8 @@ class UncheckedShard final : public UncheckedObject {
   const Doubt doubt_;
 };
 
-// Of `shards`, those of which nobody was asked yet. doubt: called with a shard and what was said of it in the place of
-// its bytes. The shards and `source` outlive what is given.
+// Those of `shards` that have not been checked yet. doubt: called with a shard and the error if its check fails. The
+// shards and `source` must outlive the result.
 template <typename Shard>
 std::vector<std::unique_ptr<const UncheckedObject>> unchecked_shards(
     const std::string& source, const std::vector<std::unique_ptr<Shard>>& shards,

@@ -11,16 +11,16 @@
 
 namespace feedline::format {
 
-// A spec of a format whose samples have named values: "NAME=FIRST;SECOND:KIND".
+// The spec of a field, for a format whose samples have named values: "NAME=FIRST;SECOND:KIND".
 struct WantedField {
-  std::string name;                       // of the field: what is said, else the first alternative
-  std::vector<std::string> alternatives;  // the first that a sample has counts
+  std::string name;                       // of the field: the given name, else the first alternative
+  std::vector<std::string> alternatives;  // alternatives; the first one that a sample has is used
   std::optional<FieldKind> said;
 
   std::string names() const;  // "FIRST, SECOND", for messages
 };
 
-// what: the format's word for a value, "column". kConfig: a name that is empty, or no such kind.
+// what: the format's term for a value, "column". kConfig: an empty name, or an unknown kind.
 Result<WantedField> parse_wanted_field(const std::string& text, std::string_view what);
 
 }  // namespace feedline::format

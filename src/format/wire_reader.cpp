@@ -10,7 +10,7 @@ std::optional<std::uint64_t> take_varint(std::span<const std::byte>& bytes) {
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < kMostBytes && i < bytes.size(); ++i) {
     const auto byte = std::to_integer<std::uint64_t>(bytes[i]);
-    value |= (byte & 0x7fU) << (7 * i);  // of the tenth byte one bit counts, as in the library
+    value |= (byte & 0x7fU) << (7 * i);  // only one bit of the tenth byte counts, as in the protobuf library
     if ((byte & 0x80U) != 0) continue;
     bytes = bytes.subspan(i + 1);
     return value;
@@ -46,10 +46,10 @@ bool WireReader::take_value() {
   return true;
 }
 
-// Behind a group's begin: to its end, whatever lies in between. Numbers of groups inside are not compared.
+// Skips to the end of a group, whatever it contains. The numbers of nested groups are not compared.
 bool WireReader::skip_group() {
   const std::uint32_t outer = number_;
-  constexpr std::size_t kDeepest = 100;  // as the library has it
+  constexpr std::size_t kDeepest = 100;  // the same limit as the protobuf library
   for (std::size_t depth = 1; depth > 0;) {
     if (depth > kDeepest || rest_.empty() || !take_tag()) return fail();
     if (type_ == WireType::kGroup)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One message of protocol buffers, field by field, in the wire format that
-// https://protobuf.dev/programming-guides/encoding/ has: whatever the bytes are, nothing outside of them is looked at.
+// Reads one protocol buffer message field by field, in the wire format of
+// https://protobuf.dev/programming-guides/encoding/. Never reads out of bounds, whatever the bytes are.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,22 +11,22 @@
 
 namespace feedline::format {
 
-// A number of 7 bits a byte, taken off the front of `bytes`; nullopt: cut, or longer than 10 bytes.
+// Removes a varint from the front of `bytes`; nullopt if truncated or longer than 10 bytes.
 std::optional<std::uint64_t> take_varint(std::span<const std::byte>& bytes);
 
 enum class WireType : std::uint8_t { kVarint = 0, kFixed64 = 1, kLength = 2, kGroup = 3, kGroupEnd = 4, kFixed32 = 5 };
 
-// The bytes must outlive it.
+// The bytes must outlive the reader.
 class WireReader {
  public:
   explicit WireReader(std::span<const std::byte> message) : rest_(message) {}
 
-  // The next field; groups, which nobody writes any more, are skipped. false: there is none, or is_damaged().
+  // Advances to the next field and skips groups, which are deprecated. Returns false at the end, or if is_damaged().
   bool next();
   bool is_damaged() const { return damaged_; }
   std::uint32_t number() const { return number_; }
   bool is(std::uint32_t number, WireType type) const { return number_ == number && type_ == type; }
-  // Of kLength its content, of the fixed types their 4 or 8 bytes; of kVarint the bytes of the number.
+  // The content for kLength, the 4 or 8 bytes for fixed types, the bytes of the number for kVarint.
   std::span<const std::byte> bytes() const { return bytes_; }
 
  private:

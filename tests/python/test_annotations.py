@@ -191,7 +191,7 @@ def test_crowds_are_left_out_kept_or_a_mask(tmp_path: Path) -> None:
     crowd = made.coco_annotation(99, 1001, ("cow", (0, 0, 9, 9)), iscrowd=1, segmentation=runs)
     path = made.change(made.coco(tmp_path / "set"), add_annotations=[crowd])
     assert len(opened(path)[1].labels) == 1
-    assert "1 annotations of crowds left out" in opened(path).explain()
+    assert "1 crowd annotations were skipped" in opened(path).explain()
     kept = opened(path, fields=("iscrowd", "crowd_mask"), crowd="keep")[1]
     assert kept.iscrowd.tolist() == [0, 1]
     assert np.argwhere(kept.crowd_mask).tolist() == [[y, 0] for y in range(5)]
@@ -212,7 +212,7 @@ def test_captions_are_texts(tmp_path: Path) -> None:
 def test_images_are_found_or_said(tmp_path: Path) -> None:
     path = made.coco(tmp_path / "set")
     (tmp_path / "set" / "train2017").rename(tmp_path / "else & where")
-    with pytest.raises(feedline.ConfigError, match=r"in none of the usual folders: say where with images="):
+    with pytest.raises(feedline.ConfigError, match=r"not in any of the usual folders; set images="):
         opened(path)
     assert len(opened(path, images=tmp_path / "else & where")[3].boxes) == 3
     with pytest.raises(feedline.StorageError):
@@ -251,7 +251,7 @@ def test_a_bad_sample_is_named_and_can_be_left_out(tmp_path: Path) -> None:
     bad = made.coco_annotation(99, 1002, ("cow", (0, 0, 9, 9)), bbox=[1, 2, 3])
     path = made.change(made.coco(tmp_path / "set"), add_annotations=[bad])
     dataset = opened(path)
-    with pytest.raises(feedline.DataError, match=r"annotation 99 .*its bbox is no list of four numbers") as caught:
+    with pytest.raises(feedline.DataError, match=r"annotation 99 .*its bbox is not a list of four numbers") as caught:
         dataset[2]
     error = caught.value
     assert (error.shard, error.record, error.key) == (str(path), 2, f"{2:012d}.jpg")

@@ -86,7 +86,7 @@ def test_splits_of_a_saved_dictionary(folder: Path, tmp_path: Path) -> None:
     for split in ("train", "test"):
         made_arrow.of_folder(folder, root / split)
     (root / "dataset_dict.json").write_text(json.dumps({"splits": ["train", "test"]}))
-    with pytest.raises(feedline.ConfigError, match=r"several splits \(train, test\); open the one"):
+    with pytest.raises(feedline.ConfigError, match=r"several splits \(train, test\); open one of them"):
         feedline.open(root)
     assert len(feedline.open(root / "train")) == 21
 

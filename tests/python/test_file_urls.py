@@ -96,7 +96,7 @@ def test_a_cache_of_a_url_is_that_of_its_path(odd: Path) -> None:
         ("fil:///data/train", "'fil' is no scheme that is known"),
         ("https://host/a b.tar", "a URL has no spaces"),
         (["/a.tar", "sftp://host/b.tar"], "this version has no reader for sftp://"),
-        (["/a.tar", "https://host/b.tar"], "is read by another storage"),
+        (["/a.tar", "https://host/b.tar"], "is in a different storage"),
     ],
 )
 def test_what_names_another_place_is_refused(source: Any, says: str, tmp_path: Path) -> None:

@@ -94,8 +94,8 @@ def test_without_room_what_can_goes_on_and_what_cannot_says_what_to_do(shard: Pa
     assert "an index could not be stored, and is rebuilt the next time: cannot write" in without_room(shard)
     assert not list(shard.parent.rglob("*.feedline-index"))
     refused = without_room(zipped(shard))
-    assert refused.startswith("refused: no plain copy of")
-    assert "make room in the cache folder, or name another one in XDG_CACHE_HOME" in refused
+    assert refused.startswith("refused: cannot write the plain copy of")
+    assert "make room in the cache folder, or set XDG_CACHE_HOME to another one" in refused
     assert not list(cache_folder.glob("**/*.unfinished"))
 
 

@@ -126,7 +126,7 @@ def test_a_damaged_line_is_named_and_left_out(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"5\tx", b"5,x"))
     dataset = feedline.open(source)
     with pytest.raises(
-        feedline.DataError, match=r"it has 1 cells, and there are 2 columns: n \(int\), t \(str\)"
+        feedline.DataError, match=r"it has 1 cells, but there are 2 columns: n \(int\), t \(str\)"
     ) as raised:
         dataset[5]
     assert (raised.value.shard, raised.value.record, raised.value.key) == (str(path), 5, "shard_00000_tsv/00000005")
@@ -206,7 +206,7 @@ def test_verify_compares_checksums_and_reads_all(photos: Path) -> None:
 
 def test_pickles_are_refused(tmp_path: Path) -> None:
     source = made_mds.write(tmp_path / "x", {"a": "int", "p": "pkl"}, [{"a": 1, "p": b"\x80\x04N."}])
-    with pytest.raises(feedline.ConfigError, match="'p' is stored as 'pkl', which is not read: a pickle runs"):
+    with pytest.raises(feedline.ConfigError, match="'p' is stored as 'pkl', which is not supported: a pickle can run"):
         feedline.open(source)
     assert int(feedline.open(source, fields="a")[0].a) == 1
 

@@ -223,5 +223,5 @@ def test_a_name_that_is_no_text_is_an_error(tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", name=np.arange(3))
     path = tmp_path / "x.npz"
     path.write_bytes(path.read_bytes().replace(b"name.npy", b"na\xffe.npy"))
-    with pytest.raises(feedline.DataError, match=r'name is not text in UTF-8: "na\\xffe"'):
+    with pytest.raises(feedline.DataError, match=r'name is not valid UTF-8: "na\\xffe"'):
         feedline.open(path)

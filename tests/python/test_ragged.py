@@ -179,7 +179,7 @@ VALUES = numpy.arange(10)
         ((VALUES.astype("uint16"), [10]), {"pad_value": -1}, "pad_value of uint16 must be from 0 to 65535"),
         ((VALUES.astype("float32"), [10]), {"pad_value": "x"}, "pad_value must be a number"),
         ((VALUES > 3, [10]), {"pad_value": 2}, "True or False"),
-        ((VALUES[::2], [5]), {}, "do not touch"),
+        ((VALUES[::2], [5]), {}, "are not contiguous"),
         (("text", [4]), {}, "must be a NumPy array"),
         ((numpy.zeros((10, 0)), [10]), {}, "no elements"),
         ((numpy.zeros((4, 1, 1, 1, 1, 1)), [4]), {}, "extents"),
@@ -191,7 +191,7 @@ def test_what_is_no_ragged_array_is_refused_by_name(arguments, options, words):
 
 
 def test_a_field_may_not_be_called_like_a_length():
-    with pytest.raises(feedline.ConfigError, match='"a_length" comes twice'):
+    with pytest.raises(feedline.ConfigError, match='"a_length" is used twice'):
         feedline.arrays(a=feedline.ragged(VALUES, [10]), a_length=numpy.zeros(1))
 
 

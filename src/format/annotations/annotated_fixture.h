@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: the same samples as a COCO file, a VOC folder and a YOLO set.
+// Test support: writes the same samples as a COCO file, a VOC folder and a YOLO set.
 
 #include <array>
 #include <cstdint>
@@ -16,12 +16,12 @@ namespace feedline::format {
 
 struct AnnotatedSample {
   std::string key;
-  std::string image;                        // a PNG's first bytes, and any behind them
+  std::string image;                        // a PNG header followed by arbitrary bytes
   std::vector<std::array<float, 4>> boxes;  // left, top, right, bottom
   std::vector<std::int64_t> labels;
 };
 
-inline constexpr int kSampleWidth = 64, kSampleHeight = 32;  // so that shares are exact
+inline constexpr int kSampleWidth = 64, kSampleHeight = 32;  // powers of two, so that fractions are exact
 
 inline std::string png_start(int width, int height) {
   std::string image("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What formats of annotated images have in common: the same samples from each, over local, mapped and short reads.
+// Tests common to all formats of annotated images: each returns the same samples, over local, mapped and short reads.
 
 #include <gtest/gtest.h>
 
@@ -170,7 +170,7 @@ TEST_P(AnnotatedFormat, AMissingImageIsNamedWithItsRecord) {
   EXPECT_EQ(done.error().code, ErrorCode::kStorage);
   EXPECT_EQ(done.error().where.record, 6u);
   EXPECT_EQ(done.error().where.shard, path);
-  // a YOLO set is what its folder of images holds
+  // a YOLO set contains every image in its folder
   if (GetParam().format == "yolo") return;
   EXPECT_NE(inspected(source_).find(":error"), std::string::npos);
 }
@@ -224,7 +224,7 @@ TEST_P(AnnotatedFormat, OptionsAndFieldsThatAreNotItsOwnAreRefused) {
     const std::string text = why(options);
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
-  has({.fields = {"image", "box"}}, "there is no 'box' among the annotations; there are image, boxes, labels");
+  has({.fields = {"image", "box"}}, "the annotations have no 'box'; they have image, boxes, labels");
   has({.fields = {"image", "image"}}, "two fields are called 'image'");
   has({.fields = {"=image"}}, "an empty name");
   has({.missing = Missing::kSkip}, "missing:");
@@ -232,9 +232,9 @@ TEST_P(AnnotatedFormat, OptionsAndFieldsThatAreNotItsOwnAreRefused) {
   if (GetParam().format != "coco") has({.format = "?crowd=keep"}, "crowd:");
   has({.format = "?split=nothing"}, "split:");
   has({.format = "folder?split=train"}, "split= is for annotated images");
-  has({.format = GetParam().format + "?splits=train"}, "no such setting of a format: 'splits'");
-  has({.format = "?split=a&split=b"}, "has no value, or two");
-  has({.format = "?split="}, "has no value, or two");
+  has({.format = GetParam().format + "?splits=train"}, "unknown format setting 'splits'");
+  has({.format = "?split=a&split=b"}, "has no value or more than one");
+  has({.format = "?split="}, "has no value or more than one");
 }
 
 std::vector<UnderTest> all() {

@@ -79,7 +79,7 @@ Result<std::vector<PartField>> choose_parts(const std::vector<std::string>& spec
     const std::string word = equals == spec.npos ? spec : spec.substr(equals + 1);
     const auto part = std::ranges::find(known, std::string_view(word), [](Part one) { return name_of(one); });
     if (part == known.end())
-      return config_error("fields: there is no '" + word + "' among the annotations; there are " + names_of(known));
+      return config_error("fields: the annotations have no '" + word + "'; they have " + names_of(known));
     std::string name = equals == spec.npos ? word : spec.substr(0, equals);
     if (name.empty()) return config_error("fields: an empty name in '" + spec + "'");
     for (const PartField& other : fields)
@@ -121,7 +121,7 @@ Result<std::span<std::uint8_t>> add_labels(memory::Record& record, std::size_t p
 Result<std::span<std::uint8_t>> add_label_stack(memory::Record& record, std::size_t pieces, std::size_t field,
                                                 std::size_t count, int height, int width) {
   const std::uint64_t plane = static_cast<std::uint64_t>(height) * static_cast<std::uint64_t>(width);
-  // beyond any limit in bytes, and far from overflow
+  // larger than any limit in bytes, and far from overflow
   if (plane > static_cast<std::uint64_t>(memory::PixelBuffer::kMaxPixels) || count > (std::uint64_t{1} << 32))
     return memory::too_large(plane, record.most_bytes);
   FEEDLINE_TRY(const auto room, add_bytes(record, pieces, field, count * plane, memory::PixelBuffer::kRowSlack));

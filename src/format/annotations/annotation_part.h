@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What fields can be of annotated images: a part of an annotation by its word.
+// The parts of an annotation that can be fields, and their names in specs.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,13 +26,13 @@ enum class Part : std::uint8_t {
   kIsCrowd,
   kImageId,
   kMasks,       // (N, height, width)
-  kMask,        // (height, width), of classes
-  kCrowdMask,   // likewise: 1 where a crowd is
-  kObjectMask,  // likewise: the number of the object
+  kMask,        // (height, width), class labels
+  kCrowdMask,   // (height, width), 1 for crowds
+  kObjectMask,  // (height, width), object numbers
   kKeypoints,
   kVisibility,
   kCaptions,
-  kCaption,  // the first of them
+  kCaption,  // the first caption
   kDifficult,
   kTruncated,
   kPoses,
@@ -43,18 +43,18 @@ struct PartField {
   Part part;
 };
 
-// The fields of specs, "PART" or "NAME=PART"; of no spec: those of `usual`. kConfig: no such part among `known`, a kind
-// behind a spec, two fields of one name.
+// Parses specs, "PART" or "NAME=PART", into fields; `usual` if there are no specs. kConfig: a part not among `known`, a
+// spec with a kind, or two fields with the same name.
 Result<std::vector<PartField>> choose_parts(const std::vector<std::string>& specs, std::span<const Part> known,
                                             std::span<const Part> usual);
 std::string_view name_of(Part part);
 bool has_part(std::span<const PartField> fields, Part part);
 std::vector<FieldDescription> descriptions_of(std::span<const PartField> fields);
 
-// Room for the numbers of field `field` in record.more, behind the `pieces` that lie there, and says in the field that
-// they are an array. kData: more bytes than the record takes, with what it has read already.
+// Reserves space for the numbers of field `field` in record.more, after the first `pieces` buffers, and makes the field
+// an array. kData: with the bytes already read, the record would exceed its size limit.
 Result<std::span<std::byte>> add_array(memory::Record& record, std::size_t pieces, std::size_t field, ArraySpec spec);
-// The same of labels, all 0, as the pixels of a mask: of one, or of a stack of `count`.
+// The same for labels, initially 0, as the pixels of one mask or of a stack of `count` masks.
 Result<std::span<std::uint8_t>> add_labels(memory::Record& record, std::size_t pieces, std::size_t field, int height,
                                            int width, int label_bytes);
 Result<std::span<std::uint8_t>> add_label_stack(memory::Record& record, std::size_t pieces, std::size_t field,

@@ -51,14 +51,14 @@ Result<SampleFiles> files_of(std::span<const PartField> fields, std::string_view
     const memory::Record::Field& field = record.fields[i];
     if (field.pixels.data != nullptr || description.array.shape.dims() == 3)
       return config_error("fields: '" + description.name +
-                          "' is drawn of outlines, and no file can be made of it: leave it out of what is packed");
+                          "' is drawn from outlines and cannot be written as a file; omit it when packing");
     if (description.kind == FieldKind::kImage) {
       add(extension_of(path), field.bytes);
     } else if (description.kind == FieldKind::kInteger) {
       const std::string text = std::to_string(field.value);
       add(to_lower(description.name) + ".cls", std::as_bytes(std::span(text)));
     } else if (field.array && decode::needs_turn(field.frame, false)) {
-      // readers of the file do not know the frame: they get numbers that fit the stored image
+      // readers of the file do not know the frame: store numbers that fit the stored image
       std::vector<float> numbers(field.bytes.size() / sizeof(float));
       if (!numbers.empty()) std::memcpy(numbers.data(), field.bytes.data(), field.bytes.size());
       const decode::FrameTurn turn = decode::turn_of(field.frame);

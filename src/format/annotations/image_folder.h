@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Image files by their paths, which annotations name.
+// Image files that annotations refer to by path.
 
 #include <cstddef>
 #include <span>
@@ -15,21 +15,21 @@
 
 namespace feedline::format {
 
-// "a/b" of "a/b/c" and "a/b/c/"; "." of "c", and "/" of "/c".
+// Returns "a/b" for "a/b/c" and "a/b/c/", "." for "c", and "/" for "/c".
 std::string folder_of(std::string_view path);
-// "c.json" of "a/b/c.json".
+// Returns "c.json" for "a/b/c.json".
 std::string_view last_of(std::string_view path);
-// Without the extension that it has behind its last slash.
+// Removes the extension of the last component.
 std::string_view stem_of(std::string_view path);
-// "jpg" of "a/b.JPG"; empty: there is none.
+// Returns "jpg" for "a/b.JPG"; empty if there is no extension.
 std::string extension_of(std::string_view path);
 
-// Sets the bytes of every image field and adds them to record.bytes_read. kData: there are none, or more than the
-// record takes. Requires: a field of the record for each of `fields`.
+// Sets the bytes of every image field and adds them to record.bytes_read. kData: the image is empty, or the record
+// would exceed its size limit. Requires: the record has a field for each of `fields`.
 Result<void> take_image(std::span<const PartField> fields, std::span<const std::byte> bytes, memory::Record& record);
 
-// What `feedline pack` copies of a sample: a file for each field as it was filled in. path: of the image; its extension
-// is the image's, and without that it is the key. kConfig: of masks that were drawn no file is made.
+// Returns the files that `feedline pack` writes for a sample, one for each field of the record. path: of the image;
+// gives the image's extension, and without it the key. kConfig: masks drawn from outlines cannot be written as files.
 Result<SampleFiles> files_of(std::span<const PartField> fields, std::string_view path, const memory::Record& record);
 SampleFileSizes sizes_of(const SampleFiles& files);
 

@@ -17,7 +17,7 @@ namespace {
 class Bytes {
  public:
   explicit Bytes(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  // 0 behind the end: who asks looks at size() first where that matters
+  // 0 past the end: callers for whom that matters check size() first
   std::uint32_t at(std::size_t i) const { return i < bytes_.size() ? std::to_integer<std::uint32_t>(bytes_[i]) : 0; }
   std::uint32_t big(std::size_t i, std::size_t count) const {
     std::uint32_t value = 0;
@@ -46,13 +46,13 @@ std::optional<ImageSize> sides(std::uint32_t width, std::uint32_t height) {
   return ImageSize{static_cast<int>(width), static_cast<int>(height)};
 }
 
-// From marker to marker up to the first that begins a frame.
+// Scans the markers up to the first frame header.
 std::optional<ImageSize> size_of_jpeg(const Bytes& file) {
   std::size_t at = 2;
   while (at + 9 < file.size()) {
     if (file.at(at) != 0xff) return {};
     const std::uint32_t marker = file.at(at + 1);
-    if (marker == 0xff) {  // filling
+    if (marker == 0xff) {  // fill bytes
       ++at;
       continue;
     }
@@ -94,14 +94,13 @@ std::optional<ImageSize> size_of_any(const Bytes& file) {
 
 namespace {
 
-// For the kinds that have no header parser above. One per thread, reused for many images.
+// For formats without a header parser above. One per thread, reused for many images.
 Result<memory::ImageFrame> read_by_decoder(std::span<const std::byte> file) {
   thread_local decode::ImageDecoder decoder;
   auto header = decoder.open(file);
   if (!header)
-    return data_error(
-        "the size of the image, which its boxes are multiplied by, cannot be read: " + std::move(header).error().what,
-        "format");
+    return data_error("cannot read the size of the image, which scales its boxes: " + std::move(header).error().what,
+                      "format");
   return memory::ImageFrame{static_cast<std::uint8_t>(decoder.orientation()), false, header->width, header->height};
 }
 

@@ -19,11 +19,11 @@ struct ImageSize {
 Result<memory::ImageFrame> read_frame(std::span<const std::byte> file);
 // The size of the image after its EXIF orientation is applied.
 ImageSize turned_size(const memory::ImageFrame& frame);
-// The frame of annotations that state the size of their image: if EXIF swaps its sides, the size decides whether they
-// are of the stored or of the turned image. Otherwise the default: they fit the image as it is decoded.
+// The frame for annotations that state the size of their image. If EXIF swaps the sides, the size tells whether the
+// annotations fit the stored or the rotated image. Otherwise returns the default: they fit the decoded image.
 memory::ImageFrame frame_by_size(std::span<const std::byte> file, const ImageSize& stated);
 
-// Sets the frame of fields that move with the image. Does nothing if the image is not among the fields.
+// Sets the frame of fields that are transformed with the image. Does nothing if the image is not among the fields.
 void set_frame(std::span<const PartField> fields, const memory::ImageFrame& frame, memory::Record& record);
 
 }  // namespace feedline::format

@@ -13,8 +13,8 @@
 
 namespace feedline::format {
 
-// Reads every sample of annotated images, for inspect(): what is wrong with one becomes a finding, and of the others
-// bytes and sizes are counted. image_bytes: of the image of a sample that was read.
+// Reads every sample of annotated images for inspect(). A sample's error becomes a finding; for the others, bytes and
+// sizes are counted. image_bytes: returns the size of the image in a sample that was read.
 void inspect_samples(const RecordFormat& format, std::span<const std::string> keys,
                      const std::function<std::uint64_t(std::uint64_t index, const memory::Record&)>& image_bytes,
                      Inspection& inspection, Findings& findings);

@@ -14,7 +14,7 @@ class Rows {
   Rows(const ImageObjects& objects, std::size_t field, std::size_t pieces, memory::Record& record)
       : objects_(objects), field_(field), pieces_(pieces), record_(record) {}
 
-  // data(object): where the `bytes` of its row lie.
+  // data(object): returns the address of the `bytes` bytes of its row.
   template <typename Data>
   Result<void> add(ArraySpec spec, std::size_t bytes, Data data) {
     FEEDLINE_TRY(const auto room, add_array(record_, pieces_, field_, spec));
@@ -65,11 +65,11 @@ Result<void> Rows::add_masks() {
     const auto wrong = [i](const std::string& why) {
       return data_error("object " + std::to_string(i) + " " + why, "format");
     };
-    if (object.polygon.empty()) return wrong("has a box and no polygon, of which a mask could be drawn");
+    if (object.polygon.empty()) return wrong("has a box but no polygon to draw a mask from");
     fifths.clear();
     for (const double value : object.polygon) {
       const auto fifth = to_fifths(value);
-      if (!fifth) return wrong("has a coordinate that no image has");
+      if (!fifth) return wrong("has a coordinate far outside any image");
       fifths.push_back(*fifth);
     }
     bytes.clear();
@@ -81,7 +81,7 @@ Result<void> Rows::add_masks() {
   return {};
 }
 
-// A list in JSON.
+// Adds the poses as a JSON list.
 Result<void> Rows::add_poses() {
   std::string text = "[";
   for (const ImageObject& object : objects_.objects) {

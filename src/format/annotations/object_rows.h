@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The objects of one image, read from a file of its own, and their rows in the fields of a record.
+// The objects of an image whose annotations are in a separate file, and their rows in the fields of a record.
 
 #include <array>
 #include <cstdint>
@@ -20,19 +20,20 @@ struct ImageObject {
   std::int64_t label = 0;
   std::int64_t difficult = 0, truncated = 0;
   std::string pose;
-  std::vector<double> polygon;   // x, y, in pixels; empty: it has none
-  std::vector<float> keypoints;  // x, y of each, in pixels
+  std::vector<double> polygon;   // x, y, in pixels; empty if there is none
+  std::vector<float> keypoints;  // x, y of each keypoint, in pixels
   std::vector<std::int64_t> visibility;
 };
 
 struct ImageObjects {
   std::vector<ImageObject> objects;
-  int width = 0, height = 0;  // where masks are drawn
-  std::size_t points = 0;     // of an object's keypoints
+  int width = 0, height = 0;  // needed only for masks
+  std::size_t points = 0;     // keypoints per object
 };
 
-// Fills in the fields that objects make: all but images and masks that are files. pieces: what lies in record.more
-// already. kData: an object without a polygon where masks are drawn; more bytes than the record takes.
+// Fills in the fields made from objects: all except images and masks stored as files. pieces: the number of buffers
+// already in record.more. kData: an object without a polygon if masks are drawn; or the record would exceed its size
+// limit.
 Result<void> fill_objects(const ImageObjects& objects, std::span<const PartField> fields, std::size_t pieces,
                           memory::Record& record);
 

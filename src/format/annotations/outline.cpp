@@ -9,8 +9,8 @@
 namespace feedline::format {
 namespace {
 
-constexpr double kFifths = 5;  // points of COCO's grid to a pixel
-// Steps along all edges of an object: a polygon around an image of 8,192 pixels has 160,000.
+constexpr double kFifths = 5;  // points of COCO's grid per pixel
+// Limit on the steps along all edges of an object: a polygon around an image of 8,192 pixels has 160,000.
 constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 26;
 
 std::uint64_t zigzag(std::int64_t number) {
@@ -39,11 +39,9 @@ class NumberReader {
   std::size_t next_ = 0;
 };
 
-std::unexpected<Error> damaged() {
-  return data_error("an outline that is kept of the annotation is damaged", "format");
-}
+std::unexpected<Error> damaged() { return data_error("the stored outline of the annotation is damaged", "format"); }
 
-// The pixels [begin, end), counted down the columns, as ones.
+// Sets the pixels [begin, end) to 1, counted in column-major order.
 void set_run(std::uint64_t begin, std::uint64_t end, int height, int width, std::uint8_t* plane) {
   const auto rows = static_cast<std::uint64_t>(height);
   while (begin < end) {
@@ -54,8 +52,8 @@ void set_run(std::uint64_t begin, std::uint64_t end, int height, int width, std:
   }
 }
 
-// Where the border of a polygon crosses from one column of pixels to the next: between two neighbouring points of the
-// finely drawn edges. The pixel at which, going down the columns, inside becomes outside or the other way round.
+// Finds where the border of a polygon crosses from one column of pixels to the next, between two neighbouring points of
+// the finely drawn edges. Each border is the column-major index of the pixel at which inside and outside change.
 class Borders {
  public:
   Borders(int height, int width, std::vector<std::uint64_t>& borders)
@@ -82,14 +80,14 @@ class Borders {
   bool is_first_ = true;
 };
 
-// All points of the grid on an edge, a step at a time along its longer side; drawn from its left, or upper, end, as
-// rounding differs by that.
+// Adds all grid points on an edge, stepping along its longer side. Always starts at the left or upper end, because
+// rounding depends on the direction.
 void draw_edge(std::int32_t x0, std::int32_t y0, std::int32_t x1, std::int32_t y1, Borders& borders) {
   const std::int32_t dx = std::abs(x1 - x0), dy = std::abs(y1 - y0);
   const bool is_flat = dx >= dy, turns = is_flat ? x0 > x1 : y0 > y1;
   if (turns) std::swap(x0, x1), std::swap(y0, y1);
   const std::int32_t steps = std::max(dx, dy);
-  if (steps == 0) return borders.add(x0, y0);  // which has no slope
+  if (steps == 0) return borders.add(x0, y0);  // a single point has no slope
   const double slope = is_flat ? static_cast<double>(y1 - y0) / dx : static_cast<double>(x1 - x0) / dy;
   for (std::int32_t i = 0; i <= steps; ++i) {
     const std::int32_t step = turns ? steps - i : i;
@@ -113,7 +111,7 @@ Result<void> draw_polygon(std::span<const std::int32_t> points, int height, int 
     draw_edge(x0, y0, x1, y1, borders);
   }
   std::ranges::sort(scratch.borders);
-  // a closed line crosses from one column to the next as often as it comes back
+  // a closed line crosses a column border an even number of times
   for (std::size_t i = 0; i + 1 < scratch.borders.size(); i += 2)
     set_run(scratch.borders[i], scratch.borders[i + 1], height, width, plane);
   return {};
@@ -131,7 +129,7 @@ Result<void> draw_polygons(NumberReader reader, int height, int width, OutlineSc
       std::uint64_t step = 0;
       if (!reader.take(step)) return damaged();
       std::int64_t& value = last[i % 2];
-      // two steps of far less than 63 bits: no overflow
+      // the sum of two such steps cannot overflow
       if (std::abs(from_zigzag(step)) > 4 * std::int64_t{kMostFifths}) return damaged();
       value += from_zigzag(step);
       if (std::abs(value) > kMostFifths) return damaged();
@@ -146,8 +144,8 @@ Result<void> draw_runs(NumberReader reader, int height, int width, std::uint8_t*
   std::uint64_t rows = 0, columns = 0, count = 0;
   if (!reader.take(rows) || !reader.take(columns) || !reader.take(count) || count > reader.left()) return damaged();
   if (rows != static_cast<std::uint64_t>(height) || columns != static_cast<std::uint64_t>(width))
-    return data_error("the runs of an annotation are of a mask of " + std::to_string(columns) + " x " +
-                          std::to_string(rows) + " pixels, and its image has " + std::to_string(width) + " x " +
+    return data_error("the runs of an annotation encode a mask of " + std::to_string(columns) + " x " +
+                          std::to_string(rows) + " pixels, but its image has " + std::to_string(width) + " x " +
                           std::to_string(height),
                       "format");
   const std::uint64_t all = rows * columns;
@@ -186,8 +184,8 @@ void OutlineWriter::add_runs(std::uint32_t height, std::uint32_t width, std::spa
   for (const std::uint32_t run : runs) add(run);
 }
 
-// Characters from '0' on with five bits each, the lowest first, the sixth where more follow; a run from the fourth on
-// is less the one two before it.
+// Each character from '0' on holds five bits, lowest first; the sixth bit means that more follow. From the fourth run
+// on, the number is the difference from the run two before it.
 std::expected<void, std::string> parse_runs(std::string_view text, std::vector<std::uint32_t>& runs) {
   runs.clear();
   for (std::size_t at = 0; at < text.size();) {
@@ -195,7 +193,7 @@ std::expected<void, std::string> parse_runs(std::string_view text, std::vector<s
     for (unsigned shift = 0;; shift += 5) {
       if (at == text.size()) return std::unexpected("its text ends within a number");
       const int bits = text[at++] - '0';
-      if (bits < 0 || bits > 0x3f) return std::unexpected("its text has a character that stands for nothing");
+      if (bits < 0 || bits > 0x3f) return std::unexpected("its text has an invalid character");
       if (shift > 35) return std::unexpected("its text has a number that is too large");
       value |= static_cast<std::int64_t>(bits & 0x1f) << shift;
       if ((bits & 0x20) != 0) continue;
@@ -203,7 +201,7 @@ std::expected<void, std::string> parse_runs(std::string_view text, std::vector<s
       break;
     }
     if (runs.size() > 2) value += runs[runs.size() - 2];
-    if (value < 0 || value > INT32_MAX) return std::unexpected("one of its runs is negative, or too long");
+    if (value < 0 || value > INT32_MAX) return std::unexpected("a run length is negative or too large");
     runs.push_back(static_cast<std::uint32_t>(value));
   }
   return {};
@@ -215,7 +213,7 @@ std::expected<void, std::string> check_runs(std::uint64_t height, std::uint64_t 
   std::uint64_t sum = 0;
   for (const std::uint32_t run : runs) sum += run;
   if (sum == all) return {};
-  return std::unexpected("its runs cover " + std::to_string(sum) + " pixels, and a mask of " + std::to_string(width) +
+  return std::unexpected("its runs cover " + std::to_string(sum) + " pixels, but a mask of " + std::to_string(width) +
                          " x " + std::to_string(height) + " has " + std::to_string(all));
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The outline of an object as polygons, or as runs of pixels, and the pixels that it covers: those of COCO's own tools.
+// The outline of an object as polygons or as runs of pixels, and the pixels that it covers, as computed by COCO's
+// tools.
 //
-// As bytes, which a table keeps (numbers are LEB128, those with a sign in zigzag):
+// The bytes stored in a table (numbers are LEB128, signed ones in zigzag):
 //
-//     polygons    how many; of each the number of its points, and then x and y of each, less those of the point before,
-//                 in fifths of a pixel
-//     runs        height, width, how many; the lengths of runs without and with the object, column by column
+//     polygons    their number; for each the number of its points, and then x and y of each as differences from the point
+//                 before, in fifths of a pixel
+//     runs        height, width, number; the lengths of runs without and with the object, column by column
 
 #include <cstddef>
 #include <cstdint>
@@ -29,13 +30,13 @@ struct Outline {
   std::span<const std::byte> bytes;
 };
 
-// How many fifths of a pixel off the image a point may lie: what is drawn of an edge takes time by its length.
+// The maximum coordinate of a point, in fifths of a pixel: the time to draw an edge is proportional to its length.
 inline constexpr std::int32_t kMostFifths = 5 << 16;
 
-// COCO's grid of points: five to a pixel. nullopt: no number, or one farther off than kMostFifths.
+// Converts to COCO's grid, with five points per pixel. nullopt: not a number, or larger than kMostFifths.
 std::optional<std::int32_t> to_fifths(double pixels);
 
-// Puts the bytes of an outline together.
+// Serializes an outline.
 class OutlineWriter {
  public:
   explicit OutlineWriter(std::vector<std::byte>& out) : out_(out) {}
@@ -48,20 +49,21 @@ class OutlineWriter {
   std::vector<std::byte>& out_;
 };
 
-// The runs in COCO's text of them. Why not, in words: it is none.
+// Parses runs from COCO's compressed text. On failure returns the reason.
 std::expected<void, std::string> parse_runs(std::string_view text, std::vector<std::uint32_t>& runs);
-// Do they cover a mask of this size, and no more? In words why not.
+// Checks that the runs cover exactly a mask of this size. On failure returns the reason.
 std::expected<void, std::string> check_runs(std::uint64_t height, std::uint64_t width,
                                             std::span<const std::uint32_t> runs);
 
-// Memory that a thread keeps.
+// Memory that a thread reuses.
 struct OutlineScratch {
   std::vector<std::int32_t> points;
   std::vector<std::uint64_t> borders;
 };
 
-// Sets to 1 the pixels of the outline in `plane`, rows of `width`, and leaves the others. kData: the bytes are no such
-// outline, of another image's size, or polygons that are absurdly long to draw. Requires: room for height x width.
+// Sets the pixels of the outline in `plane`, with rows of `width`, to 1 and leaves the others unchanged. kData: the
+// bytes are not a valid outline, the image size differs, or the polygons are absurdly long. Requires: space for height
+// x width.
 Result<void> draw_outline(const Outline& outline, int height, int width, OutlineScratch& scratch, std::uint8_t* plane);
 
 }  // namespace feedline::format

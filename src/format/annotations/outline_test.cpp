@@ -19,14 +19,14 @@ std::vector<std::byte> polygons(const std::vector<std::vector<double>>& all) {
   return bytes;
 }
 
-// Rows of 0 and 1, a slash behind each.
+// Rows of 0 and 1, each followed by a slash.
 std::string drawn(const Outline& outline, int height, int width) {
   OutlineScratch scratch;
   std::vector<std::uint8_t> plane(static_cast<std::size_t>(height * width) + 1);
   plane.back() = 7;
   const auto done = draw_outline(outline, height, width, scratch, plane.data());
   if (!done) return "error: " + done.error().what;
-  EXPECT_EQ(plane.back(), 7) << "the byte behind the plane";
+  EXPECT_EQ(plane.back(), 7) << "the byte after the plane";
   std::string text;
   for (int i = 0; i < height * width; ++i) {
     text += static_cast<char>('0' + plane[static_cast<std::size_t>(i)]);
@@ -50,7 +50,7 @@ std::string drawn_runs(std::string_view text, std::uint32_t runs_height, std::ui
   return drawn({OutlineKind::kRuns, bytes}, height, width);
 }
 
-// Masks by pycocotools 2.0.11.
+// Masks computed by pycocotools 2.0.11.
 TEST(Outline, PolygonsCoverThePixelsThatCocosToolsSay) {
   EXPECT_EQ(drawn({{1.5, 1.5, 8.2, 2.1, 5.7, 7.9}}, 10, 12),
             "000000000000/000000000000/001111110000/000111110000/000011100000/000011100000/000001000000/000000000000/"
@@ -61,10 +61,10 @@ TEST(Outline, PolygonsCoverThePixelsThatCocosToolsSay) {
       << "over all edges";
   EXPECT_EQ(drawn({{2, 2, 2, 2, 6, 2, 6, 6, 2, 6}}, 8, 8),
             "00000000/00000000/00111100/00111100/00111100/00111100/00000000/00000000/")
-      << "a point that comes twice";
+      << "a repeated point";
   EXPECT_EQ(drawn({{3.3, 1.2, 3.3, 1.2, 3.3, 1.2}}, 6, 9),
             "000000000/000000000/000000000/000000000/000000000/000000000/")
-      << "three times one point";
+      << "the same point three times";
   EXPECT_EQ(drawn({{0.5, 0.5, 6.5, 8.5, 6.5, 0.5, 0.5, 8.5}, {2, 2, 4, 2, 4, 4, 2, 4}}, 9, 7),
             "0000000/0000001/0111011/0111111/0111111/0110111/0100011/0000001/0000000/");
   EXPECT_EQ(drawn({{1, 1, 11, 1, 11, 2, 1, 2}, {2, 2, 5, 2.4}}, 10, 12),
@@ -80,9 +80,9 @@ TEST(Outline, RunsAreReadAsCocosToolsWriteThem) {
 TEST(Outline, RunsThatDoNotFitAreRefused) {
   EXPECT_NE(drawn_runs("f0191O2N1OO1NX1", 10, 13, 10, 13).find("its runs cover 120 pixels"), std::string::npos);
   EXPECT_NE(drawn_runs("f0191O2N1OO1NX1", 10, 11, 10, 11).find("has 110"), std::string::npos);
-  EXPECT_NE(drawn_runs("f0191O2N1OO1NX1", 10, 12, 12, 10).find("of a mask of 12 x 10 pixels"), std::string::npos);
+  EXPECT_NE(drawn_runs("f0191O2N1OO1NX1", 10, 12, 12, 10).find("encode a mask of 12 x 10 pixels"), std::string::npos);
   EXPECT_NE(drawn_runs("f0191O2N1OO1NX", 10, 12, 10, 12).find("ends within a number"), std::string::npos);
-  EXPECT_NE(drawn_runs("f0 ", 10, 12, 10, 12).find("a character that stands for nothing"), std::string::npos);
+  EXPECT_NE(drawn_runs("f0 ", 10, 12, 10, 12).find("an invalid character"), std::string::npos);
   EXPECT_NE(drawn_runs("oooooooooo0", 10, 12, 10, 12).find("too large"), std::string::npos);
   EXPECT_NE(drawn_runs("O", 10, 12, 10, 12).find("negative"), std::string::npos);
 }
@@ -104,7 +104,7 @@ TEST(Outline, BytesThatAreDamagedAreAnError) {
   }
   std::vector<std::byte> runs;
   OutlineWriter(runs).add_runs(2, 2, std::vector<std::uint32_t>{1, 4});
-  EXPECT_NE(drawn({OutlineKind::kRuns, runs}, 2, 2).find("damaged"), std::string::npos) << "behind the mask's end";
+  EXPECT_NE(drawn({OutlineKind::kRuns, runs}, 2, 2).find("damaged"), std::string::npos) << "past the end of the mask";
   std::vector<std::byte> far;
   OutlineWriter(far).add(1);
   OutlineWriter(far).add_polygon(std::vector<std::int32_t>{0, 0, 2 * kMostFifths, 0, 0, 5});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reading a sample that lies in several files.
+// Reads samples that consist of several files.
 
 #include <cstddef>
 #include <span>
@@ -14,16 +14,16 @@
 
 namespace feedline::format {
 
-// Reads files whole: the first into record.storage, the others into record.more, as fetching ahead has them. The error
-// is of paths[failed]. kData: together they have more bytes than the record takes.
+// Reads whole files, the first into record.storage, the others into record.more, as prefetching does. An error belongs
+// to paths[failed]. kData: together they exceed the record's size limit.
 Result<void> read_pieces(const storage::Storage& storage, std::span<const std::string> paths, memory::Record& record,
                          std::vector<std::span<const std::byte>>& pieces, std::size_t& failed);
 
-// All files below a folder, as paths relative to it, sorted; links are followed. kStorage: one cannot be listed.
-// kConfig: nested absurdly deep, as by a link to a parent folder.
+// All files below a folder, as sorted relative paths; follows links. kStorage: a folder cannot be listed. kConfig:
+// nested absurdly deep, as by a link to a parent folder.
 Result<std::vector<std::string>> files_below(const storage::Storage& storage, const std::string& folder);
 
-// A whole text file, of at most kMostText bytes. kStorage, kData: larger.
+// Reads a text file of at most kMostText bytes. kStorage: it cannot be read. kData: it is larger.
 inline constexpr std::uint64_t kMostText = std::uint64_t{64} << 20;
 Result<std::string> read_text(const storage::Storage& storage, const std::string& path);
 

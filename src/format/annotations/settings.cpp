@@ -11,7 +11,7 @@ std::string_view query_of(std::string_view format) {
   return mark == format.npos ? std::string_view() : format.substr(mark + 1);
 }
 
-// "%20" is a space; a '%' without two digits behind it is itself.
+// Decodes "%20" to a space; a '%' without two hexadecimal digits after it is literal.
 std::string unescaped(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -48,10 +48,9 @@ Result<AnnotationSettings> settings_in(std::string_view format) {
                                : name == "crowd" ? &settings.crowd
                                                  : nullptr;
     if (value == nullptr)
-      return config_error("no such setting of a format: '" + std::string(name) +
-                          "'; there are images, split and crowd");
+      return config_error("unknown format setting '" + std::string(name) + "'; use images, split or crowd");
     if (equals == one.npos || equals + 1 == one.size() || !value->empty())
-      return config_error("the setting '" + std::string(name) + "' has no value, or two");
+      return config_error("the setting '" + std::string(name) + "' has no value or more than one");
     *value = unescaped(one.substr(equals + 1));
   }
   return settings;

@@ -8,19 +8,19 @@
 
 namespace feedline::format {
 
-// What is said of annotated images beside their source; empty: nothing is, and what the format's README says holds.
+// Settings for annotated images, given in addition to the source. For empty settings the format's default applies.
 struct AnnotationSettings {
-  std::string images;  // coco: the folder that file names are relative to, as the user wrote it
-  std::string split;   // voc: a list of ImageSets; yolo: a key of the YAML file
-  std::string crowd;   // coco: "skip" leaves out annotations of crowds, "keep" takes them as all others
+  std::string images;  // coco: the folder that file names are relative to, as given by the user
+  std::string split;   // voc: a list in ImageSets; yolo: a key of the YAML file
+  std::string crowd;   // coco: "skip" skips crowd annotations, "keep" treats them like all others
 };
 
-// Settings stand in OpenOptions::format behind the name of the format, which may be empty, as the query of a URL does:
-// "coco?images=/data/coco%20images&crowd=keep". kConfig: a setting that is not known, or comes twice.
+// Parses the settings in OpenOptions::format, which follow the name of the format (possibly empty) like the query of a
+// URL: "coco?images=/data/coco%20images&crowd=keep". kConfig: an unknown or repeated setting.
 Result<AnnotationSettings> settings_in(std::string_view format);
-// "coco"
+// The format's name, "coco".
 std::string_view name_in(std::string_view format);
-// "images" of the settings that are said; empty: none is.
+// The name of the first setting given, such as "images"; empty if there is none.
 std::string_view first_setting_in(std::string_view format);
 
 }  // namespace feedline::format

@@ -25,7 +25,7 @@ std::vector<FieldDescription> fields_of(const std::vector<NamedArray>& arrays) {
   return fields;
 }
 
-// Gives the bytes read. Pads to the row's end. first: if it has no data, only the lengths are written.
+// Pads to the end of the row. Returns the bytes read. first: if it has no data, only the lengths are written.
 std::uint64_t fill_ragged(const NamedArray& array, std::span<const std::uint64_t> samples, const ArrayView& first,
                           std::int64_t* lengths) {
   const std::size_t bytes = array.row.bytes();

@@ -13,11 +13,11 @@
 
 namespace feedline::format {
 
-// Arrays in memory, or mapped by their owner: sample i is row i of each, or, of a ragged one, some rows that follow
-// each other, with their number as a field behind it. Copies nothing but the rows that are asked for.
+// Arrays in memory, or mapped by their owner. Sample i is row i of each array, or several consecutive rows of a ragged
+// one, followed by a field with their number. Copies only the rows that are read.
 class ArrayFormat final : public FilledFormat {
  public:
-  // kConfig: no array, different numbers of samples, samples without elements, the same name twice, wrong offsets.
+  // kConfig: no arrays, different numbers of samples, samples without elements, a repeated name, or invalid offsets.
   static Result<std::shared_ptr<const RowFormat>> make(std::vector<NamedArray> arrays);
 
   std::string_view name() const override { return "arrays"; }
@@ -32,13 +32,13 @@ class ArrayFormat final : public FilledFormat {
 
  private:
   explicit ArrayFormat(std::vector<NamedArray> arrays);
-  // Rows of an array that is not ragged.
+  // Reads rows of an array that is not ragged.
   Result<void> gather(std::size_t array, std::span<const std::uint64_t> samples, std::byte* out) const;
 
   std::vector<NamedArray> arrays_;
   ArrayFiles files_;
-  std::vector<std::size_t> array_of_;   // per field
-  std::vector<std::uint64_t> longest_;  // per array; 0 where it is not ragged
+  std::vector<std::size_t> array_of_;   // by field
+  std::vector<std::uint64_t> longest_;  // by array; 0 if it is not ragged
   std::uint64_t size_;
   std::uint64_t fingerprint_;
 };

@@ -23,7 +23,7 @@ TEST(ArrayFormatTest, WritesTheRowsThatAreAskedForOfEveryArray) {
   std::vector<float> x(40);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
   const std::vector<std::int64_t> y{10, 11, 12, 13};
-  // every second row of a matrix with ten columns, three of them
+  // every second row and three of the ten columns of a matrix
   NamedArray strided = named("x", x, {3}, 4, DType::kFloat32);
   const auto format = ArrayFormat::make({strided, named("y", y, {}, 4, DType::kInt64)});
   ASSERT_TRUE(format) << format.error().what;
@@ -89,10 +89,10 @@ TEST(ArrayFormatTest, WrongOffsetsAreNamed) {
   NamedArray apart = ragged(values, {0, 2, 5});
   apart.rows = 5;
   apart.stride *= 2;
-  EXPECT_NE(refusal({apart}).find("do not touch"), std::string::npos);
+  EXPECT_NE(refusal({apart}).find("are not contiguous"), std::string::npos);
   const std::vector<std::int64_t> lengths(4);
   EXPECT_NE(
-      refusal({ragged(values), named("a_length", lengths, {}, 4, DType::kInt64)}).find("\"a_length\" comes twice"),
+      refusal({ragged(values), named("a_length", lengths, {}, 4, DType::kInt64)}).find("\"a_length\" is used twice"),
       std::string::npos);
   EXPECT_NE(refusal({ragged(values), named("b", lengths, {}, 2, DType::kInt64)}).find("\"b\" has 2 rows"),
             std::string::npos);

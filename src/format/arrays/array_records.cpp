@@ -18,20 +18,20 @@ constexpr int kColours = 3;
 bool is_target(FieldKind kind) { return kind == FieldKind::kBoxes || kind == FieldKind::kKeypoints; }
 bool has_pixels(FieldKind kind) { return kind == FieldKind::kImage || kind == FieldKind::kMask; }
 
-// nullopt: an array is nothing of that kind.
+// nullopt if arrays cannot have this kind.
 std::optional<FieldKind> kind_of(const NamedArray& array) {
   const auto kind = field_kind_of(array.kind);
   if (!kind) return {};
   return *kind == FieldKind::kArray || has_pixels(*kind) || is_target(*kind) ? kind : std::nullopt;
 }
 
-// Of a sample; a ragged array's first extent is kAnyLength.
+// The shape of a sample; a ragged array's first extent is kAnyLength.
 Shape shape_of(const NamedArray& array) {
   return array.offsets.empty() ? array.row.shape : array.row.shape.with_front(kAnyLength);
 }
 
 Error wrong(const NamedArray& array, const std::string& what) {
-  return config_error("arrays: \"" + array.name + "\" is to be " + array.kind + ", and " + what).error();
+  return config_error("arrays: \"" + array.name + "\" cannot be " + array.kind + ": " + what).error();
 }
 
 std::string samples_have(const NamedArray& array) {
@@ -41,7 +41,7 @@ std::string samples_have(const NamedArray& array) {
   return "its samples have the shape " + shape + ")";
 }
 
-// Are sides those of an image that the engine takes?
+// Checks that the engine supports images of this size.
 Result<void> check_sides(const NamedArray& array, std::int64_t height, std::int64_t width) {
   if (height == kAnyLength)
     for (std::size_t i = 0; i + 1 < array.offsets.size(); ++i)
@@ -51,11 +51,11 @@ Result<void> check_sides(const NamedArray& array, std::int64_t height, std::int6
   return std::unexpected(wrong(array, std::to_string(height) + " x " + std::to_string(width) + " pixels are too many"));
 }
 
-// Of boxes and points.
+// Checks the dtype of boxes and keypoints.
 Result<void> check_numbers(const NamedArray& array) {
   if (array.row.dtype != DType::kBool && array.row.dtype != DType::kUint64) return {};
   return std::unexpected(wrong(
-      array, "it is of " + std::string(name_of(array.row.dtype)) + "; they are floats or integers of up to 63 bits"));
+      array, "its dtype is " + std::string(name_of(array.row.dtype)) + "; use floats or integers of up to 63 bits"));
 }
 
 void interleave(const std::byte* planes, std::size_t pixels, std::byte* out) {
@@ -73,13 +73,13 @@ ArrayRecords::Pixels ArrayRecords::pixels_of(const NamedArray& array, FieldKind 
   const std::int64_t last = shape[2];
   if (last == 1 || last == kColours) return {static_cast<int>(last), false};
   return {static_cast<int>(shape[0]),
-          shape[0] == kColours};  // (1, height, width) are the same bytes as (height, width)
+          shape[0] == kColours};  // (1, height, width) has the same bytes as (height, width)
 }
 
 Result<void> ArrayRecords::check_kind(const NamedArray& array, FieldKind kind) {
   const Shape shape = shape_of(array);
   const DType dtype = array.row.dtype;
-  const std::string is_of = "it is of " + std::string(name_of(dtype));
+  const std::string is_of = "its dtype is " + std::string(name_of(dtype));
   const std::size_t dims = shape.dims();
   switch (kind) {
     case FieldKind::kImage: {
@@ -94,7 +94,7 @@ Result<void> ArrayRecords::check_kind(const NamedArray& array, FieldKind kind) {
     }
     case FieldKind::kMask:
       if (dtype != DType::kUint8 && dtype != DType::kUint16)
-        return std::unexpected(wrong(array, is_of + "; labels are uint8 or uint16: convert it"));
+        return std::unexpected(wrong(array, is_of + "; labels are uint8 or uint16: convert the array"));
       if (dims != 2) return std::unexpected(wrong(array, samples_have(array) + "; masks are (height, width)"));
       return check_sides(array, shape[0], shape[1]);
     case FieldKind::kBoxes:
@@ -116,7 +116,7 @@ Result<std::shared_ptr<const RecordFormat>> ArrayRecords::make(std::vector<Named
     const auto kind = kind_of(array);
     if (!kind)
       return config_error("arrays: \"" + array.name + "\" cannot be '" + array.kind +
-                          "'; there are image, mask, boxes, keypoints and array");
+                          "'; use image, mask, boxes, keypoints or array");
     fields.push_back({.name = array.name, .kind = *kind, .pad = array.pad});
     if (*kind == FieldKind::kArray) fields.back().array = {array.row.dtype, shape_of(array)};
   }
@@ -135,7 +135,7 @@ ArrayRecords::ArrayRecords(std::vector<NamedArray> arrays, std::vector<FieldDesc
   for (std::size_t i = 0; i < arrays_.size(); ++i) pixels_.push_back(pixels_of(arrays_[i], fields_[i].kind));
 }
 
-// Kernels read as much as kRowSlack bytes behind an image: those near the end of an array are copied.
+// Kernels read up to kRowSlack bytes past an image, so images near the end of an array are copied.
 memory::PixelView ArrayRecords::view_of(std::size_t field, const Shape& shape, std::span<const std::byte> bytes,
                                         memory::ByteBuffer& copied) const {
   const Pixels& pixels = pixels_[field];
@@ -187,7 +187,7 @@ Result<memory::OwnRow> ArrayRecords::own_row(std::uint64_t index, std::size_t fi
 Where ArrayRecords::where(std::uint64_t index) const { return where_in_arrays(index); }
 
 Result<Inspection> ArrayRecords::inspect() const {
-  return config_error("inspect: arrays hold nothing that a reader could drop or merge");
+  return config_error("inspect: arrays cannot be inspected: their rows cannot be damaged, dropped or merged");
 }
 
 }  // namespace feedline::format

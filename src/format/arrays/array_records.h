@@ -14,13 +14,13 @@
 
 namespace feedline::format {
 
-// Arrays in memory of which some are images, masks, boxes or keypoints: sample i is row i of each, or the rows of a
-// ragged one that are its own. Pixels and labels are views of the arrays wherever kernels may read behind their end, so
-// that nothing is copied; what the user writes there shows in samples that are read later.
+// Arrays in memory, some of which are images, masks, boxes or keypoints. Sample i is row i of each array, or the
+// sample's rows of a ragged one. Pixels and labels are views of the arrays if kernels may read past their end, so
+// nothing is copied, and later writes by the user are visible in samples read after them.
 class ArrayRecords final : public RecordFormat {
  public:
-  // kConfig: as ArrayFormat::make(), but only those of images and masks must have a row; no such kind, or an array
-  // whose dtype or shape is not of its kind.
+  // kConfig: as for ArrayFormat::make(), except that only samples of images and masks need a row; an unknown kind, or
+  // an array whose dtype or shape does not fit its kind.
   static Result<std::shared_ptr<const RecordFormat>> make(std::vector<NamedArray> arrays);
 
   std::string_view name() const override { return "arrays"; }
@@ -35,10 +35,10 @@ class ArrayRecords final : public RecordFormat {
   Result<Inspection> inspect() const override;
 
  private:
-  // How the rows of an array are pixels or labels.
+  // The pixel layout of an array's rows.
   struct Pixels {
-    int channels = 0;        // bytes of a pixel or label; 0: the array is neither
-    bool is_planar = false;  // a channel after the other
+    int channels = 0;        // bytes per pixel or label; 0 for other arrays
+    bool is_planar = false;  // one channel after another
   };
   ArrayRecords(std::vector<NamedArray> arrays, std::vector<FieldDescription> fields);
   static Pixels pixels_of(const NamedArray& array, FieldKind kind);
@@ -46,11 +46,11 @@ class ArrayRecords final : public RecordFormat {
   memory::PixelView view_of(std::size_t field, const Shape& shape, std::span<const std::byte> bytes,
                             memory::ByteBuffer& copied) const;
 
-  const std::vector<NamedArray> arrays_;  // one for each field
+  const std::vector<NamedArray> arrays_;  // one per field
   const ArrayFiles files_;
   const std::vector<FieldDescription> fields_;
   const std::vector<std::string> classes_;
-  std::vector<Pixels> pixels_;  // of each field
+  std::vector<Pixels> pixels_;  // one per field
   const std::uint64_t size_;
   const std::uint64_t fingerprint_;
 };

@@ -47,7 +47,7 @@ TEST(ArrayRecordsTest, PixelsAreViewsButWhereKernelsWouldReadBehindTheArray) {
     EXPECT_EQ(view.channels, 3);
     EXPECT_EQ(view.stride, std::size_t{kWidth * 3});
     EXPECT_EQ(std::memcmp(view.data, pixels.data() + i * kBytes, kBytes), 0) << "row " << i;
-    // the last image, of fewer bytes than the slack, has no room behind it
+    // the last image is smaller than the slack, and no memory follows it
     EXPECT_EQ(view.data == pixels.data() + i * kBytes, i + 1 < kRows) << "row " << i;
     EXPECT_EQ(record.bytes_read, kBytes);
   }
@@ -100,7 +100,7 @@ TEST(ArrayRecordsTest, TargetsAreTheirOwnRowsAndMayBeNone) {
     float number = 0;
     if (rows > 0) std::memcpy(&number, record.fields[0].bytes.data(), sizeof number);
     EXPECT_EQ(number, first);
-    EXPECT_EQ(record.fields[1].pixels.channels, 2);  // bytes of a label
+    EXPECT_EQ(record.fields[1].pixels.channels, 2);  // bytes per label
     EXPECT_EQ(record.fields[1].pixels.stride, 12u);
   }
   EXPECT_EQ((*format)->where(2).key, "row 2");
@@ -116,34 +116,34 @@ TEST(ArrayRecordsTest, WhatIsNotOfItsKindIsRefusedByName) {
     return refusal({array});
   };
   EXPECT_EQ(of("text", {4}, DType::kUint8),
-            "arrays: \"a\" cannot be 'text'; there are image, mask, boxes, keypoints "
-            "and array");
-  EXPECT_TRUE(of("picture", {4}, DType::kUint8).starts_with("arrays: \"a\" cannot be 'picture'; there are"));
+            "arrays: \"a\" cannot be 'text'; use image, mask, boxes, keypoints "
+            "or array");
+  EXPECT_TRUE(of("picture", {4}, DType::kUint8).starts_with("arrays: \"a\" cannot be 'picture'; use"));
   EXPECT_EQ(of("image", {4, 5, 3}, DType::kFloat32),
-            "arrays: \"a\" is to be image, and it is of float32; pixels are "
+            "arrays: \"a\" cannot be image: its dtype is float32; pixels are "
             "uint8");
   EXPECT_EQ(of("image", {4, 5, 2}, DType::kUint8),
-            "arrays: \"a\" is to be image, and its samples have the shape (4, 5, 2); images are (height, width), "
+            "arrays: \"a\" cannot be image: its samples have the shape (4, 5, 2); images are (height, width), "
             "(height, width, 1 or 3) or (3, height, width)");
   EXPECT_TRUE(of("image", {4}, DType::kUint8)
-                  .starts_with("arrays: \"a\" is to be image, and its samples have the shape (4); images are"));
+                  .starts_with("arrays: \"a\" cannot be image: its samples have the shape (4); images are"));
   EXPECT_EQ(of("mask", {4, 5}, DType::kInt64),
-            "arrays: \"a\" is to be mask, and it is of int64; labels are uint8 or uint16: convert it");
+            "arrays: \"a\" cannot be mask: its dtype is int64; labels are uint8 or uint16: convert the array");
   EXPECT_EQ(of("mask", {4, 5, 1}, DType::kUint8),
-            "arrays: \"a\" is to be mask, and its samples have the shape (4, 5, 1); masks are (height, width)");
+            "arrays: \"a\" cannot be mask: its samples have the shape (4, 5, 1); masks are (height, width)");
   EXPECT_EQ(of("boxes", {4}, DType::kFloat32),
-            "arrays: \"a\" is to be boxes, and its samples have the shape (4); boxes are (N, 4)");
+            "arrays: \"a\" cannot be boxes: its samples have the shape (4); boxes are (N, 4)");
   EXPECT_EQ(of("keypoints", {4, 3}, DType::kFloat32),
-            "arrays: \"a\" is to be keypoints, and its samples have the shape (4, 3); keypoints are (N, 2) or "
+            "arrays: \"a\" cannot be keypoints: its samples have the shape (4, 3); keypoints are (N, 2) or "
             "(N, K, 2)");
   EXPECT_EQ(of("image", {0, 5}, DType::kUint8), "arrays: the rows of \"a\" have no elements");
   NamedArray wide = named("a", "image", bytes, {1 << 20, 1 << 20}, 1, DType::kUint8);
-  EXPECT_EQ(refusal({wide}), "arrays: \"a\" is to be image, and 1048576 x 1048576 pixels are too many");
+  EXPECT_EQ(refusal({wide}), "arrays: \"a\" cannot be image: 1048576 x 1048576 pixels are too many");
   NamedArray ragged = named("a", "image", bytes, {5}, 10, DType::kUint8);
   ragged.offsets = {0, 5, 5, 10};
   EXPECT_EQ(refusal({ragged}), "arrays: sample 1 of \"a\" is empty");
   const NamedArray once = named("a", "image", bytes, {4, 5}, 1, DType::kUint8);
-  EXPECT_EQ(refusal({once, once}), "arrays: the name \"a\" comes twice");
+  EXPECT_EQ(refusal({once, once}), "arrays: the name \"a\" is used twice");
   const NamedArray more = named("b", "array", bytes, {4, 5}, 2, DType::kUint8);
   EXPECT_EQ(refusal({once, more}), "arrays: \"b\" has 2 rows, \"a\" has 1 rows");
 }

@@ -11,9 +11,9 @@
 namespace feedline::format {
 namespace {
 
-// Of each array, so many rows go into the fingerprint: reading all of a mapped terabyte is out of the question.
+// The number of rows of each array that the fingerprint reads: reading all of a mapped terabyte would take too long.
 constexpr std::uint64_t kPrintedRows = 64;
-// Of rows over kMostWhole bytes, so many parts of kPartBytes: 64 rows of 256 MiB would be as much as a whole dataset.
+// Of rows over kMostWhole bytes, hashes this many parts of kPartBytes: 64 rows of 256 MiB would be a whole dataset.
 constexpr std::size_t kMostWhole = std::size_t{1} << 20, kParts = 16, kPartBytes = 4096;
 
 void add_row(Fingerprint& fingerprint, const std::byte* row, std::size_t bytes) {
@@ -26,11 +26,12 @@ void add_row(Fingerprint& fingerprint, const std::byte* row, std::size_t bytes) 
 Result<void> check_offsets(const NamedArray& array, bool may_be_empty) {
   const std::string start = "arrays: the offsets of \"" + array.name + "\" ";
   const auto& offsets = array.offsets;
-  if (array.row.shape.dims() + 2 > Shape::kMaxDims)  // with the length, and the rows of a batch
+  if (array.row.shape.dims() + 2 > Shape::kMaxDims)  // plus the ragged extent and the batch
     return config_error("arrays: \"" + array.name + "\" has more than " + std::to_string(Shape::kMaxDims) +
                         " extents in a batch");
   if (array.rows > 1 && array.stride != static_cast<std::ptrdiff_t>(array.row.bytes()))
-    return config_error("arrays: the rows of \"" + array.name + "\", which is ragged, do not touch; copy it first");
+    return config_error("arrays: the rows of \"" + array.name +
+                        "\", a ragged array, are not contiguous; copy it first");
   if (offsets.front() != 0) return config_error(start + "begin at " + std::to_string(offsets.front()) + ", not at 0");
   for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
     if (offsets[i + 1] < offsets[i])
@@ -80,7 +81,7 @@ Result<void> check_arrays(std::span<const NamedArray> arrays,
 Result<void> check_names(const std::vector<FieldDescription>& fields) {
   std::set<std::string> names;
   for (const FieldDescription& field : fields)
-    if (!names.insert(field.name).second) return config_error("arrays: the name \"" + field.name + "\" comes twice");
+    if (!names.insert(field.name).second) return config_error("arrays: the name \"" + field.name + "\" is used twice");
   return {};
 }
 
@@ -105,7 +106,7 @@ std::uint64_t fingerprint_of(std::span<const NamedArray> arrays) {
       const std::byte* row = array.data + static_cast<std::ptrdiff_t>(i * array.rows / printed) * array.stride;
       add_row(fingerprint, row, array.row.bytes());
     }
-    // which samples stand together in a batch, and whether, is up to their lengths: all of them
+    // the composition of batches may depend on the lengths of all samples
     if (!array.offsets.empty()) fingerprint.add(std::as_bytes(std::span(array.offsets)));
   }
   return fingerprint.value();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What both formats of arrays in memory know of a NamedArray.
+// Functions common to both formats of arrays in memory.
 
 #include <cstdint>
 #include <functional>
@@ -16,21 +16,21 @@
 namespace feedline::format {
 
 std::uint64_t samples_of(const NamedArray& array);
-// A sample of an array where it is stored.
+// Returns a view of a sample.
 struct StoredRow {
   std::span<const std::byte> bytes;
   Shape shape;
 };
 StoredRow row_of(const NamedArray& array, std::uint64_t index);
-// kConfig: no array, none with a row, different numbers of samples, rows without elements, wrong offsets.
-// may_be_empty: may a sample of the array, which is ragged, have no row?
+// kConfig: no arrays, no rows, different numbers of samples, rows without elements, or invalid offsets. may_be_empty:
+// whether a sample of the ragged array may have no rows.
 Result<void> check_arrays(std::span<const NamedArray> arrays,
                           const std::function<bool(const NamedArray&)>& may_be_empty);
-// kConfig: a name comes twice.
+// kConfig: a name is used twice.
 Result<void> check_names(const std::vector<FieldDescription>& fields);
-// Of a sample of middle length.
+// The size of a sample of average length.
 std::uint64_t sample_bytes_of(std::span<const NamedArray> arrays);
-// Of names, kinds, dtypes, shapes, lengths and some of the rows.
+// A hash of names, kinds, dtypes, shapes, lengths and some of the rows.
 std::uint64_t fingerprint_of(std::span<const NamedArray> arrays);
 Where where_in_arrays(std::uint64_t index);
 

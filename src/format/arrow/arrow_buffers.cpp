@@ -12,7 +12,7 @@
 namespace feedline::format {
 namespace {
 
-// Members of the tables of Message.fbs.
+// Field numbers of the tables in Message.fbs.
 namespace batch {
 enum : std::size_t { kRows, kNodes, kBuffers, kCompression, kVariadic };
 constexpr std::uint64_t kNodeBytes = 16, kBufferBytes = 16, kCountBytes = 8;
@@ -24,7 +24,7 @@ std::unexpected<Error> damaged(const ArrowMessage& message, const std::string& h
   return error;
 }
 
-// Deals nodes and buffers out to fields, in the order in which they stand.
+// Assigns nodes and buffers to fields, in storage order.
 class Dealer {
  public:
   Dealer(const ArrowMessage& message, const FlatTable& table)
@@ -48,7 +48,7 @@ class Dealer {
     for (std::uint64_t i = 0; i < count; ++i) {
       FEEDLINE_TRY(array.buffers.emplace_back(), take_buffer());
     }
-    if (field.dictionary) return array;  // its values stand elsewhere
+    if (field.dictionary) return array;  // its values are in the dictionary
     for (const ArrowField& child : field.children) {
       FEEDLINE_TRY(array.children.emplace_back(), take(child));
     }
@@ -96,7 +96,7 @@ class Dealer {
     ++next_buffer_;
     const auto begin = static_cast<std::uint64_t>(offset), size = static_cast<std::uint64_t>(bytes);
     if (offset < 0 || bytes < 0 || begin > message_.body_bytes || size > message_.body_bytes - begin)
-      return damaged(message_, "has a buffer outside of its body");
+      return damaged(message_, "has a buffer outside its body");
     return ArrowBuffer{message_.body + begin, size};
   }
 
@@ -109,11 +109,11 @@ Result<std::vector<std::byte>> read_plain(const storage::Reader& reader, const A
   std::vector<std::byte> bytes(buffer.bytes);
   FEEDLINE_TRY(const std::size_t got, reader.read_at(buffer.offset, bytes));
   if (got < bytes.size())
-    return storage_error("the file ends at byte " + std::to_string(buffer.offset + got) + ": it became shorter", 0);
+    return storage_error("the file ends at byte " + std::to_string(buffer.offset + got) + ": it has been truncated", 0);
   return bytes;
 }
 
-// More than LZ4 and zstd make of a byte.
+// Larger than the maximum expansion of LZ4 and zstd.
 constexpr std::uint64_t kMostOfAByte = 1 << 16;
 constexpr std::uint64_t kMostPlain = std::uint64_t{1} << 31;
 
@@ -132,7 +132,7 @@ Result<ArrowBody> read_arrow_body(const ArrowMessage& message, std::span<const A
   if (const FlatTable compression = table.table(batch::kCompression); compression.is_there()) {
     const auto codec = compression.number<std::int8_t>(0, 0), method = compression.number<std::int8_t>(1, 0);
     if (codec < 0 || codec > 1 || method != 0)
-      return config_error("a batch is compressed in a way that this version does not know");
+      return config_error("a batch has a compression that this version does not support");
     body.codec = codec == 0 ? ArrowCodec::kLz4 : ArrowCodec::kZstd;
   }
   Dealer dealer(message, table);
@@ -140,23 +140,23 @@ Result<ArrowBody> read_arrow_body(const ArrowMessage& message, std::span<const A
     FEEDLINE_TRY(body.arrays.emplace_back(), dealer.take(field));
   }
   if (buffer.is_damaged()) return damaged(message, "has metadata that does not fit into its bytes");
-  if (!dealer.is_done()) return damaged(message, "has other arrays than the schema");
+  if (!dealer.is_done()) return damaged(message, "has more arrays or buffers than the schema");
   return body;
 }
 
-// Compressed, a buffer begins with its plain size, i64; -1: it is not compressed after all.
+// A compressed buffer begins with its plain size, i64, or -1 if it is stored uncompressed.
 Result<std::vector<std::byte>> read_arrow_buffer(const storage::Reader& reader, const ArrowBuffer& buffer,
                                                  ArrowCodec codec) {
   FEEDLINE_TRY(auto stored, read_plain(reader, buffer));
   if (codec == ArrowCodec::kNone || stored.empty()) return stored;
   std::int64_t plain = 0;
-  if (stored.size() < sizeof plain) return damaged_buffer(buffer, "it is too short for its size");
+  if (stored.size() < sizeof plain) return damaged_buffer(buffer, "it is too short for its header");
   std::memcpy(&plain, stored.data(), sizeof plain);
   const std::span<const std::byte> in = std::span(stored).subspan(sizeof plain);
   if (plain == -1) return std::vector<std::byte>(in.begin(), in.end());
   const auto size = static_cast<std::uint64_t>(plain);
   if (plain < 0 || size > kMostPlain || size > (in.size() + 1) * kMostOfAByte)
-    return damaged_buffer(buffer, std::to_string(plain) + " bytes cannot be in it");
+    return damaged_buffer(buffer, std::to_string(plain) + " bytes is not a plausible size");
   std::vector<std::byte> out(size);
   auto done = codec == ArrowCodec::kZstd ? decompress_exactly(Compression::kZstd, in, out) : unpack_lz4_frame(in, out);
   if (!done) return damaged_buffer(buffer, done.error().what);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The buffers of a record batch: where they lie in the file, and which of them are a column's.
+// The buffers of a record batch: their positions in the file, and the columns they belong to.
 
 #include <cstdint>
 #include <memory>
@@ -15,14 +15,14 @@
 
 namespace feedline::format {
 
-// Of the body's compression.
+// Compression of the body.
 enum class ArrowCodec : std::uint8_t { kNone, kLz4, kZstd };
 
 struct ArrowBuffer {
-  std::uint64_t offset = 0, bytes = 0;  // in the file, inside its batch's body
+  std::uint64_t offset = 0, bytes = 0;  // offset in the file, within the batch's body
 };
 
-// An array of a batch, with the arrays inside it.
+// An array of a batch, with its child arrays.
 struct ArrowArray {
   const ArrowField* field = nullptr;
   std::uint64_t length = 0, nulls = 0;
@@ -32,13 +32,14 @@ struct ArrowArray {
 
 struct ArrowBody {
   ArrowCodec codec = ArrowCodec::kNone;
-  std::vector<ArrowArray> arrays;  // of the fields
+  std::vector<ArrowArray> arrays;  // one per field
 };
 
-// What the metadata of a message says of its body: of a batch of `fields`. kData: it does not fit.
+// Parses the metadata of a message with a batch of `fields`. kData: the metadata is inconsistent with the body or the
+// fields.
 Result<ArrowBody> read_arrow_body(const ArrowMessage& message, std::span<const ArrowField> fields);
 
-// A buffer's plain bytes, in memory of their own. kData: damaged; more than a buffer of so many bytes can hold.
+// Reads and decompresses a buffer. kData: it is damaged, or its size is not plausible.
 Result<std::vector<std::byte>> read_arrow_buffer(const storage::Reader& reader, const ArrowBuffer& buffer,
                                                  ArrowCodec codec);
 

@@ -12,7 +12,7 @@
 namespace feedline::format {
 namespace {
 
-constexpr std::uint64_t kUnknown = std::uint64_t{1} << 48;  // of values that are compressed: their number
+constexpr std::uint64_t kUnknown = std::uint64_t{1} << 48;  // number of values while they are compressed
 
 bool bit(std::span<const std::byte> mask, std::uint64_t i) {
   return (std::to_integer<unsigned>(mask[i / 8]) >> (i % 8) & 1U) != 0;
@@ -35,7 +35,7 @@ bool is_list_view(ArrowLayout layout) {
 
 }  // namespace
 
-// Goes down from the topmost field to the values.
+// Descends from the top field to the values.
 struct ArrowChunk::Loader {
   const storage::Reader& reader;
   ArrowCodec codec;
@@ -55,14 +55,14 @@ struct ArrowChunk::Loader {
     return made;
   }
 
-  // The validity of the rows, or of the elements of the lists around them.
+  // Loads the validity of the rows, or of the elements of the enclosing lists.
   Result<void> add_mask(const ArrowArray& array) {
     FEEDLINE_TRY(Mask made, mask(array));
     if (!made.empty()) (chunk.levels_.empty() ? chunk.masks_ : chunk.levels_.back().inner).push_back(std::move(made));
     return {};
   }
 
-  // `count` numbers of `width` bytes.
+  // Loads `count` numbers of `width` bytes each.
   Result<std::vector<std::byte>> numbers(const ArrowBuffer& buffer, std::uint64_t count, std::uint64_t width) const {
     FEEDLINE_TRY(auto made, read_arrow_buffer(reader, buffer, codec));
     if (made.size() / width < count) return damaged(buffer, "there are fewer offsets than values");
@@ -81,7 +81,7 @@ struct ArrowChunk::Loader {
     if (layout == ArrowLayout::kFixedList) {
       level.size = array.field->list_size;
       if (level.size > 0 && array.length > child.length / level.size)
-        return damaged(array.buffers.front(), "lists have more elements than there are");
+        return damaged(array.buffers.front(), "lists have more elements than are stored");
     } else {
       level.offset_bytes = is_wide(layout) ? 8 : 4;
       level.is_view = is_list_view(layout);
@@ -186,7 +186,7 @@ struct ArrowChunk::Loader {
       case ArrowLayout::kFixed:
         return add_values(*at, whole);
       default:
-        return config_error("a column of " + at->field->shown + " is no field");
+        return config_error("a column of " + at->field->shown + " cannot be a field");
     }
   }
 };
@@ -261,7 +261,7 @@ Result<ArrowChunk::Range> ArrowChunk::range_of(const Level& level, std::uint64_t
   return range;
 }
 
-// The lists inside of a list are rows of an array: they have to be of one length.
+// Nested lists become rows of an array, so they must have the same length.
 Result<CellPlace> ArrowChunk::place_list(std::uint64_t row) const {
   Range range{row, row + 1};
   Shape shape;
@@ -280,9 +280,9 @@ Result<CellPlace> ArrowChunk::place_list(std::uint64_t row) const {
       FEEDLINE_TRY(const Range next, range_of(level, list));
       if (next.end - next.begin != first.end - first.begin)
         return damaged("its inner lists have " + std::to_string(first.end - first.begin) + " and " +
-                       std::to_string(next.end - next.begin) + " elements, which are no rows of one array");
+                       std::to_string(next.end - next.begin) + " elements, so they are not rows of one array");
       if (next.begin != next.end && next.begin != all.end)
-        return damaged("its inner lists are not stored one after the other, which this version does not read");
+        return damaged("its inner lists are not stored consecutively, which this version does not support");
       all.end = next.end;
     }
     extents[i] = static_cast<std::int64_t>(first.end - first.begin);
@@ -302,9 +302,10 @@ Result<CellPlace> ArrowChunk::place_list(std::uint64_t row) const {
 
 Result<CellPlace> ArrowChunk::place_encoded(std::uint64_t row) const {
   const std::uint64_t index = number(held_, row, width_);
-  // a negative one is too large in any width
+  // a negative index is too large as an unsigned number of any width
   if (index >= values_->rows() || (is_signed_index_ && width_ < 8 && index >> (8 * width_ - 1) != 0))
-    return damaged("its encoded value " + std::to_string(index) + " is none of " + std::to_string(values_->rows()));
+    return damaged("its dictionary index " + std::to_string(index) + " is not below " +
+                   std::to_string(values_->rows()));
   return values_->place(index);
 }
 
@@ -341,7 +342,7 @@ Result<CellPlace> ArrowChunk::place_view(std::uint64_t row) const {
   const auto number = static_cast<std::size_t>(view.buffer);
   const auto offset = static_cast<std::uint64_t>(view.offset);
   const bool is_held = !held_buffers_.empty();
-  // the size of a compressed buffer is known after it is decompressed, and compared then
+  // the size of a compressed buffer is checked after it is decompressed
   const std::uint64_t size = is_held                       ? held_buffers_[number].size()
                              : codec_ == ArrowCodec::kNone ? buffers_[number].bytes
                                                            : kUnknown;

@@ -14,42 +14,42 @@
 
 namespace feedline::format {
 
-// A column in one batch: what says where its values are, in memory, and the values too where they are single numbers.
-// Immutable once loaded; any thread may read.
+// A column in one batch. Stores in memory the data that locates its values, and the values themselves if they are
+// single numbers. Immutable once loaded; thread-safe.
 class ArrowChunk {
  public:
-  // Requires: `array` is that of the column's top field, `path` that of ArrowColumn without the first. `whole` reads
-  // all values into memory, of any type. `values`: the dictionary of an encoded column.
+  // Requires: `array` is that of the column's top field; `path` is ArrowColumn's path without the first element.
+  // `whole` reads all values into memory, whatever their type. `values`: the dictionary of an encoded column.
   static Result<ArrowChunk> load(const storage::Reader& reader, const ArrowArray& array,
                                  std::span<const std::size_t> path, ArrowCodec codec, bool whole,
                                  std::shared_ptr<const ArrowChunk> values);
 
-  // Adds what load() reads, without `whole`, as far as the metadata says it.
+  // Adds the ranges that load() reads without `whole`, as far as the metadata determines them.
   static void add_ranges(const ArrowArray& array, std::span<const std::size_t> path, std::vector<ByteRange>& ranges);
 
   std::uint64_t rows() const { return rows_; }
   bool has_nulls() const { return !masks_.empty() || values_ || is_nothing_; }
-  // Requires: row < rows(). kData: the offsets make no sense, or something inside of lists is null.
+  // Requires: row < rows(). kData: invalid offsets, or a null inside a list.
   Result<CellPlace> place(std::uint64_t row) const;
-  // The buffer that contains its values or their views.
+  // The buffer that contains the values or their views.
   const ArrowBuffer& data() const { return data_; }
-  // The buffer that contains a row's value. Requires: place() has one for the row that is not in memory.
+  // The buffer that contains a row's value. Requires: place() returned a location for the row that is not in memory.
   const ArrowBuffer& buffer_of(std::uint64_t row) const;
   ArrowCodec codec() const { return codec_; }
 
  private:
-  // A bit for each value, of those that are there; empty: all are.
+  // A validity bitmap; empty if all values are valid.
   using Mask = std::vector<std::byte>;
-  // A list around values.
+  // A level of lists that encloses the values.
   struct Level {
-    std::vector<std::byte> offsets = {};  // none: each has `size`
-    std::vector<std::byte> sizes = {};    // of views: one for each offset
-    std::uint64_t offset_bytes = 0;       // of an offset, and of a size
+    std::vector<std::byte> offsets = {};  // empty if each list has `size` elements
+    std::vector<std::byte> sizes = {};    // for list views: one for each offset
+    std::uint64_t offset_bytes = 0;       // width of an offset, and of a size
     bool is_view = false;
     std::uint64_t size = 0;
     std::uint64_t length = 0;        // number of lists
     std::uint64_t inner_length = 0;  // number of elements of all lists
-    std::vector<Mask> inner = {};    // of the elements: of structs in the lists, and of their members
+    std::vector<Mask> inner = {};    // validity of the elements: of structs in the lists, and of their members
   };
   // A view of one value: its size, then its bytes if they are few, else the first bytes, a buffer and an offset.
   struct View {
@@ -72,15 +72,15 @@ class ArrowChunk {
 
   std::uint64_t rows_ = 0;
   bool is_nothing_ = false;
-  std::vector<Mask> masks_;    // of the structs and the column itself
-  std::vector<Level> levels_;  // of numbers: lists; of byte strings: one, whose elements are bytes
+  std::vector<Mask> masks_;    // for the structs and the column itself
+  std::vector<Level> levels_;  // for numbers, the lists; for byte strings, one level whose elements are bytes
   bool is_binary_ = false;
-  std::uint64_t width_ = 0;   // bytes of a value
-  std::uint64_t length_ = 0;  // values inside of all lists
+  std::uint64_t width_ = 0;   // bytes per value
+  std::uint64_t length_ = 0;  // number of values in all lists
   ArrowBuffer data_;
   ArrowCodec codec_ = ArrowCodec::kNone;
   bool is_held_ = false;
-  std::vector<std::byte> held_;  // the values, or indices of encoded ones
+  std::vector<std::byte> held_;  // the values, or their dictionary indices
   // If held_ has views: the buffers to which they point, and their bytes if all values are in memory.
   bool is_view_ = false;
   std::vector<ArrowBuffer> buffers_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the fields of a schema to columns.
+// Converts the fields of a schema to columns.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -11,7 +11,7 @@
 namespace feedline::format {
 namespace {
 
-// Extents of the lists around a field, outermost first; kAnyLength if they differ.
+// Extents of the lists that enclose a field, outermost first; kAnyLength if they differ.
 using Extents = std::vector<std::int64_t>;
 
 bool is_plain_list(const ArrowField& field) { return is_list(field.layout) && field.is_known && !field.dictionary; }
@@ -20,7 +20,7 @@ std::int64_t extent_of(const ArrowField& list) {
   return list.layout == ArrowLayout::kFixedList ? static_cast<std::int64_t>(list.list_size) : kAnyLength;
 }
 
-// The names of the types of nested lists of `datasets`, which are read as nested lists.
+// The type names of nested lists in `datasets`, which are read as nested lists.
 bool is_nested_list_of_datasets(std::string_view extension) {
   return extension.starts_with("datasets.features.features.Array");
 }
@@ -33,7 +33,7 @@ void apply_extension(const ArrowField& field, ColumnType& type) {
   type.meaning = "extension type " + field.extension;
 }
 
-// Describes lists of numbers, however nested. false: the elements are not numbers.
+// Describes lists of numbers, however nested. Returns false if the elements are not numbers.
 bool set_numbers(const ArrowField& top, Extents extents, ColumnType& type) {
   const ArrowField* at = &top;
   for (; is_plain_list(*at); at = &at->children.front()) extents.push_back(extent_of(*at));
@@ -67,7 +67,7 @@ ColumnType type_of(const ArrowField& field, std::string name, const Extents& aro
   }
 }
 
-// The bytes and the path of a file, as `datasets` stores images and sound. The path may have any type: if no file has a
+// The bytes and the path of a file, as `datasets` stores images and audio. The path may have any type: if no file has a
 // path, the column's type is null.
 bool is_file(const ArrowField& field) {
   const auto is_child = [](const ArrowField& child) { return child.name == "bytes" || child.name == "path"; };

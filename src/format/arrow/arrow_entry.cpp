@@ -25,7 +25,7 @@ bool has_name(std::string_view path) {
 
 bool begins_as_arrow(const storage::Storage& storage, const std::string& path) {
   const auto reader = storage.open(path, storage::Access::kRead);
-  if (!reader) return false;  // who opens it says why
+  if (!reader) return false;  // opening it reports the error
   std::array<std::byte, 8> front;
   const auto got = (*reader)->read_at(0, front);
   if (!got) return false;
@@ -33,7 +33,7 @@ bool begins_as_arrow(const storage::Storage& storage, const std::string& path) {
   return begins_as_arrow_file(bytes) || begins_as_arrow_stream(bytes);
 }
 
-// Asks no server: there, a name says it, or format=.
+// Sends no request: remote sources are detected by name only, or by format=.
 Result<bool> is_arrow(const std::string& source, const storage::Storage& storage) {
   const std::string first = first_of_list(source, storage);
   if (storage.is_remote()) return has_name(first);

@@ -5,7 +5,7 @@
 
 namespace feedline::format {
 
-// Arrow IPC files and streams: one, a list, or a folder that `datasets` saved.
+// Arrow IPC files and streams: a single file, a list, or a folder saved by `datasets`.
 const FormatEntry& arrow_entry();
 
 }  // namespace feedline::format

@@ -23,7 +23,7 @@ using storage::TemporaryFolder;
 constexpr const char* kFeatures =
     R"({"info": {"features": {"image": {"_type": "Image"}, "label": {"names": ["cat", "\u00f6l"], "_type": "ClassLabel"}}}})";
 
-// Batches of five rows, images as `datasets` keeps them.
+// Batches of five rows, with images as `datasets` stores them.
 ArrowWriter written(const std::vector<StoredSample>& samples) {
   std::vector<MadeBatch> batches;
   for (std::size_t begin = 0; begin < samples.size(); begin += 5) {
@@ -238,7 +238,7 @@ TEST_F(Arrow, OffsetsAreNeverTrusted) {
   MadeColumn words = every_kind(1)[5];
   words.buffers[1] = std::string("\x01\x02\xff", 3);
   EXPECT_CONTAINS(all(ArrowWriter({{words}}).stream(), {"word"}),
-                  "one|error: field 'word': the column 'word': its encoded value 2 is none of 2");
+                  "one|error: field 'word': the column 'word': its dictionary index 2 is not below 2");
   MadeColumn few = int64_column("n", {1, 2});
   few.length = 3;
   EXPECT_CONTAINS(all(ArrowWriter({{few}}).stream(), {"n"}), "there are fewer values than rows");
@@ -249,7 +249,7 @@ TEST_F(Arrow, OffsetsAreNeverTrusted) {
 
 TEST_F(Arrow, ACutFileIsAnErrorOfOpeningOrOfNoWrongValue) {
   const ArrowWriter writer({every_kind(100)});
-  constexpr std::size_t kStep = 5;  // which has no factor in common with what buffers are aligned to
+  constexpr std::size_t kStep = 5;  // coprime to the alignment of buffers
   for (const std::string& whole : {writer.stream(), writer.file()})
     for (std::size_t bytes = whole.size() % kStep; bytes < whole.size(); bytes += kStep) {
       const auto format = opened(whole.substr(0, bytes), kAllFields);
@@ -258,13 +258,13 @@ TEST_F(Arrow, ACutFileIsAnErrorOfOpeningOrOfNoWrongValue) {
     }
 }
 
-// Arrow has no checksums: a changed value cannot be seen, but nothing outside of the file is read.
+// Arrow has no checksums: a changed value cannot be detected, but must not cause a read outside the file.
 TEST_F(Arrow, EveryChangedByteIsAnErrorOrReadsInside) {
   const std::string whole = ArrowWriter({every_kind(100)}).stream();
   std::size_t refused = 0;
   for (std::size_t at = 0; at < whole.size(); ++at) {
     std::string changed = whole;
-    changed[at] = at % 3 == 0 ? '\x7f' : '\xff';  // of numbers of 2, 4 and 8 bytes the one or the other at any place
+    changed[at] = at % 3 == 0 ? '\x7f' : '\xff';  // period 3: both values at all positions of numbers
     const auto format = opened(changed, kAllFields);
     refused += !format;
     for (std::uint64_t i = 0; format && i < std::min<std::uint64_t>((*format)->size(), 4); ++i) {

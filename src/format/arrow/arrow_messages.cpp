@@ -16,11 +16,11 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 constexpr std::string_view kMagic = "ARROW1";
-constexpr std::uint64_t kFrontBytes = 8;  // the magic, filled up
+constexpr std::uint64_t kFrontBytes = 8;  // the magic with its padding
 constexpr std::uint32_t kContinued = 0xffffffff;
-constexpr std::uint64_t kMostMetadata = 256 << 20;  // of one message: a schema of thousands of columns has megabytes
+constexpr std::uint64_t kMostMetadata = 256 << 20;  // limit per message: a schema of thousands of columns has megabytes
 
-// Members of the tables of Message.fbs and File.fbs.
+// Field numbers of the tables in Message.fbs and File.fbs.
 namespace message {
 enum : std::size_t { kVersion, kHeaderKind, kHeader, kBodyBytes };
 enum Kind : std::uint8_t { kSchema = 1, kDictionary = 2, kBatch = 3 };
@@ -37,7 +37,7 @@ constexpr std::uint64_t kBlockBytes = 24;  // i64 offset, i32 bytes of metadata,
 }  // namespace footer
 
 std::unexpected<Error> damaged(std::uint64_t offset, const std::string& how) {
-  auto error = data_error(how + ": the file is damaged or cut; copy or download it again", "format");
+  auto error = data_error(how + ": the file is damaged or truncated; copy or download it again", "format");
   error.error().where.offset = offset;
   return error;
 }
@@ -45,7 +45,7 @@ std::unexpected<Error> damaged(std::uint64_t offset, const std::string& how) {
 Result<std::vector<std::byte>> read_all(const storage::Reader& reader, std::uint64_t offset, std::uint64_t bytes) {
   std::vector<std::byte> read(bytes);
   FEEDLINE_TRY(const std::size_t got, reader.read_at(offset, read));
-  if (got < bytes) return damaged(offset + got, "the file ends there, inside a message");
+  if (got < bytes) return damaged(offset + got, "the file ends inside a message");
   return read;
 }
 
@@ -53,7 +53,7 @@ class MessageReader {
  public:
   MessageReader(const storage::Reader& reader, std::uint64_t bytes) : reader_(reader), bytes_(bytes) {}
 
-  // The message at `offset`; nullptr: the end mark. `end`: of what there may be messages in.
+  // Reads the message at `offset`; nullptr for the end mark. `end`: the limit of the area with messages.
   Result<std::shared_ptr<const ArrowMessage>> read(std::uint64_t offset, std::uint64_t end) {
     FEEDLINE_TRY(const std::uint64_t prefix, read_size(offset, end));
     if (size_ == 0) return std::shared_ptr<const ArrowMessage>();
@@ -74,7 +74,7 @@ class MessageReader {
   }
 
  private:
-  // Sets size_ to the bytes of the metadata, and gives those of what stands before it.
+  // Sets size_ to the size of the metadata, and returns the size of the prefix before it.
   Result<std::uint64_t> read_size(std::uint64_t offset, std::uint64_t end) {
     const auto number = [&](std::uint64_t at) -> Result<std::uint32_t> {
       if (end < at || end - at < sizeof(std::uint32_t)) return damaged(at, "it has no end mark");
@@ -92,14 +92,14 @@ class MessageReader {
     return is_continued ? 2 * sizeof value : sizeof value;
   }
 
-  // Out of what came with the bytes before: a message is asked for at once.
+  // Reads from the window, which is filled with the following bytes too, so that most messages need only one read.
   Result<std::vector<std::byte>> take(std::uint64_t offset, std::uint64_t bytes) {
     if (offset < begin_ || offset + bytes > begin_ + held_) {
       window_.resize(
           std::max<std::uint64_t>(bytes, std::min(bytes_ - offset, std::uint64_t{reader_.worthwhile_bytes()})));
       FEEDLINE_TRY(held_, reader_.read_at(offset, window_));
       begin_ = offset;
-      if (held_ < bytes) return damaged(offset + held_, "the file ends there, inside a message");
+      if (held_ < bytes) return damaged(offset + held_, "the file ends inside a message");
     }
     const auto first = window_.begin() + static_cast<std::ptrdiff_t>(offset - begin_);
     return std::vector<std::byte>(first, first + static_cast<std::ptrdiff_t>(bytes));
@@ -116,7 +116,7 @@ message::Kind kind_of(const ArrowMessage& one) {
   return static_cast<message::Kind>(FlatTable::root(buffer).number<std::uint8_t>(message::kHeaderKind, 0));
 }
 
-// Puts what the messages say together, in their order.
+// Collects the batches and dictionaries of the messages, in order.
 class MessageList {
  public:
   explicit MessageList(ArrowSchema schema) { made_.schema = std::move(schema); }
@@ -126,7 +126,7 @@ class MessageList {
     const FlatTable header = FlatTable::root(buffer).table(message::kHeader);
     if (kind_of(*one) == message::kDictionary) {
       if (header.number<std::uint8_t>(dictionary::kIsDelta, 0) != 0)
-        return config_error("it adds to the values of an encoded column, which this version does not read");
+        return config_error("it has a delta dictionary, which this version does not support");
       auto all = std::make_shared<Dictionaries>(dictionaries_ ? *dictionaries_ : Dictionaries());
       (*all)[header.number<std::int64_t>(dictionary::kId, 0)] = one;
       dictionaries_ = std::move(all);
@@ -135,7 +135,7 @@ class MessageList {
     const auto rows = header.number<std::int64_t>(batch::kRows, 0);
     constexpr std::int64_t kMostRows = std::int64_t{1} << 40;
     if (kind_of(*one) != message::kBatch || buffer.is_damaged() || rows < 0 || rows > kMostRows)
-      return damaged(one->offset, "a message is no batch of rows");
+      return damaged(one->offset, "a message is not a record batch");
     made_.batches.push_back({one, static_cast<std::uint64_t>(rows), dictionaries_});
     return {};
   }
@@ -204,7 +204,7 @@ Result<ArrowMessages> read_file(const storage::Reader& reader, ByteRange part) {
     for (std::uint64_t i = 0; i < blocks.size; ++i) {
       const auto offset = blocks.load<std::int64_t>(i);
       if (offset < 0 || static_cast<std::uint64_t>(offset) > footer_at - begin)
-        return damaged(footer_at, "the footer has a message outside of the file");
+        return damaged(footer_at, "the footer has a message outside the file");
       const std::uint64_t at = begin + static_cast<std::uint64_t>(offset);
       FEEDLINE_TRY(const auto one, messages.read(at, footer_at));
       if (!one) return damaged(at, "a message has no metadata");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where the messages of an Arrow file are: of a stream one behind the other, of a file by its footer.
+// Locates the messages of Arrow data: those of a stream follow each other, those of a file are listed in its footer.
 //
-//     stream  messages, the end mark
-//     file    "ARROW1\0\0", a stream, the footer, i32 its bytes, "ARROW1"
-//     message  u32 0xffffffff, i32 bytes of its metadata, these, its body; before Arrow 0.15 without the first number
+//     stream    messages, the end mark
+//     file      "ARROW1\0\0", a stream, the footer, i32 size of the footer, "ARROW1"
+//     message   u32 0xffffffff, i32 size of the metadata, the metadata, the body; before Arrow 0.15 without the u32
 //     end mark  a message without metadata
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct ArrowMessage {
 struct ArrowBatch {
   std::shared_ptr<const ArrowMessage> message;
   std::uint64_t rows = 0;
-  // The values of encoded columns, by id: those that were there before it.
+  // The dictionaries of encoded columns, by id: those that precede the batch.
   std::shared_ptr<const std::map<std::int64_t, std::shared_ptr<const ArrowMessage>>> dictionaries;
 };
 
@@ -40,16 +40,17 @@ struct ArrowMessages {
 };
 
 bool begins_as_arrow_file(std::span<const std::byte> bytes);    // "ARROW1"
-bool begins_as_arrow_stream(std::span<const std::byte> bytes);  // a message of the size of a schema
+bool begins_as_arrow_stream(std::span<const std::byte> bytes);  // a message with just a schema
 
 // The schema in a single message, preceded by its size.
 Result<ArrowSchema> read_schema_message(std::span<const std::byte> bytes);
 
-// Reads the metadata of all messages of the file or stream in this part of an object. Their offsets are the object's.
-// kData: a message does not fit, or the end is missing. kConfig: a feature that this version does not read.
+// Reads the metadata of all messages of the file or stream in this part of an object. Offsets are relative to the
+// object. kData: a message exceeds its bounds, or the end is missing. kConfig: a feature that this version does not
+// support.
 Result<ArrowMessages> read_arrow_messages(const storage::Reader& reader, ByteRange part);
 
-// The RecordBatch table of a message, of a dictionary's too.
+// The RecordBatch table of a message, which may be a dictionary.
 FlatTable record_batch_in(FlatBuffer& metadata);
 
 }  // namespace feedline::format

@@ -11,7 +11,7 @@
 namespace feedline::format {
 namespace {
 
-// Members of the tables of Schema.fbs.
+// Field numbers of the tables in Schema.fbs.
 namespace schema {
 enum : std::size_t { kEndianness, kFields, kMetadata };
 }
@@ -25,8 +25,8 @@ namespace key_value {
 enum : std::size_t { kKey, kValue };
 }
 
-constexpr int kDeepest = 32;             // nesting that a schema can ask for
-constexpr std::uint64_t kMost = 65'536;  // fields in all: more is damage
+constexpr int kDeepest = 32;             // maximum nesting of a schema
+constexpr std::uint64_t kMost = 65'536;  // maximum number of fields; more mean that the schema is damaged
 
 std::unexpected<Error> damaged_schema() { return data_error("the schema does not fit into its bytes", "format"); }
 
@@ -42,7 +42,7 @@ class SchemaReader {
     if (!set_arrow_type(made, kind, table.table(field::kType))) {
       if (buffer_.is_damaged()) return damaged_schema();
       return config_error("the column '" + made.name + "' is of type " + std::to_string(kind) +
-                          ", which this version does not know");
+                          ", which this version does not support");
     }
     const FlatVector metadata = table.vector(field::kMetadata, 4);
     for (std::uint64_t i = 0; i < metadata.size; ++i) {
@@ -85,7 +85,7 @@ const ArrowField& ArrowSchema::field_of(const ArrowColumn& column) const {
 Result<ArrowSchema> read_arrow_schema(const FlatTable& table, const FlatBuffer& buffer) {
   ArrowSchema made;
   if (table.number<std::int16_t>(schema::kEndianness, 0) != 0)
-    return config_error("its numbers are big-endian, which this version does not read");
+    return config_error("its numbers are big-endian, which this version does not support");
   const FlatVector fields = table.vector(schema::kFields, 4);
   SchemaReader reader(buffer);
   for (std::uint64_t i = 0; i < fields.size; ++i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The schema of an Arrow file: its fields as a tree, and the columns that samples' fields are made of.
+// The schema of an Arrow file: a tree of fields, and the columns that samples' fields are made from.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace feedline::format {
 
-// How the values of a field lie in buffers.
+// The buffers and children that store the values of a field.
 enum class ArrowLayout : std::uint8_t {
   kNothing,        // no buffers
   kFixed,          // validity, values of `bits` bits
@@ -23,12 +23,12 @@ enum class ArrowLayout : std::uint8_t {
   kLargeBinary,    // validity, offsets of 8 bytes, bytes
   kList,           // validity, offsets of 4 bytes; one child
   kLargeList,      // validity, offsets of 8 bytes; one child
-  kFixedList,      // validity; one child, `list_size` of it for each
+  kFixedList,      // validity; one child, with `list_size` elements for each value
   kListView,       // validity, offsets and sizes of 4 bytes; one child
   kLargeListView,  // validity, offsets and sizes of 8 bytes; one child
   kBinaryView,     // validity, views of 16 bytes, and the number of buffers of bytes given by the record batch
   kStruct,         // validity; children
-  // these cannot be columns, but their buffers are between those of others
+  // These cannot be columns, but their buffers must be skipped.
   kSparseUnion,  // types; children
   kDenseUnion,   // types, offsets; children
   kRunEnds,      // no buffers; two children
@@ -40,17 +40,17 @@ struct ArrowField {
   std::string name;
   ArrowLayout layout = ArrowLayout::kNothing;
   std::uint64_t bits = 0;
-  std::optional<DType> dtype = {};  // of kFixed, where it is a number that an array may have
+  std::optional<DType> dtype = {};  // for kFixed, if it is a number type supported in arrays
   bool is_text = false;
-  bool is_known = true;         // false: a decimal, an interval and so on
-  std::string unit = {};        // of times
+  bool is_known = true;         // false for decimals, intervals and so on
+  std::string unit = {};        // for times
   std::string meaning = {};     // see ColumnType
-  std::string extension = {};   // name of the extension type that has this type as storage
-  std::string parameters = {};  // of the extension type, serialized
+  std::string extension = {};   // name of the extension type with this storage type
+  std::string parameters = {};  // serialized parameters of the extension type
   std::uint64_t list_size = 0;
-  std::string shown = {};                       // "list of float"
-  std::optional<std::int64_t> dictionary = {};  // the id of its values, of which it has indices
-  std::uint64_t index_bytes = 0;                // of these
+  std::string shown = {};                       // for messages, such as "list of float"
+  std::optional<std::int64_t> dictionary = {};  // the id of the dictionary, if the field has indices into it
+  std::uint64_t index_bytes = 0;                // signedness of the indices
   bool is_signed_index = true;
   std::vector<ArrowField> children = {};
 };
@@ -73,8 +73,8 @@ struct ArrowSchema {
 // Adds the columns of the `number`-th top field.
 void add_columns(const ArrowField& field, std::size_t number, std::vector<ArrowColumn>& columns);
 
-// Of a Schema table. kData: it does not fit into its bytes, or is nested too deeply; kConfig: of another byte order, or
-// of types that this version does not know the layout of.
+// Parses a Schema table. kData: it exceeds its bounds, or is nested too deeply. kConfig: it has big-endian numbers, or
+// types with an unknown layout.
 Result<ArrowSchema> read_arrow_schema(const FlatTable& schema, const FlatBuffer& buffer);
 
 }  // namespace feedline::format

@@ -31,7 +31,8 @@ Result<std::shared_ptr<const ArrowChunk>> ArrowTable::values_of(const storage::R
   const auto found =
       batch.dictionaries ? batch.dictionaries->find(*field.dictionary) : decltype(batch.dictionaries->find(0))();
   if (!batch.dictionaries || found == batch.dictionaries->end())
-    return data_error("the column '" + types_[column].name + "' is encoded, and its values are not there", "format");
+    return data_error("the column '" + types_[column].name + "' is dictionary-encoded, but its dictionary is missing",
+                      "format");
   auto& loaded = values[{found->second.get(), column}];
   if (loaded) return loaded;
   field.dictionary.reset();
@@ -61,7 +62,7 @@ Result<void> ArrowTable::load(const storage::Reader& reader, const std::vector<s
   return {};
 }
 
-// What load() reads of all batches, which load() says what is wrong with.
+// The ranges that load() reads for all batches. Ignores errors, which load() reports.
 std::vector<ByteRange> ArrowTable::ranges_of(const std::vector<std::size_t>& columns) const {
   std::vector<ByteRange> ranges;
   for (const ArrowBatch& batch : messages_.batches) {

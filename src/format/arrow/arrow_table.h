@@ -14,15 +14,15 @@
 
 namespace feedline::format {
 
-// An Arrow IPC file or stream. Values are read where they lie; those of compressed batches are decompressed by the
-// buffer, and kept in `cache`.
+// An Arrow IPC file or stream. Uncompressed values are read directly; buffers of compressed batches are decompressed
+// and stored in `cache`.
 class ArrowTable final : public ColumnTable {
  public:
   static Result<std::unique_ptr<ColumnTable>> open(const ShardFile& file, const storage::Reader& reader,
                                                    std::shared_ptr<BlockCache> cache) {
     return open_part(file, {0, file.version.bytes}, reader, std::move(cache));
   }
-  // Opens a file that is a part of the shard.
+  // Opens a file embedded in the shard.
   static Result<std::unique_ptr<ColumnTable>> open_part(const ShardFile& file, ByteRange part,
                                                         const storage::Reader& reader,
                                                         std::shared_ptr<BlockCache> cache);
@@ -39,7 +39,7 @@ class ArrowTable final : public ColumnTable {
   std::uint64_t offset_of(std::uint64_t row) const override;
 
  private:
-  // Values of encoded columns, by their message and the column.
+  // The dictionaries of encoded columns, by message and column.
   using Values = std::map<std::pair<const ArrowMessage*, std::size_t>, std::shared_ptr<const ArrowChunk>>;
   struct Place {
     std::size_t batch;
@@ -54,9 +54,9 @@ class ArrowTable final : public ColumnTable {
                                                       const ArrowBatch& batch, Values& values) const;
   Place place_of(std::uint64_t row) const;
 
-  ArrowMessages messages_;  // the batches' own go once they are loaded
+  ArrowMessages messages_;  // the messages of batches are released once they are loaded
   std::vector<ColumnType> types_;
-  std::vector<std::uint64_t> ends_;             // rows up to and with each batch
+  std::vector<std::uint64_t> ends_;             // number of rows up to the end of each batch
   std::vector<std::vector<ArrowChunk>> slots_;  // by slot, then by batch
   std::shared_ptr<BlockCache> cache_;
 };

@@ -113,7 +113,7 @@ bool set_arrow_type(ArrowField& made, std::uint8_t number, const FlatTable& type
     case TypeKind::kNull:
       return made.shown = "nothing", true;
     case TypeKind::kInt:
-      // polars' Int128 is not a type of Arrow's; its values can be passed over.
+      // Int128 of polars is not an official Arrow type; its values can be skipped.
       if (type.number<std::int32_t>(0, 0) == 128) return set_fixed(made, 128, "int128"), true;
       return set_integer(made, type.number<std::int32_t>(0, 0), type.number<std::uint8_t>(1, 0) != 0), made.bits > 0;
     case TypeKind::kFloat:

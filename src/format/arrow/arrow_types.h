@@ -10,7 +10,8 @@
 
 namespace feedline::format {
 
-// Sets the field's layout, width and description by the member of the union `Type`. false: there is no such type.
+// Sets the field's layout, width and description from the member of the union `Type`. Returns false for an unknown
+// type.
 bool set_arrow_type(ArrowField& made, std::uint8_t kind, const FlatTable& type);
 
 }  // namespace feedline::format

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views of bytes and of lists, written by hand, including those that no writer makes.
+// Tests views of bytes and of lists in hand-written data, including data that no known writer produces.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -22,7 +22,7 @@ class ArrowViews : public ::testing::Test {
     const ArrowWriter writer({{column}});
     return open_records(folder_.write("x.arrow", is_file ? writer.file() : writer.stream()), options);
   }
-  // The text of a row's field, or its error.
+  // Returns the text of a row's field, or the error.
   std::string row(const MadeColumn& column, std::uint64_t index, bool is_file = true) const {
     const auto format = opened(column, is_file);
     if (!format) return "open: " + format.error().what;
@@ -102,7 +102,7 @@ TEST_F(ArrowViews, OfListsOutsideOfTheirElementsAreErrors) {
 
 TEST_F(ArrowViews, OfListsInListsHaveToBeAdjacent) {
   const MadeColumn inner = list_view_column<std::int32_t>("", 25, {2, 0}, {2, 2}, int64_column("", {1, 2, 3, 4}));
-  EXPECT_NE(row(list_view_column<std::int32_t>("x", 25, {0}, {2}, inner), 0).find("not stored one after the other"),
+  EXPECT_NE(row(list_view_column<std::int32_t>("x", 25, {0}, {2}, inner), 0).find("not stored consecutively"),
             std::string::npos);
   const MadeColumn sorted = list_view_column<std::int32_t>("", 25, {0, 2}, {2, 2}, int64_column("", {1, 2, 3, 4}));
   EXPECT_EQ(row(list_view_column<std::int32_t>("x", 25, {0}, {2}, sorted), 0),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: Arrow files and streams, byte by byte.
+// Test support: writes Arrow files and streams byte by byte.
 
 #include <algorithm>
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace feedline::format {
 
-// A FlatBuffer, front to back: a table, then what its fields point at. Every field takes 8 bytes.
+// A FlatBuffer, written front to back: a table, then the data that its fields refer to. Every field takes 8 bytes.
 class FlatWriter {
  public:
   using Child = std::function<void(FlatWriter&)>;
   struct Field {
     std::size_t id = 0;
     std::uint64_t number = 0;
-    Child child = nullptr;  // in place of the number
+    Child child = nullptr;  // instead of the number
   };
 
   static std::string write(const Child& root) {
@@ -35,7 +35,7 @@ class FlatWriter {
     return std::move(writer.bytes_);
   }
 
-  // The table stands behind its vtable: `slot` is where the offset to it is patched.
+  // Writes the vtable and then the table. `slot` is the position at which the table's offset is stored.
   void table(const std::vector<Field>& fields, std::optional<std::size_t> slot = {}) {
     std::size_t most = 0;
     for (const Field& field : fields) most = std::max(most, field.id + 1);
@@ -60,7 +60,7 @@ class FlatWriter {
       }
   }
 
-  // What a child does: it stands at the slot that its parent has for it.
+  // Writes the data of a child, and its offset into the parent's slot.
   static Child table_of(std::vector<Field> fields) {
     return [fields](FlatWriter& out) { out.table(fields, out.slot_); };
   }
@@ -80,7 +80,7 @@ class FlatWriter {
   }
   static Child numbers(std::vector<std::uint64_t> all, std::size_t each) {
     return [all, each](FlatWriter& out) {
-      out.bytes_.resize((out.bytes_.size() + 7) / 8 * 8 + 4);  // the elements stand at a multiple of 8
+      out.bytes_.resize((out.bytes_.size() + 7) / 8 * 8 + 4);  // the elements are aligned to 8 bytes
       out.begin_vector(all.size() / each, false);
       for (const std::uint64_t number : all) out.put(number);
     };
@@ -104,16 +104,16 @@ class FlatWriter {
   std::uint32_t root_ = 0;
 };
 
-// A column of a batch: its type, and its buffers.
+// A column of a batch: its type and its buffers.
 struct MadeColumn {
   std::string name;
-  std::uint8_t kind = 1;  // of the union Type
+  std::uint8_t kind = 1;  // number in the union Type
   std::vector<FlatWriter::Field> type = {};
   std::uint64_t length = 0, nulls = 0;
   std::vector<std::string> buffers = {};
   std::vector<MadeColumn> children = {};
-  std::optional<std::uint64_t> dictionary = {};  // of indices of 8 bits; `children` is its values
-  bool is_view = false;                          // of bytes: buffers from the third on are counted
+  std::optional<std::uint64_t> dictionary = {};  // 8-bit dictionary indices; `children` has the dictionary
+  bool is_view = false;                          // for byte views: the message stores the number of data buffers
 };
 
 template <typename T>
@@ -121,7 +121,7 @@ std::string little(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-// A mask of those that are there; sets how many are not.
+// Returns a validity bitmap, and sets the number of nulls.
 inline std::string mask_of(const std::vector<bool>& there, std::uint64_t& nulls) {
   std::string mask((there.size() + 7) / 8, '\0');
   for (std::size_t i = 0; i < there.size(); ++i)
@@ -146,7 +146,7 @@ inline MadeColumn float_column(std::string name, const std::vector<float>& value
   made.buffers = {std::move(mask), little(values)};
   return made;
 }
-// kind: 4 bytes, 5 text, 19 and 20 with offsets of 8 bytes.
+// kind: 4 for bytes, 5 for text, 19 and 20 for the same with offsets of 8 bytes.
 inline MadeColumn bytes_column(std::string name, std::uint8_t kind,
                                const std::vector<std::optional<std::string>>& values) {
   MadeColumn made{std::move(name), kind, {}, values.size()};
@@ -162,7 +162,7 @@ inline MadeColumn bytes_column(std::string name, std::uint8_t kind,
   made.buffers = {mask_of(there, made.nulls), kind >= 19 ? little(ends) : little(narrow), all};
   return made;
 }
-// One view: its size, then four numbers or the bytes themselves.
+// One view: its size, then four numbers, or the bytes themselves.
 inline std::string view_of(std::int32_t bytes, std::int32_t buffer, std::int32_t offset) {
   return little(std::vector<std::int32_t>{bytes, 0, buffer, offset});
 }
@@ -171,7 +171,7 @@ inline std::string short_view(const std::string& text) {
   view.resize(16);
   return view;
 }
-// kind: 23 bytes, 24 text.
+// kind: 23 for bytes, 24 for text.
 inline MadeColumn view_column(std::string name, std::uint8_t kind, const std::vector<std::string>& views,
                               const std::vector<std::string>& buffers, const std::vector<bool>& there = {}) {
   MadeColumn made{std::move(name), kind, {}, views.size()};
@@ -182,7 +182,7 @@ inline MadeColumn view_column(std::string name, std::uint8_t kind, const std::ve
   made.is_view = true;
   return made;
 }
-// kind: 25 with offsets and sizes of 4 bytes, 26 of 8.
+// kind: 25 with offsets and sizes of 4 bytes, 26 with 8 bytes.
 template <typename T>
 MadeColumn list_view_column(std::string name, std::uint8_t kind, const std::vector<T>& offsets,
                             const std::vector<T>& sizes, MadeColumn child) {
@@ -215,10 +215,10 @@ inline MadeColumn struct_column(std::string name, std::vector<MadeColumn> childr
 
 using MadeBatch = std::vector<MadeColumn>;
 
-// The parts of a stream, and what a footer says of them.
+// The parts of a stream, and their entries in a footer.
 class ArrowWriter {
  public:
-  // Packs a buffer as the codec (0: LZ4, 1: zstd) does.
+  // Compresses a buffer with the codec (0: LZ4, 1: zstd).
   using Pack = std::function<std::string(const std::string&)>;
 
   ArrowWriter(const std::vector<MadeBatch>& batches, std::string features = {}, int codec = -1, Pack pack = nullptr)
@@ -237,7 +237,7 @@ class ArrowWriter {
   std::string stream() const { return bytes_ + std::string("\xff\xff\xff\xff\0\0\0\0", 8); }
   std::string file() const {
     const auto moved = [](std::vector<std::uint64_t> blocks) {
-      for (std::size_t i = 0; i < blocks.size(); i += 3) blocks[i] += 8;  // behind the magic
+      for (std::size_t i = 0; i < blocks.size(); i += 3) blocks[i] += 8;  // after the magic
       return FlatWriter::numbers(blocks, 3);
     };
     const std::string footer = FlatWriter::write([&](FlatWriter& out) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tables of FlatBuffers, as https://flatbuffers.dev/internals lays them out: whatever the bytes are, nothing outside of
-// them is looked at. What does not fit reads as what a table without the field has, and marks the buffer as damaged.
+// Reads FlatBuffers tables, as described at https://flatbuffers.dev/internals. Never reads out of bounds, whatever the
+// bytes are. A field that exceeds the bounds reads as absent, and marks the buffer as damaged.
 //
-//     table    i32 back to its vtable, then its fields
-//     vtable   u16 its bytes, u16 the table's bytes, u16 per field: where it is in the table, 0: it has none
-//     vector   u32 elements, then these
-//     offsets  u32 forward from where they stand
+//     table    i32 distance back to its vtable, then its fields
+//     vtable   u16 its size, u16 the table's size, u16 per field: its offset in the table, or 0 if absent
+//     vector   u32 number of elements, then the elements
+//     offsets  u32 forward from their own position
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace feedline::format {
 
-// The bytes of a buffer, and whether something in it did not fit. Must outlive its tables. Not for several threads.
+// The bytes of a buffer, and whether any access exceeded them. Must outlive its tables. Not thread-safe.
 class FlatBuffer {
  public:
   explicit FlatBuffer(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -47,7 +47,7 @@ class FlatBuffer {
   bool damaged_ = false;
 };
 
-// Elements of `stride` bytes.
+// A vector of elements of `stride` bytes.
 struct FlatVector {
   FlatBuffer* buffer = nullptr;
   std::uint64_t begin = 0, size = 0, stride = 1;
@@ -64,7 +64,7 @@ class FlatTable {
   static FlatTable root(FlatBuffer& buffer) { return FlatTable(buffer, buffer.load<std::uint32_t>(0)); }
 
   bool is_there() const { return buffer_ != nullptr; }
-  // A number, or what stands for one that is not there.
+  // A number field, or `otherwise` if it is absent.
   template <typename T>
   T number(std::size_t field, T otherwise) const {
     const std::uint64_t at = place(field);
@@ -72,16 +72,16 @@ class FlatTable {
   }
   FlatTable table(std::size_t field) const;
   std::string_view text(std::size_t field) const;
-  // Requires: stride > 0, of what is in it.
+  // Requires: stride > 0, the size of an element.
   FlatVector vector(std::size_t field, std::uint64_t stride) const;
-  // The i-th of a vector of tables.
+  // The i-th table of a vector of tables.
   static FlatTable in(const FlatVector& vector, std::uint64_t i);
 
  private:
   FlatTable(FlatBuffer& buffer, std::uint64_t at);
-  // Where a field is; 0: nowhere.
+  // The position of a field; 0 if absent.
   std::uint64_t place(std::size_t field) const;
-  // What an offset in a field points at; 0: nowhere.
+  // The position that an offset field refers to; 0 if absent.
   std::uint64_t target(std::size_t field) const;
 
   FlatBuffer* buffer_ = nullptr;

@@ -8,7 +8,7 @@
 
 namespace feedline::format {
 
-// Writes what a frame of LZ4 holds to `out`. kData: it is damaged or cut, or makes another number of bytes.
+// Decompresses an LZ4 frame to `out`. kData: it is damaged or truncated, or does not have exactly the size of `out`.
 Result<void> unpack_lz4_frame(std::span<const std::byte> in, std::span<std::byte> out);
 
 }  // namespace feedline::format

@@ -20,7 +20,7 @@ Result<JsonValue> read_json(const std::string& path, const storage::Storage& sto
   FEEDLINE_TRY(const auto bytes, storage.read_all(path, buffer, kMostJson));
   auto json = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   if (json) return std::move(*json);
-  auto error = data_error("it is no JSON", "format");
+  auto error = data_error("it is not valid JSON", "format");
   error.error().where.shard = path;
   return error;
 }
@@ -40,7 +40,7 @@ Result<std::string> folder_of_split(const std::string& folder, const storage::St
   std::string names;
   for (const std::string& name : splits) names += (names.empty() ? "" : ", ") + name;
   if (splits.empty()) return config_error("'" + folder + "' has no splits");
-  return config_error("'" + folder + "' has several splits (" + names + "); open the one that you want: '" +
+  return config_error("'" + folder + "' has several splits (" + names + "); open one of them: '" +
                       storage.below(folder, splits.front()) + "'");
 }
 
@@ -60,8 +60,8 @@ Result<std::vector<std::string>> files_of_saved(const std::string& given, const 
   const JsonValue* const chosen = state.find("_indices_data_files");
   if (chosen != nullptr && !chosen->items.empty())
     return config_error("'" + folder +
-                        "' has samples that were chosen from others by an index, which this version "
-                        "does not read; save it again after flatten_indices()");
+                        "' selects its samples through an index, which this version "
+                        "does not support; save it again after flatten_indices()");
   std::vector<std::string> files;
   const JsonValue* const named = state.find("_data_files");
   if (named != nullptr)
@@ -69,7 +69,7 @@ Result<std::vector<std::string>> files_of_saved(const std::string& given, const 
       const JsonValue* const name = one.find("filename");
       if (name == nullptr || name->text.empty()) continue;
       if (name->text.contains("..") || name->text.starts_with('/'))
-        return config_error("'" + folder + "' names a file outside of it: '" + name->text + "'");
+        return config_error("'" + folder + "' names a file outside the folder: '" + name->text + "'");
       files.push_back(storage.below(folder, name->text));
     }
   if (!files.empty()) return files;

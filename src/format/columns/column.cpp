@@ -12,7 +12,7 @@
 namespace feedline::format {
 namespace {
 
-// What datasets of these formats call them.
+// Names used by datasets in these formats.
 constexpr std::array<std::string_view, 6> kImages{"image", "jpg", "jpeg", "png", "img", "x"};
 constexpr std::array<std::string_view, 7> kLabels{"label", "class", "cls", "y", "target", "labels", "class_id"};
 
@@ -42,7 +42,7 @@ FieldKind usual_kind_of(const Column& column) {
       return FieldKind::kInteger;
     case ColumnKind::kArray:
       return FieldKind::kArray;
-    case ColumnKind::kBytes: {  // stored files, whose names are those of their columns
+    case ColumnKind::kBytes: {  // stored files, whose kind is determined by the column's name
       const FieldKind kind = usual_kind(name, name);
       return kind == FieldKind::kBytes && name == "image" ? FieldKind::kImage : kind;
     }
@@ -69,16 +69,17 @@ bool can_be(const Column& column, FieldKind kind) {
     case ColumnKind::kRefused:
       return false;
     default:
-      return true;  // stored files and text: what they are shows when they are read
+      return true;  // stored files and text: checked when they are read
   }
 }
 
 std::unexpected<Error> refused(const Column& column) {
-  return config_error("the column '" + column.name + "' is stored as '" + column.encoding + "', which is not read: " +
+  return config_error("the column '" + column.name + "' is stored as '" + column.encoding +
+                      "', which is not supported: " +
                       (column.encoding.starts_with("pkl") || column.encoding.starts_with("pickle")
-                           ? "a pickle runs whatever code it holds"
-                           : "there is nothing here that it could become") +
-                      "; fields= chooses others");
+                           ? "a pickle can run arbitrary code"
+                           : "no kind of field can represent it") +
+                      "; select other columns with fields=");
 }
 
 Result<ColumnChoice> choose(const WantedField& spec, const Columns& columns) {
@@ -97,7 +98,7 @@ Result<ColumnChoice> choose(const WantedField& spec, const Columns& columns) {
                       "); there are: " + names_of(columns));
 }
 
-// A column of images by its type or its name, where there is only one.
+// A column recognised as an image by its type or name, if there is exactly one.
 const Column* only_image(const Columns& columns) {
   std::vector<const Column*> typed;
   for (const Column& column : columns)

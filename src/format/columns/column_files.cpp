@@ -63,7 +63,7 @@ class FileWriter {
       case ColumnKind::kJson:
         return "json";
       case ColumnKind::kImage:
-        return "jpg";  // of a kind that nothing here knows; whoever decodes it says so
+        return "jpg";  // unknown image type, which decoding reports
       default:
         break;
     }
@@ -121,7 +121,7 @@ Result<std::vector<File>> files_of(Bytes sample, const SampleSchema& schema, con
   memory::ByteBuffer room;
   if (const auto split = split_sample(sample, schema, values, room); !split)
     return data_error("the sample is damaged: " + split.error(), "format");
-  // fields first, so that short names are theirs
+  // fields come first, so that they get the short names
   std::vector<std::pair<std::size_t, const FieldDescription*>> order;
   for (const ColumnChoice& field : fields)
     if (std::ranges::find(order, field.column, &decltype(order)::value_type::first) == order.end())
@@ -134,7 +134,7 @@ Result<std::vector<File>> files_of(Bytes sample, const SampleSchema& schema, con
       return data_error(
           "the column '" + columns[column].name + "' (" + columns[column].encoding + "): " + added.error(), "format");
   auto files = writer.take();
-  if (files.empty()) return data_error("the sample has no column that a file can be made of", "format");
+  if (files.empty()) return data_error("the sample has no column that can be written as a file", "format");
   return files;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A sample's columns as files, for copying it to a tar: what `feedline pack` writes.
+// Converts a sample's columns to files, which `feedline pack` writes to a tar.
 
 #include <cstddef>
 #include <span>
@@ -14,10 +14,10 @@
 
 namespace feedline::format {
 
-// All columns that are not refused, those of no field too. The first image is "jpg", "png" or "webp", as its bytes are,
-// the first integer of a field "cls"; the others are called like their column, small letters, digits, "-" and "_" of
-// it: "NAME.jpg", "NAME.cls" (one integer), "NAME.npy" (numbers and raw pixels), "NAME.txt", "NAME.json", "NAME.bin",
-// and "NAME.K.jpg" of the K-th of several images. kData: a value is damaged.
+// Converts all columns that are not refused, including those that no field uses. The first image becomes "jpg", "png"
+// or "webp", depending on its bytes, and the first integer field "cls". Other files are named after their column, in
+// lower-case letters, digits, "-" and "_": "NAME.jpg", "NAME.cls" (one integer), "NAME.npy" (numbers and raw pixels),
+// "NAME.txt", "NAME.json", "NAME.bin", and "NAME.K.jpg" for the K-th of several images. kData: a value is damaged.
 Result<std::vector<SampleFiles::File>> files_of(std::span<const std::byte> sample, const SampleSchema& schema,
                                                 const std::vector<ColumnChoice>& fields);
 

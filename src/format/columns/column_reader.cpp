@@ -16,7 +16,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// As Python's float() takes it, without white space and underscores, which str() never writes.
+// Parses a number as Python's float() does, but without white space and underscores, which str() never writes.
 std::optional<double> real_in(Bytes text) {
   const char *const begin = reinterpret_cast<const char*>(text.data()), *const end = begin + text.size();
   double value = 0;
@@ -25,7 +25,7 @@ std::optional<double> real_in(Bytes text) {
   return value;
 }
 
-// One field of one sample.
+// Fills in one field of one sample.
 class FieldOfSample {
  public:
   FieldOfSample(const Column& column, const FieldDescription& field, Bytes value, memory::Record& record,
@@ -76,14 +76,14 @@ class FieldOfSample {
     out_.bytes = value_;
     if (field_.kind != FieldKind::kInteger) return {};
     const auto value = parse_integer(value_);
-    if (!value) return problem("not_an_integer", "not an integer, or none that an int64 holds");
+    if (!value) return problem("not_an_integer", "not an integer that fits in an int64");
     out_.value = *value;
     return {};
   }
 
   std::expected<void, ColumnProblem> fill_real() {
     const auto value = real_in(value_);
-    if (!value) return damaged("it is no number");
+    if (!value) return damaged("it is not a number");
     const auto room = room_.resize(sizeof *value);
     std::memcpy(room.data(), &*value, sizeof *value);
     out_.array = ArraySpec{DType::kFloat64, {}};
@@ -91,7 +91,7 @@ class FieldOfSample {
     return {};
   }
 
-  // Kernels read up to kRowSlack bytes behind an image, which are not there in every buffer of stored bytes.
+  // Kernels read up to kRowSlack bytes past an image, which may be past the end of a buffer of stored bytes.
   std::expected<void, ColumnProblem> fill_pixels() {
     const auto pixels = pixels_in(value_);
     if (!pixels) return damaged(pixels.error());
@@ -120,7 +120,7 @@ class FieldOfSample {
 std::expected<void, ColumnProblem> ColumnReader::read(Bytes sample, memory::Record& record) const {
   ShortList<Bytes> list(schema_.columns.size());
   const std::span<Bytes> values = list.all();
-  // behind the fields' own room, and that of a compressed sample
+  // the buffer after those of the fields and of a compressed sample
   const std::size_t of_text = fields_.size() + 1;
   if (record.more.size() <= of_text) record.more.resize(of_text + 1);
   if (const auto split = split_sample(sample, schema_, values, record.more[of_text]); !split)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From a stored sample to its fields.
+// Converts a stored sample to its fields.
 
 #include <cstddef>
 #include <expected>
@@ -17,13 +17,13 @@
 
 namespace feedline::format {
 
-// Why a sample is none: its error, and the code of a finding.
+// The problem of a bad sample: its error, and the code of a finding.
 struct ColumnProblem {
   std::string_view code;
   Error error;
 };
 
-// Immutable; any thread may use it.
+// Immutable and thread-safe.
 class ColumnReader {
  public:
   ColumnReader(SampleSchema schema, std::vector<ColumnChoice> fields)
@@ -31,8 +31,8 @@ class ColumnReader {
 
   const SampleSchema& schema() const { return schema_; }
   const std::vector<ColumnChoice>& fields() const { return fields_; }
-  // Of a sample that is not compressed, or no longer. Values stay where they are in `sample`, but for pixels, numbers
-  // that are text and text that is escaped, which go to record.more.
+  // Reads an uncompressed or decompressed sample. Values are views of `sample`, except for pixels, numbers stored as
+  // text and escaped text, which are copied to record.more.
   std::expected<void, ColumnProblem> read(std::span<const std::byte> sample, memory::Record& record) const;
 
  private:

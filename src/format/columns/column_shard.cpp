@@ -19,7 +19,7 @@ std::unexpected<Error> damaged(const std::string& what, std::uint64_t offset) {
   return error;
 }
 
-// Of what is wrong with one of the two files of a shard: which one it is.
+// Names the file that has the error, since a shard may have two.
 std::unexpected<Error> in_file(const PlannedFile& file, Error error) {
   if (error.where.shard.empty()) error.where.shard = file.name;
   return std::unexpected(std::move(error));
@@ -28,7 +28,8 @@ std::unexpected<Error> in_file(const PlannedFile& file, Error error) {
 Result<void> check_bytes(const PlannedFile& file, std::uint64_t bytes) {
   if (!file.plain_bytes || bytes == *file.plain_bytes) return {};
   auto error = damaged(
-      "it has " + std::to_string(bytes) + " bytes, and the index says " + std::to_string(*file.plain_bytes), bytes);
+      "it has " + std::to_string(bytes) + " bytes, but the index specifies " + std::to_string(*file.plain_bytes),
+      bytes);
   return in_file(file, std::move(error).error());
 }
 
@@ -37,31 +38,32 @@ Result<void> check_bytes(const PlannedFile& file, std::uint64_t bytes) {
 Result<std::vector<std::uint32_t>> read_sample_table(const storage::Reader& reader, const SampleTable& known) {
   constexpr std::uint64_t kNumber = sizeof(std::uint32_t);
   const auto& [samples, file_bytes, shard_bytes, first_sample, ends_with_last_sample] = known;
-  // before any memory is taken: the table is a part of its file
+  // check before allocating memory: the table is a part of its file
   if (samples >= std::numeric_limits<std::uint32_t>::max() || (samples + 2) * kNumber > file_bytes)
-    return damaged("it has " + std::to_string(file_bytes) + " bytes, and the index says " + std::to_string(samples) +
-                       " samples, whose offsets alone are more",
+    return damaged("it has " + std::to_string(file_bytes) + " bytes, but the index specifies " +
+                       std::to_string(samples) + " samples, whose offsets need more bytes",
                    0);
   std::vector<std::uint32_t> table(static_cast<std::size_t>(samples) + 2);
   const auto room = std::as_writable_bytes(std::span(table));
   FEEDLINE_TRY(const std::size_t got, reader.read_at(0, room));
-  if (got < room.size()) return storage_error("the shard became shorter while it was read", 0);
+  if (got < room.size()) return storage_error("the shard was truncated while it was read", 0);
   if (table.front() != samples)
-    return damaged("it begins with the number of its samples, " + std::to_string(table.front()) +
-                       ", where the index says " + std::to_string(samples),
+    return damaged("it begins with a sample count of " + std::to_string(table.front()) + ", but the index specifies " +
+                       std::to_string(samples),
                    0);
   table.erase(table.begin());
   if (first_sample && table.front() != *first_sample)
-    return damaged("its first sample lies at byte " + std::to_string(table.front()) +
-                       ", and what the index says of columns ends at byte " + std::to_string(*first_sample),
+    return damaged("its first sample is at byte " + std::to_string(table.front()) +
+                       ", but the index places it at byte " + std::to_string(*first_sample),
                    kNumber);
   std::uint64_t before = first_sample.value_or(room.size());
   for (std::size_t i = 0; i < table.size(); ++i) {
     if (table[i] < before || table[i] > shard_bytes)
-      return damaged("sample " + std::to_string(i) + " lies at byte " + std::to_string(table[i]) + ", which is " +
-                         (table[i] < before ? "before byte " + std::to_string(before) + ", where what precedes it ends"
-                                            : "behind its " + std::to_string(shard_bytes) + " bytes"),
-                     (i + 1) * kNumber);
+      return damaged(
+          "sample " + std::to_string(i) + " is at byte " + std::to_string(table[i]) + ", which is " +
+              (table[i] < before ? "before byte " + std::to_string(before) + ", the end of the preceding data"
+                                 : "past the end of its " + std::to_string(shard_bytes) + " bytes"),
+          (i + 1) * kNumber);
     before = table[i];
   }
   if (ends_with_last_sample && before != shard_bytes)
@@ -70,7 +72,7 @@ Result<std::vector<std::uint32_t>> read_sample_table(const storage::Reader& read
   return table;
 }
 
-// Under mutex_.
+// Requires: mutex_ is locked.
 Result<const ColumnShard::Located*> ColumnShard::take(ShardFile file, const storage::Reader& reader,
                                                       std::uint64_t table_bytes, bool is_checked) const {
   FEEDLINE_CHECK_OK(check_bytes(plan_, file.version.bytes));
@@ -95,7 +97,7 @@ Result<const ColumnShard::Located*> ColumnShard::located(const std::shared_ptr<c
   std::optional<ShardFile> beside;
   if (plan_.table) {
     FEEDLINE_TRY(beside, plan_.table->locate(storage, notes));
-    file.reader = nullptr;  // who reads samples opens it
+    file.reader = nullptr;  // reading samples opens the shard
   }
   ShardFile& of_table = beside ? *beside : file;
   std::shared_ptr<const storage::Reader> reader = std::move(of_table.reader);
@@ -135,7 +137,7 @@ Result<bool> ColumnShard::locate_by_kept(const std::shared_ptr<const storage::St
 
 Result<std::span<const std::byte>> read_sample(const std::shared_ptr<const storage::Reader>& reader,
                                                ColumnShard::Place place, memory::Record& record) {
-  // mapped or not: the pages of a view are brought in
+  // also limits views, whose pages are loaded when they are read
   if (place.bytes > record.most_bytes) return memory::too_large(place.bytes, record.most_bytes);
   FEEDLINE_TRY(const auto view, reader->view(place.offset, static_cast<std::size_t>(place.bytes)));
   if (view) {
@@ -146,7 +148,7 @@ Result<std::span<const std::byte>> read_sample(const std::shared_ptr<const stora
   FEEDLINE_TRY(const std::size_t got, reader->read_at(place.offset, room));
   if (got == room.size()) return std::span<const std::byte>(room);
   return storage_error(
-      "the shard ends at byte " + std::to_string(place.offset + got) + ", inside a sample: it became shorter", 0);
+      "the shard ends at byte " + std::to_string(place.offset + got) + ", inside a sample: it has been truncated", 0);
 }
 
 }  // namespace feedline::format

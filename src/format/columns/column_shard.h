@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A shard with a table of where its samples lie, with which it begins:
+// A shard that begins with a table of the positions of its samples:
 //
 //     u32 samples
-//     u32 offset[samples + 1]    from the shard's begin: of each sample, and of the last one's end
-//     ...                        what the format puts there
+//     u32 offset[samples + 1]    from the start of the shard: of each sample, and of the end of the last one
+//     ...                        data of the format
 //     the samples
 //
-// or which is all but the samples, in a file of its own. A shard has 4 GiB at most.
+// Alternatively, all but the samples are in a separate file. A shard has at most 4 GiB.
 
 #include <atomic>
 #include <cstddef>
@@ -28,19 +28,19 @@
 
 namespace feedline::format {
 
-// What is known of a table before it is read.
+// The properties of a table that are known before it is read.
 struct SampleTable {
   std::uint64_t samples = 0;
-  std::uint64_t file_bytes = 0;                    // of the file that begins with it
-  std::uint64_t shard_bytes = 0;                   // of what the offsets lead into
-  std::optional<std::uint64_t> first_sample = {};  // where it begins; none: anywhere behind the table, in its file
-  bool ends_with_last_sample = true;               // the shard
+  std::uint64_t file_bytes = 0;                    // size of the file that begins with the table
+  std::uint64_t shard_bytes = 0;                   // size of the file that the offsets refer to
+  std::optional<std::uint64_t> first_sample = {};  // offset of the first sample, if known
+  bool ends_with_last_sample = true;               // whether the shard ends with its last sample
 };
 
-// Where the samples of a shard lie. kData: the table is damaged, or is not of such a shard.
+// Returns the offsets of a shard's samples. kData: the table is damaged, or belongs to a different shard.
 Result<std::vector<std::uint32_t>> read_sample_table(const storage::Reader& reader, const SampleTable& known);
 
-// Thread-safe. Located, and its table read, when it is first asked for: an index says all else of it.
+// Thread-safe. Locates the shard and reads its table on first use; everything else is known from the index.
 class ColumnShard {
  public:
   explicit ColumnShard(PlannedShard plan) : plan_(std::move(plan)) {}
@@ -62,15 +62,15 @@ class ColumnShard {
    private:
     std::vector<std::uint32_t> ends_;
   };
-  // kData, kStorage: there is none, or it is damaged; asked for again it is looked at anew. store: where its table is
-  // kept for locate_by_kept(), of a shard that is stored as it is.
+  // kData, kStorage: the shard is missing or damaged; the next call tries again. store: stores the table for
+  // locate_by_kept(), if the shard is stored uncompressed.
   Result<const Located*> located(const std::shared_ptr<const storage::Storage>& storage, cache::Notes* notes,
                                  const ShardPartsStore* store = nullptr) const;
-  // Behind a network, without asking whether it is still the shard that its table was kept of. false: none was kept,
-  // or it does not fit the index.
+  // Locates a remote shard by its stored table, without checking that the shard is unchanged. Returns false if there is
+  // no such table, or it does not match the index.
   Result<bool> locate_by_kept(const std::shared_ptr<const storage::Storage>& storage,
                               const ShardPartsStore& store) const;
-  // Without waiting for anything; nullptr: not yet.
+  // Does not block; nullptr if the shard has not been located yet.
   const Located* if_located() const { return ready_.load(std::memory_order_acquire); }
   void notice_change() const {
     if (const Located* located = if_located()) located->reader.notice_change();
@@ -80,17 +80,17 @@ class ColumnShard {
   const PlannedFile& planned_table() const {
     return plan_.table ? *plan_.table : static_cast<const PlannedFile&>(plan_);
   }
-  // The shard, and its table, in the first `table_bytes` that `reader` has.
+  // Sets the shard's location, and reads its table from the first `table_bytes` of `reader`.
   Result<const Located*> take(ShardFile file, const storage::Reader& reader, std::uint64_t table_bytes,
                               bool is_checked) const;
 
   const PlannedShard plan_;
   mutable ForkMutex mutex_;
-  mutable std::unique_ptr<Located> located_;  // guarded by mutex_ until it is there
+  mutable std::unique_ptr<Located> located_;  // guarded by mutex_ until it is set
   mutable std::atomic<const Located*> ready_{nullptr};
 };
 
-// The bytes of a sample: mapped, then kept by record.pin, or read into record.storage.
+// Returns the bytes of a sample: a view, whose memory record.pin owns, or a copy in record.storage.
 Result<std::span<const std::byte>> read_sample(const std::shared_ptr<const storage::Reader>& reader,
                                                ColumnShard::Place place, memory::Record& record);
 

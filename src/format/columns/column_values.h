@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Stored values of columns, read where they lie. Nothing is taken from their headers that their bytes do not bear out.
+// Parses stored values of columns in place. Sizes in their headers are checked against the bytes available.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,37 +17,37 @@
 
 namespace feedline::format {
 
-// Why a value is none: a sentence about it.
+// The reason why a value is invalid, as a sentence about it.
 template <typename T>
 using Parsed = std::expected<T, std::string>;
 
-// LitData's numbers of dtypes; nullopt: one that Feedline does not have.
+// Converts LitData's dtype numbers; nullopt for one that Feedline does not support.
 std::optional<DType> tensor_dtype(std::uint64_t code);
 std::optional<DType> numpy_dtype(std::uint64_t code);
 
 struct StoredArray {
   ArraySpec spec;
-  std::span<const std::byte> data;  // C order, maybe unaligned
+  std::span<const std::byte> data;  // in C order, possibly unaligned
 };
 // Requires: kArray.
 Parsed<StoredArray> array_in(std::span<const std::byte> value, const Column& column);
-// Requires: kNumber. An array without extents.
+// Returns an array without extents. Requires: kNumber.
 Parsed<StoredArray> number_in(std::span<const std::byte> value, const Column& column);
-// Of an integer or a truth value. Requires: the bytes of one.
+// Returns an integer or a boolean. Requires: the value has the size of its dtype.
 Parsed<std::int64_t> integer_of(DType dtype, std::span<const std::byte> number);
 
 struct StoredPixels {
-  std::string mode;  // Pillow's: "RGB"
+  std::string mode;  // Pillow's mode, such as "RGB"
   std::int64_t width = 0, height = 0;
   std::span<const std::byte> data;
 };
 Parsed<StoredPixels> pixels_in(std::span<const std::byte> value);
-// As the pixels of an image: of the modes "L" and "RGB" alone.
+// Returns the pixels as an image; only for the modes "L" and "RGB".
 Parsed<memory::PixelView> view_of(const StoredPixels& pixels);
-// As an array (height, width) or (height, width, channels).
+// Returns the pixels as an array (height, width) or (height, width, channels).
 Parsed<StoredArray> array_of(const StoredPixels& pixels);
 
-// The files of kImages.
+// Returns the image files of a kImages value.
 Parsed<std::vector<std::span<const std::byte>>> images_in(std::span<const std::byte> value, bool is_listed);
 
 }  // namespace feedline::format

@@ -60,7 +60,7 @@ ColumnsFormat::ColumnsFormat(std::string source, PlannedDataset dataset, OpenOpt
   fingerprint_ = compute_fingerprint();
 }
 
-// Whoever fetches ahead asks where samples lie, and must not wait for a network then.
+// Locates remote shards now, because prefetching needs the positions of samples and must not wait for the network.
 Result<void> ColumnsFormat::locate_all() const {
   const ShardPartsStore store(options_.index_directory, options_.notes);
   const bool asks = options_.listing_age.count() == 0;
@@ -79,7 +79,7 @@ Result<void> ColumnsFormat::locate_all() const {
   return {};
 }
 
-// Not the shards' names: a copy of the dataset elsewhere is the same dataset. Nor how it is compressed.
+// Excludes the names and the compression of shards: a copy of the dataset elsewhere is the same dataset.
 std::uint64_t ColumnsFormat::compute_fingerprint() const {
   Fingerprint fingerprint;
   fingerprint.add(name());
@@ -102,7 +102,7 @@ ColumnsFormat::Place ColumnsFormat::place_of(std::uint64_t index) const {
 }
 
 Where ColumnsFormat::where(std::uint64_t index) const {
-  // where the shard is not there, whoever reads it says so
+  // if the shard is missing, reading it reports the error
   (void)place_of(index).shard->located(options_.storage, options_.notes.get());
   return known_place(index);
 }
@@ -137,7 +137,7 @@ void ColumnsFormat::doubt(const ColumnShard& shard, const Error& error) const {
     ShardPartsStore(options_.index_directory).forget(*options_.storage, *path);
 }
 
-// Columns of the first schema: others have the same columns, or are errors.
+// Columns of the first schema: the others have the same columns, or opening failed.
 std::vector<UnopenedColumn> ColumnsFormat::unopened() const {
   std::vector<UnopenedColumn> left;
   const auto& columns = readers_.front().schema().columns;
@@ -172,7 +172,7 @@ Result<Bytes> ColumnsFormat::fetch(const Place& place, memory::Record& record) c
   return stored;
 }
 
-// One more buffer than fields have: those are the first.
+// One more buffer, after those of the fields.
 Result<Bytes> ColumnsFormat::plain(const ColumnReader& reader, Bytes stored, memory::Record& record) const {
   const auto compression = reader.schema().compression;
   if (!compression) return stored;
@@ -229,7 +229,7 @@ Result<SampleFiles> ColumnsFormat::files(std::uint64_t index) const {
   return SampleFiles{record_key(stems_[place.number], place.sample), std::nullopt, std::move(*files)};
 }
 
-// Reads the sample: what its columns take stands nowhere else.
+// Reads the sample, because the sizes of its columns are not stored separately.
 Result<SampleFileSizes> ColumnsFormat::file_sizes(std::uint64_t index) const {
   FEEDLINE_TRY(const SampleFiles sample, files(index));
   SampleFileSizes sizes{sample.key, sample.label, {}};

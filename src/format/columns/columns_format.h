@@ -15,13 +15,14 @@
 
 namespace feedline::format {
 
-// Samples of columns, numbered through the shards.
+// A dataset whose samples have typed columns, numbered across its shards.
 class ColumnsFormat final : public RecordFormat {
  public:
-  // Requires: options.storage, and shards of schemas that there are. kConfig: no samples, or the fields cannot be had.
+  // Requires: options.storage is set, and the shards' schema numbers are valid. kConfig: no samples, or a field is not
+  // available.
   static Result<std::shared_ptr<const Format>> open(const std::string& source, PlannedDataset dataset,
                                                     const OpenOptions& options);
-  // Looks at all shards, their checksums and all samples.
+  // Inspects all shards, their checksums and all samples.
   static Result<Inspection> inspect(const std::string& source, PlannedDataset dataset, const OpenOptions& options);
 
   std::string_view name() const override { return format_; }
@@ -46,17 +47,17 @@ class ColumnsFormat final : public RecordFormat {
  private:
   struct Place {
     const ColumnShard* shard;
-    std::size_t number;    // of the shard
-    std::uint64_t sample;  // in the shard
+    std::size_t number;    // index of the shard
+    std::uint64_t sample;  // index in the shard
   };
 
   ColumnsFormat(std::string source, PlannedDataset dataset, OpenOptions options, std::vector<ColumnReader> readers);
   Result<void> locate_all() const;
-  // Where an error says that the object behind a network is another one by now: its table is not to be trusted again.
+  // Discards the stored table of a shard if the error means that the remote object has changed.
   void doubt(const ColumnShard& shard, const Error& error) const;
   std::uint64_t compute_fingerprint() const;
   Place place_of(std::uint64_t index) const;
-  Where known_place(std::uint64_t index) const;  // without looking for its shard
+  Where known_place(std::uint64_t index) const;  // without locating its shard
   Result<const ColumnShard::Located*> locate(const Place& place) const;
   Result<std::span<const std::byte>> fetch(const Place& place, memory::Record& record) const;
   const ColumnReader& reader_of(const Place& place) const { return readers_[place.shard->plan().schema]; }
@@ -64,23 +65,23 @@ class ColumnsFormat final : public RecordFormat {
                                            memory::Record& record) const;
   Result<void> accept_sample(const ColumnReader& reader, std::span<const std::byte> stored,
                              memory::Record& record) const;
-  // `error` with the sample's place, as far as it does not name one itself.
+  // Adds the sample's location to `error`, except for parts that it already has.
   std::unexpected<Error> at(std::uint64_t index, Error error) const;
 
   const std::string source_;
   const std::string format_;
   const OpenOptions options_;
   std::vector<std::unique_ptr<ColumnShard>> shards_;
-  std::vector<std::string> stems_;  // of keys, one for each shard
+  std::vector<std::string> stems_;  // key prefixes, one per shard
   mutable OpenShards open_shards_;
-  const std::vector<ColumnReader> readers_;  // one for each schema
-  std::vector<std::uint64_t> ends_;          // samples of the shards up to and with this one
+  const std::vector<ColumnReader> readers_;  // one per schema
+  std::vector<std::uint64_t> ends_;          // number of samples up to the end of each shard
   std::vector<FieldDescription> fields_;
   const std::vector<std::string> classes_;
   std::uint64_t fingerprint_ = 0;
 };
 
-// What keys begin with: the shards' names without folders, dots as "_"; with their number where two are the same.
+// The key prefixes of shards: their names without folders, with "_" for dots. Duplicate names get the shard's number.
 std::vector<std::string> key_stems_of(const std::vector<PlannedShard>& shards);
 
 }  // namespace feedline::format

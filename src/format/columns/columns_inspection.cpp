@@ -22,10 +22,10 @@ struct Looked {
   Findings findings;
 };
 
-// Goes through the samples of a shard.
+// Inspects the samples of a shard.
 class ShardLook {
  public:
-  // reader: nullptr where the fields cannot be had.
+  // reader: nullptr if the fields are not available.
   ShardLook(const ColumnShard& shard, std::string stem, const ColumnReader* reader)
       : shard_(shard), stem_(std::move(stem)), reader_(reader) {
     record_.most_bytes = memory::usual_sample_limit();
@@ -111,10 +111,10 @@ void add_unread(const std::string& source, const ColumnReader& reader, Findings&
                     "",
                     {},
                     "the column '" + columns[i].name + "' (" + columns[i].encoding +
-                        ") is not read: no field takes it; fields= chooses"});
+                        ") is not read: no field uses it; select it with fields="});
 }
 
-// As many more samples have these columns.
+// Counts `samples` more samples for each of these columns.
 void count(const Columns& columns, std::uint64_t samples, std::vector<InspectionCount>& counts) {
   for (const Column& column : columns) {
     const auto known = std::ranges::find(counts, column.name, &InspectionCount::name);
@@ -146,7 +146,7 @@ Result<Inspection> ColumnsFormat::inspect(const std::string& source, PlannedData
                                 shards_side_by_side(options.storage->is_remote())));
   Findings findings;
   std::optional<std::uint64_t> smallest;
-  std::vector<std::uint64_t> samples(dataset.schemas.size());  // of each schema
+  std::vector<std::uint64_t> samples(dataset.schemas.size());  // number of samples by schema
   for (std::size_t i = 0; i < looked.size(); ++i) {
     Looked& one = looked[i];
     samples[shards[i]->plan().schema] += one.samples;

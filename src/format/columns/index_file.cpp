@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kName = "index.json";
 
-// Without what stands behind "?" in a URL.
+// Ignores the query of a URL.
 bool is_index(std::string_view source) {
   source = source.substr(0, source.find('?'));
   return source == kName || (source.ends_with(kName) && source[source.size() - kName.size() - 1] == '/');
@@ -47,7 +47,7 @@ bool holds_shards(const std::string& source, const storage::Storage& storage,
 
 Result<std::string_view> read_index_file(const IndexPlace& place, const storage::Storage& storage,
                                          memory::ByteBuffer& room) {
-  constexpr std::uint64_t kMostBytes = std::uint64_t{8} << 30U;  // some 1 KB for each of millions of shards
+  constexpr std::uint64_t kMostBytes = std::uint64_t{8} << 30U;  // enough for millions of shards at 1 KB each
   const auto stored = storage.is_remote() ? Result<storage::ObjectStat>() : storage.stat(place.index);
   if (!stored && stored.error().system_errno == ENOENT)
     return config_error("the folder '" + place.folder +
@@ -70,7 +70,7 @@ Result<bool> begins_with_key(const std::string& source, const storage::Storage& 
     if (const auto folder = storage.is_directory(first); !folder || !*folder) return false;
   FEEDLINE_TRY(const IndexPlace place, index_place(first, storage));
   const auto reader = storage.open(place.index, storage::Access::kRead);
-  if (!reader) return false;  // who opens it says why
+  if (!reader) return false;  // opening it reports the error
   std::array<std::byte, 256> start;
   const auto got = (*reader)->read_at(0, start);
   if (!got) return false;

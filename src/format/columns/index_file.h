@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A dataset that is a folder with an index.json, which says what else is in it.
+// Datasets that are a folder with an index.json, which lists the shards.
 
 #include <functional>
 #include <initializer_list>
@@ -16,22 +16,22 @@
 namespace feedline::format {
 
 struct IndexPlace {
-  std::string index;   // the file
-  std::string folder;  // it is in
+  std::string index;   // path of the index
+  std::string folder;  // folder that contains it
 };
 
-// Of a folder, or of a source that is the file itself. Asks nobody.
+// For a source that is the folder or the index itself. Does not access the storage.
 Result<IndexPlace> index_place(const std::string& source, const storage::Storage& storage);
-// The parts of a list, "a::b", braces expanded.
+// The parts of a list, "a::b", with braces expanded.
 Result<std::vector<std::string>> index_sources(const std::string& source, const storage::Storage& storage);
-// The file, into `room`. kData: it is larger than any index is.
+// Reads the index into `room`. kData: it is implausibly large.
 Result<std::string_view> read_index_file(const IndexPlace& place, const storage::Storage& storage,
                                          memory::ByteBuffer& room);
-// Is it a local folder with shards of these names, whose index is missing or not recognised by its first key?
+// True for a local folder with shards of these names, whose index is missing or not recognised by its first key.
 bool holds_shards(const std::string& source, const storage::Storage& storage,
                   const std::function<bool(std::string_view name)>& is_shard);
-// Is there such an index, whose first key is one of these? Of a folder behind a network nobody is asked: there the
-// index is named, or format=.
+// True if there is an index whose first key is one of these. Sends no request for a remote folder, which needs the
+// index's name or format=.
 Result<bool> begins_with_key(const std::string& source, const storage::Storage& storage,
                              std::initializer_list<std::string_view> keys);
 

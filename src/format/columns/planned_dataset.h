@@ -11,16 +11,16 @@
 
 namespace feedline::format {
 
-// What an index says of a whole dataset.
+// The dataset described by an index.
 struct PlannedDataset {
   std::string format;                 // "mds", "litdata"
-  std::vector<SampleSchema> schemas;  // what shards have: all, but of very few datasets, the same
+  std::vector<SampleSchema> schemas;  // schemas of the shards; most datasets have only one
   std::vector<PlannedShard> shards;
-  std::vector<std::string> classes = {};  // label -> name; empty: a sample knows its label alone
+  std::vector<std::string> classes = {};  // names by label; empty if samples have only labels
 };
 
-// The number of a schema in the list, where it is added unless it is there. kData: there are too many: those of a
-// dataset are one, or one for each of the streams that it was put together from.
+// Returns the index of a schema in the list, and adds it if necessary. kData: too many schemas; a dataset has one, or
+// one for each of the streams that it combines.
 Result<std::size_t> number_of(SampleSchema schema, std::vector<SampleSchema>& schemas);
 
 }  // namespace feedline::format

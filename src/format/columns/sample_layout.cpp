@@ -37,8 +37,8 @@ Split split_sized(Bytes sample, const Columns& columns, std::span<Bytes> values)
       sizes = sizes.subspan(kSize);
     }
     if (rest.size() < bytes)
-      return Wrong("its column '" + columns[i].name + "' has " + std::to_string(bytes) + " bytes, and " +
-                   std::to_string(rest.size()) + " are left of the sample");
+      return Wrong("its column '" + columns[i].name + "' has " + std::to_string(bytes) + " bytes, but " +
+                   std::to_string(rest.size()) + " are left in the sample");
     values[i] = rest.first(static_cast<std::size_t>(bytes));
     rest = rest.subspan(values[i].size());
   }
@@ -47,9 +47,9 @@ Split split_sized(Bytes sample, const Columns& columns, std::span<Bytes> values)
 }
 
 Split split_separated(std::string_view line, const SampleSchema& schema, std::span<Bytes> values) {
-  if (!line.ends_with(schema.newline)) return Wrong("it does not end as a line");
+  if (!line.ends_with(schema.newline)) return Wrong("it does not end with a newline");
   line.remove_suffix(schema.newline.size());
-  if (line.contains(schema.newline)) return Wrong("it is more than one line");
+  if (line.contains(schema.newline)) return Wrong("it has more than one line");
   std::size_t cells = 0;
   for (bool is_last = false; !is_last; ++cells) {
     const std::size_t end = line.find(schema.separator);
@@ -58,11 +58,11 @@ Split split_separated(std::string_view line, const SampleSchema& schema, std::sp
     if (!is_last) line.remove_prefix(end + schema.separator.size());
   }
   if (cells == values.size()) return {};
-  return Wrong("it has " + std::to_string(cells) + " cells, and there are " + std::to_string(values.size()) +
+  return Wrong("it has " + std::to_string(cells) + " cells, but there are " + std::to_string(values.size()) +
                " columns: " + names_of(schema.columns));
 }
 
-// A line of JSON, taken apart.
+// Parses a line of JSON.
 class JsonLine {
  public:
   JsonLine(std::string_view line, const Columns& columns, std::span<Bytes> values, memory::ByteBuffer& room)
@@ -87,7 +87,7 @@ class JsonLine {
   bool take(const Column& column) {
     const Kind kind = json_.peek();
     auto value = [&]() -> std::optional<std::string_view> {
-      // as Python's isinstance(True, int) has it
+      // a boolean is an integer, as in Python's isinstance(True, int)
       if (column.kind == ColumnKind::kDigits && kind == Kind::kBool) {
         const auto is_true = json_.boolean();
         return is_true ? std::optional<std::string_view>(*is_true ? "1" : "0") : std::nullopt;
@@ -98,15 +98,15 @@ class JsonLine {
       if (column.kind == ColumnKind::kRefused) return json_.raw();
       return {};
     }();
-    if (!value && wrong_.empty() && !json_.error()) wrong_ = "its '" + column.name + "' is no " + meant(column);
+    if (!value && wrong_.empty() && !json_.error()) wrong_ = "its '" + column.name + "' is not " + meant(column);
     if (value) values_[static_cast<std::size_t>(&column - columns_.data())] = bytes_of(*value);
     return value.has_value();
   }
   static std::string meant(const Column& column) {
-    if (column.kind == ColumnKind::kDigits) return "integer";
-    return column.kind == ColumnKind::kReal ? "number" : "text";
+    if (column.kind == ColumnKind::kDigits) return "an integer";
+    return column.kind == ColumnKind::kReal ? "a number" : "text";
   }
-  // Unescaped text is not longer than written, so that it fits into the room.
+  // Unescaping never makes text longer, so the result fits into the buffer.
   std::optional<std::string_view> text() {
     const auto token = json_.raw();
     if (!token) return {};

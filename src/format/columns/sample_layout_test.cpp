@@ -18,7 +18,7 @@ SampleSchema schema(SampleLayout layout, const std::string& separator = ",", con
   return {{line_column("n", "int"), line_column("r", "float"), line_column("t", "str")}, layout, separator, newline};
 }
 
-// The values with "|" between them, or why there are none.
+// Returns the values, separated by "|", or the error.
 std::string split(std::string_view line, const SampleSchema& schema) {
   std::vector<std::span<const std::byte>> values(schema.columns.size());
   memory::ByteBuffer room;
@@ -37,15 +37,17 @@ TEST(SampleLayout, CellsAreBetweenSeparators) {
   EXPECT_EQ(cells(",,\n"), "||");
   EXPECT_EQ(split("1::2:::::\r\n",
                   {schema(SampleLayout::kSeparated, "::", "\r\n").columns, SampleLayout::kSeparated, "::", "\r\n"}),
-            "error: it has 4 cells, and there are 3 columns: n (int), r (float), t (str)")
+            "error: it has 4 cells, but there are 3 columns: n (int), r (float), t (str)")
       << "from the left, as str.split()";
   EXPECT_EQ(split("1::2::a:b\r\n", schema(SampleLayout::kSeparated, "::", "\r\n")), "1|2|a:b");
-  EXPECT_TRUE(cells("1,2\n").contains("it has 2 cells, and there are 3 columns"));
+  EXPECT_TRUE(cells("1,2\n").contains("it has 2 cells, but there are 3 columns"));
   EXPECT_TRUE(cells("1,2,3,4\n").contains("it has 4 cells"));
-  EXPECT_EQ(cells("1,2,3\n1,2,3\n"), "error: it is more than one line");
-  EXPECT_EQ(cells("1,2\n,3\n"), "error: it is more than one line") << "no cell has a line's end: nothing is quoted";
+  EXPECT_EQ(cells("1,2,3\n1,2,3\n"), "error: it has more than one line");
+  EXPECT_EQ(cells("1,2\n,3\n"), "error: it has more than one line")
+      << "cells cannot contain a newline: there is no quoting";
   EXPECT_EQ(split("1::2::\n\r\r\n", schema(SampleLayout::kSeparated, "::", "\r\n")), "1|2|\n\r");
-  for (const std::string_view cut : {"", "1,2,3", "1,2,3\r"}) EXPECT_EQ(cells(cut), "error: it does not end as a line");
+  for (const std::string_view cut : {"", "1,2,3", "1,2,3\r"})
+    EXPECT_EQ(cells(cut), "error: it does not end with a newline");
 }
 
 TEST(SampleLayout, ObjectsOfJsonGiveTheirValuesByName) {
@@ -60,7 +62,7 @@ TEST(SampleLayout, ObjectsOfJsonGiveTheirValuesByName) {
 TEST(SampleLayout, EscapedTextIsUnescaped) {
   EXPECT_EQ(json(R"({"n": 1, "r": 1, "t": "\u00e9\ud83d\ude00\\\"\n"})"), "1|1|\xc3\xa9\xf0\x9f\x98\x80\\\"\n");
   const SampleSchema texts{{line_column("a", "str"), line_column("b", "str")}, SampleLayout::kJson};
-  EXPECT_EQ(split(R"({"a": "\\a", "b": "\tb"})", texts), "\\a|\tb") << "each its own room";
+  EXPECT_EQ(split(R"({"a": "\\a", "b": "\tb"})", texts), "\\a|\tb") << "each in a separate buffer";
   EXPECT_EQ(split(R"({"a": "\\a\\", "a": "\\", "b": "\\"})", texts), "\\|\\");
   for (const std::string_view wrong : {R"("\ud83d")", R"("\x")", R"("\u12")", R"("\")"})
     EXPECT_TRUE(json(R"({"n": 1, "r": 1, "t": )" + std::string(wrong) + "}").starts_with("error: ")) << wrong;
@@ -69,10 +71,11 @@ TEST(SampleLayout, EscapedTextIsUnescaped) {
 TEST(SampleLayout, WhatIsNoSuchObjectIsAnError) {
   EXPECT_EQ(json(R"({"n": 1, "t": ""})"), "error: it has no 'r'");
   for (const std::string_view wrong : {R"("1")", "null", "[1]", "{}"})
-    EXPECT_EQ(json(R"({"n": )" + std::string(wrong) + R"(, "r": 1, "t": ""})"), "error: its 'n' is no integer")
+    EXPECT_EQ(json(R"({"n": )" + std::string(wrong) + R"(, "r": 1, "t": ""})"), "error: its 'n' is not an integer")
         << wrong;
   for (const std::string_view wrong : {R"("1")", "null", "true", "[1]"})
-    EXPECT_EQ(json(R"({"n": 1, "r": )" + std::string(wrong) + R"(, "t": ""})"), "error: its 'r' is no number") << wrong;
+    EXPECT_EQ(json(R"({"n": 1, "r": )" + std::string(wrong) + R"(, "t": ""})"), "error: its 'r' is not a number")
+        << wrong;
   for (const std::string_view wrong : {"1", "null", "true", "NaN"})
     EXPECT_TRUE(json(R"({"n": 1, "r": 1, "t": )" + std::string(wrong) + "}").starts_with("error: it")) << wrong;
   for (const std::string_view wrong :

@@ -13,17 +13,17 @@ const Column* find_in(const Columns& columns, const std::string& name) {
   return found == columns.end() ? nullptr : &*found;
 }
 
-// Columns that one has and the other lacks: nobody chose, so that none may be left out in silence.
+// Describes how the columns differ. Without fields=, no column may be dropped silently.
 std::string difference(const Columns& first, const Columns& columns) {
   for (const Column& column : first)
     if (find_in(columns, column.name) == nullptr)
-      return "it lacks the column '" + column.name + "', which the first has";
+      return "it lacks the column '" + column.name + "', which the first shard has";
   for (const Column& column : columns)
-    if (find_in(first, column.name) == nullptr) return "its column '" + column.name + "' is not in the first";
-  return "it has other columns than the first";
+    if (find_in(first, column.name) == nullptr) return "its column '" + column.name + "' is not in the first shard";
+  return "its columns differ from those of the first shard";
 }
 
-// The fields of another schema than the first one, which must be those of the first, in its order.
+// The fields of another schema, which must be those of the first schema, in the order of the first.
 Result<std::vector<ColumnChoice>> as_in(const ColumnReader& first, const SampleSchema& schema,
                                         const std::vector<ColumnChoice>& chosen) {
   const Columns &columns = schema.columns, &of_first = first.schema().columns;
@@ -34,12 +34,12 @@ Result<std::vector<ColumnChoice>> as_in(const ColumnReader& first, const SampleS
     if (same == chosen.end()) break;
     if (same->description.kind != field.kind)
       return config_error("its column '" + columns[same->column].name + "' (" + columns[same->column].encoding +
-                          ") is " + std::string(name_of(same->description.kind)) + ", where that of the first (" +
+                          ") is " + std::string(name_of(same->description.kind)) + ", but that of the first shard (" +
                           of_first[wanted.column].encoding + ") is " + std::string(name_of(field.kind)));
     ordered.push_back(*same);
   }
   if (ordered.size() == chosen.size() && ordered.size() == first.fields().size()) return ordered;
-  return config_error(difference(of_first, columns) + "; fields= chooses columns that all have");
+  return config_error(difference(of_first, columns) + "; select common columns with fields=");
 }
 
 Error of_a_shard(const PlannedDataset& dataset, std::size_t schema, Error error) {

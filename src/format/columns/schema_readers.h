@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The same fields out of shards whose columns may differ: of streams that were written apart, or an index of several.
+// Reads the same fields from shards with different columns, as in separately written streams or a combined index.
 
 #include <string>
 #include <vector>
@@ -12,8 +12,8 @@
 
 namespace feedline::format {
 
-// A reader for each schema, all with the same fields. kConfig: one lacks a field or has it as another kind, or has
-// other columns than the first where `fields` is empty; the error names a shard that is so.
+// Returns a reader for each schema, all with the same fields. kConfig: a schema lacks a field or has it as another
+// kind; or, if `fields` is empty, its columns differ from those of the first. The error names a shard with that schema.
 Result<std::vector<ColumnReader>> readers_of(const PlannedDataset& dataset, const std::vector<std::string>& fields);
 
 }  // namespace feedline::format

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Recognises compressed files and archives by their first bytes, for messages about files that cannot be read.
+// Recognises compressed files and archives by their first bytes, for error messages.
 
 #include <array>
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace feedline::format {
 
-inline constexpr std::size_t kArchiveHead = 8;  // bytes that show the kind
+inline constexpr std::size_t kArchiveHead = 8;  // number of bytes needed to recognise any kind
 
 struct ArchiveKind {
-  std::string_view start;  // of the file
+  std::string_view start;  // offset in the file
   std::string_view name;
 };
 inline constexpr std::array kArchiveKinds{ArchiveKind{"\x1f\x8b", "gzip"},
@@ -27,7 +27,7 @@ inline constexpr std::array kArchiveKinds{ArchiveKind{"\x1f\x8b", "gzip"},
                                           ArchiveKind{"7z\xbc\xaf", "7z"},
                                           ArchiveKind{"Rar!", "rar"}};
 
-// "gzip" and so on; empty if the bytes do not begin one of these.
+// "gzip" and so on; empty if the bytes do not begin any of these.
 inline std::string_view archive_kind_of(std::span<const std::byte> start) {
   const std::string_view text(reinterpret_cast<const char*>(start.data()), start.size());
   for (const ArchiveKind& kind : kArchiveKinds)

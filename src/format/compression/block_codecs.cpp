@@ -16,7 +16,7 @@ const char* chars(const std::byte* bytes) { return reinterpret_cast<const char*>
 }  // namespace
 
 std::optional<std::uint64_t> size_in_block(Compression kind, std::span<const std::byte> in) {
-  // a copy of 64 bytes takes three: a block that claims more than this many times its own size is none
+  // a copy of 64 bytes takes three bytes, so a block that claims a larger ratio is invalid
   constexpr std::uint64_t kMostTimes = 22;
   std::size_t bytes = 0;
   if (kind != Compression::kSnappy || snappy_uncompressed_length(chars(in.data()), in.size(), &bytes) != SNAPPY_OK)
@@ -32,10 +32,10 @@ std::optional<std::size_t> decompress_block(Compression kind, std::span<const st
     if (state != SNAPPY_OK) return {};
     return bytes;
   }
-  constexpr std::size_t kMost = std::numeric_limits<int>::max();  // the library counts so
+  constexpr std::size_t kMost = std::numeric_limits<int>::max();  // the library uses int
   if (in.size() > kMost) return {};
-  std::byte spare{};  // without any room the library takes one spelling of nothing alone; more made than room is the
-                      // caller's to see
+  std::byte spare{};  // with no output space the library accepts only one encoding of empty data; the caller detects
+                      // excess output
   if (out.empty()) out = std::span(&spare, 1);
   const int made = LZ4_decompress_safe(chars(in.data()), reinterpret_cast<char*>(out.data()),
                                        static_cast<int>(in.size()), static_cast<int>(std::min(out.size(), kMost)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One interface over the libraries that decompress streams. For the files of this folder.
+// A common interface to the stream decompression libraries, internal to this folder.
 
 #include <cstddef>
 #include <memory>
@@ -12,31 +12,32 @@
 
 namespace feedline::format {
 
-// Not for several threads at once.
+// Not thread-safe.
 class StreamCodec {
  public:
   struct Step {
     std::size_t taken = 0, made = 0;
-    bool at_end = false;  // of a frame, member or stream, whose checksum was compared where it has one
-    std::string wrong{};  // empty: fine so far
+    bool at_end = false;  // at the end of a frame, member or stream, with a verified checksum if it has one
+    std::string wrong{};  // an error message; empty if there was no error
   };
 
   virtual ~StreamCodec() = default;
-  // Takes from the front of `in` and writes to the front of `out`, as far as it gets. Neither taken nor made, and not
-  // at an end: it needs more of `in`. Requires: room in `out`.
+  // Consumes the front of `in` and writes to the front of `out`, as far as possible. If it makes no progress before the
+  // end, it needs more of `in`. Requires: `out` is not empty.
   virtual Step step(std::span<const std::byte> in, std::span<std::byte> out) = 0;
-  // For what follows behind an end; false: nothing may follow.
+  // Prepares for the next frame, member or stream; false if none may follow.
   virtual bool restart() = 0;
 };
 
-// nullptr: the kind has blocks alone, or there is no memory for it.
+// nullptr if the kind has only blocks, or there is not enough memory.
 std::unique_ptr<StreamCodec> make_stream_codec(Compression kind);
 bool has_streams(Compression kind);
 
-// Blocks that are decompressed in one call. What a block says of its own size, where it says it and could have so many
-// bytes at all; nullopt: it does not, or is damaged.
+// Blocks are decompressed in one call. Returns the size in the block's header; nullopt if the kind does not store it,
+// or it is impossible.
 std::optional<std::uint64_t> size_in_block(Compression kind, std::span<const std::byte> in);
-// The bytes that were made, more than `out` has where that is none; nullopt: it is damaged, or makes more than `out`.
+// Returns the decompressed size, which may be positive even if `out` is empty; nullopt if the block is damaged or
+// decompresses to more than `out` can hold.
 std::optional<std::size_t> decompress_block(Compression kind, std::span<const std::byte> in, std::span<std::byte> out);
 
 std::unexpected<Error> damaged(Compression kind, const std::string& how);

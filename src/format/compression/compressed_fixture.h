@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test and fuzz support: what each kind of compression makes of a text.
+// Test and fuzz support: compresses a text with each kind of compression.
 
 #include <bzlib.h>
 #include <lz4.h>
@@ -16,7 +16,7 @@
 
 namespace feedline::format {
 
-// What Brotli makes of this line 40 times is written down: its compressor is a library that nothing else needs.
+// The Brotli data of this line, repeated 40 times, is a constant: nothing else needs the compressor's library.
 inline constexpr std::string_view kBrotliLine = "a loader that keeps its promises ";
 inline constexpr std::string_view kBrotliOfLine40 =
     "\x1b\x27\x05\xf8\x1d\x09\x36\x4e\x72\xbb\xc6\xc2\x59\x0d\x12\x36\x47\xb7\xd2\xd6\xb2\x0c\x6e\xae\x71\x28\x84\x12"
@@ -28,7 +28,7 @@ inline std::string repeated(std::string_view line, int times) {
   return text;
 }
 
-// Of Brotli: of no other text than that one.
+// Supports Brotli only for that text.
 inline std::string compressed(Compression kind, std::string_view text) {
   if (kind == Compression::kBrotli) return std::string(kBrotliOfLine40);
   std::string out(text.size() * 2 + 1000, '\0');

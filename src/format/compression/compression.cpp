@@ -16,7 +16,7 @@ namespace {
 using In = std::span<const std::byte>;
 using Out = std::span<std::byte>;
 
-// Room that grows as it is filled: never by what a header claims.
+// A buffer that grows only as it is filled, never by the size in a header.
 class Growing {
  public:
   Growing(memory::ByteBuffer& buffer, std::uint64_t first, std::uint64_t most) : buffer_(buffer), most_(most) {
@@ -25,7 +25,7 @@ class Growing {
   Out rest() const { return room_.subspan(used_); }
   Out used() const { return room_.first(used_); }
   void use(std::size_t bytes) { used_ += bytes; }
-  // false: there are `most` bytes by now.
+  // Returns false if the buffer already has `most` bytes.
   Result<bool> grow() {
     if (room_.size() == most_) return false;
     memory::ByteBuffer larger;
@@ -43,23 +43,23 @@ class Growing {
   std::size_t used_ = 0;
 };
 
-// Feeds a codec and follows it from one member to the next.
+// Runs a codec over consecutive members.
 class Members {
  public:
   explicit Members(Compression kind) : kind_(kind), codec_(make_stream_codec(kind)) {}
 
   bool is_there() const { return codec_ != nullptr; }
   bool at_end() const { return at_end_; }
-  // Takes from `in` as far as `out` has room. Gives what was made.
+  // Consumes `in` until `out` is full. Returns the number of bytes written.
   Result<std::size_t> run(In& in, Out out) {
     std::size_t made = 0;
     stuck_ = false;
     while (made < out.size()) {
       if (at_end_) {
         while (kind_ == Compression::kGzip && !in.empty() && in.front() == std::byte{0})
-          in = in.subspan(1);  // tapes and some downloads fill up with zeros
+          in = in.subspan(1);  // tapes and some downloads are padded with zeros
         if (in.empty()) break;
-        if (!codec_->restart()) return damaged(kind_, "there are bytes behind its end");
+        if (!codec_->restart()) return damaged(kind_, "extra bytes follow its end");
         at_end_ = false;
       }
       const StreamCodec::Step step = codec_->step(in, out.subspan(made));
@@ -74,7 +74,7 @@ class Members {
     }
     return made;
   }
-  // Nothing is left inside that only more room would bring out.
+  // True if the codec has no output left to write.
   bool is_drained() const { return at_end_ || stuck_; }
 
  private:
@@ -84,41 +84,41 @@ class Members {
 };
 
 std::unexpected<Error> no_memory(Compression kind) {
-  return storage_error("no memory to decompress " + std::string(name_of(kind)) + " data", ENOMEM);
+  return storage_error("not enough memory to decompress " + std::string(name_of(kind)) + " data", ENOMEM);
 }
 
-// What is left of `in` once `out` is full: an end and checksums, no byte more.
+// Checks that, once `out` is full, the rest of `in` has only an end and checksums.
 Result<void> end_exactly(Members& members, Compression kind, In in, std::uint64_t bytes) {
   std::byte one_more{};
   FEEDLINE_TRY(const std::size_t made, members.run(in, Out(&one_more, 1)));
   if (made > 0) return makes_more(kind, bytes);
-  if (!members.at_end()) return damaged(kind, "it is cut before its end");
+  if (!members.at_end()) return damaged(kind, "it is truncated");
   return {};
 }
 
 Result<void> decompress_block_exactly(Compression kind, In in, Out out) {
   const auto made = decompress_block(kind, in, out);
-  if (!made) return damaged(kind, "it is no such block, or one of more than " + std::to_string(out.size()) + " bytes");
+  if (!made) return damaged(kind, "it is not a valid block of at most " + std::to_string(out.size()) + " bytes");
   if (*made == out.size()) return {};
   return damaged(kind,
-                 "it makes " + std::to_string(*made) + " bytes, where there should be " + std::to_string(out.size()));
+                 "it decompresses to " + std::to_string(*made) + " bytes instead of " + std::to_string(out.size()));
 }
 
 Result<Out> decompress_whole_block(Compression kind, In in, memory::ByteBuffer& out, std::uint64_t most) {
   if (kind == Compression::kSnappy) {
     const auto bytes = size_in_block(kind, in);
-    if (!bytes) return damaged(kind, "its size is none that such a block can have");
+    if (!bytes) return damaged(kind, "its size is impossible for such a block");
     if (*bytes > most) return makes_more(kind, most);
     FEEDLINE_TRY(const Out room, out.make_room(*bytes, most));
     FEEDLINE_CHECK_OK(decompress_block_exactly(kind, in, room));
     return room;
   }
-  constexpr std::uint64_t kMostTimes = 255;  // what a byte of LZ4 can make
+  constexpr std::uint64_t kMostTimes = 255;  // the maximum expansion of LZ4
   const std::uint64_t bytes = std::min<std::uint64_t>(most, kMostTimes * in.size() + 64);
   FEEDLINE_TRY(const Out room, out.make_room(bytes, most));
   const auto made = decompress_block(kind, in, room);
   if (!made || *made > room.size())
-    return damaged(kind, "it is no such block, or one of more than " + std::to_string(most) + " bytes");
+    return damaged(kind, "it is not a valid block of at most " + std::to_string(most) + " bytes");
   return room.first(*made);
 }
 
@@ -152,7 +152,7 @@ std::unexpected<Error> damaged(Compression kind, const std::string& how) {
 }
 
 std::unexpected<Error> makes_more(Compression kind, std::uint64_t most) {
-  return damaged(kind, "it makes more than the " + std::to_string(most) + " bytes that there should be");
+  return damaged(kind, "it decompresses to more than the " + std::to_string(most) + " bytes expected");
 }
 
 Result<void> decompress_exactly(Compression kind, In in, Out out) {
@@ -161,9 +161,9 @@ Result<void> decompress_exactly(Compression kind, In in, Out out) {
   if (!members.is_there()) return no_memory(kind);
   FEEDLINE_TRY(const std::size_t made, members.run(in, out));
   if (made == out.size()) return end_exactly(members, kind, in, out.size());
-  if (!members.at_end()) return damaged(kind, "it is cut before its end");
+  if (!members.at_end()) return damaged(kind, "it is truncated");
   return damaged(kind,
-                 "it makes " + std::to_string(made) + " bytes, where there should be " + std::to_string(out.size()));
+                 "it decompresses to " + std::to_string(made) + " bytes instead of " + std::to_string(out.size()));
 }
 
 Result<Out> decompress(Compression kind, In in, memory::ByteBuffer& out, std::uint64_t most) {
@@ -176,7 +176,7 @@ Result<Out> decompress(Compression kind, In in, memory::ByteBuffer& out, std::ui
     FEEDLINE_TRY(const std::size_t made, members.run(in, room.rest()));
     room.use(made);
     if (members.at_end() && in.empty()) return room.used();
-    if (!room.rest().empty()) return damaged(kind, "it is cut before its end");
+    if (!room.rest().empty()) return damaged(kind, "it is truncated");
     FEEDLINE_TRY(const bool grown, room.grow());
     if (grown) continue;
     FEEDLINE_CHECK_OK(end_exactly(members, kind, in, most));
@@ -191,8 +191,8 @@ struct StreamDecompression::State {
   const std::uint64_t most;
   std::uint64_t made = 0;
   Members members;
-  std::vector<std::byte> room;   // of streams
-  std::vector<std::byte> block;  // of blocks: all that came
+  std::vector<std::byte> room;   // output buffer for streams
+  std::vector<std::byte> block;  // all input so far, for blocks
 };
 
 StreamDecompression::StreamDecompression(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -214,7 +214,7 @@ Result<StreamDecompression> StreamDecompression::start(Compression kind, std::ui
 Result<void> StreamDecompression::feed(In in, const Take& take) {
   State& state = *state_;
   if (!has_streams(state.kind)) {
-    const std::uint64_t most = state.most + state.most / 6 + 32;  // what either kind makes at worst of so many bytes
+    const std::uint64_t most = state.most + state.most / 6 + 32;  // the worst-case compressed size of either kind
     if (in.size() > most - state.block.size()) return makes_more(state.kind, state.most);
     state.block.insert(state.block.end(), in.begin(), in.end());
     return {};
@@ -225,7 +225,7 @@ Result<void> StreamDecompression::feed(In in, const Take& take) {
     state.made += made;
     if (made > 0) FEEDLINE_CHECK_OK(take(In(state.room).first(made)));
     if (!state.members.is_drained()) continue;
-    if (!in.empty()) return damaged(state.kind, "it does not go on");
+    if (!in.empty()) return damaged(state.kind, "the codec makes no progress");
     return {};
   }
 }
@@ -234,7 +234,7 @@ Result<void> StreamDecompression::finish(const Take& take) {
   State& state = *state_;
   if (has_streams(state.kind)) {
     if (state.members.at_end()) return {};
-    return damaged(state.kind, "it is cut before its end");
+    return damaged(state.kind, "it is truncated");
   }
   memory::ByteBuffer room;
   FEEDLINE_TRY(const Out whole, decompress(state.kind, state.block, room, state.most));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The ways in which formats compress blocks and whole shards. What a header claims is never trusted: nothing is
-// allocated or written beyond what the caller allows, so that no small input becomes a large output.
+// Decompression of the blocks and whole shards of formats. Sizes in headers are never trusted: memory is limited by the
+// caller, so a small input cannot exhaust it.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,43 +18,43 @@
 namespace feedline::format {
 
 enum class Compression : std::uint8_t {
-  kZstd,     // frames, one behind the other
-  kGzip,     // members, one behind the other; zlib's wrapping is taken too
+  kZstd,     // concatenated frames
+  kGzip,     // concatenated members; zlib's wrapper is accepted too
   kZlib,     // RFC 1950
-  kDeflate,  // RFC 1951, without a wrapping
+  kDeflate,  // RFC 1951, without a wrapper
   kBrotli,   // one stream
-  kBzip2,    // streams, one behind the other
-  kSnappy,   // one block without frames
-  kLz4,      // one block without frames, which does not say its own size
+  kBzip2,    // concatenated streams
+  kSnappy,   // one unframed block
+  kLz4,      // one unframed block, which does not store its size
 };
 // "zstd", "gzip" and so on.
 std::string_view name_of(Compression kind);
 
-// Writes what `in` holds to `out`. kData: it is damaged or cut, has bytes behind its end, or makes another number of
-// bytes than `out` has.
+// Decompresses `in` to `out`. kData: the data is damaged or truncated, is followed by extra bytes, or does not
+// decompress to exactly the size of `out`.
 Result<void> decompress_exactly(Compression kind, std::span<const std::byte> in, std::span<std::byte> out);
 
-// The same of a size that is not known, of at most `most` bytes; the span points into `out`. kData: as above, or it
-// makes more.
+// The same for an unknown size of at most `most` bytes; the span points into `out`. kData: as above, or the size is
+// larger.
 Result<std::span<std::byte>> decompress(Compression kind, std::span<const std::byte> in, memory::ByteBuffer& out,
                                         std::uint64_t most);
 
-// zstd alone. The span points into `out`. level: zstd's own, 1 to 22.
+// Compresses with zstd. The span points into `out`. level: zstd's level, 1 to 22.
 Result<std::span<const std::byte>> compress_zstd(std::span<const std::byte> in, int level, memory::ByteBuffer& out);
 
-// Data that comes in pieces and is handed on in pieces: of shards, which need not fit into memory. Blocks without
-// frames are held until the end, which is as large as their formats allow. Not for several threads at once.
+// Decompresses shards that need not fit into memory, with input and output in pieces. Unframed blocks are buffered
+// until the end, up to the maximum size of their format. Not thread-safe.
 class StreamDecompression {
  public:
   using Take = std::function<Result<void>(std::span<const std::byte>)>;
-  // Of at most `most` bytes in all.
+  // most: the maximum total size in bytes.
   static Result<StreamDecompression> start(Compression kind, std::uint64_t most);
   StreamDecompression(StreamDecompression&&) noexcept;
   ~StreamDecompression();
 
-  // kData: it is damaged, or makes more than `most` bytes; and what `take` says.
+  // kData: the data is damaged, or decompresses to more than `most` bytes; also returns errors of `take`.
   Result<void> feed(std::span<const std::byte> in, const Take& take);
-  // After the last piece. kData: it was cut before its end.
+  // Call after the last piece. kData: the data is truncated.
   Result<void> finish(const Take& take);
   std::uint64_t made() const;
 

@@ -15,7 +15,7 @@ std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// What was made, or the error's text.
+// Returns the decompressed text, or the error.
 std::string exactly(Compression kind, std::string_view in, std::size_t bytes) {
   std::string out(bytes, '?');
   const auto done = decompress_exactly(kind, bytes_of(in), std::as_writable_bytes(std::span(out)));
@@ -24,7 +24,7 @@ std::string exactly(Compression kind, std::string_view in, std::size_t bytes) {
 std::string at_most(Compression kind, std::string_view in, std::uint64_t most) {
   memory::ByteBuffer out;
   const auto made = decompress(kind, bytes_of(in), out, most);
-  EXPECT_LE(out.capacity(), most) << "never more room than was allowed";
+  EXPECT_LE(out.capacity(), most) << "never more memory than allowed";
   return made ? text_of(*made) : made.error().what;
 }
 std::string streamed(Compression kind, std::string_view in, std::size_t piece, std::uint64_t most) {
@@ -49,14 +49,14 @@ class Kinds : public ::testing::TestWithParam<Compression> {
 
 TEST_P(Kinds, WhatWasCompressedComesBack) {
   EXPECT_EQ(exactly(GetParam(), in, text.size()), text);
-  EXPECT_EQ(at_most(GetParam(), in, text.size()), text) << "just so many bytes are allowed";
+  EXPECT_EQ(at_most(GetParam(), in, text.size()), text) << "exactly as many bytes as allowed";
   EXPECT_EQ(at_most(GetParam(), in, 1 << 20), text);
   for (const std::size_t piece : {1, 7, 1000}) EXPECT_EQ(streamed(GetParam(), in, piece, text.size()), text) << piece;
 }
 
 TEST_P(Kinds, AnotherSizeIsAnError) {
   EXPECT_TRUE(exactly(GetParam(), in, text.size() - 1).starts_with("damaged " + std::string(name_of(GetParam()))));
-  EXPECT_TRUE(exactly(GetParam(), in, text.size() + 1).starts_with("damaged")) << "one less than was said";
+  EXPECT_TRUE(exactly(GetParam(), in, text.size() + 1).starts_with("damaged")) << "one less than expected";
   EXPECT_TRUE(exactly(GetParam(), in, 0).starts_with("damaged"));
   EXPECT_TRUE(at_most(GetParam(), in, text.size() - 1).starts_with("damaged"));
   EXPECT_TRUE(at_most(GetParam(), in, 0).starts_with("damaged"));
@@ -67,7 +67,7 @@ TEST_P(Kinds, CutAnywhereIsAnError) {
   for (std::size_t bytes = 0; bytes < in.size(); ++bytes) {
     const std::string_view cut = std::string_view(in).substr(0, bytes);
     EXPECT_TRUE(exactly(GetParam(), cut, text.size()).starts_with("damaged")) << bytes;
-    // a block that does not say its size ends with any sequence that ends
+    // a truncated block without a size is valid if it ends after a sequence
     if (GetParam() == Compression::kLz4) continue;
     EXPECT_TRUE(at_most(GetParam(), cut, 1 << 20).starts_with("damaged")) << bytes;
     EXPECT_TRUE(streamed(GetParam(), cut, 16, 1 << 20).starts_with("damaged")) << bytes;
@@ -92,7 +92,7 @@ TEST(Compression, MembersBehindEachOtherAreOneText) {
     EXPECT_EQ(exactly(kind, two, 7), "one two") << name_of(kind);
     EXPECT_EQ(at_most(kind, two, 7), "one two") << name_of(kind);
     EXPECT_EQ(streamed(kind, two, 3, 7), "one two") << name_of(kind);
-    EXPECT_TRUE(exactly(kind, two, 4).starts_with("damaged")) << "the first alone is not all of it";
+    EXPECT_TRUE(exactly(kind, two, 4).starts_with("damaged")) << "the first part is not complete";
   }
   for (const Compression kind : {Compression::kZlib, Compression::kDeflate})
     EXPECT_TRUE(at_most(kind, compressed(kind, "one ") + compressed(kind, "two"), 100).starts_with("damaged"));
@@ -115,27 +115,27 @@ TEST(Compression, NothingIsTheSameWithRoomAndWithoutIt) {
   }
 }
 
-// Megabytes of zeros take some bytes.
+// Megabytes of zeros compress to a few bytes.
 TEST(Compression, ABombIsStoppedAtWhatIsAllowed) {
   const std::string zeros(4 << 20, '\0');
   for (const Compression kind : {Compression::kZstd, Compression::kGzip, Compression::kBzip2, Compression::kSnappy}) {
     const std::string bomb = compressed(kind, zeros);
-    EXPECT_TRUE(at_most(kind, bomb, 100'000).contains("makes more")) << name_of(kind);
+    EXPECT_TRUE(at_most(kind, bomb, 100'000).contains("decompresses to more")) << name_of(kind);
     EXPECT_TRUE(streamed(kind, bomb, 1 << 20, 100'000).starts_with("damaged")) << name_of(kind);
   }
 }
 
 TEST(Compression, ASizeThatNoBlockCanHaveAllocatesNothing) {
-  // a size of 4 GiB in front of three bytes
+  // a header with a size of 4 GiB, followed by three bytes
   EXPECT_TRUE(at_most(Compression::kSnappy,
                       std::string("\xff\xff\xff\xff\x0f\x08"
                                   "abc",
                                   9),
                       std::uint64_t{8} << 30U)
-                  .contains("its size is none"));
+                  .contains("its size is impossible"));
 }
 
-// Where a format has checksums, one bit is enough.
+// With a checksum, a single changed bit is detected.
 TEST(Compression, AChecksumThatDiffersIsAnError) {
   const std::string text = repeated("some text, 1, 2, 3; ", 100);
   for (const Compression kind : {Compression::kGzip, Compression::kZlib, Compression::kBzip2}) {

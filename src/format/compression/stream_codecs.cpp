@@ -16,7 +16,7 @@ namespace {
 using In = std::span<const std::byte>;
 using Out = std::span<std::byte>;
 
-// zlib and bzip2 count in 32 bits.
+// zlib and bzip2 use 32-bit sizes.
 constexpr std::size_t kMostAtOnce = std::size_t{1} << 30U;
 unsigned at_once(std::size_t bytes) { return static_cast<unsigned>(std::min(bytes, kMostAtOnce)); }
 
@@ -29,11 +29,11 @@ class Zstd final : public StreamCodec {
     const std::size_t left = ZSTD_decompressStream(stream_.get(), &to, &from);
     Step step{from.pos, to.pos};
     if (ZSTD_isError(left) != 0) step.wrong = ZSTD_getErrorName(left);
-    // of no bytes it says that a frame is to come, not that one has ended
+    // for empty input it reports the start of a frame, not the end of one
     step.at_end = left == 0 && (from.pos > 0 || to.pos > 0);
     return step;
   }
-  bool restart() override { return true; }  // it does by itself
+  bool restart() override { return true; }  // zstd restarts by itself
 
  private:
   struct Free {
@@ -122,11 +122,11 @@ class Bzip2 final : public StreamCodec {
     const int state = BZ2_bzDecompress(&stream_);
     Step step{given - stream_.avail_in, room - stream_.avail_out, state == BZ_STREAM_END};
     if (state == BZ_DATA_ERROR_MAGIC)
-      step.wrong = "it does not begin as such data does";
+      step.wrong = "it has an invalid header";
     else if (state == BZ_MEM_ERROR)
-      step.wrong = "there is no memory for it";
+      step.wrong = "there is not enough memory";
     else if (state != BZ_OK && state != BZ_STREAM_END)
-      step.wrong = "a checksum or a code in it is wrong";
+      step.wrong = "it has an invalid checksum or code";
     return step;
   }
   bool restart() override {

@@ -184,12 +184,12 @@ TEST_F(LitData, EveryTypeIsRead) {
             0),
       "text -5 float64() 1 raw float32(1, 3) int64(2,) int16(2,) int64(3,) more file");
   EXPECT_TRUE(
-      shown(write({"tensor"}, {big(4) + big(0) + "12345678"}), 0).contains("of a kind that is not read: number 4"));
+      shown(write({"tensor"}, {big(4) + big(0) + "12345678"}), 0).contains("have an unsupported dtype: number 4"));
   EXPECT_TRUE(shown(write({"tensor"}, {big(0) + big(200)}), 0).contains("200 dimensions"));
-  EXPECT_TRUE(shown(write({"no_header_tensor:18"}, {"1234567"}), 0).contains("no whole numbers of int64"));
-  EXPECT_TRUE(
-      shown(write({"pickle"}, {"x"}), 0).contains("'a' is stored as 'pickle', which is not read: a pickle runs"));
-  EXPECT_TRUE(shown(write({"no_header_tensor:4"}, {"x"}), 0).contains("which is not read"));
+  EXPECT_TRUE(shown(write({"no_header_tensor:18"}, {"1234567"}), 0).contains("not a multiple of the size of int64"));
+  EXPECT_TRUE(shown(write({"pickle"}, {"x"}), 0)
+                  .contains("'a' is stored as 'pickle', which is not supported: a pickle can run"));
+  EXPECT_TRUE(shown(write({"no_header_tensor:4"}, {"x"}), 0).contains("which is not supported"));
 }
 
 TEST(LitDataIndex, LeavesOfATreeHaveTheirPathsAsNames) {

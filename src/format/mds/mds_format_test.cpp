@@ -178,7 +178,7 @@ TEST_F(Mds, RawImagesAreImagesOrArrays) {
                               raw_number<std::uint32_t>(1) + "P" + std::string(6, '\x07');
   EXPECT_EQ(read_back({{"image", "pil"}}, {rgb}), "2x3x3");
   EXPECT_EQ(read_back({{"image", "pil"}}, {rgb}, {"image:array"}), "uint8(3, 2, 3):18");
-  EXPECT_TRUE(read_back({{"image", "pil"}}, {palette}).contains("of the mode 'P', and images are read of L and RGB"));
+  EXPECT_TRUE(read_back({{"image", "pil"}}, {palette}).contains("the mode 'P', but images need L or RGB"));
   EXPECT_EQ(read_back({{"mask", "pil"}}, {palette}), "uint8(3, 2):6");
   for (const std::string& wrong : {rgb + "x", rgb.substr(0, rgb.size() - 1), rgb.substr(0, 14), rgb.substr(0, 4),
                                    raw_number<std::uint32_t>(0) + rgb.substr(4)})
@@ -186,10 +186,11 @@ TEST_F(Mds, RawImagesAreImagesOrArrays) {
 }
 
 TEST_F(Mds, PicklesAreRefusedByName) {
-  EXPECT_TRUE(read_back({{"a", "int", 8}, {"secret", "pkl"}}, {raw_number<std::int64_t>(1), "\x80\x04N."})
-                  .contains("the column 'secret' is stored as 'pkl', which is not read: a pickle runs whatever code"));
+  EXPECT_TRUE(
+      read_back({{"a", "int", 8}, {"secret", "pkl"}}, {raw_number<std::int64_t>(1), "\x80\x04N."})
+          .contains("the column 'secret' is stored as 'pkl', which is not supported: a pickle can run arbitrary code"));
   EXPECT_EQ(read_back({{"a", "int", 8}, {"secret", "pkl"}}, {raw_number<std::int64_t>(1), "\x80\x04N."}, {"a"}), "1");
-  EXPECT_TRUE(read_back({{"a", "hologram"}}, {"x"}).contains("'hologram', which is not read"));
+  EXPECT_TRUE(read_back({{"a", "hologram"}}, {"x"}).contains("'hologram', which is not supported"));
 }
 
 TEST_F(Mds, FieldsAreChosen) {
@@ -267,10 +268,10 @@ TEST_F(Mds, DamageIsNamedWithShardAndPlace) {
     folder_.write("shard.00000.mds", shard);
     return error_of(source);
   };
-  EXPECT_TRUE(with(0, 3).contains("where the index says 2"));
-  EXPECT_TRUE(with(4, 2).contains("sample 0 lies at byte 2, which is before byte 16"));
+  EXPECT_TRUE(with(0, 3).contains("but the index specifies 2"));
+  EXPECT_TRUE(with(4, 2).contains("sample 0 is at byte 2, which is before byte 16"));
   EXPECT_TRUE(with(8, 3).contains("before"));
-  EXPECT_TRUE(with(8, 1U << 31U).contains("behind its"));
+  EXPECT_TRUE(with(8, 1U << 31U).contains("past the end of its"));
   EXPECT_TRUE(with(12, static_cast<std::uint32_t>(whole.size() - 1)).contains("its last sample ends at byte"));
   const std::size_t first = whole.size() - 14;  // u32 3, "one", u32 3, "two"
   EXPECT_TRUE(with(first, 4).contains("its column 'a' has 4 bytes, and 3 are left"));
@@ -279,7 +280,7 @@ TEST_F(Mds, DamageIsNamedWithShardAndPlace) {
               text.contains("shard_00000_mds/00000000"))
       << text;
   folder_.write("shard.00000.mds", whole.substr(0, whole.size() - 1));
-  EXPECT_TRUE(error_of(source).contains("bytes, and the index says"));
+  EXPECT_TRUE(error_of(source).contains("bytes, but the index specifies"));
   std::filesystem::remove(source + "/shard.00000.mds");
   memory::Record record;
   EXPECT_EQ((*opened(source))->read(0, record).error().code, ErrorCode::kStorage) << "a shard that is not there";
@@ -299,7 +300,7 @@ TEST_F(Mds, AnIndexThatCannotBeIsRefused) {
   EXPECT_TRUE(with("\"mds\"", "\"json\"").contains("it has no raw_meta"));
   EXPECT_TRUE(with("\"samples\": 1", "\"samples\": -1").contains("no number of samples"));
   EXPECT_TRUE(with("\"samples\": 1", "\"samples\": 4294967295").contains("no number of samples"));
-  EXPECT_TRUE(with("\"samples\": 1", "\"samples\": 4000000000").contains("whose offsets alone are more"));
+  EXPECT_TRUE(with("\"samples\": 1", "\"samples\": 4000000000").contains("whose offsets need more bytes"));
   EXPECT_TRUE(with("\"samples\": 1", "\"samples\": 0").contains("holds no samples"));
   EXPECT_TRUE(with("shard.00000.mds", "../../etc/passwd").contains("no name of a file below"));
   EXPECT_TRUE(with("shard.00000.mds", "/etc/passwd").contains("no name of a file below"));

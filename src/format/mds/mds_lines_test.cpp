@@ -111,18 +111,18 @@ TEST_F(MdsLinesFormat, DamageOfATableIsNamedWithItsFile) {
   (void)write(kCsv);
   const std::string table = folder_.path("x.csv.meta");
   for (const auto& [offset, number, what] : std::initializer_list<std::tuple<std::size_t, std::uint32_t, const char*>>{
-           {0, 3, "it begins with the number of its samples, 3, where the index says 2"},
-           {4, 0, "its first sample lies at byte 0, and what the index says of columns ends at byte 4"},
-           {4, 5, "its first sample lies at byte 5"},
-           {8, 3, "sample 1 lies at byte 3, which is before byte 4"},
-           {8, 1000, "sample 1 lies at byte 1000, which is behind its 16 bytes"},
+           {0, 3, "it begins with a sample count of 3, but the index specifies 2"},
+           {4, 0, "its first sample is at byte 0, but the index places it at byte 4"},
+           {4, 5, "its first sample is at byte 5"},
+           {8, 3, "sample 1 is at byte 3, which is before byte 4"},
+           {8, 1000, "sample 1 is at byte 1000, which is past the end of its 16 bytes"},
            {12, 15, "its last sample ends at byte 15 of 16"}}) {
     const std::string text = with("x.csv.meta", offset, number);
     EXPECT_TRUE(text.contains(what) && text.contains(table)) << text;
   }
   folder_.write("x.csv.meta", storage::TemporaryFolder::read(table) + " ");
   const std::string longer = shown(folder_.path());
-  EXPECT_TRUE(longer.contains("it has 19 bytes, and the index says 18") && longer.contains(table)) << longer;
+  EXPECT_TRUE(longer.contains("it has 19 bytes, but the index specifies 18") && longer.contains(table)) << longer;
   EXPECT_EQ(codes(folder_.path()), "damaged_shard ");
   std::filesystem::remove(table);
   EXPECT_TRUE(shown(folder_.path()).contains("x.csv.meta"));
@@ -131,7 +131,7 @@ TEST_F(MdsLinesFormat, DamageOfATableIsNamedWithItsFile) {
 TEST_F(MdsLinesFormat, DamageOfALineIsNamedWithItsSample) {
   (void)write(kCsv);
   const std::string text = with("x.csv", 4 + 5, 0x32'30'30'30);  // "1,one\n2,two\n", of which "2,t" is "0002"
-  EXPECT_TRUE(text.contains("the sample is damaged: it has 1 cells, and there are 2 columns: n (int), t (str)"))
+  EXPECT_TRUE(text.contains("the sample is damaged: it has 1 cells, but there are 2 columns: n (int), t (str)"))
       << text;
   EXPECT_TRUE(text.contains("x.csv") && text.contains("x_csv/00000001")) << text;
   EXPECT_TRUE(with("x.csv", 4, 0x6f'2c'78'78).starts_with("error: field 'n': not an integer")) << "xx,o";
@@ -155,7 +155,7 @@ TEST_F(MdsLinesFormat, AnIndexThatCannotBeIsRefused) {
   EXPECT_TRUE(with(kCsv, "[\"n\", \"t\"]", "[\"n\"]").contains("1 names of columns, 2 encodings"));
   EXPECT_TRUE(with(kCsv, "[\"n\", \"t\"]", "[\"n\", \"n\"]").contains("two columns are called 'n'"));
   EXPECT_TRUE(with(kJson, "\"columns\"", "\"colours\"").contains("0 names of columns"));
-  EXPECT_TRUE(with(kJson, "\"int\"", "\"bytes\"").contains("'n' is stored as 'bytes', which is not read"));
+  EXPECT_TRUE(with(kJson, "\"int\"", "\"bytes\"").contains("'n' is stored as 'bytes', which is not supported"));
 }
 
 TEST_F(MdsLinesFormat, AnIndexWithoutShardsHasNoSamples) {
@@ -176,13 +176,13 @@ TEST_F(MdsLinesFormat, StreamsWithOtherColumnsGiveTheFieldsThatAllHave) {
   };
   const std::string shard = "the shard '" + other.path() + "/x.mds': ";
   EXPECT_EQ(refused(both),
-            shard + "it lacks the column 'n', which the first has; fields= chooses columns that all have");
+            shard + "it lacks the column 'n', which the first shard has; select common columns with fields=");
   EXPECT_EQ(
       refused(other.path() + "::" + lines),
-      "the shard '" + lines + "/x.csv': its column 'n' is not in the first; fields= chooses columns that all have");
+      "the shard '" + lines + "/x.csv': its column 'n' is not in the first shard; select common columns with fields=");
   EXPECT_EQ(refused(both, {"n"}), shard + "no sample has the field 'n' (n); there are: t (str)");
   (void)write_sized(other, {"t", "int32", 4}, raw_number(7));
-  EXPECT_EQ(refused(both, {"t"}), shard + "its column 't' (int32) is value, where that of the first (str) is text");
+  EXPECT_EQ(refused(both, {"t"}), shard + "its column 't' (int32) is value, but that of the first shard (str) is text");
 }
 
 TEST_F(MdsLinesFormat, AnIndexMayNameShardsOfSeveralStreams) {

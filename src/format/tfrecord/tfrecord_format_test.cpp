@@ -232,7 +232,7 @@ TEST_F(Tfrecord, FieldsThatCannotBeAreRefusedBeforeTheFirstRead) {
   EXPECT_CONTAINS(why({"f", "f:array"}), "two fields are called 'f'");
   EXPECT_CONTAINS(why({"=f"}), "an empty name");
   EXPECT_CONTAINS(why({"f;"}), "an empty feature name");
-  EXPECT_CONTAINS(why({"f:number"}), "no such kind");
+  EXPECT_CONTAINS(why({"f:number"}), "unknown kind");
 }
 
 TEST_F(Tfrecord, ARecordThatDiffersIsAnErrorOfThatSampleAlone) {

@@ -290,13 +290,13 @@ def test_what_cannot_be_is_named_before_a_sample_is_read(even: Samples) -> None:
     for fields, columns, says in (
         ("x:image", {"image": images}, "fields: there is no array 'x'; there are image"),
         (["image:image", "image:mask"], {"image": images}, "fields: 'image' is given twice"),
-        ("image:picture", {"image": images}, "\"image\" cannot be 'picture'; there are image, mask, boxes"),
+        ("image:picture", {"image": images}, "\"image\" cannot be 'picture'; use image, mask, boxes"),
         ("image:text", {"image": images}, "\"image\" cannot be 'text'"),
         (3, {"image": images}, "fields must be names with kinds"),
         ([3], {"image": images}, "fields must be names with kinds"),
         ("image:image", {"image": images.astype("float32")}, "is of float32; pixels are uint8"),
         ("image:image", {"image": images[..., :2].copy()}, r"samples have the shape \(46, 58, 2\); images are"),
-        ("m:mask", {"m": images[..., 0].astype("int64")}, "is of int64; labels are uint8 or uint16: convert it"),
+        ("m:mask", {"m": images[..., 0].astype("int64")}, "is of int64; labels are uint8 or uint16: convert the array"),
         ("b:boxes", {"b": np.zeros((4, 3, 5))}, r"samples have the shape \(3, 5\); boxes are \(N, 4\)"),
         ("b:boxes", {"b": np.zeros((4, 4))}, r"samples have the shape \(4\); boxes are"),
         ("k:keypoints", {"k": np.zeros((4, 4))}, r"keypoints are \(N, 2\) or \(N, K, 2\)"),
@@ -305,7 +305,5 @@ def test_what_cannot_be_is_named_before_a_sample_is_read(even: Samples) -> None:
         with pytest.raises(feedline.ConfigError, match=says):
             feedline.arrays(**columns, fields=fields)
     flags = np.zeros((COUNT, 2, 4), dtype=bool)
-    with pytest.raises(
-        feedline.ConfigError, match='"b" is to be boxes, and it is of bool; they are floats or integers'
-    ):
+    with pytest.raises(feedline.ConfigError, match='"b" cannot be boxes: its dtype is bool; use floats or integers'):
         feedline.arrays(image=images, b=flags, fields=["image:image", "b:boxes"])

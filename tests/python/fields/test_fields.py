@@ -322,7 +322,7 @@ def test_bytes_and_kinds_that_are_said(tmp_path: Path) -> None:
     path = make_tar(tmp_path / "x.tar", [{"bin": b"\x00\xff", "cls": b"7", "tag": b"word", "n": b" 12 "}])
     data = feedline.open(path, fields=("bin", "cls:text", "tag:text", "n:value"))
     assert tuple(data[0]) == (b"\x00\xff", "7", "word", 12)
-    with pytest.raises(feedline.ConfigError, match="no such kind"):
+    with pytest.raises(feedline.ConfigError, match="unknown kind"):
         feedline.open(path, fields=["bin:blob"])
 
 

@@ -242,7 +242,7 @@ def test_a_server_that_is_gone_is_missed_by_reads_alone(shards: Path, server: Ra
     with pytest.raises(feedline.StorageError, match=f"127.0.0.1:{server.server_address[1]}") as caught:
         dataset[3]
     assert "Input/output error" not in str(caught.value), "said twice"
-    with pytest.raises(feedline.StorageError, match="cannot ask whether the shard has changed"):
+    with pytest.raises(feedline.StorageError, match="cannot check whether the shard has changed"):
         _labels(dataset)
     assert len(feedline.open(source, fields=("cls",))) == expected, "which says nothing about the indexes"
 

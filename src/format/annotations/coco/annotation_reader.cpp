@@ -26,7 +26,7 @@ bool AnnotationReader::read(Read& one, std::vector<std::byte>& details) {
   while (json_.next_key(key))
     if (!take_value(key, one, details)) return false;
   if (json_.error()) return false;
-  if (!image_) return json_.fail(one.annotation.offset, "an annotation without an image_id that is an integer");
+  if (!image_) return json_.fail(one.annotation.offset, "an annotation without an integer image_id");
   one.image = *image_;
   one.annotation.id = id_.value_or(0);
   const std::size_t bytes = details.size() - one.annotation.details;
@@ -63,7 +63,7 @@ bool AnnotationReader::take_whole(std::optional<std::int64_t>& number) {
   return true;
 }
 
-// Whatever else stands there is gone through.
+// Skips values of other types.
 bool AnnotationReader::take_numbers(std::vector<double>& numbers, bool& are_numbers) {
   numbers.clear();
   are_numbers = json_.peek() == Kind::kArray;
@@ -87,7 +87,7 @@ bool AnnotationReader::take_box(Read& one, std::vector<std::byte>& details) {
   if (!take_numbers(numbers_, are_numbers)) return false;
   if (are_numbers && numbers_.empty()) return true;
   if (!are_numbers || numbers_.size() != 4) {
-    add_wrong(CocoValue::kBox, "its bbox is no list of four numbers", details);
+    add_wrong(CocoValue::kBox, "its bbox is not a list of four numbers", details);
     return true;
   }
   std::array<float, 4>& box = one.annotation.box;
@@ -102,7 +102,7 @@ bool AnnotationReader::take_box(Read& one, std::vector<std::byte>& details) {
 bool AnnotationReader::take_area(Read& one, std::vector<std::byte>& details) {
   text::JsonNumber area;
   if (json_.peek() != Kind::kNumber) {
-    add_wrong(CocoValue::kArea, "its area is no number", details);
+    add_wrong(CocoValue::kArea, "its area is not a number", details);
     return json_.skip();
   }
   if (!json_.take_number(area)) return false;
@@ -113,7 +113,7 @@ bool AnnotationReader::take_area(Read& one, std::vector<std::byte>& details) {
 
 bool AnnotationReader::take_category(Read& one, std::vector<std::byte>& details) {
   if (!take_whole(one.category)) return false;
-  if (!one.category) add_wrong(CocoValue::kCategory, "its category_id is no integer", details);
+  if (!one.category) add_wrong(CocoValue::kCategory, "its category_id is not an integer", details);
   return true;
 }
 
@@ -122,14 +122,14 @@ bool AnnotationReader::take_keypoints(std::vector<std::byte>& details) {
   if (!take_numbers(numbers_, are_numbers)) return false;
   if (are_numbers && numbers_.empty()) return true;
   if (!are_numbers || numbers_.size() % kNumbersOfPoint != 0) {
-    add_wrong(CocoValue::kKeypoints, "its keypoints are no list of three numbers for each", details);
+    add_wrong(CocoValue::kKeypoints, "its keypoints are not a list of three numbers per point", details);
     return true;
   }
   if (points_ == 0) points_ = numbers_.size() / kNumbersOfPoint;
   if (numbers_.size() != points_ * kNumbersOfPoint) {
     add_wrong(CocoValue::kKeypoints,
-              "it has " + std::to_string(numbers_.size() / kNumbersOfPoint) + " keypoints, and the first of the file " +
-                  std::to_string(points_),
+              "it has " + std::to_string(numbers_.size() / kNumbersOfPoint) +
+                  " keypoints, but the first object in the file has " + std::to_string(points_),
               details);
     return true;
   }
@@ -144,7 +144,7 @@ bool AnnotationReader::take_keypoints(std::vector<std::byte>& details) {
 
 bool AnnotationReader::take_caption(Read& one, std::vector<std::byte>& details) {
   if (json_.peek() != Kind::kString) {
-    add_wrong(CocoValue::kCaption, "its caption is no string", details);
+    add_wrong(CocoValue::kCaption, "its caption is not a string", details);
     return json_.skip();
   }
   if (!json_.take_token(text_)) return false;
@@ -160,23 +160,23 @@ bool AnnotationReader::take_outline(Read& one, std::vector<std::byte>& details) 
     case Kind::kObject:
       return take_runs(one, details);
     default:
-      add_wrong(CocoValue::kOutline, "its segmentation is neither a list of polygons nor an object of runs", details);
+      add_wrong(CocoValue::kOutline, "its segmentation is neither a list of polygons nor an RLE object", details);
       return json_.skip();
   }
 }
 
-// What is wrong with the polygon that stands in numbers_; empty: nothing, and it is added.
+// Adds the polygon in numbers_; returns the reason if it is invalid, or an empty text.
 std::string AnnotationReader::add_polygon(std::size_t number, bool are_numbers, std::vector<std::byte>& out) {
   const std::string which = "polygon " + std::to_string(number) + " of its segmentation ";
-  if (!are_numbers) return which + "is no list of numbers";
+  if (!are_numbers) return which + "is not a list of numbers";
   if (numbers_.size() % 2 == 1) return which + "has an odd number of coordinates, " + std::to_string(numbers_.size());
-  // COCO's tools read no first polygon of two points, and draw nothing of a further one
+  // COCO's tools reject a first polygon of two points, and draw nothing for later ones
   if (numbers_.size() < 2 || (number == 0 && numbers_.size() < kNumbersOfTriangle))
     return which + "has fewer than three points";
   fifths_.clear();
   for (const double value : numbers_) {
     const auto fifth = to_fifths(value);
-    if (!fifth) return which + "has a coordinate that no image has";
+    if (!fifth) return which + "has a coordinate far outside any image";
     fifths_.push_back(*fifth);
   }
   OutlineWriter(out).add_polygon(fifths_);
@@ -217,10 +217,10 @@ bool AnnotationReader::take_counts(Runs& runs) {
   }
   bool are_numbers = false;
   if (!take_numbers(numbers_, are_numbers)) return false;
-  if (!are_numbers) runs.wrong = "its counts are neither a text nor a list of numbers";
+  if (!are_numbers) runs.wrong = "its counts are neither a string nor a list of numbers";
   for (const double count : numbers_) {
     if (!(count >= 0 && count <= std::numeric_limits<std::int32_t>::max()) || count != std::floor(count)) {
-      runs.wrong = "one of its runs is negative, too long or no integer";
+      runs.wrong = "a run length is negative, too large or not an integer";
       break;
     }
     runs.runs.push_back(static_cast<std::uint32_t>(count));
@@ -245,7 +245,7 @@ bool AnnotationReader::take_runs(Read& one, std::vector<std::byte>& details) {
     return side >= 0 && side <= std::numeric_limits<std::int32_t>::max() && side == std::floor(side);
   };
   if (!runs.has_counts || runs.size.size() != 2 || !are_numbers || !std::ranges::all_of(runs.size, is_side)) {
-    add_wrong(CocoValue::kOutline, "its segmentation has no counts, or no size of two integers", details);
+    add_wrong(CocoValue::kOutline, "its segmentation lacks counts or a size of two integers", details);
     return true;
   }
   const auto height = static_cast<std::uint32_t>(runs.size[0]), width = static_cast<std::uint32_t>(runs.size[1]);

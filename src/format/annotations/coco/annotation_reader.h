@@ -12,20 +12,23 @@
 
 namespace feedline::format {
 
-// Reads one object of a COCO file's `annotations` after the other. Not for several threads at once.
+// Reads the objects in a COCO file's `annotations` one by one. Not thread-safe.
 class AnnotationReader {
  public:
   explicit AnnotationReader(text::JsonReader& json) : json_(json) {}
 
   struct Read {
-    CocoAnnotation annotation;  // its category and its place are not filled in
+    CocoAnnotation annotation;  // without its category and its position
     std::int64_t image = 0;
     std::optional<std::int64_t> category;
     bool has_outline = false, has_caption = false;
   };
-  // false: json.error() says why. Its details are put behind `details`.
+  // Reads the next annotation and appends its details to `details`. Returns false on an error, see json.error().
   bool read(Read& one, std::vector<std::byte>& details);
-  std::uint64_t points() const { return points_; }  // of an object's keypoints, as the first have it; 0: none has any
+  std::uint64_t points() const {
+    return points_;
+  }  // keypoints per object, from the first object that has any; 0 if
+     // none has
 
  private:
   struct Runs {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What some annotations have beside a box, as bytes of a table: parts one behind the other, of each a byte that says
-// which, its length as LEB128, and its bytes.
+// The optional parts of an annotation, other than its box, as bytes of a table. The parts are concatenated; each has a
+// byte for its kind, its length as LEB128, and its bytes.
 //
 //     polygons, runs   as in outline.h
 //     keypoints        x, y, visibility of each point, floats
-//     caption          a string as JSON writes it, with its quotes
-//     wrong            a byte that says which of its values cannot be used, and why in words
+//     caption          a JSON string, with its quotes
+//     wrong            a byte for the value that cannot be used, and the reason as text
 
 #include <cstddef>
 #include <cstdint>
@@ -26,16 +26,16 @@ inline constexpr std::uint8_t kMostCocoValue = 6;
 void add_detail(DetailKind kind, std::span<const std::byte> bytes, std::vector<std::byte>& out);
 void add_wrong(CocoValue value, std::string_view why, std::vector<std::byte>& out);
 
-// Views of a table.
+// Views into a table.
 struct CocoDetails {
   Outline outline;
   std::span<const std::byte> keypoints;
-  std::string_view caption;  // empty: none
+  std::string_view caption;  // empty if there is none
   std::string_view wrong[kMostCocoValue + 1];
 
   std::string_view wrong_of(CocoValue value) const { return wrong[static_cast<std::size_t>(value)]; }
 };
-// What does not fit is left out.
+// Ignores malformed parts.
 CocoDetails details_of(std::span<const std::byte> bytes);
 
 }  // namespace feedline::format

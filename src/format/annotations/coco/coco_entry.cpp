@@ -9,12 +9,12 @@
 namespace feedline::format {
 namespace {
 
-// By its name, and what is here by its first character too. Asks no server.
+// Checks the name and, for a local file, also the first character. Sends no request.
 Result<bool> is_coco(const std::string& source, const storage::Storage& storage) {
   if (!to_lower(source.substr(0, source.find('?'))).ends_with(".json")) return false;
   if (storage.is_remote()) return !is_list(source);
   const auto reader = storage.open(source, storage::Access::kRead);
-  if (!reader) return false;  // who opens it says why
+  if (!reader) return false;  // opening it reports the error
   char start[64] = {};
   const auto got = (*reader)->read_at(0, std::as_writable_bytes(std::span(start)));
   const std::string_view text(start, got.value_or(0));

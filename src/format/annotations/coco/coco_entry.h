@@ -5,7 +5,7 @@
 
 namespace feedline::format {
 
-// The JSON of a set of images with annotations in COCO's layout.
+// The JSON file of a dataset in COCO's layout.
 const FormatEntry& coco_entry();
 
 }  // namespace feedline::format

@@ -21,10 +21,10 @@ constexpr std::array kParts{Part::kImage,         Part::kBoxes,    Part::kLabels
 constexpr std::array kUsual{Part::kImage, Part::kBoxes, Part::kLabels};
 constexpr std::array kUsualOfCaptions{Part::kImage, Part::kCaptions};
 
-// What no annotation of the file has cannot be asked for.
+// Rejects a part that no annotation in the file has.
 Result<void> check_part(const CocoTable& table, const PartField& field) {
   const auto lacks = [&](std::string_view what) {
-    return config_error("fields: '" + std::string(name_of(field.part)) + "': no annotation of the file has " +
+    return config_error("fields: '" + std::string(name_of(field.part)) + "': no annotation in the file has " +
                         std::string(what));
   };
   if (table.annotations().empty()) return {};
@@ -33,9 +33,9 @@ Result<void> check_part(const CocoTable& table, const PartField& field) {
       return table.boxes() == 0 ? lacks("a bbox") : Result<void>();
     case Part::kLabels:
     case Part::kCategoryIds:
-      return table.category_ids().empty() ? lacks("a category of the file's list \"categories\"") : Result<void>();
+      return table.category_ids().empty() ? lacks("a category listed in \"categories\"") : Result<void>();
     case Part::kMask:
-      if (table.category_ids().empty()) return lacks("a category of the file's list \"categories\"");
+      if (table.category_ids().empty()) return lacks("a category listed in \"categories\"");
       [[fallthrough]];
     case Part::kMasks:
     case Part::kCrowdMask:
@@ -51,7 +51,7 @@ Result<void> check_part(const CocoTable& table, const PartField& field) {
   }
 }
 
-// One field of one sample.
+// Fills in one field of one sample.
 class Filling {
  public:
   Filling(const CocoTable& table, std::span<const CocoAnnotation> annotations, const CocoFields& fields,
@@ -60,7 +60,7 @@ class Filling {
     for (const CocoAnnotation& one : annotations_) count_ += fields.takes(one) ? 1 : 0;
   }
 
-  // get(annotation): the numbers of a row, as an array, or why they cannot be had.
+  // get(annotation): returns the numbers of a row as an array, or the reason why it has none.
   template <typename Value, std::size_t kColumns, typename Get>
   Result<void> add_rows(DType dtype, const Shape& shape, Get get) {
     FEEDLINE_TRY(const auto room, add_array(record_, 0, field_, {dtype, shape}));
@@ -117,15 +117,15 @@ class Filling {
         DType::kInt64, [](const CocoAnnotation& one) -> Result<std::int64_t> { return one.is_crowd() ? 1 : 0; });
   }
 
-  // x and y, or the visibility, of all points; those of an object without any are 0, as COCO writes what is not
-  // labeled.
+  // Adds x and y, or the visibility, of all points. Objects without keypoints get zeros, as COCO writes for unlabeled
+  // points.
   Result<void> add_points(bool are_places) {
     const std::size_t points = table_.points();
     const auto count = static_cast<std::int64_t>(points);
     const ArraySpec spec =
         are_places ? ArraySpec{DType::kFloat32, {rows(), count, 2}} : ArraySpec{DType::kInt64, {rows(), count}};
     FEEDLINE_TRY(const auto room, add_array(record_, 0, field_, spec));
-    const std::size_t row = points * 8;  // two floats of a point, or an integer
+    const std::size_t row = points * 8;  // a point's two floats, or an integer
     if (!room.empty()) std::memset(room.data(), 0, room.size());
     std::byte* out = room.data();
     for (const CocoAnnotation& one : annotations_) {

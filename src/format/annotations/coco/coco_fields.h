@@ -14,17 +14,16 @@
 
 namespace feedline::format {
 
-// Which annotations of a table, and which of their parts, make a sample's fields. Immutable; any thread may use it.
+// Selects the annotations of a table, and their parts, for a sample's fields. Immutable and thread-safe.
 class CocoFields {
  public:
-  // kConfig: as choose_parts(), and a part that no annotation of the table has.
+  // kConfig: as for choose_parts(), or a part that no annotation in the table has.
   static Result<CocoFields> choose(const CocoTable& table, const std::vector<std::string>& specs, bool skips_crowd);
 
   const std::vector<PartField>& fields() const { return fields_; }
   bool skips_crowd() const { return skips_crowd_; }
   bool takes(const CocoAnnotation& one) const { return !skips_crowd_ || !one.is_crowd(); }
-  // Fills in all fields but the image's, of which record.fields has one each. The error says of which annotation it is,
-  // with its byte in the JSON.
+  // Fills in all fields of the record except images. An error names the annotation and its offset in the JSON.
   Result<void> fill(const CocoTable& table, std::uint64_t image, memory::Record& record) const;
 
  private:
@@ -35,7 +34,7 @@ class CocoFields {
   bool skips_crowd_ = true;
 };
 
-// What is said of the value, or what it lacks, as the error of the annotation.
+// Returns the annotation's error: the recorded reason why the value cannot be used, or else `lacks`.
 std::unexpected<Error> wrong_annotation(const CocoTable& table, const CocoAnnotation& one, CocoValue value,
                                         const std::string& lacks);
 

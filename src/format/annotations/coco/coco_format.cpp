@@ -21,7 +21,7 @@ Result<std::shared_ptr<const RecordFormat>> CocoFormat::open(const std::string& 
   if (!skips_crowd) return located(skips_crowd.error());
   auto table = open_coco_table(source, options);
   if (!table) return located(std::move(table).error());
-  if (table->images() == 0) return located(config_error("the JSON lists no image").error());
+  if (table->images() == 0) return located(config_error("the JSON lists no images").error());
   auto fields = CocoFields::choose(*table, options.fields, *skips_crowd);
   if (!fields) return located(std::move(fields).error());
   std::string images;
@@ -115,7 +115,7 @@ Result<SampleFiles> CocoFormat::files(std::uint64_t index) const {
   return files_of(fields_.fields(), table_.file_name(index), record);
 }
 
-// Reads the sample: what its fields take as files stands nowhere else.
+// Reads the sample, because the sizes of its files are not stored.
 Result<SampleFileSizes> CocoFormat::file_sizes(std::uint64_t index) const {
   FEEDLINE_TRY(const SampleFiles sample, files(index));
   return sizes_of(sample);
@@ -127,9 +127,9 @@ std::string CocoFormat::summary() const {
   std::uint64_t crowd = 0;
   for (const CocoAnnotation& one : table_.annotations()) crowd += one.is_crowd() ? 1 : 0;
   if (fields_.skips_crowd() && crowd > 0)
-    text += "\n" + std::to_string(crowd) + " annotations of crowds left out; crowd=\"keep\" takes them";
+    text += "\n" + std::to_string(crowd) + " crowd annotations were skipped; crowd=\"keep\" includes them";
   if (table_.orphans() > 0)
-    text += "\n" + std::to_string(table_.orphans()) + " annotations left out, whose images the file does not have";
+    text += "\n" + std::to_string(table_.orphans()) + " annotations were skipped: their images are not in the file";
   return text;
 }
 

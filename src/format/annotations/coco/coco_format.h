@@ -13,10 +13,10 @@
 
 namespace feedline::format {
 
-// Images with the annotations of a COCO file, by the images' ids, as torchvision's CocoDetection has them.
+// Images with the annotations of a COCO file, sorted by image id, as in torchvision's CocoDetection.
 class CocoFormat final : public RecordFormat {
  public:
-  // Takes the table that is kept of the JSON, or makes it. Requires: options.storage. kConfig: no such part or folder.
+  // Loads the stored table of the JSON, or builds it. Requires: options.storage. kConfig: unknown part or folder.
   static Result<std::shared_ptr<const RecordFormat>> open(const std::string& source, const OpenOptions& options);
   static Result<Inspection> inspect(const std::string& source, const OpenOptions& options);
 
@@ -41,12 +41,12 @@ class CocoFormat final : public RecordFormat {
   std::string file(std::uint64_t index) const { return options_.storage->below(images_, table_.file_name(index)); }
   bool needs_image() const { return has_part(fields_.fields(), Part::kImage); }
   std::uint64_t compute_fingerprint() const;
-  // `error` with the sample's place; one of an annotation is in the JSON.
+  // Adds the sample's location to `error`; the error of an annotation is located in the JSON.
   std::unexpected<Error> failed(std::uint64_t index, Error error) const;
 
   std::string source_;
   OpenOptions options_;
-  std::string images_;  // their folder
+  std::string images_;  // folder of the images
   CocoTable table_;
   CocoFields fields_;
   std::vector<FieldDescription> descriptions_;

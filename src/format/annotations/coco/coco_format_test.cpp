@@ -17,7 +17,7 @@ namespace {
 
 class Coco : public ::testing::Test {
  protected:
-  // images: "ID" -> "ID.jpg"; 6 x 4 pixels.
+  // images: each "ID" is "ID.jpg" with 6 x 4 pixels.
   static std::string images_of(const std::vector<int>& ids) {
     std::string text;
     for (const int id : ids)
@@ -41,7 +41,7 @@ class Coco : public ::testing::Test {
     if (!crowd.empty()) options.format = "coco?crowd=" + crowd;
     return open_records(source, options);
   }
-  // A sample's fields behind each other: numbers, text, rows of masks.
+  // A sample's fields in order: numbers, text, rows of masks.
   static std::string shown(const RecordFormat& format, std::uint64_t index) {
     memory::Record record;
     if (const auto read = format.read(index, record); !read) return "error: " + read.error().message();
@@ -89,7 +89,7 @@ TEST_F(Coco, SamplesComeByTheIdsOfTheirImages) {
   ASSERT_EQ((*format)->size(), 3u);
   EXPECT_EQ((*format)->where(0).key, "2.jpg");
   EXPECT_EQ(shown(**format, 0), "jpeg 2 (1, 4):0,0,10,10, (1,):1,");
-  EXPECT_EQ(shown(**format, 1), "jpeg 10 (0, 4): (0,):") << "an image without annotations is kept";
+  EXPECT_EQ(shown(**format, 1), "jpeg 10 (0, 4): (0,):") << "an image without annotations is included";
   EXPECT_EQ(shown(**format, 2), "jpeg 30 (2, 4):10,20,40,65,50,50,60,60, (2,):1,0,");
   EXPECT_EQ((*format)->classes(), (std::vector<std::string>{"a", "c"})) << "by their ids";
 }
@@ -100,10 +100,10 @@ TEST_F(Coco, EveryPartOfAnAnnotationIsAField) {
   EXPECT_EQ(show(source, {"category_ids", "annotation_ids", "area", "iscrowd", "image_id"}),
             "(2,):3,3, (2,):5,5, (2,):40,15, (2,):0,0, 1");
   EXPECT_EQ(show(source, {"keypoints", "visibility"}), "(2, 2, 2):10,20,0,0,0,0,0,0, (2, 2):2,0,0,0,")
-      << "those of an object without any are not there";
+      << "keypoints of an object without any are not visible";
   EXPECT_EQ(show(source, {"masks"}), "(2, 4, 6):000000011000011000000000000000000000001100000000");
   EXPECT_EQ(show(source, {"mask"}), "0,0,0,0,0,0,0,2,2,0,0,0,0,2,255,2,0,0,0,0,0,0,0,0")
-      << "labels and 1; 255 where objects lie over each other";
+      << "labels plus 1; 255 where objects overlap";
   EXPECT_EQ(show(source, {"a=boxes", "b=boxes"}), "(2, 4):10,10,30,30,20,20,40,30, (2, 4):10,10,30,30,20,20,40,30,");
 }
 
@@ -114,7 +114,7 @@ TEST_F(Coco, CrowdsAreLeftOutUnlessTheyAreAskedFor) {
   const auto skips = opened(source, {"boxes", "annotation_ids", "crowd_mask"});
   ASSERT_TRUE(skips) << skips.error().message();
   EXPECT_EQ(shown(**skips, 0), "(1, 4):10,10,30,30, (1,):5, 1,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0");
-  EXPECT_CONTAINS((*skips)->summary(), "1 annotations of crowds left out");
+  EXPECT_CONTAINS((*skips)->summary(), "1 crowd annotations were skipped");
   const auto keeps = opened(source, {"annotation_ids", "iscrowd", "masks"}, "keep");
   ASSERT_TRUE(keeps) << keeps.error().message();
   EXPECT_EQ(shown(**keeps, 0), "(2,):9,5, (2,):1,0, (2, 4, 6):110000000000000000000000000000011000011000000000");
@@ -125,11 +125,11 @@ TEST_F(Coco, CrowdsAreLeftOutUnlessTheyAreAskedFor) {
 TEST_F(Coco, CaptionsAreAListOrTheFirst) {
   const std::string source = write(
       R"({"id":1,"image_id":1,"caption":"a \"dog\"\n"},{"id":2,"image_id":1,"caption":"b\u00e9"})", {1, 2}, "\"x\":0");
-  EXPECT_EQ(show(source, {}), R"(jpeg 1 ["a \"dog\"\n", "b\u00e9"])") << "usual fields of a file of captions";
+  EXPECT_EQ(show(source, {}), R"(jpeg 1 ["a \"dog\"\n", "b\u00e9"])") << "default fields of a captions file";
   EXPECT_EQ(show(source, {"caption"}), "a \"dog\"\n");
   EXPECT_EQ(show(source, {"captions"}, 1), "[]");
   EXPECT_CONTAINS(show(source, {"caption"}, 1), "error: the image has no caption");
-  EXPECT_CONTAINS(show(source, {"labels"}), "no annotation of the file has a category");
+  EXPECT_CONTAINS(show(source, {"labels"}), "no annotation in the file has a category");
 }
 
 struct Wrong {
@@ -138,27 +138,28 @@ struct Wrong {
 
 TEST_F(Coco, WhatAnAnnotationLacksIsAnErrorOfItsSampleAlone) {
   const std::vector<Wrong> all{
-      {R"("bbox":[1,2,3])", "boxes", "its bbox is no list of four numbers"},
-      {R"("bbox":[1,2,3,"4"])", "boxes", "its bbox is no list of four numbers"},
-      {R"("bbox":"x")", "boxes", "its bbox is no list of four numbers"},
+      {R"("bbox":[1,2,3])", "boxes", "its bbox is not a list of four numbers"},
+      {R"("bbox":[1,2,3,"4"])", "boxes", "its bbox is not a list of four numbers"},
+      {R"("bbox":"x")", "boxes", "its bbox is not a list of four numbers"},
       {R"("x":1)", "boxes", "it has no bbox"},
-      {R"("area":"1")", "area", "its area is no number"},
+      {R"("area":"1")", "area", "its area is not a number"},
       {R"("x":1)", "area", "it has no area"},
       {R"("segmentation":[[1,1,3,1,3]])", "masks", "has an odd number of coordinates, 5"},
       {R"("segmentation":[[1,1,3,1]])", "masks", "has fewer than three points"},
-      {R"("segmentation":[[1,1,3,1,1e9,2]])", "masks", "a coordinate that no image has"},
-      {R"("segmentation":[[1,1,3,1,NaN,2]])", "masks", "a coordinate that no image has"},
-      {R"("segmentation":[1,1,3,1,4,2])", "masks", "polygon 0 of its segmentation is no list of numbers"},
+      {R"("segmentation":[[1,1,3,1,1e9,2]])", "masks", "a coordinate far outside any image"},
+      {R"("segmentation":[[1,1,3,1,NaN,2]])", "masks", "a coordinate far outside any image"},
+      {R"("segmentation":[1,1,3,1,4,2])", "masks", "polygon 0 of its segmentation is not a list of numbers"},
       {R"("segmentation":[])", "masks", "it has no segmentation"},
-      {R"("segmentation":"x")", "masks", "neither a list of polygons nor an object of runs"},
+      {R"("segmentation":"x")", "masks", "neither a list of polygons nor an RLE object"},
       {R"("segmentation":{"size":[4,6],"counts":[0,1,30]})", "masks", "its runs cover 31 pixels"},
       {R"("segmentation":{"size":[4,6],"counts":[0,1]})", "masks", "its runs cover 1 pixels"},
-      {R"("segmentation":{"size":[4,6],"counts":[-1,25]})", "masks", "negative, too long or no integer"},
-      {R"("segmentation":{"size":[4,6],"counts":"0 "})", "masks", "a character that stands for nothing"},
-      {R"("segmentation":{"counts":[24]})", "masks", "no size of two integers"},
-      {R"("segmentation":{"size":[6,4],"counts":[24]})", "masks", "of a mask of 4 x 6 pixels, and its image has 6 x 4"},
-      {R"("keypoints":[1,2])", "keypoints", "no list of three numbers for each"},
-      {R"("keypoints":[1,2,2,3,4,2])", "keypoints", "it has 2 keypoints, and the first of the file 1"}};
+      {R"("segmentation":{"size":[4,6],"counts":[-1,25]})", "masks", "negative, too large or not an integer"},
+      {R"("segmentation":{"size":[4,6],"counts":"0 "})", "masks", "an invalid character"},
+      {R"("segmentation":{"counts":[24]})", "masks", "a size of two integers"},
+      {R"("segmentation":{"size":[6,4],"counts":[24]})", "masks",
+       "encode a mask of 4 x 6 pixels, but its image has 6 x 4"},
+      {R"("keypoints":[1,2])", "keypoints", "not a list of three numbers per point"},
+      {R"("keypoints":[1,2,2,3,4,2])", "keypoints", "it has 2 keypoints, but the first object in the file has 1"}};
   for (const Wrong& one : all) {
     const std::string bad = R"({"id":77,"category_id":3,"image_id":2,)" + one.annotation + "}";
     const std::string source = write(object(kSquare + R"(,"keypoints":[1,2,2])") + "," + bad, {1, 2});
@@ -175,7 +176,7 @@ TEST_F(Coco, WhatAnAnnotationLacksIsAnErrorOfItsSampleAlone) {
     EXPECT_EQ(read.error().where.record, 1u);
     EXPECT_EQ(read.error().where.key, "2.jpg");
     EXPECT_EQ(read.error().where.offset, storage::TemporaryFolder::read(source).find(bad));
-    EXPECT_FALSE(show(source, {"image_id"}, 1).starts_with("error")) << "nobody asked for it";
+    EXPECT_FALSE(show(source, {"image_id"}, 1).starts_with("error")) << "no field needs it";
   }
 }
 
@@ -184,7 +185,7 @@ TEST_F(Coco, ACategoryThatIsNotThereIsAnErrorOfItsSample) {
   EXPECT_CONTAINS(show(source, {"labels"}), "its category_id is not among the file's categories");
   EXPECT_CONTAINS(show(source, {"boxes"}), "(1, 4)");
   EXPECT_CONTAINS(show(write(R"({"id":7,"image_id":1,"category_id":"3","bbox":[0,0,1,1]})"), {"category_ids"}),
-                  "its category_id is no integer");
+                  "its category_id is not an integer");
 }
 
 TEST_F(Coco, MasksNeedTheSizeOfTheirImage) {
@@ -229,7 +230,7 @@ TEST_F(Coco, AnnotationsOfNoImageAreLeftOutAndSaid) {
   const auto format = opened(source);
   ASSERT_TRUE(format) << format.error().message();
   EXPECT_CONTAINS(shown(**format, 0), "(1, 4)");
-  EXPECT_CONTAINS((*format)->summary(), "1 annotations left out, whose images the file does not have");
+  EXPECT_CONTAINS((*format)->summary(), "1 annotations were skipped: their images are not in the file");
   EXPECT_EQ(inspected(source), "annotation_without_image:warning");
 }
 
@@ -241,17 +242,18 @@ TEST_F(Coco, FilesThatCannotBeAreRefusedWithTheByte) {
     return format.error().message();
   };
   EXPECT_CONTAINS(why(R"({"images":[{"id":1,"file_name":"a"},{"id":1,"file_name":"b"}]})"),
-                  "an image with the id 1, which another has (at byte 11), at byte 36");
+                  "an image with the id 1, which is already used (at byte 11), at byte 36");
   EXPECT_CONTAINS(why(R"({"images":[],"categories":[{"id":1},{"id":1}]})"), "a category with the id 1");
-  EXPECT_CONTAINS(why(R"({"images":[{"id":"1","file_name":"a"}]})"), "without an id that is an integer at byte 11");
+  EXPECT_CONTAINS(why(R"({"images":[{"id":"1","file_name":"a"}]})"), "without an integer id at byte 11");
   EXPECT_CONTAINS(why(R"({"images":[{"id":1}]})"), "without a file_name");
   for (const char* name : {"../a", "/etc/passwd", "a/../../b", "", "a\\u0000b"})
-    EXPECT_CONTAINS(why(std::string(R"({"images":[{"id":1,"file_name":")") + name + "\"}]}"), "leads out of a folder");
-  EXPECT_CONTAINS(why(R"({"annotations":[{"id":1}],"images":[]})"), "without an image_id");
+    EXPECT_CONTAINS(why(std::string(R"({"images":[{"id":1,"file_name":")") + name + "\"}]}"),
+                    "points outside the folder");
+  EXPECT_CONTAINS(why(R"({"annotations":[{"id":1}],"images":[]})"), "without an integer image_id");
   EXPECT_CONTAINS(why(R"({"images":[{"id":1,"id":2}]})"), "the key 'id' appears twice in an object");
   EXPECT_CONTAINS(why(R"({"a":[]})"), "no list \"images\"");
   EXPECT_CONTAINS(why(R"({"images":[]})"), "lists no image");
-  EXPECT_CONTAINS(why(R"({"images":[{"id":1,"file_name":"a"}]})"), "in none of the usual folders");
+  EXPECT_CONTAINS(why(R"({"images":[{"id":1,"file_name":"a"}]})"), "not in any of the usual folders");
   EXPECT_CONTAINS(why(R"({"images":[{"id":1,"file_name":"a"}],)"), "the text ends; expected a key in double quotes");
 }
 
@@ -292,7 +294,7 @@ TEST_F(Coco, FindsTheFolderOfItsImages) {
 
 class KeptCoco : public Coco {
  protected:
-  // Opens with a folder for tables, and gives the file that is kept there; empty: none.
+  // Opens with a folder for tables, and returns the table's file in it; empty if there is none.
   std::string kept(const std::string& source) const {
     OpenOptions options;
     options.fields = {"boxes", "masks"};
@@ -326,7 +328,7 @@ TEST_F(KeptCoco, ATableIsKeptAndMapped) {
   kept(source);
   EXPECT_EQ(text_, first);
   write(object(R"("bbox":[0,0,3,3],"segmentation":[[0,0,3,0,3,3]])"));
-  EXPECT_FALSE(table_of(source)->is_mapped()) << "of another version of the JSON";
+  EXPECT_FALSE(table_of(source)->is_mapped()) << "the JSON has another version";
   kept(source);
   EXPECT_NE(text_, first);
 }
@@ -338,7 +340,7 @@ TEST_F(KeptCoco, AMadeUpTableIsNotUsed) {
   const auto version = storage::local_storage()->stat(source);
   ASSERT_TRUE(version);
   const auto is_taken = [&](const std::string& file) {
-    memory::ByteBuffer room;  // aligned as a map is
+    memory::ByteBuffer room;  // aligned like a mapping
     const auto copy = room.resize(file.size());
     std::ranges::copy(std::as_bytes(std::span(file)), copy.begin());
     return CocoTable::parse(copy, nullptr, *version).has_value();
@@ -351,12 +353,12 @@ TEST_F(KeptCoco, AMadeUpTableIsNotUsed) {
     EXPECT_FALSE(is_taken(flipped)) << bit;
   }
   std::filesystem::remove(path);
-  folder_.write(path.substr(folder_.path().size() + 1), "nothing of the kind");
+  folder_.write(path.substr(folder_.path().size() + 1), "not a table");
   kept(source);
   EXPECT_EQ(text_, first);
 }
 
-// With a checksum that is right: what lies outside is not looked at.
+// With a valid checksum: offsets outside the file must not be followed.
 TEST_F(KeptCoco, ATableWhoseNumbersLeadOutsideIsNotUsed) {
   const auto parts_of = [] {
     CocoParts parts;

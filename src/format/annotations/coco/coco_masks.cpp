@@ -11,7 +11,7 @@
 namespace feedline::format {
 namespace {
 
-// Of a thread, for whatever samples it reads: outlines are drawn by the million.
+// Reused by a thread for all its samples: millions of outlines may be drawn.
 struct MaskScratch {
   OutlineScratch outline;
   std::vector<std::uint8_t> plane;
@@ -35,7 +35,7 @@ class Masks {
                             std::to_string(memory::PixelBuffer::kMaxPixels) + " pixels for masks",
                         "format");
     return data_error(place +
-                          " has no valid width and height, which masks need: state them as numbers of at least 1 "
+                          " has no valid width and height, which masks need: set them to numbers of at least 1 "
                           "(-1, 0 and null are not sizes)",
                       "format");
   }
@@ -106,11 +106,11 @@ Result<void> draw_masks(const CocoTable& table, std::uint64_t image, const CocoF
     }
     return {};
   }
-  // 0 and the number that stands for several are no labels
+  // 0 and the overlap marker are not labels
   const bool is_wide =
       part == Part::kMask && table.category_ids().size() > std::numeric_limits<std::uint8_t>::max() - 1;
   if (is_wide && table.category_ids().size() > std::numeric_limits<std::uint16_t>::max() - 1)
-    return config_error("fields: 'mask' has 16 bits for a label, and there are more categories");
+    return config_error("fields: 'mask' has 16 bits per label; there are too many categories");
   FEEDLINE_TRY(const auto out, add_labels(record, 0, field, masks.height(), masks.width(), is_wide ? 2 : 1));
   if (part == Part::kMask)
     return is_wide ? masks.draw_labels<std::uint16_t>(annotations, fields, out.data())

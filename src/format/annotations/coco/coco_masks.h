@@ -9,10 +9,10 @@
 
 namespace feedline::format {
 
-// Draws the outlines of an image's annotations as its field, which is one of three: "masks", each by itself; "mask",
-// their labels and 1, 0 where there is nothing, and the largest number of its dtype where several lie over each other;
-// "crowd_mask", 1 where a crowd is. kData: as draw_outline(), no outline, an image whose size the JSON does not say,
-// more bytes than the record takes.
+// Draws the outlines of an image's annotations into a field, which is one of three: "masks", one mask per annotation;
+// "mask", the labels plus 1, 0 for the background, and the largest value of its dtype for overlaps; "crowd_mask", 1 for
+// crowds. kData: as for draw_outline(), or an annotation without an outline, an image without a size in the JSON, or a
+// record that would exceed its size limit.
 Result<void> draw_masks(const CocoTable& table, std::uint64_t image, const CocoFields& fields, std::size_t field,
                         memory::Record& record);
 

@@ -19,7 +19,7 @@ struct Category {
   std::string name;
 };
 
-// Could it lead out of the folder that it is relative to, or end within?
+// True if a relative path may lead out of its folder, or contains a NUL.
 bool leads_out(std::string_view path) {
   if (path.empty() || path.front() == '/' || path.find('\0') != path.npos) return true;
   while (true) {
@@ -38,7 +38,7 @@ class Scan {
     if (!read_all()) return std::unexpected(*json_.error());
     if (!has_images_)
       return data_error(
-          "the JSON has no list \"images\", as COCO files have: it is another kind of file, or truncated. A table in "
+          "the JSON has no list \"images\": it is not a COCO file, or it is truncated. A table in "
           "JSON has one object in each line, or one array of objects",
           "format");
     if (!sort_images() || !sort_categories()) return std::unexpected(*json_.error());
@@ -72,7 +72,7 @@ class Scan {
   bool has_images_ = false;
   CocoParts parts_;
   std::vector<Category> categories_;
-  std::vector<CocoAnnotation> annotations_;  // as they stand in the JSON
+  std::vector<CocoAnnotation> annotations_;  // in the order of the JSON
   std::vector<std::int64_t> images_of_, categories_of_;
   std::string text_;
 };
@@ -104,7 +104,7 @@ bool Scan::take_side(std::uint32_t& side) {
   if (json_.peek() != text::JsonReader::Kind::kNumber) return json_.skip();
   text::JsonNumber number;
   if (!json_.take_number(number)) return false;
-  // annotation tools write -1 for an unknown side; masks, which need it, report that
+  // annotation tools write -1 for an unknown side; only masks need it and report an error
   const bool is_side = number.real >= 0 && number.real <= std::numeric_limits<std::int32_t>::max();
   side = is_side ? static_cast<std::uint32_t>(number.real) : 0;
   return true;
@@ -137,9 +137,10 @@ bool Scan::take_image() {
     if (!taken) return false;
   }
   if (json_.error()) return false;
-  if (!id) return json_.fail(image.offset, "an image without an id that is an integer");
+  if (!id) return json_.fail(image.offset, "an image without an integer id");
   if (!is_named) return json_.fail(image.offset, "an image without a file_name");
-  if (leads_out(text_)) return json_.fail(image.offset, "the file_name '" + text_ + "', which leads out of a folder,");
+  if (leads_out(text_))
+    return json_.fail(image.offset, "the file_name '" + text_ + "', which points outside the folder,");
   if (parts_.images.size() == std::numeric_limits<std::uint32_t>::max())
     return json_.fail(image.offset, "more than 4 billion images");
   image.id = *id;
@@ -166,7 +167,7 @@ bool Scan::take_category() {
     if (!taken) return false;
   }
   if (json_.error()) return false;
-  if (!id) return json_.fail(category.offset, "a category without an id that is an integer");
+  if (!id) return json_.fail(category.offset, "a category without an integer id");
   category.id = *id;
   if (category.name.empty()) category.name = std::to_string(*id);
   categories_.push_back(std::move(category));
@@ -190,7 +191,8 @@ bool Scan::sort_images() {
   const auto twice = std::ranges::adjacent_find(parts_.images, {}, &CocoImage::id);
   if (twice == parts_.images.end()) return true;
   return json_.fail((twice + 1)->offset, "an image with the id " + std::to_string(twice->id) +
-                                             ", which another has (at byte " + std::to_string(twice->offset) + "),");
+                                             ", which is already used (at byte " + std::to_string(twice->offset) +
+                                             "),");
 }
 
 bool Scan::sort_categories() {
@@ -198,7 +200,8 @@ bool Scan::sort_categories() {
   const auto twice = std::ranges::adjacent_find(categories_, {}, &Category::id);
   if (twice != categories_.end())
     return json_.fail((twice + 1)->offset, "a category with the id " + std::to_string(twice->id) +
-                                               ", which another has (at byte " + std::to_string(twice->offset) + "),");
+                                               ", which is already used (at byte " + std::to_string(twice->offset) +
+                                               "),");
   for (const Category& category : categories_) {
     parts_.category_ids.push_back(category.id);
     parts_.name_ends.push_back(parts_.names.append(category.name).size());
@@ -218,7 +221,7 @@ std::uint32_t Scan::category_of(std::optional<std::int64_t> id) const {
   return static_cast<std::uint32_t>(found - parts_.category_ids.begin());
 }
 
-// By image; within one they stay in their order.
+// Sorts annotations by image, keeping their order within an image.
 void Scan::sort_annotations() {
   std::vector<std::uint64_t> places(annotations_.size());
   parts_.annotation_ends.assign(parts_.images.size(), 0);

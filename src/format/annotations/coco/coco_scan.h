@@ -7,10 +7,10 @@
 
 namespace feedline::format {
 
-// Reads a COCO file from its beginning to its end: its lists `images`, `annotations` and `categories`, in whichever
-// order. kData, with the byte: it is not JSON; an image or category without an id, or with one that another has; an
-// image without a file name, or with one that leads out of a folder. What an annotation's values cannot be used for is
-// kept with it, and is an error of its sample where somebody asks for them. kStorage: it cannot be read.
+// Reads a whole COCO file: its lists `images`, `annotations` and `categories`, in any order. kData, with the offset:
+// invalid JSON; an image or category with a missing or duplicate id; an image without a file name, or with one outside
+// the folder. An annotation's invalid value is recorded in the table, and becomes an error of its sample only if a
+// field needs it. kStorage: the file cannot be read.
 Result<CocoParts> scan_coco(text::JsonReader& json);
 
 }  // namespace feedline::format

@@ -35,7 +35,7 @@ Result<CocoTable> read_table(const std::string& json, const storage::Reader& rea
   return CocoTable::build(*parts, version);
 }
 
-// "train2017" of "instances_train2017.json": what stands behind the first underscore.
+// "train2017" for "instances_train2017.json": the part after the first underscore.
 std::string split_of(const std::string& json) {
   const std::string stem(stem_of(last_of(json)));
   const std::size_t end = stem.find('_');
@@ -61,10 +61,9 @@ std::vector<std::string> usual_folders(const std::string& json, const storage::S
 Result<bool> check_coco_options(const OpenOptions& options) {
   FEEDLINE_TRY(const AnnotationSettings settings, settings_in(options.format));
   if (!settings.split.empty())
-    return config_error("split: a COCO file is one split: open the JSON of the one that is meant");
+    return config_error("split: not supported for COCO, where each split is a JSON file; open that file");
   if (options.missing != Missing::kError)
-    return config_error(
-        "missing: no sample of a COCO file lacks a field: an image without annotations has none of them");
+    return config_error("missing: not supported for COCO; an image without annotations has no objects");
   const std::string& crowd = settings.crowd;
   if (crowd.empty() || crowd == "skip") return true;
   if (crowd == "keep") return false;
@@ -98,9 +97,9 @@ Result<std::string> find_images(const std::string& json, const CocoTable& table,
   if (!settings.images.empty()) {
     FEEDLINE_TRY(const LocatedSource images, locate(settings.images));
     if (images.storage->is_remote() != options.storage->is_remote())
-      return config_error("images: '" + settings.images + "' is read by another storage than the annotations");
+      return config_error("images: '" + settings.images + "' is in a different storage from the annotations");
     FEEDLINE_TRY(const bool is_folder, options.storage->is_directory(images.source));
-    if (!is_folder) return config_error("images: '" + settings.images + "' is a file, and a folder was expected");
+    if (!is_folder) return config_error("images: '" + settings.images + "' is a file, not a folder");
     return without_end_slashes(images.source);
   }
   const std::string first(table.file_name(0));
@@ -109,8 +108,8 @@ Result<std::string> find_images(const std::string& json, const CocoTable& table,
     if (options.storage->stat(options.storage->below(folder, first))) return folder;
     looked += (looked.empty() ? "'" : ", '") + folder + "'";
   }
-  return config_error("the image '" + first + "' is in none of the usual folders: say where with images=; there were " +
-                      looked);
+  return config_error("the image '" + first +
+                      "' is not in any of the usual folders; set images= to its folder. Searched: " + looked);
 }
 
 }  // namespace feedline::format

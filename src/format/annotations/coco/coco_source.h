@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where the parts of a COCO set are: its table, kept or made, and the folder of its images.
+// Finds the parts of a COCO dataset: its table, stored or newly built, and the folder of its images.
 
 #include <string>
 
@@ -11,21 +11,21 @@
 
 namespace feedline::format {
 
-// JSON from this size on is worth a table that is kept unasked: a smaller one is read within some milliseconds.
+// The minimum size of a JSON file for storing its table by default; smaller files are read within milliseconds.
 inline constexpr std::uint64_t kWorthATable = 1 << 20;
 
-// The table that is kept of this version of the JSON; else it is read, and the table kept beside it, as an index of a
-// shard is. kStorage: it cannot be read. kData: as scan_coco(). Errors name the JSON.
+// Returns the stored table for this version of the JSON. Without one, reads the JSON and stores the table where indexes
+// of shards are stored. kStorage: the JSON cannot be read. kData: as for scan_coco(). Errors name the JSON.
 Result<CocoTable> open_coco_table(const std::string& json, const OpenOptions& options);
-// Reads the JSON, and neither looks for a table nor keeps one.
+// Reads the JSON, without loading or storing a table.
 Result<CocoTable> read_coco_table(const std::string& json, const OpenOptions& options);
 
-// The folder that file names are relative to: what the user says; else the first of the usual ones that has the first
-// image. kConfig: none has, and which were looked at.
+// The folder that file names are relative to: the user's choice, or else the first of the usual folders with the first
+// image. kConfig: none has it; the message lists the folders searched.
 Result<std::string> find_images(const std::string& json, const CocoTable& table, const OpenOptions& options);
 
-// "skip" and nothing are true. kConfig: neither "skip" nor "keep"; a split, which a file of its own is here; samples
-// that lack something, which none does.
+// Returns whether `crowd` is "skip" or unset. kConfig: a `crowd` other than "skip" and "keep"; a split, since each
+// split has its own file; or a setting for samples that lack a field.
 Result<bool> check_coco_options(const OpenOptions& options);
 
 }  // namespace feedline::format

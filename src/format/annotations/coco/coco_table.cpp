@@ -10,10 +10,11 @@
 namespace feedline::format {
 namespace {
 
-// A table is a frame (cache/frame.h). I images, A annotations, C categories, D bytes of details, N bytes of names.
+// Layout of a table, which is a frame (cache/frame.h), with I images, A annotations, C categories, D bytes of details
+// and N bytes of names:
 //
-//     numbers     version of the JSON (size, time, tag: storage/reader.h), I, A, C, D, N, points of an object, how many
-//                 annotations have a caption, a box, an outline, an image that is not there; fingerprint
+//     numbers     version of the JSON (size, time, tag: storage/reader.h), I, A, C, D, N, keypoints per object, numbers of
+//                 annotations with a caption, a box, an outline, and without an image; fingerprint
 //     32 x I      images
 //     8 x I       end of each image's annotations
 //     56 x A      annotations
@@ -23,7 +24,7 @@ namespace {
 //     N           names
 static_assert(sizeof(CocoImage) == 32 && sizeof(CocoAnnotation) == 56);
 
-// Not where the JSON lies, nor what its annotations are: its images, in their order, and the categories.
+// Depends on the images, their order and the categories, but not on the location of the JSON or its annotations.
 std::uint64_t fingerprint_of(const CocoParts& parts) {
   Fingerprint fingerprint;
   fingerprint.add(std::string_view("coco"));
@@ -65,7 +66,7 @@ std::optional<CocoTable> CocoTable::parse(std::span<const std::byte> file, std::
   return table;
 }
 
-// The one place that knows the order of the sections.
+// Defines the order of the sections.
 bool CocoTable::find_sections() {
   cache::FrameReader reader(file_, kCocoTable, kNumbers);
   for (std::size_t i = 0; i < kNumbers; ++i) numbers_[i] = reader.number(i);

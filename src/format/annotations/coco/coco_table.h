@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The images and annotations of a COCO file as a table, in memory and on disk the same bytes: what the JSON says, by
-// image, without its text.
+// The images and annotations of a COCO file as a table, grouped by image. The bytes in memory and on disk are the same.
 
 #include <array>
 #include <cstddef>
@@ -22,14 +21,14 @@
 
 namespace feedline::format {
 
-// What its file is; another format number with every change of its layout, drawn in coco_table.cpp.
+// The kind of its file. The number changes with the layout, which coco_table.cpp describes.
 inline constexpr cache::FrameKind kCocoTable{0x6f'63'6f'63'64'65'65'66, 1};  // "feedcoco"
 
 struct CocoImage {
   std::int64_t id = 0;
   std::uint64_t offset = 0;  // in the JSON
   std::uint32_t width = 0, height = 0;
-  std::uint32_t names = 0, unused = 0;  // how many images are before it in the JSON: the number of its name
+  std::uint32_t names = 0, unused = 0;  // position of the image in the JSON, the index of its name
 };
 
 struct CocoAnnotation {
@@ -38,36 +37,36 @@ struct CocoAnnotation {
 
   std::int64_t id = 0;
   std::uint64_t offset = 0;              // in the JSON
-  std::uint64_t details = 0;             // where its details begin
-  std::uint32_t detail_bytes = 0;        // drawn in coco_details.h
-  std::uint32_t category = kNoCategory;  // its place among the categories, sorted by their ids
+  std::uint64_t details = 0;             // offset of its details
+  std::uint32_t detail_bytes = 0;        // layout in coco_details.h
+  std::uint32_t category = kNoCategory;  // index into the categories, sorted by id
   std::array<float, 4> box{};            // left, top, right, bottom
   float area = 0;
   std::uint32_t flags = 0;
   bool is_crowd() const { return (flags & kCrowd) != 0; }
 };
 
-// Sections of a table that is to be made. Those of images and annotations are sorted already.
+// The sections for building a table. Images and annotations must be sorted.
 struct CocoParts {
-  std::vector<CocoImage> images;               // by id
-  std::vector<std::uint64_t> annotation_ends;  // of each image
-  std::vector<CocoAnnotation> annotations;     // by image, and within one as they stand in the JSON
+  std::vector<CocoImage> images;               // sorted by id
+  std::vector<std::uint64_t> annotation_ends;  // one per image
+  std::vector<CocoAnnotation> annotations;     // grouped by image, in the order of the JSON
   std::vector<std::int64_t> category_ids;      // sorted
   std::vector<std::byte> details;
-  std::string names;  // of the files, in the order of the JSON, and of the categories
+  std::string names;  // file names in the order of the JSON, then names of categories
   std::vector<std::uint64_t> name_ends;
-  std::uint64_t points = 0;               // of an object's keypoints
-  std::uint64_t captions = 0;             // annotations that have one
-  std::uint64_t boxes = 0, outlines = 0;  // likewise
-  std::uint64_t orphans = 0;              // annotations of images that the file does not have
+  std::uint64_t points = 0;               // keypoints per object
+  std::uint64_t captions = 0;             // number of annotations with a caption
+  std::uint64_t boxes = 0, outlines = 0;  // with a box, with an outline
+  std::uint64_t orphans = 0;              // annotations whose image is not in the file
 };
 
-// Immutable; any thread may read.
+// Immutable and thread-safe.
 class CocoTable {
  public:
   static CocoTable build(const CocoParts& parts, const storage::ObjectStat& json);
-  // Takes a table file's bytes, which stay as long as `pin`. nullopt unless it is whole, undamaged, of a JSON of
-  // exactly this version, and all its numbers lie inside it.
+  // Parses a table file, whose bytes stay valid as long as `pin`. nullopt unless it is complete, undamaged, of exactly
+  // this version of the JSON, and all its offsets are within bounds.
   static std::optional<CocoTable> parse(std::span<const std::byte> file, std::shared_ptr<const void> pin,
                                         const storage::ObjectStat& json);
 
@@ -77,7 +76,7 @@ class CocoTable {
   std::uint64_t boxes() const { return numbers_[kBoxes]; }
   std::uint64_t outlines() const { return numbers_[kOutlines]; }
   std::uint64_t orphans() const { return numbers_[kOrphans]; }
-  // Requires: numbers below the counts.
+  // Requires: valid indexes.
   const CocoImage& image(std::uint64_t i) const { return images_[i]; }
   std::string_view file_name(std::uint64_t i) const { return names_[images_[i].names]; }
   std::span<const CocoAnnotation> annotations() const { return annotations_; }
@@ -90,7 +89,7 @@ class CocoTable {
   }
   std::span<const std::int64_t> category_ids() const { return category_ids_; }
   std::string_view category_name(std::uint64_t i) const { return names_[images() + i]; }
-  std::uint64_t fingerprint() const { return numbers_[kFingerprint]; }  // of images and their order
+  std::uint64_t fingerprint() const { return numbers_[kFingerprint]; }  // hash of the images and their order
   std::span<const std::byte> file_bytes() const { return file_; }
   bool is_mapped() const { return pin_ != nullptr; }
 
@@ -116,7 +115,7 @@ class CocoTable {
   bool find_sections();
   bool is_consistent() const;
 
-  memory::ByteBuffer buffer_;  // holds the bytes, unless pin_ does
+  memory::ByteBuffer buffer_;  // owns the bytes, unless pin_ does
   std::shared_ptr<const void> pin_;
   std::span<const std::byte> file_;
   std::array<std::uint64_t, kNumbers> numbers_{};

@@ -17,7 +17,7 @@ using text::parse_real;
 using Event = XmlReader::Event;
 
 constexpr std::array<std::string_view, 4> kCorners{"xmin", "ymin", "xmax", "ymax"};
-// How deep an object's values and its corners lie: annotation, object, name; annotation, object, bndbox, xmin.
+// Depth of an object, its values and its corners: annotation, object, name; annotation, object, bndbox, xmin.
 constexpr std::size_t kObjectDepth = 2, kValueDepth = 3, kCornerDepth = 4;
 
 std::string_view trimmed(std::string_view text) {
@@ -64,7 +64,7 @@ class Reading {
     path_.resize(depth - 1);
     path_.emplace_back(xml_.name());
     if (depth == 1 && xml_.name() != "annotation") {
-      wrong_ = "the XML is of '" + std::string(xml_.name()) + "', and no annotation";
+      wrong_ = "the XML's root element is '" + std::string(xml_.name()) + "', not 'annotation'";
       return false;
     }
     if (depth == kObjectDepth && xml_.name() == "object") {
@@ -95,7 +95,7 @@ class Reading {
       for (std::size_t i = 0; i < kCorners.size(); ++i)
         if (path_[3] == kCorners[i]) {
           corners_[i] = parse_real(text);
-          if (!corners_[i]) return fail("has a corner that is no number, '" + std::string(text.substr(0, 40)) + "'");
+          if (!corners_[i]) return fail("has a corner that is not a number, '" + std::string(text.substr(0, 40)) + "'");
         }
       return true;
     }
@@ -110,7 +110,7 @@ class Reading {
   bool take_flag(std::string_view text, std::int64_t& flag) {
     const auto number = parse_real(text);
     if (!number || *number != static_cast<double>(static_cast<std::int32_t>(*number)))
-      return fail("has a flag that is no integer, '" + std::string(text.substr(0, 40)) + "'");
+      return fail("has a flag that is not an integer, '" + std::string(text.substr(0, 40)) + "'");
     flag = static_cast<std::int64_t>(*number);
     return true;
   }
@@ -128,7 +128,7 @@ class Reading {
   }
 
   XmlReader xml_;
-  std::vector<std::string> path_;  // of elements that are open
+  std::vector<std::string> path_;  // names of the open elements
   ImageObject object_;
   std::string name_, wrong_;
   std::array<std::optional<double>, 4> corners_;

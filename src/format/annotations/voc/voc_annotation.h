@@ -12,13 +12,13 @@
 namespace feedline::format {
 
 struct VocAnnotation {
-  std::vector<std::string> names;  // of the objects' classes
+  std::vector<std::string> names;  // class of each object
   std::vector<ImageObject> objects;
-  ImageSize size;  // 0 if the XML has none
+  ImageSize size;  // 0 if missing in the XML
 };
 
-// Reads the XML of an image's annotation. Boxes are the numbers of `bndbox` as they stand there. What an object does
-// not say is 0, and its pose "Unspecified". kData: no such XML, an object without a name or without four numbers.
+// Reads the XML annotation of an image. Boxes are the numbers of `bndbox`, unchanged. Values missing in an object are
+// 0, and its pose is "Unspecified". kData: invalid XML, an object without a name or without four numbers.
 Result<VocAnnotation> read_voc_annotation(std::string_view xml);
 
 }  // namespace feedline::format

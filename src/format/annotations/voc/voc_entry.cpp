@@ -6,7 +6,7 @@
 namespace feedline::format {
 namespace {
 
-// By the two folders that each has; asks no server, where format="voc" says it.
+// Checks for the two folders that every VOC set has. Sends no request if format="voc" is given.
 Result<bool> is_voc(const std::string& source, const storage::Storage& storage) {
   if (storage.is_remote()) return false;
   for (const char* folder : {"JPEGImages", "Annotations"}) {

@@ -128,7 +128,7 @@ Result<void> VocFormat::accept(std::uint64_t index, std::span<const std::span<co
     return failed(index, "", memory::too_large(record.bytes_read, record.most_bytes).error());
   if (!set_.reads_image) return {};
   set_frame(set_.fields, frame_by_size(pieces.front(), stated), record);
-  for (const std::size_t field : masks_)  // a mask has its own size
+  for (const std::size_t field : masks_)  // a mask may have a different size
     if (const auto mask = read_frame(record.fields[field].bytes))
       record.fields[field].frame = frame_by_size(pieces.front(), {mask->width, mask->height});
   return {};
@@ -165,7 +165,7 @@ Result<SampleFileSizes> VocFormat::file_sizes(std::uint64_t index) const {
 }
 
 std::string VocFormat::summary() const {
-  return set_.list.empty() ? std::string("all samples of the folder, as ImageSets has no list \"train\"")
+  return set_.list.empty() ? std::string("all samples in the folder, because ImageSets has no list \"train\"")
                            : "samples of the list '" + set_.list + "'";
 }
 

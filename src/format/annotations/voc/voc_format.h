@@ -13,8 +13,8 @@
 
 namespace feedline::format {
 
-// A folder in Pascal VOC's layout, as torchvision's VOCDetection and VOCSegmentation read it: the image, the XML and
-// the PNGs of a sample, as far as its fields need them.
+// A folder in Pascal VOC's layout, as read by torchvision's VOCDetection and VOCSegmentation. Of a sample's image, XML
+// and PNGs, reads only those that its fields need.
 class VocFormat final : public RecordFormat {
  public:
   // Requires: options.storage.
@@ -41,17 +41,17 @@ class VocFormat final : public RecordFormat {
  private:
   VocFormat(VocSet set, OpenOptions options);
   std::uint64_t compute_fingerprint() const;
-  // The files of a sample: its image, its XML, its masks. kData: it has no image.
+  // The files of a sample: its image, its XML and its masks. kData: the image is missing.
   Result<std::vector<std::string>> paths_of(std::uint64_t index) const;
   // stated: the image size in the XML.
   Result<void> take_objects(std::span<const std::byte> xml, memory::Record& record, ImageSize& stated) const;
-  // path: of the file that it is about; empty: the sample's first.
+  // path: of the file in error; empty for the sample's first file.
   std::unexpected<Error> failed(std::uint64_t index, const std::string& path, Error error) const;
 
   VocSet set_;
   OpenOptions options_;
   std::vector<FieldDescription> descriptions_;
-  std::vector<std::size_t> masks_;  // fields that are files of labels
+  std::vector<std::size_t> masks_;  // fields stored as files of labels
   std::size_t most_pieces_ = 0;
   std::uint64_t fingerprint_ = 0;
 };

@@ -12,7 +12,7 @@ namespace {
 
 #define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
-// Elements, their ends and texts in one line, or what is wrong.
+// Elements, their ends and texts in one line, or the error.
 std::string events_of(std::string_view xml) {
   XmlReader reader(xml);
   std::string text;
@@ -49,24 +49,24 @@ TEST(XmlReader, SaysWhatIsWrong) {
       {"", "no element at byte 0"},
       {"  ", "no element"},
       {"<a>", "ends within an element at byte 3"},
-      {"<a", "a tag without an end"},
-      {"<a></b>", "an end of another element"},
-      {"</a>", "an end of another element"},
-      {"<a/><b/>", "a second element behind the first"},
-      {"<a/>x", "text outside of all elements"},
-      {"<a b=\"></a>", "something without an end"},
-      {"<a <b>", "a tag without an end"},
+      {"<a", "an unterminated tag"},
+      {"<a></b>", "an end tag that does not match"},
+      {"</a>", "an end tag that does not match"},
+      {"<a/><b/>", "a second root element"},
+      {"<a/>x", "text outside the root element"},
+      {"<a b=\"></a>", "an unterminated section"},
+      {"<a <b>", "an unterminated tag"},
       {"<>", "a tag without a name"},
-      {"<!DOCTYPE a [<!ENTITY e 'x'>]><a>&e;</a>", "a document type, which is not read"},
-      {"<a>&e;</a>", "a reference to something"},
-      {"<a>&#xd800;</a>", "a reference to something"},
-      {"<a>&lt", "a reference to something"},
-      {"<a><!-- ", "something without an end"},
-      {"<a><![CDATA[ ", "something without an end"}};
+      {"<!DOCTYPE a [<!ENTITY e 'x'>]><a>&e;</a>", "a document type, which is not supported"},
+      {"<a>&e;</a>", "an unknown reference"},
+      {"<a>&#xd800;</a>", "an unknown reference"},
+      {"<a>&lt", "an unknown reference"},
+      {"<a><!-- ", "an unterminated section"},
+      {"<a><![CDATA[ ", "an unterminated section"}};
   for (const auto& [xml, what] : all) EXPECT_CONTAINS(events_of(xml), what);
   std::string deep;
   for (std::size_t i = 0; i <= XmlReader::kMostDepth; ++i) deep += "<a>";
-  EXPECT_CONTAINS(events_of(deep), "too many elements within each other");
+  EXPECT_CONTAINS(events_of(deep), "too many nested elements");
 }
 
 const std::string kBox = "<bndbox><xmax>30</xmax><xmin>1.5</xmin><ymin>2</ymin><ymax>40</ymax></bndbox>";
@@ -95,10 +95,10 @@ TEST(VocAnnotation, SaysWhichObjectIsWrong) {
   EXPECT_CONTAINS(why(kBox), "object 1 has no name");
   EXPECT_CONTAINS(why("<name>a</name>"), "object 1 has no xmin");
   EXPECT_CONTAINS(why("<name>a</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>1</xmax></bndbox>"), "has no ymax");
-  EXPECT_CONTAINS(why("<name>a</name><bndbox><xmin>1x</xmin></bndbox>"), "a corner that is no number, '1x'");
-  EXPECT_CONTAINS(why("<name>a</name><bndbox><xmin>nan</xmin></bndbox>"), "a corner that is no number");
-  EXPECT_CONTAINS(why("<name>a</name><difficult>yes</difficult>" + kBox), "a flag that is no integer, 'yes'");
-  EXPECT_CONTAINS(read_voc_annotation("<x/>").error().what, "the XML is of 'x', and no annotation");
+  EXPECT_CONTAINS(why("<name>a</name><bndbox><xmin>1x</xmin></bndbox>"), "a corner that is not a number, '1x'");
+  EXPECT_CONTAINS(why("<name>a</name><bndbox><xmin>nan</xmin></bndbox>"), "a corner that is not a number");
+  EXPECT_CONTAINS(why("<name>a</name><difficult>yes</difficult>" + kBox), "a flag that is not an integer, 'yes'");
+  EXPECT_CONTAINS(read_voc_annotation("<x/>").error().what, "the XML's root element is 'x', not 'annotation'");
 }
 
 class Voc : public ::testing::Test {
@@ -136,10 +136,10 @@ TEST_F(Voc, ListsAreSplits) {
   EXPECT_CONTAINS((*train)->summary(), "ImageSets/Main/train.txt");
   EXPECT_EQ((*val)->where(0).key, "b");
   EXPECT_CONTAINS(opened({}, "test").error().what, "split: there is no list");
-  EXPECT_CONTAINS(opened({}, "../Main/val").error().what, "no name of a list");
+  EXPECT_CONTAINS(opened({}, "../Main/val").error().what, "is not a valid list name");
   EXPECT_CONTAINS(opened({}, "empty").error().what, "is empty");
   const auto lines = opened({}, "dog_val");
-  EXPECT_CONTAINS(lines.error().what, "line 1 of the list is more than the name of a sample");
+  EXPECT_CONTAINS(lines.error().what, "line 1 of the list has more than the name of a sample");
   EXPECT_TRUE(lines.error().where.shard.ends_with("dog_val.txt"));
 }
 
@@ -163,7 +163,7 @@ TEST_F(Voc, AClassThatHasNoListIsAnErrorOfItsSample) {
   write("b", "dog");
   folder_.write("ImageSets/Main/train.txt", "a\nb\n");
   folder_.write("ImageSets/Main/cat_train.txt", "");
-  folder_.write("ImageSets/Main/zebra_train.txt", "");  // which comes behind it
+  folder_.write("ImageSets/Main/zebra_train.txt", "");  // the next sample
   const auto format = opened();
   memory::Record record;
   EXPECT_TRUE((*format)->read(0, record));

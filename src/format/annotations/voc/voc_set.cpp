@@ -26,16 +26,16 @@ bool is_of_objects(const PartField& field) {
 }
 bool is_mask(const PartField& field) { return field.part == Part::kMask || field.part == Part::kObjectMask; }
 
-// The split; empty: none is said.
+// Returns the split; empty if none was given.
 Result<std::string> split_of(const OpenOptions& options) {
   FEEDLINE_TRY(AnnotationSettings settings, settings_in(options.format));
-  if (!settings.images.empty()) return config_error("images: a VOC set has its images in JPEGImages");
-  if (!settings.crowd.empty()) return config_error("crowd: a VOC set has no crowds");
+  if (!settings.images.empty()) return config_error("images: not supported for VOC, whose images are in JPEGImages");
+  if (!settings.crowd.empty()) return config_error("crowd: not supported for VOC, which does not mark crowds");
   if (options.missing == Missing::kError) return std::move(settings.split);
-  return config_error("missing: a VOC set names its samples in a list, of which each has all fields");
+  return config_error("missing: not supported for VOC, whose listed samples have all fields");
 }
 
-// Names, one in a line.
+// Reads names, one per line.
 Result<std::vector<std::string>> read_list(const storage::Storage& storage, const std::string& path) {
   FEEDLINE_TRY(const std::string text, read_text(storage, path));
   std::vector<std::string> names;
@@ -49,7 +49,7 @@ Result<std::vector<std::string>> read_list(const storage::Storage& storage, cons
     const bool is_name = line.find_first_of(" \t/") == line.npos && line != "..";
     if (!is_name) {
       auto wrong =
-          data_error("line " + std::to_string(number) + " of the list is more than the name of a sample", "format");
+          data_error("line " + std::to_string(number) + " of the list has more than the name of a sample", "format");
       wrong.error().where.shard = path;
       return wrong;
     }
@@ -73,12 +73,13 @@ Result<std::vector<std::string>> names_in(const storage::Storage& storage, const
   return names;
 }
 
-// From the list that was asked for, or all there are.
+// Sets the keys from the list of the split, or to all samples in the folder.
 Result<void> find_keys(VocSet& set, const std::string& said, const storage::Storage& storage) {
   const bool is_of_masks = std::ranges::any_of(set.fields, is_mask);
   const std::string lists = storage.below(set.root, is_of_masks ? "ImageSets/Segmentation" : "ImageSets/Main");
   const std::string list = storage.below(lists, (said.empty() ? "train" : said) + ".txt");
-  if (!said.empty() && said.find('/') != said.npos) return config_error("split: '" + said + "' is no name of a list");
+  if (!said.empty() && said.find('/') != said.npos)
+    return config_error("split: '" + said + "' is not a valid list name");
   if (storage.stat(list)) {
     set.list = list;
     FEEDLINE_TRY(set.keys, read_list(storage, list));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which samples a Pascal VOC folder has, and which classes.
+// Determines the samples and classes of a Pascal VOC folder.
 
 #include <cstdint>
 #include <string>
@@ -15,12 +15,12 @@ namespace feedline::format {
 
 struct VocSet {
   std::string root;
-  std::string list;  // the file in ImageSets that names the samples; empty: all annotations are taken
+  std::string list;  // the file in ImageSets that lists the samples; empty to use all annotations
   std::vector<PartField> fields;
-  std::vector<std::string> keys;    // of the samples, "2008_000008"
-  std::vector<std::string> images;  // of each, its file in JPEGImages; empty: there is none
+  std::vector<std::string> keys;    // of the samples, such as "2008_000008"
+  std::vector<std::string> images;  // by sample, its file name in JPEGImages; empty if missing
   std::vector<std::string> classes;
-  bool reads_objects = false;  // does a field need the XML?
+  bool reads_objects = false;  // whether a field needs the XML
   bool reads_image = false;
 
   std::string annotation(std::uint64_t sample) const { return "Annotations/" + keys[sample] + ".xml"; }
@@ -29,10 +29,10 @@ struct VocSet {
   }
 };
 
-// Lists the folder. Without a split the list is "train", where there is one. Classes are those that ImageSets/Main has
-// lists of; of a set without such lists those of all its annotations, which are read then. kConfig: no such list or
-// field, an option that is not for VOC, no sample. kStorage: something cannot be read. kData: a list that has more than
-// a name in a line; an annotation that was read for its classes.
+// Lists the folder. The default split is "train", if it has a list. Classes are those with lists in ImageSets/Main;
+// without such lists, reads all annotations and uses their classes. kConfig: unknown list or field, an option that is
+// not supported for VOC, no samples. kStorage: a file cannot be read. kData: a list with more than a name in a line, or
+// a damaged annotation that was read for its classes.
 Result<VocSet> list_voc(const std::string& root, const OpenOptions& options);
 
 }  // namespace feedline::format

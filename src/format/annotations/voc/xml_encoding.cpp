@@ -27,7 +27,7 @@ std::string declared_encoding(std::string_view xml) {
   return end == declaration.npos ? usual : to_lower(declaration.substr(begin + 1, end - begin - 1));
 }
 
-// Characters of Windows-1252 from 0x80 to 0x9f, which are control codes in ISO-8859-1; 0: not assigned.
+// Characters of Windows-1252 from 0x80 to 0x9f, which are control codes in ISO-8859-1; 0 if not assigned.
 constexpr std::array<std::uint16_t, 32> kWindows{0x20ac, 0,      0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021,
                                                  0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0,      0x017d, 0,
                                                  0,      0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014,

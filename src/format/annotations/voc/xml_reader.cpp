@@ -25,14 +25,13 @@ constexpr std::array<Reference, 5> kReferences{{{"lt", "<"}, {"gt", ">"}, {"amp"
 }  // namespace
 
 XmlReader::Event XmlReader::fail(const char* what) {
-  if (error_.empty())
-    error_ = std::string("not the XML that was expected: ") + what + " at byte " + std::to_string(next_);
+  if (error_.empty()) error_ = std::string("invalid or unsupported XML: ") + what + " at byte " + std::to_string(next_);
   return Event::kError;
 }
 
 bool XmlReader::skip_behind(std::string_view end) {
   const std::size_t place = text_.find(end, next_);
-  if (place == text_.npos) return fail("something without an end"), false;
+  if (place == text_.npos) return fail("an unterminated section"), false;
   next_ = place + end.size();
   return true;
 }
@@ -55,7 +54,7 @@ XmlReader::Event XmlReader::next() {
     } else if (rest.starts_with("<?")) {
       if (!skip_behind("?>")) return Event::kError;
     } else if (rest.starts_with("<!") && !rest.starts_with("<![CDATA[")) {
-      return fail("a document type, which is not read,");
+      return fail("a document type, which is not supported,");
     } else if (rest.front() == '<' && !rest.starts_with("<![CDATA[")) {
       return take_tag();
     } else if (const Event event = take_text(); event != Event::kDone) {
@@ -76,7 +75,7 @@ bool XmlReader::skip_attributes(bool& is_empty) {
     if ((c == '"' || c == '\'') && !skip_behind(std::string_view(&c, 1))) return false;
     if (c == '<') break;
   }
-  return fail("a tag without an end"), false;
+  return fail("an unterminated tag"), false;
 }
 
 XmlReader::Event XmlReader::take_tag() {
@@ -89,21 +88,21 @@ XmlReader::Event XmlReader::take_tag() {
   bool is_empty = false;
   if (is_end) {
     while (next_ < text_.size() && kSpace.contains(text_[next_])) ++next_;
-    if (next_ == text_.size() || text_[next_] != '>') return fail("a tag without an end");
+    if (next_ == text_.size() || text_[next_] != '>') return fail("an unterminated tag");
     ++next_;
-    if (open_.empty() || open_.back() != name_) return fail("an end of another element than the one that is open");
+    if (open_.empty() || open_.back() != name_) return fail("an end tag that does not match the open element");
     open_.pop_back();
     return Event::kEnd;
   }
   if (!skip_attributes(is_empty)) return Event::kError;
-  if (open_.empty() && std::exchange(has_root_, true)) return fail("a second element behind the first");
-  if (open_.size() == kMostDepth) return fail("too many elements within each other");
+  if (open_.empty() && std::exchange(has_root_, true)) return fail("a second root element");
+  if (open_.size() == kMostDepth) return fail("too many nested elements");
   open_.push_back(name_);
   ends_at_once_ = is_empty;
   return Event::kBegin;
 }
 
-// Behind the '&'.
+// Parses a reference, after the '&'.
 bool XmlReader::add_reference() {
   const std::size_t end = text_.find(';', next_);
   const std::string_view name = text_.substr(next_, end == text_.npos ? 0 : end - next_);
@@ -120,13 +119,13 @@ bool XmlReader::add_reference() {
   const bool is_number = name.starts_with('#') && !digits.empty() && error == std::errc() &&
                          stop == digits.data() + digits.size() && code > 0 && code < 0x110000 &&
                          (code < 0xd800 || code > 0xdfff);
-  if (!is_number) return fail("a reference to something that is not known"), false;
+  if (!is_number) return fail("an unknown reference"), false;
   text::append_utf8(code, content_);
   next_ = end + 1;
   return true;
 }
 
-// kDone: white space alone.
+// Returns kDone for white space.
 XmlReader::Event XmlReader::take_text() {
   content_.clear();
   while (next_ < text_.size()) {
@@ -148,7 +147,7 @@ XmlReader::Event XmlReader::take_text() {
   const bool is_space = content_.find_first_not_of(kSpace) == std::string::npos ||
                         (open_.empty() && content_.find_first_not_of(" \t\r\n\xef\xbb\xbf") == std::string::npos);
   if (is_space) return Event::kDone;
-  return open_.empty() ? fail("text outside of all elements") : Event::kText;
+  return open_.empty() ? fail("text outside the root element") : Event::kText;
 }
 
 }  // namespace feedline::format

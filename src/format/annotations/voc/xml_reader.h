@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The elements and text of a small XML file. Attributes, comments and instructions are gone past; a document type,
-// which could define what text stands for, is refused.
+// Reads the elements and text of a small XML file. Skips attributes, comments and instructions; rejects document types,
+// which could define entities.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace feedline::format {
 
-// Not for several threads at once.
+// Not thread-safe.
 class XmlReader {
  public:
   enum class Event : std::uint8_t { kBegin, kText, kEnd, kDone, kError };
@@ -20,12 +20,12 @@ class XmlReader {
 
   explicit XmlReader(std::string_view text) : text_(text) {}
 
-  // The next one; of kError from then on.
+  // Returns the next event; kError is permanent.
   Event next();
-  std::string_view name() const { return name_; }          // of kBegin and kEnd
-  const std::string& content() const { return content_; }  // of kText, what it stands for; not only white space
-  std::size_t depth() const { return open_.size(); }       // elements that are open, behind the event
-  const std::string& error() const { return error_; }      // what, and at which byte
+  std::string_view name() const { return name_; }          // for kBegin and kEnd
+  const std::string& content() const { return content_; }  // for kText: with references resolved; not blank
+  std::size_t depth() const { return open_.size(); }       // number of open elements after the event
+  const std::string& error() const { return error_; }      // message with the byte offset
   std::size_t offset() const { return next_; }
 
  private:
@@ -41,7 +41,7 @@ class XmlReader {
   std::vector<std::string_view> open_;
   std::string_view name_;
   std::string content_, error_;
-  bool ends_at_once_ = false;  // "<name/>" has begun
+  bool ends_at_once_ = false;  // the last event was the begin of "<name/>"
   bool has_root_ = false;
 };
 

@@ -17,7 +17,7 @@ std::unexpected<Error> wrong(const std::string& what, std::size_t line) {
   return data_error("not the YAML of a dataset: " + what + " in line " + std::to_string(line + 1), "format");
 }
 
-// Owns what libyaml allocates.
+// Owns memory allocated by libyaml.
 class Document {
  public:
   Document() { is_ready_ = yaml_parser_initialize(&parser_) == 1; }
@@ -137,7 +137,7 @@ Result<std::map<std::string, YamlValue>> read_yaml(std::string_view text) {
   const auto& pairs = root->data.mapping.pairs;
   for (const yaml_node_pair_t* pair = pairs.start; pair < pairs.top; ++pair) {
     const yaml_node_t* const key = document.node(pair->key);
-    if (!is_scalar(key)) continue;  // not a key that is needed
+    if (!is_scalar(key)) continue;  // ignored, because no such key is needed
     const std::string name = text_of(*key).value_or("None");
     const auto [place, is_new] = values.emplace(name, value_of(document, *document.node(pair->value)));
     if (!is_new) return wrong("the key '" + name + "' is repeated", key->start_mark.line);

@@ -17,9 +17,9 @@ namespace feedline::format {
 struct YamlValue {
   enum class Kind { kNothing, kText, kList, kMapping, kUnread };
   Kind kind = Kind::kNothing;
-  std::string text;                                      // of kText; for kUnread a description of the value
-  std::vector<std::string> list;                         // kList
-  std::vector<std::pair<std::string, std::string>> map;  // of kMapping, in the file's order
+  std::string text;                                      // for kText; for kUnread a description of the value
+  std::vector<std::string> list;                         // for kList
+  std::vector<std::pair<std::string, std::string>> map;  // for kMapping, in the file's order
 };
 
 // Plain scalars that are booleans or integers in YAML 1.1 become strings as Python prints them: "True", "8" for 010.

@@ -10,7 +10,7 @@
 namespace feedline::format {
 namespace {
 
-// A YAML file by its name, a folder by a YAML file in it that names classes. Asks no server.
+// Detects a YAML file by its name, and a folder by a YAML file in it that names classes. Sends no request.
 Result<bool> is_yolo(const std::string& source, const storage::Storage& storage) {
   const std::string end = extension_of(source.substr(0, source.find('?')));
   if (end == "yaml" || end == "yml") return !is_list(source);

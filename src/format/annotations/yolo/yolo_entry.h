@@ -5,7 +5,7 @@
 
 namespace feedline::format {
 
-// The YAML file of a set in YOLO's layout, or the folder that has it.
+// The YAML file of a dataset in YOLO's layout, or its folder.
 const FormatEntry& yolo_entry();
 
 }  // namespace feedline::format

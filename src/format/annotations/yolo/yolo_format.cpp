@@ -91,7 +91,7 @@ Result<void> YoloFormat::accept(std::uint64_t index, std::span<const std::span<c
     return failed(index, set_.images[index], taken.error());
   auto frame = read_frame(pieces[0]);
   if (!frame) return failed(index, set_.images[index], frame.error());
-  frame->is_turned = true;  // labels are fractions of the turned image, as in Ultralytics
+  frame->is_turned = true;  // labels are fractions of the rotated image, as in Ultralytics
   const auto text = pieces.size() > 1 ? pieces[1] : std::span<const std::byte>();
   record.bytes_read += text.size();
   const auto objects =
@@ -117,7 +117,7 @@ Result<SampleFileSizes> YoloFormat::file_sizes(std::uint64_t index) const {
 
 std::string YoloFormat::summary() const {
   if (set_.unlabeled == 0) return {};
-  return std::to_string(set_.unlabeled) + " images have no label file, and no objects";
+  return std::to_string(set_.unlabeled) + " images have no label file and thus no objects";
 }
 
 Result<Inspection> YoloFormat::inspect(const std::string& source, const OpenOptions& options) {

@@ -12,7 +12,7 @@
 
 namespace feedline::format {
 
-// Images with a text file of labels each, in YOLO's layout.
+// Images in YOLO's layout, each with a text file of labels.
 class YoloFormat final : public RecordFormat {
  public:
   // Requires: options.storage.
@@ -37,12 +37,12 @@ class YoloFormat final : public RecordFormat {
   Result<Inspection> inspect() const override { return inspect(set_.root, options_); }
 
  private:
-  static constexpr std::size_t kPieces = 2;  // the image, by whose size boxes are multiplied, and its labels
+  static constexpr std::size_t kPieces = 2;  // the image, whose size scales the boxes, and its labels
 
   YoloFormat(YoloSet set, OpenOptions options);
   std::uint64_t compute_fingerprint() const;
   std::vector<std::string> paths_of(std::uint64_t index) const;
-  // path: of the file that it is about.
+  // path: of the file in error.
   std::unexpected<Error> failed(std::uint64_t index, const std::string& path, Error error) const;
 
   YoloSet set_;

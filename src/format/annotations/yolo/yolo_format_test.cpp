@@ -83,7 +83,7 @@ TEST(ImageSize, IsReadFromTheFirstBytes) {
   EXPECT_EQ(sizes_of_bytes(std::string("\xff\xd8\xff\xff\xff\xd0\xff\xc4\x00\x02", 10) + frame), "772x258")
       << "past filling, a marker without a length and a table";
   EXPECT_EQ(sizes_of_bytes(std::string("\xff\xd8\xff\xda\x00\x02", 6) + frame), "none") << "a scan before any frame";
-  EXPECT_EQ(sizes_of_bytes(std::string("\xff\xd8\xff\xe0\x00\x01", 6) + frame), "none") << "a length that is none";
+  EXPECT_EQ(sizes_of_bytes(std::string("\xff\xd8\xff\xe0\x00\x01", 6) + frame), "none") << "an invalid length";
   EXPECT_EQ(sizes_of_bytes(std::string("\xff\xd8\xff\xe0\xff\xff", 6) + frame), "none") << "behind the end";
   const auto webp = [](const std::string& rest) { return "RIFF....WEBP" + rest + std::string(20, '\0'); };
   EXPECT_EQ(sizes_of_bytes(webp(std::string("VP8X\x0a\0\0\0\0\0\0\0\x2b\x01\0\x63\0\0", 18))), "300x100");
@@ -117,21 +117,22 @@ TEST(YoloLabels, AreBoxesPolygonsOrKeypoints) {
   EXPECT_EQ(labels_of("0 .5 .5 .1 .1 .25 .5", {.classes = 1, .points = 1, .dimensions = 2}),
             "0:900,450,1100,550, k50 k50 v1;");
   EXPECT_EQ(labels_of(""), "");
-  EXPECT_EQ(labels_of("900 .5 .5 1 1", {}).substr(0, 4), "900:") << "nobody knows how many classes there are";
+  EXPECT_EQ(labels_of("900 .5 .5 1 1", {}).substr(0, 4), "900:") << "the number of classes is unknown";
 }
 
 TEST(YoloLabels, LinesThatCannotBeAreNamed) {
-  EXPECT_CONTAINS(labels_of("0 .5 .5 1 1\n3 .5 .5 1 1"), "line 2 of the labels: the class 3, and there are 3");
-  EXPECT_CONTAINS(labels_of("-1 .5 .5 1 1"), "a class that is no number from 0 on");
-  EXPECT_CONTAINS(labels_of("0.5 .5 .5 1 1"), "a class that is no number from 0 on");
-  EXPECT_CONTAINS(labels_of("0 .5 .5 1"), "4 numbers, which are neither");
-  EXPECT_CONTAINS(labels_of("0 .5 .5 1 1 1"), "6 numbers, which are neither");
-  EXPECT_CONTAINS(labels_of("0 .5 .5 1 1 1 1 1"), "8 numbers, which are neither");
-  EXPECT_CONTAINS(labels_of("0 50 50 100 100"), "shares of the image's sides are from 0 to 1");
-  EXPECT_CONTAINS(labels_of("0 .5 .5 1 -.2"), "shares of the image's sides");
-  EXPECT_CONTAINS(labels_of("0 x .5 1 1"), "something that is no number");
-  EXPECT_CONTAINS(labels_of("0 nan .5 1 1"), "something that is no number");
-  EXPECT_CONTAINS(labels_of("0 .5 .5 1 1", {.classes = 1, .points = 2}), "neither a class, a box and keypoints");
+  EXPECT_CONTAINS(labels_of("0 .5 .5 1 1\n3 .5 .5 1 1"),
+                  "line 2 of the labels: the class 3, but the number of classes is 3");
+  EXPECT_CONTAINS(labels_of("-1 .5 .5 1 1"), "a class that is not an integer of at least 0");
+  EXPECT_CONTAINS(labels_of("0.5 .5 .5 1 1"), "a class that is not an integer of at least 0");
+  EXPECT_CONTAINS(labels_of("0 .5 .5 1"), "4 numbers instead of");
+  EXPECT_CONTAINS(labels_of("0 .5 .5 1 1 1"), "6 numbers instead of");
+  EXPECT_CONTAINS(labels_of("0 .5 .5 1 1 1 1 1"), "8 numbers instead of");
+  EXPECT_CONTAINS(labels_of("0 50 50 100 100"), "fractions of the image's sides must be from 0 to 1");
+  EXPECT_CONTAINS(labels_of("0 .5 .5 1 -.2"), "fractions of the image's sides");
+  EXPECT_CONTAINS(labels_of("0 x .5 1 1"), "a value that is not a number");
+  EXPECT_CONTAINS(labels_of("0 nan .5 1 1"), "a value that is not a number");
+  EXPECT_CONTAINS(labels_of("0 .5 .5 1 1", {.classes = 1, .points = 2}), "instead of a class, a box and keypoints");
 }
 
 class Yolo : public ::testing::Test {
@@ -200,12 +201,12 @@ TEST_F(Yolo, AnImageWithoutALabelFileHasNoObjects) {
   memory::Record record;
   ASSERT_TRUE((*format)->read(1, record));
   EXPECT_EQ(record.fields[1].array->shape.to_string(), "(0, 4)");
-  EXPECT_EQ((*format)->summary(), "1 images have no label file, and no objects");
+  EXPECT_EQ((*format)->summary(), "1 images have no label file and thus no objects");
   std::vector<storage::Piece> pieces;
   ASSERT_TRUE((*format)->find_pieces(1, pieces));
   EXPECT_EQ(pieces.size(), 1u);
   std::filesystem::remove_all(folder_.path("labels"));
-  EXPECT_CONTAINS(why("names: [x]\ntrain: images/train\n"), "there is no label file for any image");
+  EXPECT_CONTAINS(why("names: [x]\ntrain: images/train\n"), "no image has a label file");
 }
 
 TEST_F(Yolo, WrongLabelsAndImagesAreNamedWithTheirFile) {
@@ -226,14 +227,14 @@ TEST_F(Yolo, NamesThatDoNotFitAreRefused) {
   write("images/train/a", "0 .5 .5 1 1");
   const std::string train = "train: images/train\n";
   EXPECT_EQ(why(train + "names: {0: a, 1: b}"), "opened");
-  EXPECT_CONTAINS(why(train + "names: {0: a, 2: b}"), "not numbered from 0 on: there is no 1");
-  EXPECT_CONTAINS(why(train + "names: {x: a}"), "the YAML key 'names' holds something else");
-  EXPECT_CONTAINS(why(train + "names: [a]\nnc: 2"), "nc is 2, and it has 1 names");
+  EXPECT_CONTAINS(why(train + "names: {0: a, 2: b}"), "not numbered consecutively from 0: there is no 1");
+  EXPECT_CONTAINS(why(train + "names: {x: a}"), "the YAML key 'names' holds an unexpected value");
+  EXPECT_CONTAINS(why(train + "names: [a]\nnc: 2"), "nc is 2, but it has 1 names");
   EXPECT_CONTAINS(why(train + "nc: x"), "the YAML key 'nc'");
   EXPECT_CONTAINS(why(train + "names: [a]\nkpt_shape: [17]"), "the YAML key 'kpt_shape'");
   EXPECT_CONTAINS(why("names: [a]\nnames: [b]"), "the key 'names' is repeated");
   const auto points = opened(folder_.write("data.yaml", train + "names: [a]"), "", {"keypoints"});
-  EXPECT_CONTAINS(points.error().what, "has no kpt_shape");
+  EXPECT_CONTAINS(points.error().what, "require kpt_shape");
 }
 
 TEST_F(Yolo, PolygonsAreMasks) {
@@ -249,7 +250,7 @@ TEST_F(Yolo, PolygonsAreMasks) {
   std::string text;
   for (const std::uint8_t one : mask) text += static_cast<char>('0' + one);
   EXPECT_EQ(text.substr(0, 50), std::string(20, '0') + "0011110000" + "0011110000" + std::string(10, '0'));
-  EXPECT_CONTAINS((*format)->read(1, record).error().what, "object 0 has a box and no polygon");
+  EXPECT_CONTAINS((*format)->read(1, record).error().what, "object 0 has a box but no polygon");
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 using text::parse_real;
 
 constexpr std::size_t kNumbersOfBox = 4;
-constexpr float kOutside = 0.01F;  // as much as rounding of others' tools leaves
+constexpr float kOutside = 0.01F;  // tolerance for rounding by other tools
 
 class Lines {
  public:
@@ -29,7 +29,7 @@ class Lines {
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
       ++number_;
-      if (!split(text.substr(at, end - at))) return wrong("something that is no number");
+      if (!split(text.substr(at, end - at))) return wrong("a value that is not a number");
       at = end + 1;
       if (!numbers_.empty()) FEEDLINE_CHECK_OK(take());
     }
@@ -59,22 +59,23 @@ class Lines {
     ImageObject object;
     const double label = numbers_.front();
     const std::span<const double> shares = std::span(numbers_).subspan(1);
-    if (label < 0 || label != std::floor(label) || label > 1e9) return wrong("a class that is no number from 0 on");
+    if (label < 0 || label != std::floor(label) || label > 1e9)
+      return wrong("a class that is not an integer of at least 0");
     if (lines_.classes > 0 && label >= static_cast<double>(lines_.classes))
-      return wrong("the class " + std::to_string(static_cast<std::int64_t>(label)) + ", and there are " +
+      return wrong("the class " + std::to_string(static_cast<std::int64_t>(label)) + ", but the number of classes is " +
                    std::to_string(lines_.classes));
     object.label = static_cast<std::int64_t>(label);
     if (lines_.points > 0 && shares.size() == kNumbersOfBox + lines_.points * lines_.dimensions)
       take_points(shares.subspan(kNumbersOfBox), object);
     else if (lines_.points > 0 || (shares.size() != kNumbersOfBox && (shares.size() < 6 || shares.size() % 2 == 1)))
       return wrong(
-          std::to_string(numbers_.size()) + " numbers, which are neither " +
-          (lines_.points > 0 ? "a class, a box and keypoints" : "a class and a box nor a class and a polygon"));
+          std::to_string(numbers_.size()) + " numbers instead of " +
+          (lines_.points > 0 ? "a class, a box and keypoints" : "a class and a box, or a class and a polygon"));
     const bool is_polygon = lines_.points == 0 && shares.size() != kNumbersOfBox;
     const auto inside = is_polygon ? shares : shares.first(kNumbersOfBox);
     for (const double share : inside)
       if (share < -kOutside || share > 1 + kOutside)
-        return wrong("the share " + std::to_string(share) + ", and shares of the image's sides are from 0 to 1");
+        return wrong("the value " + std::to_string(share) + ", but fractions of the image's sides must be from 0 to 1");
     if (is_polygon)
       take_polygon(shares, object);
     else
@@ -83,7 +84,7 @@ class Lines {
     return {};
   }
 
-  // In single precision, and in this order, as Ultralytics' loader makes pixels of them.
+  // In single precision and in this order, like Ultralytics' loader.
   void take_box(std::span<const double> shares, ImageObject& object) const {
     const auto x = static_cast<float>(shares[0]), y = static_cast<float>(shares[1]);
     const auto w = static_cast<float>(shares[2]), h = static_cast<float>(shares[3]);

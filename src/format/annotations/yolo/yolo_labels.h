@@ -10,16 +10,16 @@
 
 namespace feedline::format {
 
-// What the lines of a label file may be.
+// The form of the lines of a label file.
 struct YoloLines {
-  std::size_t classes = 0;     // labels are below it; 0: nobody knows how many there are
-  std::size_t points = 0;      // keypoints behind each box; 0: lines of more than a box are polygons
-  std::size_t dimensions = 3;  // numbers of a keypoint: x, y, and maybe visibility
+  std::size_t classes = 0;     // number of classes; 0 if unknown
+  std::size_t points = 0;      // keypoints after each box; if 0, lines longer than a box are polygons
+  std::size_t dimensions = 3;  // numbers per keypoint: x, y, and optionally visibility
 };
 
-// Reads the text of a label file: in each line the class, and the centre, width and height of a box, or the points of a
-// polygon, as shares of the image's sides. Gives pixels. kData, with the line: anything else, a class that there is
-// not, a share that lies outside of the image by more than a hundredth.
+// Reads the text of a label file. Each line has the class, and the centre, width and height of a box, or the points of
+// a polygon, as fractions of the image's sides. Returns pixels. kData, with the line: any other form, an unknown class,
+// a fraction more than a hundredth outside the image.
 Result<ImageObjects> read_yolo_labels(std::string_view text, const YoloLines& lines, const ImageSize& image);
 
 }  // namespace feedline::format

@@ -37,19 +37,20 @@ std::optional<std::size_t> count_of(std::string_view text, std::size_t most) {
   return value;
 }
 
-// The split; empty: none is said.
+// Returns the split; empty if none was given.
 Result<std::string> split_of(const OpenOptions& options) {
   FEEDLINE_TRY(AnnotationSettings settings, settings_in(options.format));
-  if (!settings.images.empty()) return config_error("images: a YOLO set says in its YAML file where its images are");
-  if (!settings.crowd.empty()) return config_error("crowd: a YOLO set has no crowds");
+  if (!settings.images.empty())
+    return config_error("images: not supported for YOLO, whose YAML file names the image folders");
+  if (!settings.crowd.empty()) return config_error("crowd: not supported for YOLO, which does not mark crowds");
   if (options.missing == Missing::kError) return std::move(settings.split);
-  return config_error("missing: an image without a label file has no objects, and lacks no field");
+  return config_error("missing: not supported for YOLO; an image without a label file has no objects");
 }
 
 std::unexpected<Error> unread(const std::string& key, const YamlValue& value) {
   return config_error("the YAML key '" + key + "' holds " +
-                      (value.kind == Kind::kUnread ? value.text : std::string("something else than was expected")) +
-                      "; of YAML, texts, lists of texts and mappings of texts are read");
+                      (value.kind == Kind::kUnread ? value.text : std::string("an unexpected value")) +
+                      "; supported values are strings, and lists and mappings of strings");
 }
 
 // "names": a list, or a mapping of numbers to names.
@@ -65,7 +66,7 @@ Result<void> take_names(const Yaml& yaml, YoloSet& set) {
     }
     for (const auto& [label, name] : by_number) {
       if (label != set.classes.size())
-        return config_error("the YAML's names are not numbered from 0 on: there is no " +
+        return config_error("the YAML's names are not numbered consecutively from 0: there is no " +
                             std::to_string(set.classes.size()));
       set.classes.push_back(name);
     }
@@ -77,13 +78,13 @@ Result<void> take_names(const Yaml& yaml, YoloSet& set) {
   const auto classes = count->second.kind == Kind::kText ? count_of(count->second.text, kMostClasses) : std::nullopt;
   if (!classes) return unread("nc", count->second);
   if (!set.classes.empty() && *classes != set.classes.size())
-    return config_error("the YAML's nc is " + std::to_string(*classes) + ", and it has " +
+    return config_error("the YAML's nc is " + std::to_string(*classes) + ", but it has " +
                         std::to_string(set.classes.size()) + " names");
   set.lines.classes = *classes;
   return {};
 }
 
-// "kpt_shape": how many keypoints, and two or three numbers of each.
+// "kpt_shape": the number of keypoints, and of numbers per keypoint, two or three.
 Result<void> take_points(const Yaml& yaml, YoloSet& set) {
   const auto shape = yaml.find("kpt_shape");
   const bool needs_points = has_part(set.fields, Part::kKeypoints) || has_part(set.fields, Part::kVisibility);
@@ -95,10 +96,10 @@ Result<void> take_points(const Yaml& yaml, YoloSet& set) {
     set.lines.dimensions = *dimensions;
   }
   if (!needs_points || set.lines.points > 0) return {};
-  return config_error("fields: the YAML file has no kpt_shape, which says that there are keypoints");
+  return config_error("fields: keypoints require kpt_shape in the YAML file");
 }
 
-// Where the split may lie: the YAML's "path", or its own folder.
+// The folders that may contain the split: the YAML's "path", and the YAML's own folder.
 std::vector<std::string> bases_of(const std::string& yaml_folder, const Yaml& yaml, const storage::Storage& storage) {
   const auto path = yaml.find("path");
   if (path == yaml.end() || path->second.kind != Kind::kText || path->second.text.empty()) return {yaml_folder};
@@ -107,7 +108,8 @@ std::vector<std::string> bases_of(const std::string& yaml_folder, const Yaml& ya
   return {storage.below(yaml_folder, said), yaml_folder};
 }
 
-// The path of an image or folder, below the first base that has it. Roboflow writes "../train" of what lies beside.
+// The path of an image or folder in the first base folder that has it. Roboflow writes "../train" for a folder next to
+// the YAML file.
 std::optional<std::string> find_place(const std::vector<std::string>& bases, const std::string& path,
                                       const storage::Storage& storage) {
   if (path.starts_with('/'))
@@ -123,7 +125,7 @@ std::optional<std::string> find_place(const std::vector<std::string>& bases, con
   return {};
 }
 
-// "a/labels/b.txt" of "a/images/b.jpg".
+// Returns "a/labels/b.txt" for "a/images/b.jpg".
 std::string label_of(const std::string& image) {
   constexpr std::string_view kFolder = "/images/";
   std::string path = image;
@@ -131,7 +133,7 @@ std::string label_of(const std::string& image) {
   return std::string(stem_of(path)) + ".txt";
 }
 
-// "a/images/b.jpg" for "a/lists/../images/b.jpg", whose labels are in "a/labels".
+// Returns "a/images/b.jpg" for "a/lists/../images/b.jpg", whose labels are in "a/labels".
 std::string without_parents(std::string path) {
   constexpr std::string_view kUp = "/../";
   for (std::size_t up = path.find(kUp); up != path.npos && up > 0; up = path.find(kUp)) {
@@ -146,19 +148,19 @@ class Listing {
  public:
   Listing(const storage::Storage& storage, YoloSet& set) : storage_(storage), set_(set) {}
 
-  // A folder of images, or a text file that names some.
+  // Adds a folder of images, or the images that a text file lists.
   Result<void> add(const std::string& place, const std::vector<std::string>& bases) {
     const auto folder = storage_.is_directory(place);
     if (folder && *folder) return add_folder(place);
     FEEDLINE_TRY(const std::string text, read_text(storage_, place));
-    std::string base;  // of names without "./"; determined by the first of them
+    std::string base;  // for names without "./"; determined by the first one
     for (std::size_t at = text.starts_with(text::kByteOrderMark) ? text::kByteOrderMark.size() : 0; at < text.size();) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
       std::string line = text.substr(at, end - at);
       at = end + 1;
       while (!line.empty() && static_cast<unsigned char>(line.back()) <= ' ') line.pop_back();
       if (line.empty()) continue;
-      const bool is_below_list = line.starts_with("./");  // as Ultralytics reads it
+      const bool is_below_list = line.starts_with("./");  // as in Ultralytics
       const std::string name = is_below_list ? line.substr(2) : line;
       if (!is_below_list && base.empty()) base = base_of(name, bases, folder_of(place));
       const std::string path =
@@ -181,7 +183,7 @@ class Listing {
   }
 
  private:
-  // The first base folder that has the image, else the list's folder.
+  // The first base folder with the image, else the list's folder if it has the image.
   std::string base_of(const std::string& name, const std::vector<std::string>& bases, const std::string& list) const {
     for (const std::string& base : bases)
       if (storage_.stat(storage_.below(base, name))) return base;
@@ -195,7 +197,7 @@ class Listing {
     return {};
   }
 
-  // Each folder of labels is listed once.
+  // Lists each folder of labels only once.
   Result<bool> has_label(const std::string& path) {
     const std::string folder = folder_of(path);
     auto known = label_folders_.find(folder);
@@ -211,11 +213,11 @@ class Listing {
 
   const storage::Storage& storage_;
   YoloSet& set_;
-  std::map<std::string, std::string> images_;  // paths, and the keys of their samples
+  std::map<std::string, std::string> images_;  // keys of the samples, by path
   std::map<std::string, std::set<std::string, std::less<>>> label_folders_;
 };
 
-// What the split is in the YAML file; without one, the usual folders.
+// The split's value in the YAML file; without a YAML file, the usual folders.
 Result<std::vector<std::string>> places_of(const Yaml& yaml, const std::string& split, bool has_yaml) {
   if (!has_yaml) return std::vector<std::string>{"images/" + split};
   const auto found = yaml.find(split);
@@ -235,7 +237,7 @@ Result<void> list_images(YoloSet& set, const Yaml& yaml, const std::string& yaml
   const auto bases = bases_of(yaml_file.empty() ? set.root : folder_of(yaml_file), yaml, storage);
   FEEDLINE_TRY(std::vector<std::string> places, places_of(yaml, split, !yaml_file.empty()));
   if (yaml_file.empty() && said.empty() && !find_place(bases, places.front(), storage))
-    places = {"images"};  // a folder of one split
+    places = {"images"};  // a folder with a single split
   Listing listing(storage, set);
   for (const std::string& path : places) {
     const auto place = find_place(bases, path, storage);
@@ -245,7 +247,7 @@ Result<void> list_images(YoloSet& set, const Yaml& yaml, const std::string& yaml
   FEEDLINE_CHECK_OK(listing.finish());
   if (set.images.empty()) return config_error("split: '" + places.front() + "' has no images");
   if (set.unlabeled == set.images.size())
-    return config_error("there is no label file for any image: '" + label_of(set.images.front()) + "' would be one");
+    return config_error("no image has a label file such as '" + label_of(set.images.front()) + "'");
   return {};
 }
 

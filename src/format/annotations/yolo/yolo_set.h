@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which samples a YOLO set has, by the YAML file that describes it.
+// Determines the samples of a YOLO set from its YAML file.
 
 #include <cstdint>
 #include <string>
@@ -15,22 +15,22 @@
 namespace feedline::format {
 
 struct YoloSet {
-  std::string root;  // the YAML file, or the folder without one
+  std::string root;  // the YAML file, or the folder if there is none
   std::vector<PartField> fields;
-  std::vector<std::string> images;  // of each sample, its path in the storage; sorted
-  std::vector<std::string> labels;  // likewise; empty: it has no label file, and no objects
-  std::vector<std::string> keys;    // the images' paths below their folder
+  std::vector<std::string> images;  // storage path of each sample's image; sorted
+  std::vector<std::string> labels;  // path of each sample's label file; empty if there is none, and so no objects
+  std::vector<std::string> keys;    // the images' paths relative to their folder
   std::vector<std::string> classes;
   YoloLines lines;
-  std::uint64_t unlabeled = 0;  // images without a label file
+  std::uint64_t unlabeled = 0;  // number of images without a label file
 };
 
-// The YAML file that a source is of: itself, or data.yaml of a folder. Empty: there is none.
+// The YAML file of a source: the source itself, or data.yaml in a folder. Empty if there is none.
 std::string find_yaml(const std::string& source, const storage::Storage& storage);
 
-// Lists the images of the split, "train" where none is said, and their label files: those whose last "images" folder is
-// called "labels", with the end ".txt". kConfig: no such split, field or folder, no image, no label file at all, an
-// option that is not for YOLO. kData: the YAML cannot be read. kStorage: likewise.
+// Lists the images of the split ("train" by default) and their label files, whose paths have "labels" in place of the
+// last "images" folder, and the extension ".txt". kConfig: unknown split, field or folder, no images, no label files at
+// all, an option that is not supported for YOLO. kData: invalid YAML. kStorage: a file cannot be read.
 Result<YoloSet> list_yolo(const std::string& source, const OpenOptions& options);
 
 }  // namespace feedline::format
