@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kKey = "{key}";
 
-// "images" of "train/images/{key}.jpg"; "jpg" of "{key}.jpg".
+// Returns "images" for "train/images/{key}.jpg", and "jpg" for "{key}.jpg".
 std::string usual_name(const FieldPattern& pattern) {
   if (!pattern.folder.empty()) return pattern.folder.substr(pattern.folder.rfind('/') + 1);
   return pattern.behind.substr(pattern.behind.find_first_not_of("./") == std::string::npos

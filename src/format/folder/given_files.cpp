@@ -65,7 +65,7 @@ Result<void> GivenFiles::read(std::uint64_t index, memory::Record& record) const
 Result<void> GivenFiles::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
   storage::Piece piece;
   const auto given = find(index, piece.path);
-  if (given && given->data() == nullptr) pieces.push_back(std::move(piece));  // what is in memory is not fetched
+  if (given && given->data() == nullptr) pieces.push_back(std::move(piece));  // files in memory need no fetch
   return {};
 }
 

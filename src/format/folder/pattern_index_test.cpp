@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-// Local files, and how often a folder was listed.
+// Local storage that counts how often a folder was listed.
 class CountingStorage final : public storage::Storage {
  public:
   Result<std::unique_ptr<storage::Reader>> open(const std::string& path, storage::Access access) const override {
@@ -54,7 +54,7 @@ class PatternIndexTest : public testing::Test {
       folder_.write("data/" + std::string(file), "content of " + std::string(file));
     settle();
   }
-  // As if all folders had last changed a minute ago.
+  // Sets the modification time of all folders to a minute ago.
   void settle() const {
     std::vector<fs::path> folders{data()};
     for (const auto& entry : fs::recursive_directory_iterator(data()))
@@ -78,7 +78,7 @@ class PatternIndexTest : public testing::Test {
     for (std::uint64_t i = 0; i < format.size(); ++i) keys += format.where(i).key + " ";
     return keys;
   }
-  // Which samples lack which field.
+  // Returns the fields that each sample lacks.
   static std::string lacking(const RecordFormat& format) {
     std::string text;
     memory::Record record;

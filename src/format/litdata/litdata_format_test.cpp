@@ -27,7 +27,7 @@ std::string quoted(const std::vector<std::string>& texts) {
   return list;
 }
 
-// config: members behind data_format and data_spec, each with a comma in front.
+// config: members after data_format and data_spec, each preceded by a comma.
 std::string index_of(const std::vector<std::string>& names, const std::vector<std::string>& formats,
                      const std::vector<std::pair<std::string, std::size_t>>& chunks, const std::string& config = "") {
   std::string listed, keys, leaves;
@@ -78,7 +78,7 @@ std::vector<std::string> stored(std::span<const StoredSample> samples) {
   return all;
 }
 
-// Two chunks; `wrap` makes one of its samples.
+// Writes two chunks; `wrap` encodes the samples of a chunk.
 std::string store(const TemporaryFolder& folder, const std::vector<StoredSample>& samples, const std::string& name,
                   const std::string& config, std::string (*wrap)(const std::vector<std::string>&)) {
   const std::span<const StoredSample> all(samples), first = all.first(all.size() / 2), rest = all.subspan(first.size());
@@ -259,7 +259,8 @@ TEST_F(LitData, DamagedFramesAreErrors) {
   for (std::size_t bytes = 8; bytes < whole.size(); ++bytes)
     EXPECT_TRUE(with(whole.substr(0, bytes)).contains("damaged")) << bytes;
   const std::size_t table = 24 + 4 * 4;
-  // version, samples, frames, an offset; of the second frame: first sample, samples, offset, bytes, plain bytes
+  // version, samples, frames, one offset; for the second frame: first sample, samples, offset, bytes, uncompressed
+  // bytes
   for (const std::size_t offset : {std::size_t{8}, std::size_t{12}, std::size_t{20}, std::size_t{24}, table + 24,
                                    table + 28, table + 32, table + 40, table + 44}) {
     std::string wrong = whole;

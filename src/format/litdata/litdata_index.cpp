@@ -28,7 +28,7 @@ bool put(Value& value, auto read) {
   return true;
 }
 
-// A text, or nothing.
+// Reads a string or null.
 bool read_text(JsonReader& json, std::string& out) {
   if (json.peek() == Kind::kString) return put(out, json.string());
   return json.skip();
@@ -68,11 +68,11 @@ bool read_config(JsonReader& json, Written& written) {
 
 struct Node {
   bool is_leaf = false;
-  std::vector<std::string> keys;  // of a dict
+  std::vector<std::string> keys;  // keys of a dict
   std::vector<Node> children;
 };
 
-// Keys of a dict; of other kinds of nodes what stands there is no list of as many keys as there are children.
+// Returns the keys of a dict. For other node types, the context is not a list with one key per child.
 std::vector<std::string> keys_in(std::string_view context) {
   std::vector<std::string> keys;
   JsonReader json(context);
@@ -110,7 +110,7 @@ void add_leaves(const Node& node, const std::string& prefix, std::vector<std::st
   }
 }
 
-// What "no_header_tensor:18" has behind its colon.
+// Returns the type number after the colon in "no_header_tensor:18".
 std::optional<std::uint64_t> number_behind(std::string_view encoding) {
   const std::size_t colon = encoding.find(':');
   if (colon == encoding.npos) return {};

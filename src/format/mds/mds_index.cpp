@@ -16,13 +16,13 @@ namespace {
 using Kind = text::JsonReader::Kind;
 using text::JsonReader;
 
-// A shard as it is written, before anything of it is believed.
+// A shard as written in the index, before validation.
 struct Written {
-  // of its samples
+  // number of samples
   std::string format, separator, newline;
   std::vector<std::string> names, encodings;
   std::vector<std::optional<std::int64_t>> sizes;
-  // of its files
+  // of the shard's files
   std::string compression;
   std::int64_t version = 2, samples = -1;
   std::optional<MdsFile> raw, zip, raw_table, zip_table;
@@ -105,7 +105,7 @@ std::unexpected<Error> wrong(std::size_t shard, const std::string& what) {
   return data_error("shard " + std::to_string(shard) + " of the index: " + what, "format");
 }
 
-// A path below the index's folder: an index must not make others read what lies elsewhere.
+// Checks that a path is below the index's folder; an index must not cause reads outside it.
 bool is_inside(std::string_view name) {
   if (name.empty() || name.starts_with('/') || name.find('\0') != name.npos || name.contains("://")) return false;
   while (!name.empty()) {
@@ -138,7 +138,7 @@ Result<Columns> columns_of(const Written& shard, std::size_t number) {
   return columns;
 }
 
-// Of samples of the formats that are read.
+// Parses the columns of the supported formats.
 Result<SampleSchema> schema_of(const Written& shard, std::size_t number) {
   SampleSchema schema;
   FEEDLINE_TRY(schema.columns, columns_of(shard, number));
@@ -155,7 +155,7 @@ Result<SampleSchema> schema_of(const Written& shard, std::size_t number) {
   return schema;
 }
 
-// Of the first line.
+// Returns the size of the first line.
 std::uint64_t header_bytes(const SampleSchema& schema) {
   if (schema.layout != SampleLayout::kSeparated) return 0;
   std::uint64_t bytes = schema.newline.size() + (schema.columns.size() - 1) * schema.separator.size();
@@ -163,7 +163,7 @@ std::uint64_t header_bytes(const SampleSchema& schema) {
   return bytes;
 }
 
-// "zstd:7": the level does not matter to who reads.
+// Parses "zstd:7"; readers do not need the level.
 std::optional<Compression> compression_of(std::string_view name) {
   name = name.substr(0, name.find(':'));
   if (name == "zstd") return Compression::kZstd;
@@ -188,7 +188,7 @@ Result<MdsPart> part_of(const Written& shard, std::optional<MdsFile> raw, std::o
   return part;
 }
 
-// What it says of its files.
+// Parses the entries of the shard's files.
 Result<MdsShard> checked(Written& shard, std::size_t number) {
   constexpr std::string_view kFormats[] = {"mds", "json", "csv", "tsv", "xsv"};
   if (shard.version != 2) return wrong(number, "it is of version " + std::to_string(shard.version) + ", and 2 is read");

@@ -31,7 +31,7 @@ class MdsLinesFormat : public ::testing::Test {
   void SetUp() override { ::setenv("XDG_CACHE_HOME", cache_.path().c_str(), 1); }
   void TearDown() override { ::unsetenv("XDG_CACHE_HOME"); }
 
-  // A dataset of one shard of two samples.
+  // Writes a dataset with one shard of two samples.
   std::string write(const MdsLines& kind, const std::vector<std::string>& hashes = {},
                     const std::string& compression = "") const {
     const MdsLineFiles files = mds_lines(kind, {line(kind, 1, "one"), line(kind, 2, "two")});
@@ -45,7 +45,7 @@ class MdsLinesFormat : public ::testing::Test {
                   mds_index({mds_entry_of(kind, "x." + kind.format, 2, files, hashes, compression, stored)}));
     return folder_.path();
   }
-  // A dataset of one shard of one sample with one column.
+  // Writes a dataset with one shard that has one sample with one column.
   static std::string write_sized(const storage::TemporaryFolder& folder, const MdsColumn& column,
                                  const std::string& value) {
     const std::string shard = mds_shard({mds_sample({column}, {value})});
@@ -68,7 +68,7 @@ class MdsLinesFormat : public ::testing::Test {
     for (const auto& finding : inspected->findings) text += finding.code + " ";
     return text;
   }
-  // With this number at a place of the file.
+  // Overwrites the number at an offset of the file.
   std::string with(const std::string& name, std::size_t offset, std::uint32_t number) const {
     const std::string whole = storage::TemporaryFolder::read(folder_.path(name));
     std::string file = whole;
@@ -130,7 +130,7 @@ TEST_F(MdsLinesFormat, DamageOfATableIsNamedWithItsFile) {
 
 TEST_F(MdsLinesFormat, DamageOfALineIsNamedWithItsSample) {
   (void)write(kCsv);
-  const std::string text = with("x.csv", 4 + 5, 0x32'30'30'30);  // "1,one\n2,two\n", of which "2,t" is "0002"
+  const std::string text = with("x.csv", 4 + 5, 0x32'30'30'30);  // "1,one\n2,two\n" with "2,t" replaced by "0002"
   EXPECT_TRUE(text.contains("the sample is damaged: it has 1 cells, and there are 2 columns: n (int), t (str)"))
       << text;
   EXPECT_TRUE(text.contains("x.csv") && text.contains("x_csv/00000001")) << text;

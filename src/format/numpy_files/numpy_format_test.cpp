@@ -17,7 +17,7 @@ namespace {
 
 using storage::TemporaryFolder;
 
-constexpr int kRawWindow = -15;  // of deflateInit2(): deflate without a header
+constexpr int kRawWindow = -15;  // for deflateInit2(): deflate without a header
 
 std::string npy(const std::string& descr, const std::string& shape, const std::string& data,
                 const std::string& order = "False") {
@@ -35,7 +35,7 @@ struct Member {
   bool is_deflated = false;
 };
 
-// big: sizes and places in the fields of ZIP64, as numpy writes them.
+// big: writes sizes and offsets in ZIP64 fields, like numpy.
 std::string zip(const std::vector<Member>& members, bool big = false) {
   std::string file, directory;
   for (const Member& member : members) {
@@ -76,7 +76,7 @@ class Numpy : public ::testing::Test {
     const auto format = opened(folder_.write("x.npz", content), fields);
     return format ? "opens" : format.error().what;
   }
-  // All rows of a field, whose numbers have `size` bytes.
+  // Returns all rows of a field whose elements have `size` bytes.
   static std::string rows(const Format& format, std::size_t field = 0) {
     const auto& all = dynamic_cast<const RowFormat&>(format);
     const std::size_t bytes = all.fields()[field].array.bytes();
