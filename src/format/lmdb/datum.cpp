@@ -11,7 +11,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// An int32, as a varint has it.
+// Converts a varint to an int32.
 std::int64_t integer_in(Bytes bytes) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(take_varint(bytes).value_or(0)));
 }
@@ -48,7 +48,7 @@ bool take(const WireReader& field, Datum& datum) {
   }
 }
 
-// Of the extents; nullopt: no array has them.
+// Returns the product of the dimensions; nullopt if no array can have them.
 std::optional<std::uint64_t> elements_of(const Datum& datum) {
   std::uint64_t count = 1;
   for (const std::int64_t extent : {datum.channels, datum.height, datum.width})

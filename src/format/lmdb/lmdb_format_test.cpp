@@ -43,7 +43,7 @@ std::string store_pairs(const TemporaryFolder& folder, const std::vector<StoredS
   return folder.write("pairs.mdb", file_of(entries));
 }
 
-// Two databases, one in a folder.
+// Writes two databases, one of them in a folder.
 std::string store_list(const TemporaryFolder& folder, const std::vector<StoredSample>& samples) {
   const auto half = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
   const std::string first = store_datums(folder, {samples.begin(), half});
@@ -52,7 +52,7 @@ std::string store_list(const TemporaryFolder& folder, const std::vector<StoredSa
   return folder.path("first") + "::" + folder.path("images_lmdb");
 }
 
-constexpr std::size_t kBefore = 64;  // an image, in its frame
+constexpr std::size_t kBefore = 64;  // an image file in a Datum
 
 FormatUnderTest under_test(const std::string& name, std::function<std::shared_ptr<const storage::Storage>()> storage) {
   return {name, "lmdb", store_datums, std::move(storage), {}, "{key}", nullptr, kBefore};
@@ -227,7 +227,7 @@ TEST_F(Lmdb, AWriterIsNoticedWhenAnEpochBegins) {
   EXPECT_EQ(shown(**format, 0), kPhoto);
   (*format)->notice_changes();
   EXPECT_EQ(shown(**format, 0), kPhoto);
-  // the other meta page, as a transaction leaves it, at the same time of the file
+  // Writes the other meta page, as a transaction does, without changing the file's time.
   const auto time = std::filesystem::last_write_time(source);
   std::string file = TemporaryFolder::read(source);
   const std::uint64_t transaction = 3;

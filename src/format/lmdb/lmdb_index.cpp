@@ -11,14 +11,14 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// An index file is a frame (cache/frame.h). E entries, by key.
+// An index file is a frame (cache/frame.h). E entries, sorted by key.
 //
-//     numbers     size of the LMDB file, its stamp (storage/reader.h), the size of its pages, the transaction, the
-//                 database's flags, E, bytes of all keys
-//     8 x E       where each value's frame begins (LmdbTable::places)
-//     8 x E       where each key ends, in the keys
+//     numbers     size of the LMDB file, its stamp (storage/reader.h), its page size, the transaction, the database's
+//                 flags, E, bytes of all keys
+//     8 x E       offset of each value's frame (LmdbTable::places)
+//     8 x E       end of each key in the keys
 //     4 x E       bytes of each value
-//                 the keys, one behind the other
+//                 the keys, concatenated
 enum Number : std::size_t { kFileBytes, kFileStamp, kPageBytes, kTransaction, kFlags, kEntries, kKeyBytes, kNumbers };
 
 }  // namespace
@@ -41,7 +41,7 @@ std::optional<LmdbIndex> LmdbIndex::parse(memory::ByteBuffer buffer, std::size_t
                                           const storage::ObjectStat& file) {
   LmdbIndex index;
   index.buffer_ = std::move(buffer);
-  index.file_ = index.buffer_.resize(bytes);  // no growth: what is in it stays
+  index.file_ = index.buffer_.resize(bytes);  // does not reallocate, so views into it stay valid
   if (!index.find_sections() || !index.is_consistent(file)) return {};
   return index;
 }

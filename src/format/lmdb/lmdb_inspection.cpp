@@ -21,7 +21,7 @@ std::string shown(const KeyPattern& pattern) {
   return pattern.before + "{" + (pattern.is_number ? digits : "key") + "}" + pattern.behind;
 }
 
-// Adds up what all samples of one database have.
+// Accumulates statistics over all samples of one database.
 class DatabaseLook {
  public:
   DatabaseLook(const LmdbShard& shard, const LmdbLayout& layout, const LmdbSamples& samples, Missing missing,
@@ -113,7 +113,7 @@ class DatabaseLook {
   Inspection& inspection_;
   Findings& findings_;
   memory::Record record_;
-  std::map<std::size_t, std::uint64_t> counts_;  // of entries, by source
+  std::map<std::size_t, std::uint64_t> counts_;  // number of entries, by source
   std::uint64_t sample_ = 0;
 };
 
@@ -121,7 +121,7 @@ void add_error(Findings& findings, std::string_view code, const std::string& nam
   findings.add({code, Severity::kError, name, error.where.key, error.where.offset, error.what});
 }
 
-// One database; what is wrong becomes a finding, as the others are still worth a look.
+// Inspects one database. Errors become findings, so that the remaining databases are inspected.
 Result<void> look_at(const std::string& name, const OpenOptions& options, std::optional<LmdbLayout>& layout,
                      std::map<std::string, std::uint64_t>& counts, Inspection& inspection, Findings& findings) {
   auto file = locate_lmdb_file(options.storage, name);

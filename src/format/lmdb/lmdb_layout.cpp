@@ -15,17 +15,17 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-constexpr std::size_t kLookedAt = 8;  // values, which say what a field is
+constexpr std::size_t kLookedAt = 8;  // number of values that are read to determine a field's type
 
 struct Spec {
   std::string text, name;
-  std::string_view pattern;  // in text; without braces it is a part of a Datum
+  std::string_view pattern;  // as text; without braces it is a part of a Datum
   std::optional<FieldKind> said;
 };
 
 bool is_label(std::string_view name) { return name == "label" || name == "cls" || name == "class"; }
 
-// "image" of "image-{:09d}", "txt" of "{key}.txt".
+// Returns "image" for "image-{:09d}", and "txt" for "{key}.txt".
 std::string name_of(const KeyPattern& pattern) {
   constexpr std::string_view kEnds = "-_./: ";
   std::string_view name = pattern.before;
@@ -42,7 +42,7 @@ Result<Spec> parse_spec(const std::string& text) {
   Spec spec{text, {}, {}, {}};
   std::string_view rest = text;
   const std::size_t brace = text.find('{'), close = text.rfind('}');
-  // a colon between braces is the pattern's
+  // a colon between braces belongs to the pattern
   if (const std::size_t colon = text.rfind(':'); colon != text.npos && (close == text.npos || colon > close)) {
     FEEDLINE_TRY(spec.said, take_kind(rest));
   }
@@ -55,7 +55,7 @@ Result<Spec> parse_spec(const std::string& text) {
   return spec;
 }
 
-// Of the entries that a pattern takes, the first.
+// Returns the first entries that match a pattern.
 std::vector<std::uint64_t> first_of(const KeyPattern& pattern, const LmdbIndex& index) {
   std::vector<std::uint64_t> entries;
   for (std::uint64_t i = 0; i < index.size() && entries.size() < kLookedAt; ++i)
@@ -71,7 +71,7 @@ std::string keys_shown(const LmdbIndex& index) {
   return text + (index.size() > kShown ? ", ..." : "");
 }
 
-// What all of the values are; of those that cannot be read, nothing is known.
+// Counts the types of the first values, except values that cannot be read.
 struct Seen {
   std::size_t values = 0, images = 0, arrays = 0, integers = 0, datums = 0;
   FieldKind datum_kind = FieldKind::kImage;  // of the first Datum's image
@@ -123,7 +123,7 @@ Result<void> add_datum_part(const Spec& spec, const Seen& seen, LmdbLayout& layo
   return {};
 }
 
-// Where in the sources a pattern is, which may be there already.
+// Returns a pattern's index in the sources, and adds the pattern if necessary.
 std::size_t source_of(KeyPattern pattern, LmdbLayout& layout) {
   for (std::size_t i = 0; i < layout.sources.size(); ++i) {
     const KeyPattern& other = layout.sources[i];
@@ -158,7 +158,7 @@ Result<void> add_pattern(const Spec& spec, const LmdbIndex& index, const ReadEnt
 }
 
 Result<LmdbLayout> usual_layout(const LmdbIndex& index, const ReadEntry& read) {
-  const KeyPattern numbered{"image-", "", true, 9};  // of MMOCR and those before it
+  const KeyPattern numbered{"image-", "", true, 9};  // used by MMOCR and earlier tools
   for (std::uint64_t i = 0; i < index.size(); ++i) {
     if (index.key(i) != kSampleCount) continue;
     if (first_of(numbered, index).empty()) break;

@@ -17,13 +17,13 @@ static_assert(std::endian::native == std::endian::little, "numbers are read in p
 constexpr std::uint32_t kMagic = 0xBEEFC0DE;
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kMagicAt = 16, kMagicAtOf32Bits = 12;
-constexpr std::size_t kMagicAtOfVersion3 = 24;                        // LMDB 1.0 has a longer page header
-constexpr std::uint16_t kKinds = 0x6f;                                // of the flags, those that say what a page is
-constexpr std::uint64_t kSmallestPage = 256, kLargestPage = 1 << 15;  // liblmdb's own bounds
+constexpr std::size_t kMagicAtOfVersion3 = 24;                        // the page header of LMDB 1.0 is longer
+constexpr std::uint16_t kKinds = 0x6f;                                // the flags that specify the type of a page
+constexpr std::uint64_t kSmallestPage = 256, kLargestPage = 1 << 15;  // liblmdb's own limits
 
 std::unexpected<Error> refused(std::string what) { return data_error("lmdb: " + std::move(what), "format"); }
 
-// What kind of machine wrote the file; empty: one as this, or it is no LMDB file.
+// Returns the kind of machine that wrote the file; empty if it is like this machine, or if this is not an LMDB file.
 std::string_view other_machine(Bytes head) {
   if (number_at<std::uint32_t>(head, kMagicAt) == std::byteswap(kMagic)) return "a big-endian machine";
   if (number_at<std::uint32_t>(head, kMagicAtOf32Bits) == kMagic) return "a machine of 32 bits";
@@ -77,7 +77,7 @@ bool is_lmdb(Bytes head) {
 
 Result<LmdbMeta> read_lmdb_meta(const storage::Reader& reader, std::uint64_t bytes) {
   FEEDLINE_TRY(const LmdbMeta first, read_one(reader, 0, "first meta page"));
-  // as liblmdb does, refuse a file of which one is damaged: it may be the newer one
+  // Like liblmdb, refuse a file with one damaged meta page, because that page may be the newer one.
   FEEDLINE_TRY(const LmdbMeta second, read_one(reader, first.page_bytes, "second meta page"));
   if (second.page_bytes != first.page_bytes)
     return refused("its meta pages say different sizes of pages: it is damaged");

@@ -15,12 +15,12 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-constexpr std::uint16_t kDeepest = 32;  // liblmdb's own bound
+constexpr std::uint16_t kDeepest = 32;  // liblmdb's own limit
 
-// Does `a` come before `b` in a database of such flags, as liblmdb compares?
+// Compares keys like liblmdb in a database with these flags.
 bool is_before(std::string_view a, std::string_view b, std::uint16_t flags) {
   const auto less = [](char x, char y) { return static_cast<unsigned char>(x) < static_cast<unsigned char>(y); };
-  if ((flags & (kReverseKeys | kNumberKeys)) == 0) return a < b;  // of std::string_view: as unsigned bytes
+  if ((flags & (kReverseKeys | kNumberKeys)) == 0) return a < b;  // std::string_view compares unsigned bytes
   return std::lexicographical_compare(a.rbegin(), a.rend(), b.rbegin(), b.rend(), less);
 }
 
@@ -73,7 +73,7 @@ class Walker {
   }
 
  private:
-  // Takes pages for one use; whatever the file says, none is used twice, so that every walk ends.
+  // Marks pages as used and refuses to use a page twice, so that a walk of a damaged file terminates.
   bool claim(std::uint64_t page, std::uint64_t count, const std::string& user) {
     const auto wrong = [&](const std::string& how) {
       report("damaged_page", page < taken_.size() ? std::optional(page) : std::nullopt,
@@ -92,7 +92,7 @@ class Walker {
 
   template <typename Take>
   Result<void> each_page(std::span<const std::uint64_t> level, PageKind kind, Take&& take) {
-    constexpr std::size_t kAtATime = 1024;  // 4 MiB of usual pages, and enough for 32 requests side by side
+    constexpr std::size_t kAtATime = 1024;  // 4 MiB of pages of the usual size, and enough for 32 parallel requests
     for (std::size_t begin = 0; begin < level.size(); begin += kAtATime) {
       const auto some = level.subspan(begin, std::min(kAtATime, level.size() - begin));
       FEEDLINE_CHECK_OK(pages_.read(some));
@@ -136,12 +136,12 @@ class Walker {
       else
         add(*node, key, number);
     }
-    // liblmdb leaves no gap between nodes, so that a size that is damaged shows here
+    // liblmdb leaves no gaps between nodes, so this detects damaged sizes
     if (first + bytes != meta_.page_bytes) return std::unexpected("has nodes of sizes that do not fill it");
     return {};
   }
 
-  // Of a node of a leaf, which begins at an even place.
+  // Returns the size of a leaf node; nodes begin at even offsets.
   static std::uint64_t bytes_of(const LmdbNode& node) {
     const bool has_pages = (node.flags & kOwnPages) != 0;
     const std::uint64_t value = has_pages ? sizeof(std::uint64_t) : node.value_bytes;

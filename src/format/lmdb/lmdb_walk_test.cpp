@@ -15,7 +15,7 @@ namespace {
 
 using Entries = std::vector<LmdbWriter::Entry>;
 
-// Small and large values, so that both kinds of frames are there.
+// Small and large values, for both kinds of frames.
 Entries some_entries(std::size_t count) {
   Entries entries;
   for (std::size_t i = 0; i < count; ++i) {
@@ -27,7 +27,7 @@ Entries some_entries(std::size_t count) {
 }
 
 struct Walked {
-  std::string wrong;  // the first finding, or error
+  std::string wrong;  // Returns the first finding, or the error.
   std::string code;
   LmdbWalk walk;
 };
@@ -153,7 +153,7 @@ TEST(LmdbWalk, OtherMachinesVersionsAndFilesAreNamed) {
   EXPECT_EQ(walked("").code, "error");
 }
 
-// Of the root page and of what it leads to.
+// Each case damages a pointer in the root page or in a page below it.
 TEST(LmdbWalk, EveryWrongPointerIsAnErrorAndNoLoopIsWalked) {
   LmdbWriter writer(4096, 3);
   const LmdbRoot root = writer.add_tree(some_entries(20));
@@ -172,7 +172,7 @@ TEST(LmdbWalk, EveryWrongPointerIsAnErrorAndNoLoopIsWalked) {
                                                           {0, "is a meta page"},
                                                           {pages, "is behind the end of the file"},
                                                           {0xFFFFFFFF, "is behind the end of the file"},
-                                                          {2, "where a branch was expected"}})  // a value's
+                                                          {2, "where a branch was expected"}})  // an overflow page
     EXPECT_NE(with_child(page).find(says), std::string::npos) << with_child(page);
   std::string unused = good;
   for (const std::size_t meta : {0, 4096}) put(unused, meta + 136, std::uint64_t{pages - 3});

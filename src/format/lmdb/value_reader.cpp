@@ -22,7 +22,8 @@ Problem problem(std::string_view code, const LmdbField& field, const std::string
   return Problem({code, data_error("field '" + field.description.name + "': " + what, "format").error()});
 }
 
-// The numbers of a Datum that is no image, (channels, height, width), as a .npy file. Requires: it is whole.
+// Converts a Datum that is not an image, (channels, height, width), to a .npy file. Requires: its size matches its
+// dimensions.
 std::string array_header(const Datum& datum) {
   const DType dtype = datum.floats.empty() ? DType::kUint8 : DType::kFloat32;
   return memory::npy_header({dtype, {datum.channels, datum.height, datum.width}});
@@ -124,7 +125,7 @@ Result<std::vector<File>> ValueReader::files(std::span<const std::optional<Bytes
   MemberFiles files;
   const auto add = [&](const LmdbField& field, const std::string& extension, Bytes bytes) {
     const FieldKind kind = field.description.kind;
-    const bool is_usual = kind == FieldKind::kImage || kind == FieldKind::kInteger;  // a tar's own fields
+    const bool is_usual = kind == FieldKind::kImage || kind == FieldKind::kInteger;  // reserved for the fields of a tar
     files.add(plain_name(field.description.name) + "." + extension, is_usual ? extension : "",
               {bytes.begin(), bytes.end()});
   };

@@ -159,8 +159,7 @@ Result<std::size_t> inflate_front(const ZipMember& member, std::span<std::byte> 
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return internal_error("zlib cannot be used");
   stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(member.stored.data()));
-  stream.avail_in = static_cast<uInt>(std::min(member.stored.size(), std::size_t{1} << 30));  // more than the first
-                                                                                              // bytes of any array need
+  stream.avail_in = static_cast<uInt>(std::min(member.stored.size(), std::size_t{1} << 30));  // enough for any header
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
   stream.avail_out = static_cast<uInt>(out.size());
   const int status = out.empty() ? Z_OK : inflate(&stream, Z_SYNC_FLUSH);
