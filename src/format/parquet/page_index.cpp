@@ -16,7 +16,7 @@ std::unexpected<Error> damaged(std::uint64_t offset, const std::string& how) {
   return error;
 }
 
-// Where a chunk's pages begin and end.
+// The positions of a chunk's pages.
 struct Extent {
   std::uint64_t begin = 0, end = 0;
 };
@@ -30,7 +30,7 @@ Result<Extent> extent_of(const ParquetColumnChunk& chunk, std::uint64_t bytes) {
   return Extent{static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(begin + chunk.packed_bytes)};
 }
 
-// Goes from header to header.
+// Finds the pages by reading each header in turn.
 class HeaderWalk {
  public:
   HeaderWalk(const storage::Reader& reader, const ParquetColumn& column, const ParquetColumnChunk& chunk, Extent extent)
@@ -60,7 +60,7 @@ class HeaderWalk {
   }
 
  private:
-  // A header has tens of bytes, and more with the least and largest values.
+  // A header has tens of bytes, more if it contains minimum and maximum values.
   Result<PageHeader> header_at(std::uint64_t offset) {
     constexpr std::uint64_t kMost = 16 << 20;
     for (std::uint64_t bytes = reader_.worthwhile_bytes();; bytes *= 4) {

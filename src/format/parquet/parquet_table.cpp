@@ -12,7 +12,7 @@ namespace {
 
 using Buffer = std::vector<std::byte>;
 
-// A page as it is stored.
+// A page as stored.
 struct Stored {
   PageHeader header;
   std::shared_ptr<const Buffer> packed;
@@ -57,7 +57,7 @@ ParquetTable::ParquetTable(ShardFile file, bool is_checked, ParquetMetadata meta
   for (const ParquetRowGroup& group : metadata_.groups) ends_.push_back(end += static_cast<std::uint64_t>(group.rows));
 }
 
-// Where the indexes of these columns' pages lie, in all row groups; of files that have them.
+// Returns the positions of these columns' page indexes in all row groups that have them.
 std::vector<ByteRange> ParquetTable::page_indexes(const std::vector<std::size_t>& columns) const {
   std::vector<ByteRange> ranges;
   for (const std::size_t chosen : columns)
@@ -184,7 +184,7 @@ Result<std::shared_ptr<const PageRows>> ParquetTable::page_of(const storage::Rea
   return std::static_pointer_cast<const PageRows>(std::move(*found));
 }
 
-// A row may go on in the pages behind the one that it begins in.
+// A row may continue in the pages after the one in which it begins.
 Result<TableCell> ParquetTable::list_at(const storage::Reader& reader, const Slot& slot, const Place& at,
                                         std::shared_ptr<const PageRows> page, std::shared_ptr<const void>& pin) const {
   bool has_null = page->has_null[at.row] != 0;
@@ -256,7 +256,8 @@ bool ParquetTable::find_blocks(std::uint64_t row, std::size_t number, std::vecto
   const PagePlace& page = index.pages[at.page];
   if (index.dictionary) blocks.push_back({index.dictionary->offset, index.dictionary->bytes});
   blocks.push_back({page.offset, page.bytes});
-  // in this order: of a page that is kept it is known whether its values lie plain, and those are asked for by place()
+  // The cache lookup must be first: only after a page was cached is it known whether its values can be read
+  // individually; place() requests those.
   return cache_->has({this, page.offset}) && known_places(slot, at) == nullptr;
 }
 

@@ -14,7 +14,7 @@
 namespace feedline::format {
 namespace {
 
-// Sizes and labels of all samples, and which records are damaged.
+// Accumulates the sizes and labels of all samples, and finds damaged records.
 void add_samples(PixelStore& store, Inspection& inspection, Findings& findings) {
   const PixelContents& contents = store.contents();
   const auto of_kind = [&](FieldKind kind) {

@@ -24,7 +24,7 @@ class ByteWriter {
   std::vector<std::byte> bytes_;
 };
 
-// Reads what ByteWriter wrote. At the first number or text that is not there it fails, and stays so.
+// Reads the output of ByteWriter. After the first missing number or text, all reads fail.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -60,7 +60,7 @@ std::uint64_t checksum_of(const PixelHead& head) {
   return xxh3(std::as_bytes(std::span(&head, 1)).first(offsetof(PixelHead, head_checksum)));
 }
 
-// How a field's kind is stored: the places of the kinds, and whether samples may lack it.
+// How a field's kind is stored: its number, and whether samples may lack it.
 constexpr std::uint64_t kMayBeAbsent = 1 << 8;
 static_assert(static_cast<int>(FieldKind::kImage) == 0 && static_cast<int>(FieldKind::kInteger) == 1 &&
               static_cast<int>(FieldKind::kArray) == 2 && static_cast<int>(FieldKind::kMask) == 3 &&
@@ -166,7 +166,7 @@ Result<void> check_head(const PixelHead& head, std::uint64_t file_bytes) {
                           ": make it again",
                       "format");
   if (head.head_checksum != checksum_of(head)) return damaged("the checksum of its head does not match");
-  // the checksum vouches for the offsets; what follows is about the rest of the file
+  // The checksum covers the offsets; the checks below are about the rest of the file.
   if (file_bytes < head.data_offset)
     return damaged("it is cut: " + std::to_string(file_bytes) + " bytes, its index ends at " +
                    std::to_string(head.data_offset));

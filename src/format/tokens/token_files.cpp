@@ -11,8 +11,8 @@
 namespace feedline::format {
 namespace {
 
-constexpr std::uint64_t kPrintedTokens = 512;  // from both ends of a file into the fingerprint
-constexpr std::uint64_t kReadBytes = 1 << 20;  // of one read of read_all(): fits into the second-level cache
+constexpr std::uint64_t kPrintedTokens = 512;  // from each end of a file, for the fingerprint
+constexpr std::uint64_t kReadBytes = 1 << 20;  // size of each read of read_all(): fits into the second-level cache
 
 std::unexpected<Error> in_file(Error error, const std::string& path) {
   error.where.shard = path;

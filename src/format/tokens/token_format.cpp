@@ -49,13 +49,13 @@ Result<void> check_documents(const TokenOptions& options) {
   return {};
 }
 
-// Where nobody says how much: what no process misses, and what eight ranks on a machine may take each.
+// The default: a small share of memory, which is also acceptable if each of eight ranks on a machine uses it.
 std::uint64_t most_held() {
   constexpr std::uint64_t kMost = 256 << 20, kShare = 64;
   return std::min(kMost, base::usable_memory_bytes() / kShare);
 }
 
-// Reads all tokens: are they in the vocabulary, and is the separator among them?
+// Reads all tokens and checks that they are in the vocabulary and that the separator occurs.
 Result<void> check_tokens(const TokenFiles& files, const TokenOptions& options) {
   std::vector<std::uint64_t> separators;
   const auto see = [&](std::size_t file, std::uint64_t first, std::span<const std::byte> tokens) {
@@ -128,7 +128,7 @@ Result<std::uint64_t> TokenFormat::fill(std::span<const std::uint64_t> samples,
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const auto [file, window] = next;
     FEEDLINE_TRY(const auto tokens, files_.read(files_.files()[file], window * options_.stride, tokens_of_one));
-    if (i + 1 < samples.size()) {  // comes from memory while this one is widened
+    if (i + 1 < samples.size()) {  // prefetches the next sample while this one is converted
       next = place_of(samples[i + 1]);
       files_.prefetch(files_.files()[next.first], next.second * options_.stride, tokens_of_one);
     }
