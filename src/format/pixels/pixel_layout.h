@@ -67,7 +67,7 @@ struct PixelHead {
   // written when the file is complete
   std::uint64_t finished = 0;
   std::uint64_t index_checksum = 0;
-  char machine[40] = {};  // boot id of the system that fills the file
+  char machine[40] = {};  // id of the system that fills the file
 };
 
 PixelHead make_head(const PixelContents& contents, std::span<const std::byte> serialized);

@@ -26,7 +26,7 @@ struct TableColumn {
   // The first row with a finite number, and the first with a cell that is neither a number nor the name of a missing
   // value.
   std::optional<std::uint64_t> first_number = {}, first_other = {};
-  bool are_bytes = false;            // the cells are bytes, not text
+  bool are_bytes = false;            // such as "us" and "int64, timestamp[us]"
   std::string unit = {}, type = {};  // type of a column whose values have a further meaning: "us", "int64,
                                      // timestamp[us]"
 

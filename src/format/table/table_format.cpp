@@ -199,7 +199,7 @@ Result<void> TableFormat::take(std::uint64_t row, std::span<const Bytes> files, 
         break;
     }
   }
-  // in separate buffers, because a sample may outlive its format
+  // after the buffers of the files, because a sample may outlive its format
   const std::size_t own = std::max<std::size_t>(file_fields_, 1) - 1;
   record.more.resize(std::max(record.more.size(), own + 1));
   FEEDLINE_TRY(std::span<std::byte> room, record.more[own].make_room(room_bytes, record.most_bytes));

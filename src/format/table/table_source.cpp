@@ -25,7 +25,7 @@ namespace {
 constexpr std::uint64_t kMostTableBytes = std::uint64_t{16} << 30U;
 // Maximum bytes of a .json file that are searched for its first object.
 constexpr std::size_t kJsonStart = std::size_t{1} << 20U;
-constexpr std::string_view kLabel = "label";  // number of class folders to search
+constexpr std::string_view kLabel = "label";  // the field of class folders
 
 // In a folder, .json files may have any content.
 bool is_table_name(std::string_view name) { return separator_of(name).has_value() && !has_json_name(name); }

@@ -49,7 +49,7 @@ Result<void> check_documents(const TokenOptions& options) {
   return {};
 }
 
-// The default: a small share of memory, which is also acceptable if each of eight ranks on a machine uses it.
+// The default limit: little enough for every process, even if eight ranks share a machine.
 std::uint64_t most_held() {
   constexpr std::uint64_t kMost = 256 << 20, kShare = 64;
   return std::min(kMost, base::usable_memory_bytes() / kShare);
