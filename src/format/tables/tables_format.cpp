@@ -69,7 +69,7 @@ struct Opening {
   const TableKind& kind;
   const std::shared_ptr<const storage::Storage>& storage;
   const ShardPartsStore& store;
-  bool asks = true;  // limits for reading each file's version, regardless of its storage
+  bool asks = true;  // whether to query each file's version even if the storage pins reads to a version
 };
 
 Result<Opened> open_so(const Opening& how, const std::string& name, bool asks) {

@@ -12,11 +12,12 @@
 namespace feedline::format {
 namespace {
 
-// TensorFlow's own names of them (its image classification and detection scripts), and what others use.
+// Names used by TensorFlow's image classification and detection scripts, followed by other common names.
 constexpr std::array<std::string_view, 5> kImages{"image/encoded", "image", "jpg", "jpeg", "png"};
 constexpr std::array<std::string_view, 4> kLabels{"image/class/label", "label", "cls", "class"};
 
-// "segmentation" of "image/segmentation/encoded": does a part of the name say that it holds labels?
+// Returns whether a part of the name, such as "segmentation" in "image/segmentation/encoded", means that the feature
+// holds labels.
 bool is_of_labels(std::string_view name) {
   while (true) {
     if (name.starts_with("mask") || name.starts_with("seg")) return true;
@@ -57,7 +58,7 @@ Result<void> choose_numbers(const WantedField& spec, const std::string& feature,
   switch (kind) {
     case FieldKind::kInteger:
       if (seen.is_list) return cannot_be(spec, feature, seen);
-      if (!is_int) field.description.kind = FieldKind::kArray;  // without a dimension
+      if (!is_int) field.description.kind = FieldKind::kArray;  // a scalar
       return {};
     case FieldKind::kArray:
       return {};
@@ -94,7 +95,7 @@ Result<FeatureChoice> choose(const WantedField& spec, const FeatureSurvey& surve
                       std::to_string(survey.records()) + " that were looked at; there are: " + survey.names());
 }
 
-// A feature whose name is known, or the only one that is an image.
+// Returns the feature with a known name, or the only feature that is an image.
 Result<FeatureChoice> default_image(const FeatureSurvey& survey) {
   WantedField spec{"image", {}, FieldKind::kImage};
   for (const std::string_view name : kImages) {

@@ -19,12 +19,12 @@ using Problem = std::unexpected<ReadProblem>;
 
 constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
 
-// What a record has for a field.
+// The values that a record has for a field.
 struct Found {
-  std::size_t rank = kNowhere;  // among the alternatives
+  std::size_t rank = kNowhere;  // index of the feature in the alternatives
   Feature feature;
-  std::optional<FeatureList> list;  // in place of the feature
-  NumberShape shape;                // of numbers
+  std::optional<FeatureList> list;  // used instead of the feature
+  NumberShape shape;                // shape of numbers
 
   bool is_there() const { return rank != kNowhere; }
 };
@@ -39,21 +39,21 @@ class FieldOfRecord {
     if (feature.kind() != ValueKind::kNone)
       found_ = {rank, feature, {}, {}};
     else if (rank == found_.rank)
-      found_ = {};  // the last one counts, and has nothing
+      found_ = {};  // the last feature of a name is used, even if it is empty
   }
   void offer(std::string_view name, const FeatureList& list) {
     const std::size_t rank = rank_of(name);
     if (rank == kNowhere || rank > found_.rank) return;
-    if (rank == found_.rank && !found_.list) return;  // a feature of the name comes first
+    if (rank == found_.rank && !found_.list) return;  // a feature has priority over a list with the same name
     found_ = {rank, {}, list, {}};
   }
 
-  // Of numbers: their shape, where it is the field's.
+  // Returns the shape of the numbers if it matches the field.
   std::expected<void, ReadProblem> measure() {
     found_.shape.kind = field_.values;
     return found_.list ? measure_steps() : measure_feature();
   }
-  // Of numbers: the .npy file, at `out`.
+  // Writes the numbers as a .npy file to `out`.
   void write(std::byte* out) const {
     write_number_header(found_.shape, out);
     out += kNumberHeaderBytes;
@@ -68,7 +68,7 @@ class FieldOfRecord {
       return true;
     });
   }
-  // The only byte string.
+  // Returns the only byte string.
   std::expected<Bytes, ReadProblem> bytes() const {
     std::uint64_t count = 0;
     Bytes value;

@@ -34,7 +34,7 @@ std::string store_one(const TemporaryFolder& folder, const std::vector<StoredSam
   return folder.write("data.tfrecord", records_of(samples));
 }
 
-// Three shards, the middle one without a sample, named as TensorFlow's tools do.
+// Writes three shards, the middle one without samples, with names as from TensorFlow's tools.
 std::string store_list(const TemporaryFolder& folder, const std::vector<StoredSample>& samples) {
   const auto half = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
   folder.write("data-00000-of-00003", records_of({samples.begin(), half}));
@@ -43,9 +43,9 @@ std::string store_list(const TemporaryFolder& folder, const std::vector<StoredSa
   return folder.path("data-{00000..00002}-of-00003");
 }
 
-// The number of the record in its shard, behind the shard's name.
+// The key is the shard's name, followed by the number of the record in it.
 std::string key_of_one(std::size_t i) { return "data/" + std::string(i < 10 ? 7 : 6, '0') + std::to_string(i); }
-constexpr std::size_t kBefore = 128;  // an image, in its record
+constexpr std::size_t kBefore = 128;  // an image in its record
 
 FormatUnderTest under_test(const std::string& name, std::function<std::shared_ptr<const storage::Storage>()> storage) {
   return {name, "tfrecord", store_one, std::move(storage), {}, "image/encoded", key_of_one, kBefore};
@@ -84,7 +84,7 @@ class Tfrecord : public ::testing::Test {
     options.notes = notes_;
     return open_records(source, options);
   }
-  // A sample's fields: a number, or bytes with what an array's header says in front.
+  // Returns a sample's fields: numbers, and bytes, which for arrays follow the header's contents.
   static std::string shown(const RecordFormat& format, std::uint64_t index) {
     memory::Record record;
     if (const auto read = format.read(index, record); !read) return "error: " + read.error().message();
@@ -338,7 +338,7 @@ TEST_F(Tfrecord, CompressedFilesReadTheSame) {
   }
 }
 
-// 35,615 is 0x8b1f, 40,056 is 0x9c78: lengths that look as gzip and zlib data begin.
+// 35,615 is 0x8b1f and 40,056 is 0x9c78, lengths that look like the start of gzip and zlib data.
 TEST_F(Tfrecord, ALengthIsNotTakenForCompressedData) {
   for (const std::size_t length : {std::size_t{0x8b1f}, std::size_t{0x9c78}}) {
     const std::string around = example({{"t", bytes_feature({std::string(30'000, 'x')})}});
@@ -366,7 +366,7 @@ TEST_F(Tfrecord, IndexesOfOthersAreReadWhereTheyFit) {
     std::filesystem::remove(folder_.path(name));
   }
   EXPECT_EQ(notes_->lines().size(), 0u);
-  // of another shard: ours is made, and that is said
+  // an index of another shard: Feedline makes its own, and reports this
   folder_.write("set/x.idx", "0 20\n20 30\n");
   OpenOptions options;
   options.fields = {"n:array"};
@@ -378,7 +378,7 @@ TEST_F(Tfrecord, IndexesOfOthersAreReadWhereTheyFit) {
   EXPECT_CONTAINS(notes_->lines()[0], "x.idx' is not of this shard, and is not used: its records end at byte 50");
 }
 
-// It fills the shard to its last byte, and some of its records are compared with it at once.
+// The index covers the shard to its last byte, and some of its records are compared when it is opened.
 TEST_F(Tfrecord, AnIndexOfOtherRecordsIsSeenWhenAShardIsOpened) {
   const std::string one = example({{"n", ints_feature({1})}});
   const std::uint64_t bytes = one.size() + 16;
@@ -394,7 +394,7 @@ TEST_F(Tfrecord, AnIndexOfOtherRecordsIsSeenWhenAShardIsOpened) {
   }
 }
 
-// The ends are right, and what lies between is not: of a long index not every record is compared when it is opened.
+// The ends are right, but those between them are wrong: for a long index, not every record is compared on opening.
 TEST_F(Tfrecord, AnIndexThatLiesInBetweenNeverGivesAWrongSample) {
   const std::string data = example({{"n", ints_feature({1})}});
   const std::uint64_t bytes = data.size() + 16;
@@ -436,7 +436,7 @@ TEST_F(Tfrecord, SourcesAreToldByNameAndContent) {
     const auto format = opened(write({data}, name), {"n"});
     EXPECT_TRUE(format) << name << format.error().message();
   }
-  // damaged or absent: the name says what was expected
+  // damaged or missing: the format is recognised by the name
   EXPECT_EQ(opened(folder_.write("g.tfrecord", "nothing of the kind"), {"n"}).error().code, ErrorCode::kData);
   EXPECT_CONTAINS(opened(folder_.path("h.tfrecord")).error().message(), "h.tfrecord");
   EXPECT_CONTAINS(opened(folder_.write("empty.tfrecord", "")).error().what, "the TFRecord files hold no records");
@@ -509,7 +509,7 @@ TEST_F(Tfrecord, ASampleOverTheLimitIsRefusedByItsLength) {
   mapped.fields = {"t"};
   mapped.storage = storage::mapped_storage();
   EXPECT_FALSE((*open_records(folder_.path("x.tfrecord"), mapped))->read(0, record)) << "its pages would be brought in";
-  // 500 numbers of a byte each are 4,000 bytes as they are handed over
+  // 500 one-byte numbers are delivered as 4,000 bytes
   const auto numbers = opened(folder_.path("x.tfrecord"), {"n;t2:array"}, Missing::kNone);
   ASSERT_TRUE(numbers) << numbers.error().message();
   const auto large = (*numbers)->read(1, record);
