@@ -23,7 +23,7 @@ std::vector<std::string> strings(const std::array<std::string_view, n>& views) {
   return {views.begin(), views.end()};
 }
 
-// The first few, for a message.
+// Returns the first few as text, for a message.
 std::string joined(const auto& names) {
   constexpr std::size_t kShown = 20;
   std::string text;

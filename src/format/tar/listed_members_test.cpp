@@ -46,7 +46,8 @@ Listed listed(std::size_t samples, TarWriter writer = TarWriter(), const std::st
 
 class ListedMembersTest : public TarFormatTest {
  protected:
-  // The error of opening or reading any sample; empty: all were read, and are as a scan of the same archive gives them.
+  // Returns the error from opening, or from reading any sample; empty if all samples are the same as after a scan of
+  // the archive.
   std::string error_of_reading(const Listed& made) const {
     OpenOptions chosen = options();
     chosen.notes = notes_;
@@ -134,7 +135,7 @@ TEST_P(ListedMembersTest, OneThatDoesNotFitIsNamedAndTheShardIsScanned) {
   }
 }
 
-// What 16 looks do not find is found when the sample is read: never another value.
+// Errors that the 16 checks on opening miss are found when the sample is read; wrong values are never returned.
 TEST_P(ListedMembersTest, AnEntryThatIsNotTheShardsIsAnErrorOfItsSample) {
   const Listed good = listed(40);
   const std::string wrong = error_of_reading({good.archive, replaced(good.dali, " 1 a/1.cls", " 2 a/1.cls"), ""});
@@ -164,7 +165,7 @@ TEST_P(ListedMembersTest, IndexesWithoutNamesAreComparedByInspect) {
   EXPECT_CONTAINS(found(good.dali, good.energon.substr(1)), "foreign_index:warning");
   std::string moved = good.energon;
   moved[8] = '\0';
-  moved[9] = '\x06';  // the second sample, a block further: that is its first file
+  moved[9] = '\x06';  // the second sample, one block later, at its first file
   EXPECT_NE(moved, good.energon);
   EXPECT_CONTAINS(found(good.dali, moved), "foreign_index:warning");
 }
