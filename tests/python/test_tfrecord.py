@@ -201,7 +201,7 @@ def test_indexes_of_others_are_used_and_never_trusted(tmp_path: Path, end: str) 
     other = small(tmp_path / "other.records", 7)
     index.write_text(made_tfrecords.index_of(other))
     dataset = feedline.open(path, fields=("n", "text"))
-    assert f"the index '{index}' is not of this shard, and is not used: " in dataset.explain()
+    assert f"the index '{index}' does not belong to this shard and is not used: " in dataset.explain()
     assert values(path) == wanted
     assert [found.code for found in feedline.inspect(path, fields=("n", "text")).findings] == ["foreign_index"]
 

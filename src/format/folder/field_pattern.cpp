@@ -43,7 +43,7 @@ Result<FieldPattern> parse_pattern(const std::string& spec) {
   pattern.behind = rest.substr(key + kKey.size());
   if (pattern.description.name.empty()) pattern.description.name = usual_name(pattern);
   if (pattern.description.name.empty())
-    return config_error("fields: '" + spec + "' says nothing to call the field by; put NAME= before it");
+    return config_error("fields: '" + spec + "' does not provide a field name; put NAME= before it");
   const std::string extension = to_lower(pattern.behind);
   const std::string_view kind = is_any_image_name(extension) ? "png" : std::string_view(extension);
   pattern.description.kind = said.value_or(usual_kind(pattern.description.name, kind));

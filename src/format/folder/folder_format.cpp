@@ -37,7 +37,7 @@ std::string what_is_missing(const FolderListing& listing) {
   if (!listing.stray_tars.empty())
     return "the folder holds tar files and no class folders: name the tar files to read, as in '" +
            listing.stray_tars.front() + "' or 'shards/{000..146}.tar'";
-  return "the folder holds nothing to read: one folder per class with images in it was expected";
+  return "the folder contains nothing to read: expected one folder of images per class";
 }
 
 Error located(Error error, const std::string& source) {
@@ -48,7 +48,7 @@ Error located(Error error, const std::string& source) {
 Result<void> check_options(const std::string& source, const OpenOptions& options) {
   if (options.fields.empty()) return {};
   return std::unexpected(located(
-      config_error("fields: a folder of class folders has the fields image and label, nothing to choose").error(),
+      config_error("fields: a folder of class folders always has the fields image and label; remove fields=").error(),
       source));
 }
 
@@ -70,7 +70,7 @@ void add_sizes(const storage::Storage& storage, const std::string& root, const F
                     file,
                     key,
                     {},
-                    "no JPEG, PNG or WebP by its name: Pillow decodes it, slower, where it is installed"});
+                    "not named as a JPEG, PNG or WebP file: only Pillow, if installed, decodes it, more slowly"});
     inspection.smallest_bytes = i == 0 ? stat->bytes : std::min(inspection.smallest_bytes, stat->bytes);
     inspection.largest_bytes = std::max(inspection.largest_bytes, stat->bytes);
     inspection.bytes += stat->bytes;
@@ -83,7 +83,7 @@ Result<FolderListing> list_complete(const std::string& source, const OpenOptions
   if (!listing->metadata.empty() && options.format.empty())
     return std::unexpected(located(config_error("the folder holds '" + listing->metadata +
                                                 "', which describes its images: open it with format=\"table\", or the "
-                                                "images alone with format=\"folder\"")
+                                                "images only with format=\"folder\"")
                                        .error(),
                                    source));
   if (listing->classes.empty())

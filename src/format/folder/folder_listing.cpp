@@ -120,9 +120,9 @@ void note_merged_folders(const std::string& root, const std::string& name, std::
                         root + "/" + name,
                         name,
                         {},
-                        "class folder '" + name + "' holds no image itself, and the images of the folders in it, '" +
+                        "class folder '" + name + "' contains no images itself, and the images in its subfolders, '" +
                             std::string(from) + "' to '" + std::string(to) + "', become one class: open '" + root +
-                            "/" + name + "' to have these folders as classes"});
+                            "/" + name + "' to use these subfolders as classes"});
 }
 
 void add_class(const std::string& root, std::string name, ClassListing found, FolderListing& listing) {
@@ -167,7 +167,7 @@ void add_strays(const std::string& root, const std::vector<storage::Entry>& entr
                             root + "/" + name,
                             name,
                             {},
-                            "'" + name + "' lies beside the class folders and is not read"});
+                            "'" + name + "' is next to the class folders and is not read"});
   }
   for (const auto& [extension, count] : others)
     listing.findings.add({"other_files",
@@ -177,21 +177,21 @@ void add_strays(const std::string& root, const std::vector<storage::Entry>& entr
                           {},
                           std::string("files ") +
                               (extension.empty() ? "without an extension" : "ending in " + extension) +
-                              " beside the class folders are not read, " + std::to_string(count) + " in all"});
+                              " next to the class folders are not read, " + std::to_string(count) + " in all"});
 }
 
 void add_unknown_extensions(const std::string& root, FolderListing& listing) {
   for (const auto& [extension, count] : listing.extensions)
     if (!is_image_name("." + extension))
-      listing.findings.add({"unknown_extension",
-                            Severity::kWarning,
-                            root,
-                            "",
-                            {},
-                            std::string("files ") +
-                                (extension.empty() ? "without an extension" : "ending in ." + extension) +
-                                " are not read, " + std::to_string(count) +
-                                " in all: class folders have the extensions that torchvision's ImageFolder reads"});
+      listing.findings.add(
+          {"unknown_extension",
+           Severity::kWarning,
+           root,
+           "",
+           {},
+           std::string("files ") + (extension.empty() ? "without an extension" : "ending in ." + extension) +
+               " are not read, " + std::to_string(count) +
+               " in all: in class folders, only the extensions of torchvision's ImageFolder are read"});
   listing.paths.shrink_to_fit();
   listing.path_ends.shrink_to_fit();
 }
@@ -253,7 +253,7 @@ Result<FolderListing> list_flat(const storage::Storage& storage, const std::stri
     } else if (parts.top.empty()) {
       // No local folder can have an empty name, so a local copy of the dataset would have other samples.
       return config_error("'" + root + "/" + object.path +
-                          "' has two slashes behind the folder, and so a class without a name: rename or remove it");
+                          "' has two slashes after the folder, so its class has no name: rename or remove it");
     } else {
       auto found = classes.find(parts.top);
       if (found == classes.end()) found = classes.emplace(parts.top, ClassListing()).first;

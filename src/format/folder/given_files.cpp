@@ -81,7 +81,7 @@ Result<void> GivenFiles::accept(std::uint64_t /*index*/, std::span<const std::sp
 }
 
 Result<Inspection> GivenFiles::inspect() const {
-  return config_error("inspect: files that are given one by one cannot be looked at as a whole");
+  return config_error("inspect: files that are added one by one cannot be inspected as a dataset");
 }
 
 }  // namespace feedline::format

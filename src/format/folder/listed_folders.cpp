@@ -45,10 +45,10 @@ bool is_worth_keeping(const storage::Storage& storage, std::uint64_t samples, co
 ListedFolder listed_now() { return {"", {0, since_1970().count(), 0}}; }
 
 std::string kept_listing_text(const storage::Storage& storage, const ListedFolders& folders) {
-  if (!storage.has_flat_names()) return "listed by the index that is kept of it; no folder has changed since";
+  if (!storage.has_flat_names()) return "listed from the stored index; no folder has changed since";
   const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(age_of(folders.stats[0])).count();
-  return "listed by the index that is kept of it, " + std::to_string(minutes) +
-         (minutes == 1 ? " minute" : " minutes") + " old; listing_age=0 lists anew";
+  return "listed from the stored index, " + std::to_string(minutes) + (minutes == 1 ? " minute" : " minutes") +
+         " old; listing_age=0 lists again";
 }
 
 std::vector<ListedFolders::Stat> stats_of(std::span<const ListedFolder> folders) {

@@ -97,7 +97,7 @@ class PatternIndexTest : public testing::Test {
 TEST_F(PatternIndexTest, OpensAsListed) {
   const auto listed = open(), opened = open();
   EXPECT_EQ(listed->summary(), "");
-  EXPECT_NE(opened->summary().find("listed by the index"), std::string::npos);
+  EXPECT_NE(opened->summary().find("listed from the stored index"), std::string::npos);
   EXPECT_EQ(keys_of(*opened), "a b-1/3 b/1 b/2 z ");
   EXPECT_EQ(keys_of(*opened), keys_of(*listed));
   EXPECT_EQ(lacking(*opened), "++ ++ +- ++ -+ ");
@@ -140,7 +140,7 @@ TEST_F(PatternIndexTest, EachQuestionHasItsOwn) {
   EXPECT_EQ(keys_of(*open(images)), "a b-1/3 b/1 b/2 ");
   EXPECT_EQ(std::distance(fs::directory_iterator(kept()), fs::directory_iterator()), 3);
   for (const OpenOptions& asked : {options(Missing::kSkip), options(Missing::kNone), images})
-    EXPECT_NE(open(asked)->summary().find("listed by the index"), std::string::npos);
+    EXPECT_NE(open(asked)->summary().find("listed from the stored index"), std::string::npos);
   EXPECT_NE(open(options(Missing::kSkip))->summary().find("2 samples left out"), std::string::npos);
   EXPECT_EQ(keys_of(*open(options(Missing::kSkip))), "a b-1/3 b/2 ");
 }

@@ -133,7 +133,7 @@ Result<PatternListing> list_patterns(const storage::Storage& storage, const std:
   for (std::size_t field = 0; field < patterns.size(); ++field) {
     const FieldPattern& pattern = patterns[field];
     if (all.keys[field].empty())
-      return config_error("no file for the field '" + pattern.description.name + "': none is called '" +
+      return config_error("no file for the field '" + pattern.description.name + "': no file matches '" +
                           pattern.path_of("{key}") + "' below '" + root + "'");
   }
   return all;

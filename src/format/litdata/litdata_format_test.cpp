@@ -279,7 +279,7 @@ TEST_F(LitData, WhatIsNotReadIsRefusedByName) {
   folder_.write("index.json", index_of({"a", "b"}, {"int"}, {}));
   EXPECT_TRUE(shown(folder_.path(), 0).contains("1 formats of values, and its data_spec 2 names"));
   folder_.write("index.json", index_of({"a"}, {"int"}, {{"../x.bin", 1}}));
-  EXPECT_TRUE(shown(folder_.path(), 0).contains("no name of a chunk"));
+  EXPECT_TRUE(shown(folder_.path(), 0).contains("not the name of a chunk"));
 }
 
 TEST_F(LitData, TokensAreArraysOfTheirOwnLengths) {

@@ -138,13 +138,13 @@ Result<Columns> columns_of(const Written& written) {
 
 Result<LitIndex> checked(Written& written) {
   if (!written.encryption.empty())
-    return config_error("the dataset is encrypted, which is not read: decrypt it with LitData");
+    return config_error("the dataset is encrypted, which is not supported: decrypt it with LitData");
   const bool are_tokens = written.loader == "TokensLoader";
   if (!written.loader.empty() && !are_tokens && written.loader != "PyTreeLoader")
-    return config_error("the dataset is one for LitData's " + written.loader + ", and those of PyTreeLoader and " +
-                        "TokensLoader are read");
+    return config_error("the dataset was written for LitData's " + written.loader +
+                        "; only datasets for PyTreeLoader and " + "TokensLoader are supported");
   if (!written.compression.empty() && !written.compression.starts_with("zstd"))
-    return config_error("the dataset is compressed by '" + written.compression + "', and zstd is read");
+    return config_error("the dataset is compressed by '" + written.compression + "'; only zstd is supported");
   LitIndex index;
   FEEDLINE_TRY(index.columns, columns_of(written));
   index.are_tokens = are_tokens;
@@ -152,12 +152,12 @@ Result<LitIndex> checked(Written& written) {
   index.may_have_rows = written.has_types && !are_tokens;
   if (are_tokens && (index.columns.size() != 1 || index.columns.front().kind != ColumnKind::kArray ||
                      index.columns.front().header != ArrayHeader::kNothing))
-    return data_error("the index is one of tokens, and says of its values: " + names_of(index.columns), "format");
+    return data_error("the index of a token dataset must not have the values " + names_of(index.columns), "format");
   if (are_tokens && index.columns.front().name == "item") index.columns.front().name = "tokens";
   for (const LitChunk& chunk : written.chunks)
     if (chunk.name.empty() || chunk.name.contains('/') || chunk.name.find('\0') != chunk.name.npos ||
         chunk.name == "..")
-      return data_error("'" + chunk.name + "' is no name of a chunk in the index's folder", "format");
+      return data_error("'" + chunk.name + "' is not the name of a chunk in the index's folder", "format");
   index.chunks = std::move(written.chunks);
   return index;
 }

@@ -167,7 +167,7 @@ std::string LmdbFormat::summary() const {
   std::uint64_t left_out = 0;
   for (const Database& database : databases_) left_out += database.samples.left_out();
   if (left_out == 0) return {};
-  return std::to_string(left_out) + " samples left out, as they lack a field";
+  return std::to_string(left_out) + " samples left out because they lack a field";
 }
 
 // Positions are not included, so a database rewritten by mdb_copy has the same fingerprint.

@@ -200,11 +200,11 @@ TEST_F(Lmdb, FieldsThatCannotBeAreErrors) {
   const std::string source = write({{"a", kPhoto}, {"b", kPhoto}});
   EXPECT_CONTAINS(refusal(source, {"x={name}"}), "neither {key} nor a number");
   EXPECT_CONTAINS(refusal(source, {"{key}{key}"}), "is not a pattern of keys");
-  EXPECT_CONTAINS(refusal(source, {"label"}), "is of Datums, and the values are none");
+  EXPECT_CONTAINS(refusal(source, {"label"}), "is a part of Datums, but the values are not Datums");
   EXPECT_CONTAINS(refusal(source, {"{key}.png"}), "no key is as '{key}.png'");
   EXPECT_CONTAINS(refusal(source, {"x={key}", "x={key}"}), "two fields are called 'x'");
   EXPECT_CONTAINS(refusal(source, {"={key}"}), "an empty name");
-  EXPECT_CONTAINS(refusal(write({{"a", "text"}}, "text.mdb")), "no images and no Datums");
+  EXPECT_CONTAINS(refusal(write({{"a", "text"}}, "text.mdb")), "neither images nor Datums");
   EXPECT_CONTAINS(refusal(write({}, "empty.mdb")), "holds no entries");
   const std::string datums = write({{"a0", encoded_datum(kPhoto, 1)}}, "datums.mdb");
   EXPECT_CONTAINS(refusal(datums, {"image", "x=a{key}"}), "do not mix");
@@ -251,7 +251,7 @@ TEST_F(Lmdb, AValueThatIsAnotherOneNowIsAnError) {
   const auto time = std::filesystem::last_write_time(source);
   folder_.write("x.mdb", file);
   std::filesystem::last_write_time(source, time);
-  EXPECT_CONTAINS(shown(**format, 0), "the value of 'a' is not where the index has it: another entry");
+  EXPECT_CONTAINS(shown(**format, 0), "the value of 'a' is not at its position in the index: another entry");
   EXPECT_CONTAINS(shown(**format, 1), "no page of values begins there");
   EXPECT_CONTAINS(shown(**format, 1), "record 1");
 }

@@ -100,13 +100,13 @@ std::expected<Bytes, std::string> LmdbIndex::value_in(Bytes frame, std::uint64_t
   if (place.on_own_pages) {
     const std::uint64_t pages = (place.bytes + page_bytes_ - 1) / page_bytes_;
     if (!begins_value(frame, place.offset / page_bytes_, pages))
-      return std::unexpected("is not where the index has it: no page of values begins there");
+      return std::unexpected("is not at its position in the index: no page of values begins there");
     return frame.subspan(kPageHeaderBytes, place.value_bytes);
   }
   if (number_at<std::uint32_t>(frame, 0) != place.value_bytes || number_at<std::uint16_t>(frame, 4) != 0 ||
       number_at<std::uint16_t>(frame, 6) != key.size() ||
       std::memcmp(frame.data() + kNodeHeaderBytes, key.data(), key.size()) != 0)
-    return std::unexpected("is not where the index has it: another entry is there");
+    return std::unexpected("is not at its position in the index: another entry is there");
   return frame.subspan(kNodeHeaderBytes + key.size(), place.value_bytes);
 }
 

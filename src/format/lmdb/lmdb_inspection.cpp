@@ -97,12 +97,13 @@ class DatabaseLook {
     for (const auto& [source, count] : counts_) taken += count;
     const std::uint64_t unread = shard_.index().size() - std::min(taken, shard_.index().size());
     if (unread == 0 || (layout_.is_counted && unread == 1) || samples_.left_out() > 0) return;
-    findings_.add({"unread_key",
-                   Severity::kNote,
-                   shard_.name(),
-                   "",
-                   {},
-                   std::to_string(unread) + " entries are not read: no field matches their keys; fields= chooses"});
+    findings_.add(
+        {"unread_key",
+         Severity::kNote,
+         shard_.name(),
+         "",
+         {},
+         std::to_string(unread) + " entries are not read: no field matches their keys; select them with fields="});
   }
 
   const LmdbShard& shard_;

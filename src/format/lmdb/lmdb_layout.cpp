@@ -172,7 +172,7 @@ Result<LmdbLayout> usual_layout(const LmdbIndex& index, const ReadEntry& read) {
   if (seen.are_all(seen.images)) return choose_layout({"image={key}:image"}, index, read);
   if (seen.are_all(seen.datums)) return choose_layout({"image", "label"}, index, read);
   return config_error(
-      "the values are no images and no Datums; say which keys are the fields, as with "
+      "the values are neither images nor Datums; specify the keys of the fields, as in "
       "fields=(\"image={key}.jpg\", \"label={key}.cls\"); there are " +
       keys_shown(index));
 }
@@ -192,8 +192,8 @@ Result<LmdbLayout> choose_layout(const std::vector<std::string>& specs, const Lm
         FEEDLINE_TRY(datums, look_at(first_of(layout.sources.back(), index), read));
         if (!datums->are_all(datums->datums))
           return config_error("fields: '" + text +
-                              "' is of Datums, and the values are none; a pattern of keys such as "
-                              "'{key}' takes values as they are");
+                              "' is a part of Datums, but the values are not Datums; a pattern of keys such as "
+                              "'{key}' reads values unchanged");
       }
       FEEDLINE_CHECK_OK(add_datum_part(spec, *datums, layout));
     } else {

@@ -9,7 +9,7 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 std::unexpected<Error> written_to(const std::string& name) {
-  return storage_error("'" + name + "' is being written to: open the dataset again when that has ended", 0);
+  return storage_error("'" + name + "' is being written to: open the dataset again after the write", 0);
 }
 
 // Returns whether the file's newest transaction is the one in the index.

@@ -78,11 +78,11 @@ class Walker {
     const auto wrong = [&](const std::string& how) {
       report("damaged_page", page < taken_.size() ? std::optional(page) : std::nullopt,
              user + " leads to page " + std::to_string(page) + ", which " + how +
-                 ": the file is damaged, cut or was copied while it was written to; copy it again with mdb_copy");
+                 ": the file is damaged or truncated, or was copied during a write; copy it again with mdb_copy");
       return false;
     };
     if (page < 2) return wrong("is a meta page");
-    if (page >= taken_.size() || count > taken_.size() - page) return wrong("is behind the end of the file");
+    if (page >= taken_.size() || count > taken_.size() - page) return wrong("is after the end of the file");
     if (page > meta_.last_page || count - 1 > meta_.last_page - page) return wrong("is not in use");
     for (std::uint64_t i = page; i < page + count; ++i)
       if (taken_[i]) return wrong("is used twice");
@@ -102,7 +102,7 @@ class Walker {
         if (!done)
           report("damaged_page", some[i],
                  "page " + std::to_string(some[i]) + " " + done.error() +
-                     ": the file is damaged, or was copied while it was written to; copy it again with mdb_copy");
+                     ": the file is damaged, or was copied during a write; copy it again with mdb_copy");
       }
     }
     return {};
@@ -194,7 +194,7 @@ std::string names_of(const std::vector<Walker::Named>& named) {
 bool has_duplicates(const LmdbRoot& root, Walker& walker) {
   if ((root.flags & kDuplicates) == 0) return false;
   walker.report("duplicate_keys", {},
-                "the database takes several values of one key (MDB_DUPSORT), and a sample's field is one; write it "
+                "the database may have several values per key (MDB_DUPSORT), but a field has one per sample; write it "
                 "without");
   return true;
 }
@@ -213,14 +213,14 @@ Result<LmdbWalk> walk_lmdb(const storage::Reader& reader, std::uint64_t bytes, c
     if (named.size() > 1 || walker.table().size() > 0) {
       walker.report("named_databases", {},
                     "the file holds the named databases " + names_of(named) +
-                        ", and one database is read of a file: copy one to a file of its own");
+                        ", but only one database per file is supported: copy one to a separate file");
       return found;
     }
     if (has_duplicates(named.front().root, walker)) return found;
     found.flags = named.front().root.flags;
     FEEDLINE_CHECK_OK(walker.walk(named.front().root));
     if (!walker.named().empty())
-      walker.report("named_databases", {}, "the database '" + named.front().name + "' holds databases itself");
+      walker.report("named_databases", {}, "the database '" + named.front().name + "' contains databases");
   }
   found.table = std::move(walker.table());
   return found;

@@ -116,7 +116,7 @@ Result<Column> mds_column(std::string name, std::string encoding, std::optional<
   if ((has_size && !is_size) || !fits ||
       (own && column.kind != ColumnKind::kRefused && static_cast<std::uint64_t>(*size) != *own))
     return data_error("the index says that each value of the column '" + column.name + "' (" + column.encoding +
-                          ") has " + (size ? std::to_string(*size) : "any number of") + " bytes, which it cannot have",
+                          ") has " + (size ? std::to_string(*size) : "any number of") + " bytes, which is invalid",
                       "format");
   if (has_size) column.fixed_bytes = static_cast<std::uint32_t>(*size);
   return column;

@@ -151,7 +151,7 @@ Result<SampleSchema> schema_of(const Written& shard, std::size_t number) {
   schema.newline = shard.newline;
   schema.separator = shard.format == "csv" ? "," : shard.format == "tsv" ? "\t" : shard.separator;
   if (schema.newline.empty() || schema.separator.empty())
-    return wrong(number, "it says nothing of what is between its lines, or between their cells");
+    return wrong(number, "it does not specify what is between its lines or between their cells");
   return schema;
 }
 
@@ -180,22 +180,24 @@ Result<MdsPart> part_of(const Written& shard, std::optional<MdsFile> raw, std::o
   MdsPart part{std::move(*raw), std::move(zip)};
   for (const MdsFile* file : {&part.raw, part.zip ? &*part.zip : nullptr})
     if (file != nullptr && !is_inside(file->name))
-      return wrong(number, "'" + file->name + "' is no name of a file below the index's folder");
+      return wrong(number, "'" + file->name + "' is not the name of a file below the index's folder");
   if (!part.zip) return part;
   part.compression = compression_of(shard.compression);
   if (!part.compression)
-    return wrong(number, "it is compressed by '" + shard.compression + "', and br, bz2, gz, snappy and zstd are read");
+    return wrong(number,
+                 "it is compressed by '" + shard.compression + "'; only br, bz2, gz, snappy and zstd are supported");
   return part;
 }
 
 // Parses the entries of the shard's files.
 Result<MdsShard> checked(Written& shard, std::size_t number) {
   constexpr std::string_view kFormats[] = {"mds", "json", "csv", "tsv", "xsv"};
-  if (shard.version != 2) return wrong(number, "it is of version " + std::to_string(shard.version) + ", and 2 is read");
+  if (shard.version != 2)
+    return wrong(number, "it has version " + std::to_string(shard.version) + "; only version 2 is supported");
   if (std::ranges::find(kFormats, shard.format) == std::end(kFormats))
-    return wrong(number, "it holds samples as '" + shard.format + "', and mds, json, csv, tsv and xsv are read");
+    return wrong(number, "it stores samples as '" + shard.format + "'; only mds, json, csv, tsv and xsv are supported");
   if (shard.samples < 0 || shard.samples >= std::numeric_limits<std::uint32_t>::max())
-    return wrong(number, "it says no number of samples that a shard can have");
+    return wrong(number, "its number of samples is missing or invalid");
   MdsShard made;
   made.samples = static_cast<std::uint64_t>(shard.samples);
   FEEDLINE_TRY(made.data, part_of(shard, std::move(shard.raw), std::move(shard.zip), "raw_data", number));
@@ -244,7 +246,7 @@ Result<MdsIndex> parse_mds_index(std::string_view text) {
     return error;
   }
   if (version != 2)
-    return data_error("the index is of version " + std::to_string(version) + ", and 2 is read", "format");
+    return data_error("the index has version " + std::to_string(version) + "; only version 2 is supported", "format");
   return index;
 }
 

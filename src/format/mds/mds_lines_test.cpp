@@ -149,7 +149,7 @@ TEST_F(MdsLinesFormat, AnIndexThatCannotBeIsRefused) {
     return shown(folder_.path());
   };
   EXPECT_TRUE(with(kCsv, "\"raw_meta\"", "\"no_meta\"").contains("it has no raw_meta"));
-  EXPECT_TRUE(with(kCsv, "x.csv.meta", "../x.csv.meta").contains("no name of a file below"));
+  EXPECT_TRUE(with(kCsv, "x.csv.meta", "../x.csv.meta").contains("not the name of a file below"));
   EXPECT_TRUE(with(kCsv, "\"newline\": \"\\n\"", "\"newline\": \"\"").contains("what is between its lines"));
   EXPECT_TRUE(with(kXsv, "\"separator\": \"::\"", "\"separator\": \"\"").contains("between their cells"));
   EXPECT_TRUE(with(kCsv, "[\"n\", \"t\"]", "[\"n\"]").contains("1 names of columns, 2 encodings"));

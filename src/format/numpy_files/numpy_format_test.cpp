@@ -210,20 +210,20 @@ TEST(ZipDirectory, WhatItSaysIsChecked) {
   };
   EXPECT_CONTAINS(with(entry + 8, std::uint16_t{1}), "is encrypted");
   EXPECT_CONTAINS(with(entry + 10, std::uint16_t{12}), "compressed by method 12");
-  EXPECT_CONTAINS(with(entry + 20, std::uint32_t{5000}), "leads outside");
+  EXPECT_CONTAINS(with(entry + 20, std::uint32_t{5000}), "extends outside");
   EXPECT_CONTAINS(with(entry + 24, std::uint32_t{5}), "stored with two sizes");
   EXPECT_CONTAINS(with(entry + 24, ~std::uint32_t{0}), "damaged sizes");
-  EXPECT_CONTAINS(with(entry + 42, std::uint32_t{1}), "leads outside");
-  EXPECT_CONTAINS(with(entry + 28, std::uint16_t{60000}), "is cut");
-  EXPECT_CONTAINS(with(end + 10, std::uint16_t{9}), "leads outside");
-  EXPECT_CONTAINS(with(end + 12, std::uint32_t{9000}), "leads outside");
+  EXPECT_CONTAINS(with(entry + 42, std::uint32_t{1}), "extends outside");
+  EXPECT_CONTAINS(with(entry + 28, std::uint16_t{60000}), "is truncated");
+  EXPECT_CONTAINS(with(end + 10, std::uint16_t{9}), "extends outside");
+  EXPECT_CONTAINS(with(end + 12, std::uint32_t{9000}), "extends outside");
   EXPECT_CONTAINS(with(end + 16, std::uint32_t{0}), "entry 0 of its directory is damaged");
-  EXPECT_CONTAINS(refused("PK"), "is cut");
+  EXPECT_CONTAINS(refused("PK"), "is truncated");
   EXPECT_CONTAINS(refused(std::string(100, 'x')), "no directory");
   std::string bomb = zip({{"x.npy", std::string(1000, 'x'), true}});
   const std::uint32_t huge = 0x7fffffff;
   std::memcpy(bomb.data() + bomb.find("PK\1\2") + 24, &huge, sizeof huge);
-  EXPECT_CONTAINS(refused(bomb), "cannot be as large");
+  EXPECT_CONTAINS(refused(bomb), "is too small for its uncompressed size");
 }
 
 }  // namespace

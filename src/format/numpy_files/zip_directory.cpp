@@ -32,7 +32,7 @@ struct Directory {
 };
 
 Result<Directory> find_directory(Bytes archive) {
-  if (archive.size() < kEndBytes) return refused("the file is cut, or no zip archive");
+  if (archive.size() < kEndBytes) return refused("the file is truncated, or not a zip archive");
   const std::size_t last = archive.size() - kEndBytes;
   const std::size_t first = last - std::min(last, kMostComment);
   for (std::size_t end = last + 1; end-- > first;) {
@@ -46,7 +46,7 @@ Result<Directory> find_directory(Bytes archive) {
     const Bytes big = archive.subspan(place);
     return Directory{at<std::uint64_t>(big, 32), at<std::uint64_t>(big, 40), at<std::uint64_t>(big, 48)};
   }
-  return refused("it has no directory at its end: the file is cut, or no zip archive");
+  return refused("it has no directory at its end: the file is truncated, or not a zip archive");
 }
 
 // Reads a member's values from its ZIP64 extra field if they did not fit into 32 bits. Returns false if they are
@@ -98,11 +98,11 @@ Result<ZipMember> member_in(Bytes archive, Bytes entry, std::size_t name_bytes, 
     return refused(shown + "has damaged sizes");
   const auto begin = data_of(archive, local);
   if (!begin || stored > archive.size() - *begin)
-    return refused(shown + "leads outside of the file: it is cut or damaged");
+    return refused(shown + "extends outside of the file: it is truncated or damaged");
   constexpr std::uint64_t kMostRatio = 1032;  // maximum compression ratio of deflate
   if (!member.is_deflated && stored != member.plain_bytes) return refused(shown + "is stored with two sizes");
   if (member.is_deflated && member.plain_bytes / kMostRatio > stored + 1)
-    return refused(shown + "cannot be as large as it says");
+    return refused(shown + "is too small for its uncompressed size");
   member.stored = archive.subspan(*begin, stored);
   return member;
 }
@@ -113,7 +113,7 @@ Result<std::vector<ZipMember>> zip_members(Bytes archive) {
   FEEDLINE_TRY(const Directory directory, find_directory(archive));
   if (directory.begin > archive.size() || directory.bytes > archive.size() - directory.begin ||
       directory.members > directory.bytes / kCentralBytes)
-    return refused("its directory leads outside of the file: it is cut or damaged");
+    return refused("its directory extends outside of the file: it is truncated or damaged");
   Bytes rest = archive.subspan(directory.begin, directory.bytes);
   std::vector<ZipMember> members;
   for (std::uint64_t i = 0; i < directory.members; ++i) {
@@ -122,7 +122,7 @@ Result<std::vector<ZipMember>> zip_members(Bytes archive) {
     const std::size_t name = at<std::uint16_t>(rest, 28), extra = at<std::uint16_t>(rest, 30),
                       comment = at<std::uint16_t>(rest, 32);
     if (kCentralBytes + name + extra + comment > rest.size())
-      return refused("entry " + std::to_string(i) + " of its directory is cut");
+      return refused("entry " + std::to_string(i) + " of its directory is truncated");
     FEEDLINE_TRY(members.emplace_back(), member_in(archive, rest, name, extra));
     rest = rest.subspan(kCentralBytes + name + extra + comment);
   }

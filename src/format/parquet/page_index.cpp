@@ -68,8 +68,7 @@ class HeaderWalk {
       FEEDLINE_TRY(const std::size_t got, reader_.read_at(offset, window_));
       if (got < window_.size()) return damaged(offset, "the file ends inside a column");
       if (const auto header = parse_page_header(window_)) return *header;
-      if (window_.size() == extent_.end - offset || bytes > kMost)
-        return damaged(offset, "there is no page where one has to be");
+      if (window_.size() == extent_.end - offset || bytes > kMost) return damaged(offset, "a page is missing");
     }
   }
 
@@ -148,7 +147,8 @@ Result<PageIndex> read_page_index(const storage::Reader& reader, std::uint64_t b
                                   const ParquetColumnChunk& chunk, std::uint64_t rows) {
   if (chunk.is_encrypted) return config_error("the column '" + column.type.name + "' is encrypted");
   if (chunk.is_elsewhere)
-    return config_error("the column '" + column.type.name + "' lies in another file, which this version does not read");
+    return config_error("the column '" + column.type.name +
+                        "' is stored in another file, which this version does not read");
   if (std::cmp_not_equal(chunk.type, static_cast<int>(column.stored)) || chunk.codec < 0 || chunk.codec > 7 ||
       chunk.values < 0 || (column.most_repetition == 0 && std::cmp_not_equal(chunk.values, rows)))
     return damaged(0, "the column '" + column.type.name + "' is another one in a row group");

@@ -25,7 +25,7 @@ constexpr std::uint64_t kMostOfAByte = 1 << 16;               // above the compr
 std::unexpected<Error> damaged(const std::string& how) { return data_error("a page is damaged: " + how, "format"); }
 
 Result<void> check(const PageHeader& header, Bytes packed) {
-  if (packed.size() != header.packed_bytes) return damaged("it is cut");
+  if (packed.size() != header.packed_bytes) return damaged("it is truncated");
   if (header.values > kMostValues)
     return config_error("a page has " + std::to_string(header.values) + " values, more than this version reads");
   if (!header.crc) return {};
@@ -105,7 +105,7 @@ Result<Parts> split(const ParquetColumn& column, ParquetCodec codec, const PageH
   const auto kRuns = static_cast<std::int64_t>(ParquetEncoding::kRuns);
   if ((column.most_repetition > 0 && header.repetition_encoding != kRuns) ||
       (column.most_definition > 0 && header.definition_encoding != kRuns))
-    return config_error("levels are stored as no writer has for years, which this version does not read");
+    return config_error("levels use the obsolete BIT_PACKED encoding, which this version does not read");
   if ((column.most_repetition > 0 && !take_level(parts.values, parts.repetition)) ||
       (column.most_definition > 0 && !take_level(parts.values, parts.definition)))
     return damaged("its levels do not fit into it");
@@ -218,7 +218,7 @@ Result<PageRows> decode_page(const ParquetColumn& column, ParquetCodec codec, co
                              std::shared_ptr<const Buffer> packed,
                              const std::shared_ptr<const PageValues>& dictionary) {
   FEEDLINE_CHECK_OK(check(header, *packed));
-  if (!header.is_data()) return damaged("it is no page of data");
+  if (!header.is_data()) return damaged("it is not a data page");
   FEEDLINE_TRY(Parts parts, split(column, codec, header, *packed, packed));
   PageRows rows;
   rows.rows = header.values;

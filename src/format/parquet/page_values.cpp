@@ -199,7 +199,7 @@ Result<PageValues> decode_values(const ParquetColumn& column, std::int64_t encod
       break;
     case ParquetEncoding::kPlainDictionary:
     case ParquetEncoding::kDictionary:
-      if (!dictionary) return data_error("its values are of a dictionary, which is not there", "format");
+      if (!dictionary) return data_error("its values refer to a dictionary that is missing", "format");
       kept = dictionary;
       fits = decoder.dictionary(*dictionary);
       break;

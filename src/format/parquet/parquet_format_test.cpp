@@ -198,7 +198,7 @@ TEST_F(Parquet, EveryEncoding) {
   leaf.groups[0][0].data = plain_bytes({"zero"});
   EXPECT_CONTAINS(all(ParquetWriter::write({leaf}, {6}), {"x"}), "do not fit");
   leaf.groups[0].erase(leaf.groups[0].begin());
-  EXPECT_CONTAINS(all(ParquetWriter::write({leaf}, {6}), {"x"}), "of a dictionary, which is not there");
+  EXPECT_CONTAINS(all(ParquetWriter::write({leaf}, {6}), {"x"}), "refer to a dictionary that is missing");
 }
 
 TEST_F(Parquet, EveryCodecInPagesOfBothVersions) {

@@ -217,7 +217,7 @@ class SchemaWalk {
 Result<std::vector<ParquetColumn>> read_parquet_schema(const ParquetMetadata& metadata) {
   SchemaWalk walk(metadata.schema);
   if (!walk.walk({}, true) || !walk.is_done())
-    return data_error("the schema in the footer is no tree: the file is damaged", "format");
+    return data_error("the schema in the footer is not a tree: the file is damaged", "format");
   auto columns = walk.take();
   std::vector<ColumnType*> types;
   for (ParquetColumn& column : columns) types.push_back(&column.type);

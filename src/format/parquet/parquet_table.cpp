@@ -25,7 +25,7 @@ Result<Stored> read_page(const storage::Reader& reader, const PagePlace& place) 
     return storage_error("the file ends at byte " + std::to_string(place.offset + got) + ": it became shorter", 0);
   const auto header = parse_page_header(bytes);
   if (!header || header->packed_bytes > bytes.size() - header->bytes)
-    return data_error("there is no page where one has to be: the file is damaged there", "format");
+    return data_error("a page is missing: the file is damaged there", "format");
   bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(header->bytes));
   bytes.resize(header->packed_bytes);
   return Stored{*header, std::make_shared<const Buffer>(std::move(bytes))};

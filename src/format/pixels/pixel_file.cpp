@@ -96,14 +96,14 @@ Result<bool> join(const FileDescriptor& fd, const std::string& name, const Pixel
     if (!cache::is_named(fd, name)) return false;
     FEEDLINE_CHECK_OK(take_over(fd, name, contents));
   } else if (errno != EWOULDBLOCK) {
-    return file_error("cannot lock, which filling a pixel file needs; give a path on a local disk", name, errno);
+    return file_error("cannot lock, which writing a pixel file requires; use a path on a local disk", name, errno);
   }
   if (!cache::lock_open_file(fd, LOCK_SH)) return file_error("cannot lock", name, errno);
   if (!cache::is_named(fd, name)) return false;
   PixelHead head;
   if (::pread(fd.get(), &head, sizeof head, 0) != sizeof head || head.magic != kPixelMagic) return false;
   if (head.machine != cache::running_system().substr(0, sizeof head.machine - 1))
-    return file_error("another machine is filling this pixel file; give each machine a path of its own", name, 0);
+    return file_error("another machine is filling this pixel file; use a different path on each machine", name, 0);
   return true;
 }
 
@@ -117,8 +117,8 @@ Result<std::unique_ptr<PixelStore>> checked(Result<std::unique_ptr<PixelStore>> 
   if (!store) return store;
   const std::string difference = (*store)->contents().difference(contents);
   if (difference.empty()) return store;
-  return config_error("cache: '" + (*store)->name() + "' holds other pixels: " + difference +
-                      "; delete it, or give another path");
+  return config_error("cache: '" + (*store)->name() + "' contains other pixels: " + difference +
+                      "; delete it, or use another path");
 }
 
 }  // namespace
@@ -146,7 +146,7 @@ Result<std::unique_ptr<PixelStore>> open_or_fill_pixel_file(const std::string& p
   for (int tries = 0; tries < kMostTries; ++tries) {
     if (cache::is_there(path)) {
       if (!is_pixel_file(*storage::local_storage(), path))
-        return config_error("cache: '" + path + "' is there and is no pixel file; give another path");
+        return config_error("cache: '" + path + "' exists but is not a pixel file; use another path");
       return checked(open_pixel_file(path), contents);
     }
     FEEDLINE_TRY(FileDescriptor fd, cache::open_own_file(name));
@@ -160,7 +160,7 @@ Result<std::unique_ptr<PixelStore>> open_or_fill_pixel_file(const std::string& p
     if (!store->is_complete()) return store;
     FEEDLINE_CHECK_OK(finish_pixel_file(*store, path));
   }
-  return file_error("the pixel file is made and deleted again and again by others", path, 0);
+  return file_error("other processes repeatedly create and delete the pixel file", path, 0);
 }
 
 Result<void> finish_pixel_file(PixelStore& store, const std::string& path) {

@@ -211,7 +211,7 @@ TEST_F(PixelFileTest, OtherPixelsAreRefused) {
   changed.source = "another folder";
   EXPECT_NE(refused(changed).find("another folder"), std::string::npos);
   folder_.write("photos.pixels", "something else");
-  EXPECT_NE(refused(some_contents(5)).find("no pixel file"), std::string::npos);
+  EXPECT_NE(refused(some_contents(5)).find("not a pixel file"), std::string::npos);
 }
 
 TEST_F(PixelFileTest, AnUnfinishedFileOfOtherPixelsIsRefusedToo) {

@@ -59,12 +59,12 @@ Result<void> PixelStore::map_all() {
   index_ = reinterpret_cast<std::uint64_t*>(static_cast<std::byte*>(front) + head.index_offset);
   const std::span<const std::byte> serialized(bytes + kPageBytes, head.contents_bytes);
   if (xxh3(serialized) != head.contents_checksum)
-    return data_error("damaged pixel file: the checksum of what it says about its contents does not match", "format");
+    return data_error("damaged pixel file: the checksum of its description does not match", "format");
   FEEDLINE_TRY(contents_, PixelContents::parse(serialized));
   if (contents_.samples != head.samples) return data_error("damaged pixel file: it has two sizes", "format");
   if (kind_ == Kind::kFinished && head.finished == 0)
-    return config_error("a pixel file that is not finished: " + std::to_string(head.present) + " of " +
-                        std::to_string(head.samples) + " samples are in it; go on with what was filling it");
+    return config_error("the pixel file is not finished: " + std::to_string(head.present) + " of " +
+                        std::to_string(head.samples) + " samples are in it; continue the program that was filling it");
   if (kind_ == Kind::kFinished) FEEDLINE_CHECK_OK(check_index());
   if (extent_.mapped <= data_offset_) return {};  // no space, or nothing to read
   // Also maps the range after the file's end, so that the mapping does not move when the file grows; find() never reads
@@ -147,7 +147,7 @@ Result<std::span<const std::byte>> PixelStore::framed(std::uint64_t sample, std:
                                                       std::uint64_t limit) const {
   const bool starts_inside = offset % kRecordAlignment == 0 && offset >= data_offset_ && offset < limit &&
                              limit - offset >= sizeof(PixelRecordHead);
-  if (!starts_inside) return std::unexpected(damaged(sample, offset, "a record lies outside the file"));
+  if (!starts_inside) return std::unexpected(damaged(sample, offset, "a record is outside the file"));
   if (kind_ != Kind::kMemory) FEEDLINE_CHECK_OK(bring_in(offset, sizeof(PixelRecordHead)));
   const std::byte* record = data_ + (offset - data_offset_);
   PixelRecordHead head;

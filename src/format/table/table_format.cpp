@@ -115,7 +115,7 @@ void TableFormat::leave_out() {
 
 std::string TableFormat::summary() const {
   if (left_out_ == 0) return {};
-  return std::to_string(left_out_) + " samples left out, as they lack a field";
+  return std::to_string(left_out_) + " samples left out because they lack a field";
 }
 
 std::uint64_t TableFormat::compute_fingerprint() const {

@@ -94,7 +94,7 @@ Result<std::optional<TablePlaces>> metadata_below(const storage::Storage& storag
                         "): open one of them, or all as class folders with format=\"folder\"");
   FEEDLINE_TRY(const auto other, first_with_images(storage, folder, without));
   if (other)
-    return config_error("'" + storage.below(folder, *other) + "' holds images and no metadata file, but '" +
+    return config_error("'" + storage.below(folder, *other) + "' contains images but no metadata file, and '" +
                         storage.below(folder, names.front()) +
                         "' has one: add one, or open all as class folders with format=\"folder\"");
   TablePlaces places{{}, {}, true};
@@ -242,12 +242,13 @@ Result<ReadTable> read_tables(const std::shared_ptr<const storage::Storage>& sto
 
 Result<std::string> file_of(const storage::Storage& storage, const TablePlace& place, std::string_view cell) {
   if (cell.contains("://"))
-    return data_error("'" + std::string(cell) + "' is a URL; the files of a table are where the table is", "format");
-  if (cell.contains('\0')) return data_error("a path with a byte of zero", "format");
+    return data_error(
+        "'" + std::string(cell) + "' is a URL; the files of a table must be in the same storage as the table",
+        "format");
+  if (cell.contains('\0')) return data_error("a path with a zero byte", "format");
   if (!cell.starts_with('/')) return storage.below(place.folder, cell);
   if (storage.is_remote())
-    return data_error("'" + std::string(cell) + "' is a path of a machine, and the table is behind a network",
-                      "format");
+    return data_error("'" + std::string(cell) + "' is a local path, but the table is remote", "format");
   return std::string(cell);
 }
 

@@ -86,7 +86,7 @@ std::string BlockCache::summary() const {
   const std::uint64_t made = made_.load(std::memory_order_relaxed);
   return std::to_string(made) + " blocks decompressed, " +
          std::to_string((asked - std::min(made, asked)) * 100 / asked) + " % of " + std::to_string(asked) +
-         " were at hand, in at most " + std::to_string(most_ >> 20) + " MiB";
+         " were cached, in at most " + std::to_string(most_ >> 20) + " MiB";
 }
 
 }  // namespace feedline::format

@@ -91,7 +91,7 @@ Result<void> make_numbers(const PickedColumn& choice, const TableCell& cell, std
     const auto row_of = static_cast<std::int64_t>(choice.row_of);
     if (shape[0] % row_of != 0)
       return problem(choice, "the column '" + choice.column.name + "' holds " + std::to_string(shape[0]) +
-                                 " values, which are no rows of " + std::to_string(row_of));
+                                 " values, which do not form rows of " + std::to_string(row_of));
     shape = {shape[0] / row_of, row_of};
   }
   // an empty list does not show how many numbers its inner lists would have

@@ -125,7 +125,7 @@ Result<std::vector<PickedColumn>> default_columns(const std::vector<ColumnType>&
     FEEDLINE_TRY(fields.emplace_back(), choose({column.name, {}, {}}, column));
   }
   if (!fields.empty()) return fields;
-  return config_error("no column is one that a field can be made of; there are: " + names_of(columns));
+  return config_error("no column can be a field; there are: " + names_of(columns));
 }
 
 }  // namespace
@@ -218,7 +218,7 @@ std::vector<UnopenedColumn> unopened_columns(const std::vector<PickedColumn>& fi
 UnopenedColumn unread_column(const ColumnType& column) {
   FEEDLINE_CHECK(column.holds == Holds::kOther || column.holds == Holds::kNothing);
   return {column.name, described(column),
-          column.holds == Holds::kOther ? "this version reads no such type" : "no row has a value", ""};
+          column.holds == Holds::kOther ? "this version does not read this type" : "no row has a value", ""};
 }
 
 std::string names_of(const std::vector<ColumnType>& columns) {

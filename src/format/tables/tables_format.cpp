@@ -227,7 +227,7 @@ std::vector<UnopenedColumn> TablesFormat::unopened() const {
 std::string TablesFormat::summary() const {
   std::string text = kind_.summary ? kind_.summary() : std::string();
   if (left_out_ > 0)
-    text += (text.empty() ? "" : "\n") + std::to_string(left_out_) + " samples left out, as they lack a field";
+    text += (text.empty() ? "" : "\n") + std::to_string(left_out_) + " samples left out because they lack a field";
   return text;
 }
 

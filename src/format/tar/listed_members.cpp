@@ -61,7 +61,7 @@ std::string gaps(const ListedMembers& listed, const storage::Reader& reader, std
   for (const ListedMember& one : listed.members) {
     if (one.offset != end + kBlockBytes)
       return "the member '" + one.name + "' begins at byte " + std::to_string(one.offset) +
-             ", and the one before ends at " + std::to_string(end) + ": what lies between it does not say";
+             ", and the one before ends at " + std::to_string(end) + ": the bytes between them are not listed";
     end = one.offset + to_block(one.bytes);
   }
   std::array<std::byte, kLongestEnd> tail{};
@@ -96,9 +96,9 @@ std::expected<ShardIndex, std::string> grouped(const ListedMembers& listed, cons
   std::string_view key;
   for (const ListedMember& one : listed.members) {
     const auto name = split_sample_name(one.name);
-    if (!name || is_reserved_name(one.name)) return std::unexpected("'" + one.name + "' is no file of a sample");
+    if (!name || is_reserved_name(one.name)) return std::unexpected("'" + one.name + "' is not a file of a sample");
     const std::string extension = to_lower(name->extension);
-    if (extension.starts_with("__")) return std::unexpected("'" + one.name + "' says something of its sample");
+    if (extension.starts_with("__")) return std::unexpected("'" + one.name + "' is a mark on its sample");
     if (keys.empty() || name->key != key) {
       if (!keys.insert(name->key).second) return std::unexpected("sample '" + std::string(name->key) + "' comes twice");
       key = name->key;
@@ -132,7 +132,7 @@ std::string compare_members(const ListedMembers& listed, const ShardIndex& scann
     if (said.offset != found.offset || said.bytes != found.bytes ||
         to_lower(said.extension) != scanned.extension(found.extension))
       return "its file " + std::to_string(i) + " (." + said.extension + ", " + std::to_string(said.bytes) +
-             " bytes at " + std::to_string(said.offset) + ") is another one in the shard (." +
+             " bytes at " + std::to_string(said.offset) + ") differs in the shard (." +
              std::string(scanned.extension(found.extension)) + ", " + std::to_string(found.bytes) + " bytes at " +
              std::to_string(found.offset) + ")";
   }
@@ -214,12 +214,12 @@ std::expected<std::vector<std::uint64_t>, std::string> parse_energon_index(std::
                                                                            std::uint64_t shard_bytes) {
   std::vector<std::uint64_t> begins(bytes.size() / sizeof(std::uint64_t));
   if (begins.size() * sizeof(std::uint64_t) != bytes.size() || begins.size() < 2)
-    return std::unexpected("its " + std::to_string(bytes.size()) + " bytes are no 64-bit numbers of samples");
+    return std::unexpected("its " + std::to_string(bytes.size()) + " bytes are not a list of 64-bit offsets");
   std::memcpy(begins.data(), bytes.data(), bytes.size());
   for (std::size_t i = 0; i < begins.size(); ++i)
     if (begins[i] % kBlockBytes != 0 || begins[i] > shard_bytes || (i > 0 && begins[i] <= begins[i - 1]))
       return std::unexpected("its sample " + std::to_string(i) + " lies at byte " + std::to_string(begins[i]) +
-                             ", where none can be");
+                             ", which is impossible");
   return begins;
 }
 
@@ -250,7 +250,8 @@ ListedIndex find_listed_index(const storage::Storage& storage, const ShardFile& 
     found.index = std::move(*index);
     found.path = path;
   } else {
-    found.not_fitting.push_back("the index '" + path + "' is not of this shard, and is not used: " + index.error());
+    found.not_fitting.push_back("the index '" + path +
+                                "' does not belong to this shard and is not used: " + index.error());
   }
   return found;
 }
@@ -259,12 +260,13 @@ void compare_listed_indexes(const storage::Storage& storage, const ShardFile& sh
                             Findings& findings) {
   const auto report = [&](const std::string& path, const std::string& why) {
     if (!why.empty())
-      findings.add({"foreign_index",
-                    Severity::kWarning,
-                    shard.name,
-                    "",
-                    {},
-                    "the index '" + path + "' is not of this shard: " + why + "; remove it, or make it anew"});
+      findings.add(
+          {"foreign_index",
+           Severity::kWarning,
+           shard.name,
+           "",
+           {},
+           "the index '" + path + "' does not belong to this shard: " + why + "; remove it, or create it again"});
   };
   memory::ByteBuffer room;
   const std::uint64_t bytes = shard.version.bytes;

@@ -65,7 +65,7 @@ class SampleGrouper {
       if (target == nullptr)
         report("link_without_target", Severity::kError, link.member,
                "member '" + link.member.name + "' is a hard link to '" + *link.member.link +
-                   "', which the archive does not hold: write it again, with the files that links stand for");
+                   "', which is not in the archive: write it again, with the targets of links");
       else if (!target->is_regular())
         report("link_without_target", Severity::kError, link.member,
                "member '" + link.member.name + "' is a hard link to '" + target->name + "', which is not a file");
@@ -87,7 +87,7 @@ class SampleGrouper {
     const auto [first, fresh] = seen_.try_emplace(std::string(key), member.offset);
     if (!fresh)
       report("key_not_adjacent", Severity::kError, member,
-             "key '" + std::string(key) + "' comes twice, at bytes " + std::to_string(first->second) + " and " +
+             "key '" + std::string(key) + "' appears twice, at bytes " + std::to_string(first->second) + " and " +
                  std::to_string(member.offset) +
                  ", with other samples in between: the members of a sample must follow "
                  "one another. Sort the archive (`tar --sort=name`)");

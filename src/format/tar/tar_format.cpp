@@ -119,10 +119,10 @@ void TarFormat::take_samples() {
 std::string TarFormat::summary() const {
   const auto listed = std::ranges::count_if(shards_, [](const auto& shard) { return !shard->listed_by().empty(); });
   std::string lines;
-  if (listed > 0) lines = std::to_string(listed) + " shards by DALI's indexes beside them: no scan";
+  if (listed > 0) lines = std::to_string(listed) + " shards used DALI's indexes instead of a scan";
   if (left_out_ == 0) return lines;
   if (!lines.empty()) lines += "\n";
-  return lines + std::to_string(left_out_) + " samples left out, as they lack a field";
+  return lines + std::to_string(left_out_) + " samples left out because they lack a field";
 }
 
 // The shards' paths are not included, so a copy of the dataset elsewhere has the same fingerprint.
@@ -266,8 +266,8 @@ Result<void> TarFormat::check_header(const Place& place, const Member& member, T
   const ShardIndex& index = place.shard->index();
   const std::string why = differs(block, index.key(place.sample), index.extension(member.extension), member.bytes);
   if (why.empty()) return {};
-  auto error = data_error("the index '" + place.shard->listed_by() + "' is not of this shard: " + why +
-                              "; without the index the shard is looked through anew",
+  auto error = data_error("the index '" + place.shard->listed_by() + "' does not belong to this shard: " + why +
+                              "; without the index the shard is scanned again",
                           "format");
   error.error().where.offset = member.offset - kBlockBytes;
   return error;

@@ -91,7 +91,7 @@ std::expected<TarHeader, TarDefect> parse_header(TarBlock block) {
   if (header.type == '\0') header.type = header.name.ends_with('/') ? '5' : '0';
   if (header.type == '1' || header.type == '2') header.link = text(block, kLink);
   const auto bytes = number(raw(block, kSize));
-  if (!bytes) return defect("a tar header whose size is no number");
+  if (!bytes) return defect("a tar header with an invalid size");
   header.bytes = *bytes;
   header.sparse_continues = header.type == 'S' && block[kSparseContinuesOffset] != std::byte{0};
   // "ustar" with a NUL; old GNU has a space here, and times instead of a prefix after devminor
@@ -118,7 +118,7 @@ std::expected<void, TarDefect> parse_pax(std::string_view data, PaxRecords& reco
       records.link = value.substr(0, value.find('\0'));
     } else if (keyword == "size") {
       records.bytes = decimal(value);
-      if (!records.bytes) return defect("a damaged PAX header: the size is no number");
+      if (!records.bytes) return defect("a damaged PAX header: the size is not a number");
     } else if (keyword.starts_with("GNU.sparse.")) {
       records.sparse = true;
       if (keyword == "GNU.sparse.name") records.sparse_path = value;

@@ -46,7 +46,7 @@ Result<void> look_at_labels(const storage::Reader& reader, const std::vector<Fie
         looked.findings.add({"not_an_integer", Severity::kError, shard, std::string(index.key(sample)), member->offset,
                              "the member for the field '" + fields[i].description.name + "' (." +
                                  std::string(index.extension(member->extension)) +
-                                 ") is not an integer: write the class's number there, or read images alone, as with "
+                                 ") is not an integer: write the class's number there, or read only the images, as in "
                                  "fields=\"jpg;png\""});
     }
     is_first = false;
@@ -97,7 +97,7 @@ void add_unread(const std::string& source, const Counts& unread, Findings& findi
                     "",
                     {},
                     "members ending in ." + extension + " are not read, " + std::to_string(count) +
-                        " in all: " + "no field takes them; fields= chooses, as in fields=(\"jpg\", \"cls\")"});
+                        " in all: " + "no field uses them; select them with fields=, as in fields=(\"jpg\", \"cls\")"});
 }
 
 // Adds the sizes and missing fields of one shard's samples.
@@ -146,7 +146,7 @@ void count_classes(const std::string& source, const std::vector<Looked>& shards,
                            "",
                            {},
                            "the shards were packed with different class names, so a label means one class here and "
-                           "another there: open those of one packing at a time, or map the labels"});
+                           "another there: open the shards of each packing separately, or map the labels"});
     for (const auto& [label, count] : shard.labels) counts[label] += count;
   }
   for (std::size_t label = 0; label < names.size(); ++label)

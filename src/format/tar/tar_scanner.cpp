@@ -57,7 +57,7 @@ TarScanner::Step TarScanner::stop(std::string_view code, std::string text) {
 
 TarScanner::Step TarScanner::truncated(const std::string& name) {
   findings_.add({"truncated_member", Severity::kError, shard_, name, header_,
-                 "the tar file is cut inside member '" + name + "': copy or download it again"});
+                 "the tar file is truncated inside member '" + name + "': copy or download it again"});
   return Step::kStop;
 }
 
@@ -75,7 +75,7 @@ Result<TarScanner::Step> TarScanner::read_one(TarMember& member) {
     if (!archive_kind_of(std::span(start).first(got)).empty())
       return stop("not_tar", "not a tar file: " + look_of(std::span(start).first(got)));
   }
-  if (!block) return stop("truncated_header", "the tar file is cut inside a header: copy or download it again");
+  if (!block) return stop("truncated_header", "the tar file is truncated inside a header: copy or download it again");
   if (is_zero(*block)) return read_end();
   auto header = parse_header(*block);
   if (!header && position_ == 0 && header.error().checksum)
@@ -149,9 +149,10 @@ Result<TarScanner::Step> TarScanner::read_end() {
     return stop("no_end_of_archive", "the tar file ends after an extended header, before its member");
   FEEDLINE_TRY(const auto second, block_at(position_ + kBlockBytes));
   if (!second)
-    return stop("no_end_of_archive",
-                "the tar file is cut inside its end mark (two blocks of zeros, only one is there): copy or download it "
-                "again");
+    return stop(
+        "no_end_of_archive",
+        "the tar file is truncated inside its end mark (two blocks of zeros, only one is there): copy or download it "
+        "again");
   if (!is_zero(*second))
     return stop("no_end_of_archive",
                 "damaged: a lone block of zeros between members; readers stop here and lose the rest");
@@ -165,7 +166,7 @@ Result<TarScanner::Step> TarScanner::read_end() {
                   "members follow the end mark, as after `cat a.tar b.tar`; readers stop at the mark and lose them. "
                   "Join archives with `tar --concatenate`, or list them one by one");
     findings_.add(
-        {"data_after_end", Severity::kWarning, shard_, "", zeros, "bytes that are no members follow the end mark"});
+        {"data_after_end", Severity::kWarning, shard_, "", zeros, "bytes that are not members follow the end mark"});
     return Step::kStop;
   }
   if (zeros < archive_bytes_)

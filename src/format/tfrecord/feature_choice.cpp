@@ -44,7 +44,7 @@ Result<void> choose_bytes(const WantedField& spec, const std::string& feature, c
   field.description.kind = spec.said.value_or(usual_kind_of_bytes(feature, seen));
   if (seen.most <= 1) return {};
   return config_error("fields: the feature '" + feature + "' holds up to " + std::to_string(seen.most) +
-                      " byte strings in a record, and a field is made of one");
+                      " byte strings in a record, but a field needs exactly one");
 }
 
 Result<void> choose_numbers(const WantedField& spec, const std::string& feature, const FeatureSeen& seen,
@@ -92,7 +92,7 @@ Result<FeatureChoice> choose(const WantedField& spec, const FeatureSurvey& surve
   }
   if (field.values != ValueKind::kNone) return field;
   return config_error("no sample has the field '" + spec.name + "' (" + spec.names() + "), of the " +
-                      std::to_string(survey.records()) + " that were looked at; there are: " + survey.names());
+                      std::to_string(survey.records()) + " examined records; there are: " + survey.names());
 }
 
 // Returns the feature with a known name, or the only feature that is an image.

@@ -149,7 +149,7 @@ class FileWriter {
 
 Result<std::vector<File>> files_of(Bytes record, const std::vector<FeatureChoice>& fields) {
   const auto features = features_of(record, fields);
-  if (!features) return data_error("the record is no tf.train.Example", "format");
+  if (!features) return data_error("the record is not a tf.train.Example", "format");
   FileWriter writer;
   for (const Named& one : *features)
     if (!writer.add(one))

@@ -80,7 +80,7 @@ class FieldOfRecord {
     const bool is_whole = found_.list ? found_.list->each(take) : take(found_.feature);
     if (!is_of_kind) return other_kind();
     if (!is_whole) return damaged();
-    if (count != 1) return differs("holds " + std::to_string(count) + " byte strings, where one was expected");
+    if (count != 1) return differs("holds " + std::to_string(count) + " byte strings, but one was expected");
     if (value.empty() && !may_be_empty(field_.description.kind)) return problem("empty_file", "an empty file");
     return value;
   }
@@ -109,9 +109,9 @@ class FieldOfRecord {
     if (!count) return damaged();
     if (field_.is_scalar && *count != 1)
       return differs("holds " + std::to_string(*count) +
-                     " values, where one was expected; \":array\" behind a spec of fields= takes any number");
+                     " values, but one was expected; \":array\" after a spec of fields= accepts any number");
     if (field_.columns > 0 && *count % field_.columns != 0)
-      return differs("holds " + std::to_string(*count) + " values, which are no rows of " +
+      return differs("holds " + std::to_string(*count) + " values, which do not form rows of " +
                      std::to_string(field_.columns));
     found_.shape.dims = field_.is_scalar ? 0 : field_.columns > 0 ? 2 : 1;
     found_.shape.columns = std::max<std::uint64_t>(field_.columns, 1);
@@ -135,7 +135,7 @@ class FieldOfRecord {
     });
     if (wrong) return *wrong;
     if (!is_whole) return damaged();
-    if (field_.is_scalar) return differs("is a list of steps, where one value was expected");
+    if (field_.is_scalar) return differs("is a list of steps, but one value was expected");
     found_.shape = {field_.values, field_.columns > 0 ? std::size_t{2} : 1, steps, wanted};
     return {};
   }
@@ -169,7 +169,7 @@ std::expected<void, ReadProblem> FeatureReader::read(Bytes data, memory::Record&
   ShortList<Found> list(fields_.size());
   const std::span<Found> found = list.all();
   if (!find_all(data, fields_, found))
-    return Problem({"not_an_example", data_error("the record is no tf.train.Example", "format").error()});
+    return Problem({"not_an_example", data_error("the record is not a tf.train.Example", "format").error()});
   record.fields.assign(fields_.size(), {});
   std::uint64_t array_bytes = 0;
   for (std::size_t i = 0; i < fields_.size(); ++i) {

@@ -85,7 +85,7 @@ std::expected<std::vector<std::uint64_t>, std::string> parse_foreign_index(std::
                    std::to_string(end));
     if (line->bytes < kRecordFrameBytes) return wrong("has a record of " + std::to_string(line->bytes) + " bytes");
     if (end > shard_bytes || line->bytes > shard_bytes - end)
-      return wrong("ends behind the shard's " + std::to_string(shard_bytes) + " bytes");
+      return wrong("ends after the shard's " + std::to_string(shard_bytes) + " bytes");
     ends.push_back(end += line->bytes);
   }
   if (end == shard_bytes) return ends;
@@ -108,7 +108,7 @@ ForeignIndexes find_foreign_index(const storage::Storage& storage, const ShardFi
       indexes.found = ForeignIndex{name, std::move(*ends)};
       break;
     }
-    indexes.not_fitting.push_back("the index '" + name + "' is not of this shard, and is not used: " + wrong);
+    indexes.not_fitting.push_back("the index '" + name + "' does not belong to this shard and is not used: " + wrong);
   }
   return indexes;
 }

@@ -162,8 +162,8 @@ TEST(ForeignIndex, IsRefusedWithItsLine) {
   expect("0 16\n17 83\n", "line 2 begins at byte 17");
   expect("4 96\n", "line 1 begins at byte 4");
   expect("0 16\n16 15\n31 69\n", "line 2 has a record of 15 bytes");
-  expect("0 16\n16 85\n", "line 2 ends behind the shard's 100 bytes");
-  expect("0 16\n16 18446744073709551615\n", "line 2 ends behind");
+  expect("0 16\n16 85\n", "line 2 ends after the shard's 100 bytes");
+  expect("0 16\n16 18446744073709551615\n", "line 2 ends after");
 }
 
 }  // namespace

@@ -60,8 +60,8 @@ std::optional<Finding> wrong_header(Bytes header, std::size_t record, std::uint6
                    .shard = shard,
                    .key = {},
                    .offset = offset,
-                   .text = record_at(record, offset) + " is cut: the file ends within its header; copy or download " +
-                           "the file again"};
+                   .text = record_at(record, offset) +
+                           " is truncated: the file ends within its header; copy or download " + "the file again"};
   const auto length = length_in_header(header);
   if (!length)
     return Finding{.code = "bad_length",
@@ -69,8 +69,8 @@ std::optional<Finding> wrong_header(Bytes header, std::size_t record, std::uint6
                    .key = {},
                    .offset = offset,
                    .text = record_at(record, offset) + " has a length whose checksum differs: " +
-                           (record == 0 ? "this is no TFRecord file, or it is damaged from its first byte on"
-                                        : "the file is damaged there, and nothing behind it can be found; copy or "
+                           (record == 0 ? "this is not a TFRecord file, or it is damaged at its first byte"
+                                        : "the file is damaged there, and nothing after it can be found; copy or "
                                           "download it again")};
   if (left >= kRecordFrameBytes && *length <= left - kRecordFrameBytes) return {};
   return Finding{.code = "cut_record",
@@ -79,7 +79,7 @@ std::optional<Finding> wrong_header(Bytes header, std::size_t record, std::uint6
                  .offset = offset,
                  .text = record_at(record, offset) + " has " + std::to_string(*length) +
                          " bytes by its header, and the file only " + std::to_string(left) +
-                         " from there on: it is cut; copy or download it again"};
+                         " after that: it is truncated; copy or download it again"};
 }
 
 }  // namespace

@@ -100,8 +100,8 @@ Result<Bytes> RecordShard::data_of(std::uint64_t number, Bytes bytes) const {
                    foreign_.empty()
                        ? "it has " + std::to_string(*length) + " bytes by its header and " +
                              std::to_string(place.bytes - kRecordFrameBytes) + " by the index"
-                       : "the shard has none there that is as the index '" + foreign_ +
-                             "' says: one of them is damaged; without the index the shard is looked " + "through anew");
+                       : "the shard does not have the record there that the index '" + foreign_ +
+                             "' requires: one of them is damaged; without the index the shard is scanned " + "again");
   if (!has_good_data(bytes))
     return damaged(number, place.offset,
                    "the checksum of its data differs: it is damaged; copy or download the file "

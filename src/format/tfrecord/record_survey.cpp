@@ -79,7 +79,7 @@ Result<FeatureSurvey> survey_first(const RecordShards& shards) {
   if (survey.records() > 0) return survey;
   if (damage) return std::unexpected(std::move(*damage));
   return config_error(looked_at == 0 ? "the TFRecord files hold no records"
-                                     : "the records are no tf.train.Example, and of no other kind that this version "
+                                     : "the records are not tf.train.Example, nor any other type that this version "
                                        "reads");
 }
 

@@ -97,7 +97,7 @@ Result<void> TfrecordFormat::take_samples(std::vector<FeatureChoice> fields) {
 
 std::string TfrecordFormat::summary() const {
   if (left_out_ == 0) return {};
-  return std::to_string(left_out_) + " samples left out, as they lack a field";
+  return std::to_string(left_out_) + " samples left out because they lack a field";
 }
 
 // The shards' names are not included, so a copy of the dataset elsewhere has the same fingerprint.

@@ -224,7 +224,7 @@ TEST_F(Tfrecord, FieldsThatCannotBeAreRefusedBeforeTheFirstRead) {
     }
     return format ? std::string("opened") : format.error().what;
   };
-  EXPECT_CONTAINS(why({"nothing"}), "no sample has the field 'nothing' (nothing), of the 1 that were looked at");
+  EXPECT_CONTAINS(why({"nothing"}), "no sample has the field 'nothing' (nothing), of the 1 examined records");
   EXPECT_CONTAINS(why({"nothing"}), "f (float), i (int64), s (bytes), t (bytes)");
   EXPECT_CONTAINS(why({"i:image"}), "holds int64 values, so the field 'i' cannot be of kind image");
   EXPECT_CONTAINS(why({"s"}), "up to 2 byte strings");
@@ -248,11 +248,11 @@ TEST_F(Tfrecord, ARecordThatDiffersIsAnErrorOfThatSampleAlone) {
   ASSERT_TRUE(format) << format.error().message();
   EXPECT_EQ(shown(**format, 32), "5 x");
   EXPECT_EQ(shown(**format, 39), "5 x");
-  EXPECT_CONTAINS(shown(**format, 33), "field 'n': the feature 'n' holds 2 values, where one was expected");
+  EXPECT_CONTAINS(shown(**format, 33), "field 'n': the feature 'n' holds 2 values, but one was expected");
   EXPECT_CONTAINS(shown(**format, 34), "does not hold int64 values");
   EXPECT_CONTAINS(shown(**format, 35), "field 'n': the record has no feature 'n'");
   EXPECT_CONTAINS(shown(**format, 36), "holds 2 byte strings");
-  EXPECT_CONTAINS(shown(**format, 37), "no tf.train.Example");
+  EXPECT_CONTAINS(shown(**format, 37), "not a tf.train.Example");
   EXPECT_CONTAINS(shown(**format, 38), "cannot be read");
   memory::Record record;
   const Where where = (*format)->read(33, record).error().where;
@@ -277,7 +277,7 @@ TEST_F(Tfrecord, MissingFeaturesAreSkippedOrAbsent) {
   ASSERT_EQ((*skipped)->size(), 1u);
   EXPECT_EQ(shown(**skipped, 0), "2 r");
   EXPECT_EQ((*skipped)->where(0).key, "x/00000040");
-  EXPECT_EQ((*skipped)->summary(), "49 samples left out, as they lack a field");
+  EXPECT_EQ((*skipped)->summary(), "49 samples left out because they lack a field");
   const auto none = opened(source, {"a", "rare"}, Missing::kNone);
   ASSERT_TRUE(none) << none.error().message();
   ASSERT_EQ((*none)->size(), 50u);
@@ -375,7 +375,8 @@ TEST_F(Tfrecord, IndexesOfOthersAreReadWhereTheyFit) {
   ASSERT_TRUE(format) << format.error().message();
   EXPECT_EQ((*format)->size(), 3u);
   ASSERT_EQ(notes_->lines().size(), 1u);
-  EXPECT_CONTAINS(notes_->lines()[0], "x.idx' is not of this shard, and is not used: its records end at byte 50");
+  EXPECT_CONTAINS(notes_->lines()[0],
+                  "x.idx' does not belong to this shard and is not used: its records end at byte 50");
 }
 
 // The index covers the shard to its last byte, and some of its records are compared when it is opened.
@@ -410,8 +411,9 @@ TEST_F(Tfrecord, AnIndexThatLiesInBetweenNeverGivesAWrongSample) {
   ASSERT_TRUE(format) << format.error().message();
   EXPECT_EQ(shown(**format, 500), "1");
   EXPECT_EQ(shown(**format, 503), "1");
-  EXPECT_CONTAINS(shown(**format, 501),
-                  "record 501 of the shard: the shard has none there that is as the index '" + folder_.path("x.idx"));
+  EXPECT_CONTAINS(
+      shown(**format, 501),
+      "record 501 of the shard: the shard does not have the record there that the index '" + folder_.path("x.idx"));
   EXPECT_CONTAINS(shown(**format, 502), "one of them is damaged");
   OpenOptions options;
   options.fields = {"n"};
@@ -489,7 +491,7 @@ TEST_F(Tfrecord, NumbersThatAreNoRowsAreThatSamplesError) {
              {"b:boxes", "p=b:keypoints"});
   ASSERT_TRUE(format) << format.error().message();
   EXPECT_EQ(shown(**format, 0), "(1, 4):10,20,30,40 (2, 2):10,20,30,40");
-  EXPECT_CONTAINS(shown(**format, 1), "field 'b': the feature 'b' holds 5 values, which are no rows of 4");
+  EXPECT_CONTAINS(shown(**format, 1), "field 'b': the feature 'b' holds 5 values, which do not form rows of 4");
   EXPECT_EQ(shown(**format, 2), "(0, 4): (0, 2):");
 }
 

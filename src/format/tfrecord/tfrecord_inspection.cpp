@@ -51,7 +51,7 @@ void compare_foreign(const storage::Storage& storage, const storage::Reader& rea
          scanned.file->name,
          "",
          {},
-         "the index '" + foreign.found->path + "' has other records than the shard: remove it, or make it anew"});
+         "the index '" + foreign.found->path + "' has other records than the shard: remove it, or create it again"});
 }
 
 // Errors of the storage and of decompression become findings, so that the other shards are inspected.
@@ -158,7 +158,7 @@ void add_unread(const std::string& source, const FeatureSurvey& survey, const st
                   {},
                   "the feature '" + name + "' (" + (seen.is_list ? "steps of " : "") + std::string(name_of(seen.kind)) +
                       ") of " + std::to_string(seen.records) +
-                      " records is not read: no field takes it; fields= chooses"});
+                      " records is not read: no field uses it; select it with fields="});
   }
 }
 

@@ -43,7 +43,7 @@ Result<void> check_documents(const TokenOptions& options) {
   if (options.shortest < 2)
     return config_error("tokens: a document needs at least 2 tokens, one to predict from and one to predict");
   if (!std::in_range<std::uint32_t>(options.window) || !std::in_range<std::uint32_t>(options.stride))
-    return config_error("tokens: window and stride must be below 2^32 where documents are kept apart");
+    return config_error("tokens: window and stride must be below 2^32 if documents are separate");
   if (options.output == DType::kInt32 && !std::in_range<std::int32_t>(options.pad))
     return config_error("tokens: pad " + std::to_string(options.pad) + " cannot be delivered as int32");
   return {};
@@ -92,7 +92,7 @@ Result<std::shared_ptr<const RowFormat>> TokenFormat::make(TokenFiles files, con
   }
   if (samples == 0)
     return config_error("tokens: no file has the " + std::to_string(options.window + 1) +
-                        " tokens that a window and its targets take; all together have " +
+                        " tokens that a window and its targets need; all together have " +
                         std::to_string(files.tokens()));
   if (options.vocabulary > 0) FEEDLINE_CHECK_OK(check_tokens(files, options));
   return std::shared_ptr<const RowFormat>(new TokenFormat(std::move(files), std::move(ends), options, widen));

@@ -83,9 +83,9 @@ TEST_F(TokenFormatTest, RefusesWhatIsNotTokens) {
     const auto format = open({tokens}, options);
     return format ? "accepted" : format.error().message();
   };
-  EXPECT_NE(why({folder_.write("odd.bin", "12345"), 0}, {.window = 1}).find("5 bytes are no multiple of 2"),
+  EXPECT_NE(why({folder_.write("odd.bin", "12345"), 0}, {.window = 1}).find("5 bytes are not a multiple of 2"),
             std::string::npos);
-  EXPECT_NE(why(file("few.bin", 4), {.window = 4}).find("5 tokens that a window and its targets take"),
+  EXPECT_NE(why(file("few.bin", 4), {.window = 4}).find("5 tokens that a window and its targets need"),
             std::string::npos);
   EXPECT_NE(why(file("a.bin", 9), {}).find("window must be at least 1"), std::string::npos);
   EXPECT_NE(why(file("a.bin", 9), {.window = 2, .stored = DType::kFloat32}).find("float32 tokens"), std::string::npos);
