@@ -177,7 +177,7 @@ def test_a_damaged_record_is_left_out_where_the_loader_says_so(tmp_path: Path) -
         (lambda data: b"no record at all" + data, "record 0, at byte 0, .* no TFRecord file"),
         (
             lambda data: data + struct.pack("<QI", 2**63, made_tfrecords.masked_crc(struct.pack("<Q", 2**63))) + data,
-            "record 6, .* has 9223372036854775808 bytes by its header",
+            "record 6, .* has 9223372036854775808 bytes according to its header",
         ),
     ],
 )

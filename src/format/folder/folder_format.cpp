@@ -26,16 +26,16 @@ std::string fields_of_images(const FolderListing& listing) {
     text += (text.empty() ? "" : ", ") + (are_all ? extension : pattern_of(extension)) + ": " + std::to_string(count);
   // If the key is the whole name, every file matches.
   return are_all ? "fields=\"image={key}:image\", which reads all files (" + text + ")"
-                 : "one of these, which read as many files: " + text;
+                 : "one of these, listed with their numbers of files: " + text;
 }
 
 // Returns why there is nothing to read and how to fix it.
 std::string what_is_missing(const FolderListing& listing) {
   if (const std::string fields = fields_of_images(listing); !fields.empty())
-    return "the folder holds images but no class folders: open images without classes by " + fields +
+    return "the folder contains images but no class folders: open images without classes by " + fields +
            "; if they have classes, put the images of each class in its own folder, as in train/cat/1.jpg";
   if (!listing.stray_tars.empty())
-    return "the folder holds tar files and no class folders: name the tar files to read, as in '" +
+    return "the folder contains tar files but no class folders: name the tar files to read, for example '" +
            listing.stray_tars.front() + "' or 'shards/{000..146}.tar'";
   return "the folder contains nothing to read: expected one folder of images per class";
 }

@@ -56,7 +56,7 @@ Where GivenFiles::where(std::uint64_t index) const {
 
 Result<void> GivenFiles::read(std::uint64_t index, memory::Record& record) const {
   const auto given = find(index, record.name);
-  if (!given) return data_error("file " + std::to_string(index) + " is not among those that were given", "format");
+  if (!given) return data_error("file " + std::to_string(index) + " was not added or was removed", "format");
   if (given->data() != nullptr) return accept(index, std::span(&*given, 1), record);
   FEEDLINE_TRY(const auto bytes, storage_->read_all(record.name, record.storage, record.most_bytes));
   return accept(index, std::span(&bytes, 1), record);

@@ -52,7 +52,7 @@ Result<ByteRange> rows_in(const storage::Reader& chunk, std::uint64_t bytes, std
         "of LitData");
   if (front.samples != samples)
     return damaged(
-        "its header has " + std::to_string(front.samples) + " samples, and the index has " + std::to_string(samples),
+        "its header has " + std::to_string(front.samples) + " samples, but the index has " + std::to_string(samples),
         0);
   if (std::memcmp(end.data() + kNumber, kMagic.data(), kMagic.size()) != 0)
     return damaged("its samples are Arrow rows, but it does not end with \"LDARW01\"", end_at);

@@ -277,7 +277,7 @@ TEST_F(LitData, WhatIsNotReadIsRefusedByName) {
                   .contains("LitData's ParquetLoader"));
   EXPECT_TRUE(shown(write({"int"}, {"12345678"}, ", \"compression\": \"lz4\""), 0).contains("compressed by 'lz4'"));
   folder_.write("index.json", index_of({"a", "b"}, {"int"}, {}));
-  EXPECT_TRUE(shown(folder_.path(), 0).contains("1 formats of values, and its data_spec 2 names"));
+  EXPECT_TRUE(shown(folder_.path(), 0).contains("1 value formats, but its data_spec has 2 names"));
   folder_.write("index.json", index_of({"a"}, {"int"}, {{"../x.bin", 1}}));
   EXPECT_TRUE(shown(folder_.path(), 0).contains("not the name of a chunk"));
 }

@@ -126,7 +126,7 @@ Result<Columns> columns_of(const Written& written) {
       names.push_back(written.formats.size() == 1 ? "item" : std::to_string(i));
   if (names.size() != written.formats.size() || names.empty())
     return data_error("the index has " + std::to_string(written.formats.size()) +
-                          " formats of values, and its data_spec " + std::to_string(names.size()) + " names",
+                          " value formats, but its data_spec has " + std::to_string(names.size()) + " names",
                       "format");
   Columns columns;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -218,7 +218,7 @@ Result<LitIndex> parse_litdata_index(std::string_view text) {
     return json.array([&] { return read_chunk(json, written.chunks.emplace_back()); });
   });
   if (done && json.finish()) return checked(written);
-  auto error = data_error("the index is not that of a LitData dataset: " + json.error()->what, "format");
+  auto error = data_error("the index is not from a LitData dataset: " + json.error()->what, "format");
   error.error().where.offset = json.offset();
   return error;
 }

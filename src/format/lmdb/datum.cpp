@@ -79,9 +79,9 @@ Result<memory::PixelView> pixels_of(const Datum& datum, memory::ByteBuffer& room
   const std::string extents =
       std::to_string(datum.channels) + " x " + std::to_string(datum.height) + " x " + std::to_string(datum.width);
   if (!datum.is_whole())
-    return data_error("the Datum has " + std::to_string(datum.data.size()) + " bytes, and is " + extents, "format");
+    return data_error("the Datum has " + std::to_string(datum.data.size()) + " bytes, but is " + extents, "format");
   if (datum.height > memory::PixelBuffer::kMaxPixels / datum.width)
-    return data_error("the Datum is " + extents + ", which are too many pixels", "format");
+    return data_error("the Datum is " + extents + ", which is too many pixels", "format");
   const std::size_t bytes = datum.data.size(), pixels = bytes / static_cast<std::size_t>(datum.channels);
   FEEDLINE_TRY(const auto out,
                room.make_room(bytes + memory::PixelBuffer::kRowSlack, most_bytes + memory::PixelBuffer::kRowSlack));

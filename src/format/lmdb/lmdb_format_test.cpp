@@ -201,13 +201,13 @@ TEST_F(Lmdb, FieldsThatCannotBeAreErrors) {
   EXPECT_CONTAINS(refusal(source, {"x={name}"}), "neither {key} nor a number");
   EXPECT_CONTAINS(refusal(source, {"{key}{key}"}), "is not a pattern of keys");
   EXPECT_CONTAINS(refusal(source, {"label"}), "is a part of Datums, but the values are not Datums");
-  EXPECT_CONTAINS(refusal(source, {"{key}.png"}), "no key is as '{key}.png'");
+  EXPECT_CONTAINS(refusal(source, {"{key}.png"}), "no key matches '{key}.png'");
   EXPECT_CONTAINS(refusal(source, {"x={key}", "x={key}"}), "two fields are called 'x'");
   EXPECT_CONTAINS(refusal(source, {"={key}"}), "an empty name");
   EXPECT_CONTAINS(refusal(write({{"a", "text"}}, "text.mdb")), "neither images nor Datums");
   EXPECT_CONTAINS(refusal(write({}, "empty.mdb")), "holds no entries");
   const std::string datums = write({{"a0", encoded_datum(kPhoto, 1)}}, "datums.mdb");
-  EXPECT_CONTAINS(refusal(datums, {"image", "x=a{key}"}), "do not mix");
+  EXPECT_CONTAINS(refusal(datums, {"image", "x=a{key}"}), "cannot be combined");
   EXPECT_CONTAINS(refusal(datums, {"image:text"}), "the Datum's image is image");
 }
 

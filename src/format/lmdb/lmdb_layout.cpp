@@ -141,8 +141,8 @@ Result<void> add_pattern(const Spec& spec, const LmdbIndex& index, const ReadEnt
   field.description.name = spec.name.empty() ? name_of(pattern) : spec.name;
   const auto entries = first_of(pattern, index);
   if (entries.empty())
-    return config_error("no key is as '" + std::string(spec.pattern) + "' of the field '" + field.description.name +
-                        "' says; there are " + keys_shown(index));
+    return config_error("no key matches '" + std::string(spec.pattern) + "' of the field '" + field.description.name +
+                        "'; there are " + keys_shown(index));
   Seen seen;
   if (!spec.said) {
     FEEDLINE_TRY(seen, look_at(entries, read));
@@ -152,7 +152,7 @@ Result<void> add_pattern(const Spec& spec, const LmdbIndex& index, const ReadEnt
   if (layout.sources[field.source].is_number != layout.sources.front().is_number)
     return config_error("fields: '" + spec.text + "' has " +
                         (layout.sources[field.source].is_number ? "a number" : "a name") +
-                        " for the sample, and the field before it does not");
+                        " for the sample, but the field before it does not");
   layout.fields.push_back(std::move(field));
   return {};
 }
@@ -200,7 +200,7 @@ Result<LmdbLayout> choose_layout(const std::vector<std::string>& specs, const Lm
       FEEDLINE_CHECK_OK(add_pattern(spec, index, read, layout));
     }
     if (datums && layout.sources.size() > 1)
-      return config_error("fields: parts of Datums and patterns of keys do not mix: '" + text + "'");
+      return config_error("fields: parts of Datums and patterns of keys cannot be combined: '" + text + "'");
     const auto& name = layout.fields.back().description.name;
     for (std::size_t i = 0; i + 1 < layout.fields.size(); ++i)
       if (layout.fields[i].description.name == name)

@@ -45,10 +45,12 @@ Result<LmdbMeta> parse_meta(Bytes head, std::string_view which) {
     if (machine.empty())
       return refused("the " + std::string(which) + " is invalid: this is not an LMDB file, or it is damaged");
     return refused("the database was written on " + std::string(machine) +
-                   ", whose files liblmdb reads nowhere else: copy it there with mdb_dump, and here with mdb_load");
+                   ", whose files liblmdb cannot read on other machines: dump it there with mdb_dump, and load it here "
+                   "with mdb_load");
   }
   if (const auto version = number_at<std::uint32_t>(head, 20); version != kVersion)
-    return refused("version " + std::to_string(version) + " of the file format; version 1 is read, of liblmdb 0.9");
+    return refused("version " + std::to_string(version) +
+                   " of the file format, but only version 1, of liblmdb 0.9, is supported");
   const auto kind = static_cast<std::uint16_t>(number_at<std::uint16_t>(head, 10) & kKinds);
   if (kind != static_cast<std::uint16_t>(PageKind::kMeta)) return refused("the " + std::string(which) + " is damaged");
   LmdbMeta meta;

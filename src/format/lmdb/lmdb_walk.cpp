@@ -165,8 +165,8 @@ class Walker {
     const std::uint64_t found = table_.size() + named_.size();
     if (found != root.entries)
       report("entries_differ", {},
-             "the database has " + std::to_string(root.entries) + " entries by its root, and " + std::to_string(found) +
-                 " by its pages: the file is damaged, or was copied while it was written to");
+             "the database has " + std::to_string(root.entries) + " entries according to its root, but " +
+                 std::to_string(found) + " according to its pages: the file is damaged, or was copied during a write");
     return {};
   }
 

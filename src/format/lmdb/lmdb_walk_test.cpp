@@ -209,10 +209,10 @@ TEST(LmdbWalk, WhatAPageSaysOfItselfIsChecked) {
   contains(with(at(0) + 4U, std::uint16_t{0x10}), "an unknown kind");
   contains(with(at(0) + 4U, std::uint16_t{kIsDatabase}), "an invalid database record");
   contains(with(at(0) + 4U, std::uint16_t{kHasDuplicates}), "several values of one key");
-  contains(with(12, std::uint16_t{18}), "2 entries by its root, and 1");
+  contains(with(12, std::uint16_t{18}), "2 entries according to its root, but 1");
   std::string entries = good;
   for (const std::size_t meta : {0, 4096}) put(entries, meta + 88 + 32, std::uint64_t{3});
-  contains(walked(entries).wrong, "3 entries by its root, and 2");
+  contains(walked(entries).wrong, "3 entries according to its root, but 2");
   std::string depth = good;
   for (const std::size_t meta : {0, 4096}) put(depth, meta + 88 + 6, std::uint16_t{33});
   contains(walked(depth).wrong, "33 levels");

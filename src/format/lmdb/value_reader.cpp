@@ -78,7 +78,7 @@ std::expected<void, ValueProblem> ValueReader::read_field(const LmdbField& field
   if (datum->encoded) {
     if (datum->data.empty()) return problem("empty_value", field, "an empty file");
     if (kind == FieldKind::kArray)
-      return problem("value_differs", field, "an image file, and the first ones are arrays");
+      return problem("value_differs", field, "an image file, but the first ones are arrays");
     out.bytes = datum->data;
     return {};
   }

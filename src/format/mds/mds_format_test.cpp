@@ -304,7 +304,7 @@ TEST_F(Mds, AnIndexThatCannotBeIsRefused) {
   EXPECT_TRUE(with("shard.00000.mds", "../../etc/passwd").contains("not the name of a file below"));
   EXPECT_TRUE(with("shard.00000.mds", "/etc/passwd").contains("not the name of a file below"));
   EXPECT_TRUE(with("[null]", "[8]").contains("8 bytes, which is invalid"));
-  EXPECT_TRUE(with("[null]", "[null, null]").contains("names of columns"));
+  EXPECT_TRUE(with("[null]", "[null, null]").contains("column names"));
   EXPECT_TRUE(with("\"str\"", "\"int\"").contains("any number of bytes, which is invalid"));
   EXPECT_TRUE(with("\"raw_data\"", "\"no_data\"").contains("has no raw_data"));
   for (std::size_t bytes = 12; bytes < whole.size(); bytes += 7) {

@@ -121,7 +121,7 @@ Result<Columns> columns_of(const Written& shard, std::size_t number) {
   const bool fits = shard.names.size() == shard.encodings.size() && !shard.names.empty() &&
                     (is_of_lines || shard.names.size() == shard.sizes.size());
   if (!fits)
-    return wrong(number, "it has " + std::to_string(shard.names.size()) + " names of columns, " +
+    return wrong(number, "it has " + std::to_string(shard.names.size()) + " column names, " +
                              std::to_string(shard.encodings.size()) + " encodings and " +
                              std::to_string(shard.sizes.size()) + " sizes");
   Columns columns;
@@ -241,7 +241,7 @@ Result<MdsIndex> parse_mds_index(std::string_view text) {
   });
   if (!refused) return std::unexpected(refused.error());
   if (!done || !json.finish()) {
-    auto error = data_error("the index is not that of an MDS dataset: " + json.error()->what, "format");
+    auto error = data_error("the index is not from an MDS dataset: " + json.error()->what, "format");
     error.error().where.offset = json.offset();
     return error;
   }

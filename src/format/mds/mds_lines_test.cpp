@@ -152,9 +152,9 @@ TEST_F(MdsLinesFormat, AnIndexThatCannotBeIsRefused) {
   EXPECT_TRUE(with(kCsv, "x.csv.meta", "../x.csv.meta").contains("not the name of a file below"));
   EXPECT_TRUE(with(kCsv, "\"newline\": \"\\n\"", "\"newline\": \"\"").contains("what is between its lines"));
   EXPECT_TRUE(with(kXsv, "\"separator\": \"::\"", "\"separator\": \"\"").contains("between their cells"));
-  EXPECT_TRUE(with(kCsv, "[\"n\", \"t\"]", "[\"n\"]").contains("1 names of columns, 2 encodings"));
+  EXPECT_TRUE(with(kCsv, "[\"n\", \"t\"]", "[\"n\"]").contains("1 column names, 2 encodings"));
   EXPECT_TRUE(with(kCsv, "[\"n\", \"t\"]", "[\"n\", \"n\"]").contains("two columns are called 'n'"));
-  EXPECT_TRUE(with(kJson, "\"columns\"", "\"colours\"").contains("0 names of columns"));
+  EXPECT_TRUE(with(kJson, "\"columns\"", "\"colours\"").contains("0 column names"));
   EXPECT_TRUE(with(kJson, "\"int\"", "\"bytes\"").contains("'n' is stored as 'bytes', which is not read"));
 }
 

@@ -136,7 +136,7 @@ Result<void> check(const MdsPart& part, const std::string& folder, const storage
                   path,
                   "",
                   {},
-                  "the index has checksums of it by " + names + ", which are not compared"});
+                  "the index has checksums with the unsupported algorithms " + names + ", which are not compared"});
   if (!checks.is_any()) return {};
   FEEDLINE_TRY(const auto reader, storage.open(path, storage::Access::kRead));
   FEEDLINE_CHECK_OK(each_piece(

@@ -158,7 +158,7 @@ Result<ArrayFile> arrays_in(Held file, const std::string& path, const std::vecto
     }
     FEEDLINE_TRY(found.arrays.emplace_back(), array_of_member(member, file.owner));
   }
-  if (found.arrays.empty()) return config_error("the .npz file holds no array");
+  if (found.arrays.empty()) return config_error("the .npz file contains no arrays");
   return found;
 }
 

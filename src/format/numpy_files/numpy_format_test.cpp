@@ -138,7 +138,7 @@ TEST_F(Numpy, MembersOfAnArchiveAreFields) {
   EXPECT_EQ(rows(**opened(folder_.path("x.npz"), {"label=y"})), "1111111122222222");
   EXPECT_CONTAINS(refusal(zip({x, y}), {"z"}), "no array 'z'; the file has x, y");
   EXPECT_CONTAINS(refusal(zip({x, {"y.npy", npy("|u1", "(1,)", "a")}})), "has 1 rows");
-  EXPECT_CONTAINS(refusal(zip({})), "holds no array");
+  EXPECT_CONTAINS(refusal(zip({})), "contains no arrays");
 }
 
 TEST_F(Numpy, RowsOfSeveralFilesFollowEachOther) {

@@ -151,7 +151,7 @@ Result<PageRows> ParquetTable::read_rows(const storage::Reader& reader, const Sl
   const bool is_flat = slot.column.most_repetition == 0;
   if (is_flat ? stored.header.values != rows_here : stored.header.values > index.values)
     return data_error("a page has " + std::to_string(stored.header.values) +
-                          " values, which are not those of its index: the file is damaged there",
+                          " values, but its index has another number: the file is damaged there",
                       "format");
   const auto encoding = static_cast<ParquetEncoding>(stored.header.encoding);
   std::shared_ptr<const PageValues> dictionary;
@@ -161,7 +161,7 @@ Result<PageRows> ParquetTable::read_rows(const storage::Reader& reader, const Sl
   FEEDLINE_TRY(PageRows rows, decode_page(slot.column, index.codec, stored.header, stored.packed, dictionary));
   if (rows.rows != rows_here)
     return data_error("a page has " + std::to_string(rows.rows) +
-                          " rows, which are not those of its index: the file is damaged there",
+                          " rows, but its index has another number: the file is damaged there",
                       "format");
   if (slot.places && lie_plain(stored.header, rows_here))
     slot.places->note(slot.first_pages[group] + page, places_of(rows, stored.header, *stored.packed));

@@ -74,7 +74,7 @@ std::uint64_t stored_kind(const FieldDescription& field) {
 
 std::string word_of(const FieldDescription& field) {
   const std::string word(field.kind == FieldKind::kInteger ? "number" : name_of(field.kind));
-  return field.may_be_absent ? word + ", where there is one" : word;
+  return field.may_be_absent ? word + " (optional)" : word;
 }
 
 std::string described(const std::vector<FieldDescription>& fields) {
@@ -132,14 +132,14 @@ Result<PixelContents> PixelContents::parse(std::span<const std::byte> bytes) {
 
 std::string PixelContents::difference(const PixelContents& other) const {
   if (preparation != other.preparation)
-    return "the pixels there are " + preparation + "; these would be " + other.preparation;
+    return "the existing pixels are " + preparation + "; these would be " + other.preparation;
   if (samples != other.samples || fingerprint != other.fingerprint)
-    return "the pixels there are of another dataset, or its samples have changed since: " + std::to_string(samples) +
+    return "the existing pixels are of another dataset, or its samples have changed: " + std::to_string(samples) +
            " samples of " + source + " there, " + std::to_string(other.samples) + " of " + other.source + " here";
-  if (source != other.source) return "the pixels there are of " + source + "; these would be of " + other.source;
+  if (source != other.source) return "the existing pixels are of " + source + "; these would be of " + other.source;
   if (described(fields) != described(other.fields))
-    return "the fields there are " + described(fields) + "; these would be " + described(other.fields);
-  return classes == other.classes ? std::string() : "the classes there have other names";
+    return "the existing fields are " + described(fields) + "; these would be " + described(other.fields);
+  return classes == other.classes ? std::string() : "the existing classes have other names";
 }
 
 std::string PixelContents::digest() const { return cache::hex_of(xxh3(serialized())); }

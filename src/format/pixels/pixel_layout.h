@@ -44,8 +44,8 @@ struct PixelContents {
   std::uint32_t version() const;  // layout version of the file
   std::vector<std::byte> serialized() const;
   static Result<PixelContents> parse(std::span<const std::byte> bytes);
-  // Returns an empty text if both are the same, else the difference for an error message: "the pixels there are of ...,
-  // these of ...".
+  // Returns an empty text if both are the same, else the difference for an error message: "the existing pixels are of
+  // ..., these of ...".
   std::string difference(const PixelContents& other) const;
   std::string digest() const;  // 16 hexadecimal digits; equal if difference() is empty
 };

@@ -115,7 +115,7 @@ Where PixelStore::where(std::uint64_t sample) const {
 }
 
 Error PixelStore::damaged(std::uint64_t sample, std::uint64_t offset, const std::string& how) const {
-  Error error = data_error("damaged pixel file: " + how + "; delete the file and make it again", "format").error();
+  Error error = data_error("damaged pixel file: " + how + "; delete the file and create it again", "format").error();
   error.where.shard = name_;
   error.where.record = sample;
   error.where.offset = offset;

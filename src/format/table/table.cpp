@@ -42,7 +42,7 @@ Result<Table> parse_separated(TextRows rows) {
     if (!*row) return table;
     const std::vector<Cell>& cells = **row;
     if (cells.size() != table.columns.size())
-      return wrong(rows.line(), "has " + std::to_string(cells.size()) + " cells, and the first line names " +
+      return wrong(rows.line(), "has " + std::to_string(cells.size()) + " cells, but the first line names " +
                                     std::to_string(table.columns.size()) + " columns");
     for (std::size_t i = 0; i < cells.size(); ++i) table.columns[i].add(cells[i]);
     table.lines.push_back(rows.line());

@@ -15,7 +15,7 @@
 namespace feedline::format {
 namespace {
 
-// Common names of columns. An image column must contain bytes.
+// Common column names. An image column must contain bytes.
 constexpr std::array<std::string_view, 7> kImages{"image", "img", "jpg", "jpeg", "png", "webp", "image_bytes"};
 
 bool is_single(const ColumnType& column) { return column.holds == Holds::kNumbers && column.lists.dims() == 0; }

@@ -48,7 +48,7 @@ Result<FieldChoice> parse_field(const std::string& spec) {
     if (kind != choice.description.kind)
       return config_error("fields: '" + spec + "' mixes kinds: " + choice.description.name + " is " +
                           std::string(name_of(choice.description.kind)) + " and " + extension + " is " +
-                          std::string(name_of(kind)) + "; say which, as in '" + spec + ":" +
+                          std::string(name_of(kind)) + "; choose one, as in '" + spec + ":" +
                           std::string(name_of(choice.description.kind)) + "'");
     choice.alternatives.push_back(extension);
     if (end == std::string_view::npos) return choice;

@@ -61,12 +61,12 @@ std::string gaps(const ListedMembers& listed, const storage::Reader& reader, std
   for (const ListedMember& one : listed.members) {
     if (one.offset != end + kBlockBytes)
       return "the member '" + one.name + "' begins at byte " + std::to_string(one.offset) +
-             ", and the one before ends at " + std::to_string(end) + ": the bytes between them are not listed";
+             ", but the one before ends at " + std::to_string(end) + ": the bytes between them are not listed";
     end = one.offset + to_block(one.bytes);
   }
   std::array<std::byte, kLongestEnd> tail{};
   if (shard_bytes < end + 2 * kBlockBytes || shard_bytes - end > tail.size())
-    return "its members end at byte " + std::to_string(end) + ", and the shard at " + std::to_string(shard_bytes);
+    return "its members end at byte " + std::to_string(end) + ", but the shard ends at " + std::to_string(shard_bytes);
   const auto rest = std::span(tail).first(static_cast<std::size_t>(shard_bytes - end));
   const auto got = reader.read_at(end, rest);
   if (got && *got == rest.size() && std::ranges::all_of(rest, [](std::byte b) { return b == std::byte{0}; })) return {};
@@ -124,7 +124,7 @@ std::expected<ShardIndex, std::string> index_by(const ListedMembers& listed, con
 // Returns how DALI's index differs from a scan.
 std::string compare_members(const ListedMembers& listed, const ShardIndex& scanned) {
   if (listed.members.size() != scanned.members())
-    return "it has " + std::to_string(listed.members.size()) + " files, and the shard " +
+    return "it has " + std::to_string(listed.members.size()) + " files, but the shard has " +
            std::to_string(scanned.members());
   for (std::size_t i = 0; i < listed.members.size(); ++i) {
     const ListedMember& said = listed.members[i];
@@ -154,7 +154,7 @@ bool is_end_mark(const storage::Storage& storage, const ShardFile& shard, std::u
 std::string compare_begins(const std::vector<std::uint64_t>& begins, const storage::Storage& storage,
                            const ShardFile& shard, const ShardIndex& scanned) {
   if (begins.size() - 1 != scanned.samples())
-    return "it has " + std::to_string(begins.size() - 1) + " samples, and the shard " +
+    return "it has " + std::to_string(begins.size() - 1) + " samples, but the shard has " +
            std::to_string(scanned.samples());
   std::uint64_t before = 0;
   for (std::uint64_t i = 0; i < scanned.samples(); ++i) {
@@ -163,12 +163,12 @@ std::string compare_begins(const std::vector<std::uint64_t>& begins, const stora
     if (first.offset < before || last.offset < first.offset) return {};  // hard links, whose data is stored elsewhere
     if (begins[i] < before || begins[i] + kBlockBytes > first.offset)
       return "its sample " + std::to_string(i) + " begins at byte " + std::to_string(begins[i]) +
-             ", where the shard's has its first file at " + std::to_string(first.offset);
+             ", but the shard's has its first file at " + std::to_string(first.offset);
     before = last.offset + to_block(last.bytes);
   }
   const bool is_end = begins.back() == before || (begins.back() > before && is_end_mark(storage, shard, begins.back()));
   return is_end ? ""
-                : "it ends at byte " + std::to_string(begins.back()) + ", and the last sample at " +
+                : "it ends at byte " + std::to_string(begins.back()) + ", but the last sample ends at " +
                       std::to_string(before);
 }
 
@@ -218,7 +218,7 @@ std::expected<std::vector<std::uint64_t>, std::string> parse_energon_index(std::
   std::memcpy(begins.data(), bytes.data(), bytes.size());
   for (std::size_t i = 0; i < begins.size(); ++i)
     if (begins[i] % kBlockBytes != 0 || begins[i] > shard_bytes || (i > 0 && begins[i] <= begins[i - 1]))
-      return std::unexpected("its sample " + std::to_string(i) + " lies at byte " + std::to_string(begins[i]) +
+      return std::unexpected("its sample " + std::to_string(i) + " is at byte " + std::to_string(begins[i]) +
                              ", which is impossible");
   return begins;
 }

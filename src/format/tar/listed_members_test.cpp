@@ -106,7 +106,7 @@ TEST_P(ListedMembersTest, OneThatDoesNotFitIsNamedAndTheShardIsScanned) {
     std::string archive, dali, why;
   } cases[] = {
       {good.archive, other.dali, "has a file outside of the shard's"},
-      {other.archive, good.dali, "its members end at byte 305664, and the shard at 320512"},
+      {other.archive, good.dali, "its members end at byte 305664, but the shard ends at 320512"},
       {listed(40, directory).archive, good.dali, "the shard has no end mark at byte 305664"},
       {listed(40, directory).archive, listed(40, directory).dali, "the bytes between them are not listed"},
       {listed(40, reserved).archive, listed(40, reserved).dali, "the bytes between them are not listed"},

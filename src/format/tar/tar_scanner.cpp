@@ -81,7 +81,7 @@ Result<TarScanner::Step> TarScanner::read_one(TarMember& member) {
   if (!header && position_ == 0 && header.error().checksum)
     return stop("not_tar", "not a tar file: " + look_of(*block));
   if (!header && header.error().checksum)
-    return stop("bad_checksum", "damaged: a member's header has a wrong checksum; what follows cannot be read");
+    return stop("bad_checksum", "damaged: a member's header has a wrong checksum; the rest cannot be read");
   if (!header) return stop("bad_header", "damaged: " + header.error().text);
   position_ += kBlockBytes;
   constexpr std::string_view kExtensions = "xXgLK";

@@ -88,7 +88,7 @@ Result<FeatureChoice> choose(const WantedField& spec, const FeatureSurvey& surve
     }
     if (seen.kind != field.values)
       return config_error("fields: '" + spec.name + "' mixes " + std::string(name_of(field.values)) + " and " +
-                          std::string(name_of(seen.kind)) + " values, of the feature '" + feature + "'");
+                          std::string(name_of(seen.kind)) + " values in the feature '" + feature + "'");
   }
   if (field.values != ValueKind::kNone) return field;
   return config_error("no sample has the field '" + spec.name + "' (" + spec.names() + "), of the " +
@@ -108,8 +108,8 @@ Result<FeatureChoice> default_image(const FeatureSurvey& survey) {
     for (const auto& [name, seen] : survey.features())
       if (seen.is_image && seen.most == 1 && !is_of_labels(name)) spec.alternatives.push_back(name);
   if (spec.alternatives.size() == 1) return choose(spec, survey);
-  return config_error(std::string(spec.alternatives.empty() ? "no feature" : "not one feature alone") +
-                      " is known to be the image; say which are the fields, as with fields=(\"image=" +
+  return config_error(std::string(spec.alternatives.empty() ? "no feature" : "not exactly one feature") +
+                      " is known to be the image; choose the fields, as in fields=(\"image=" +
                       (spec.alternatives.empty() ? "photo" : spec.alternatives.front()) +
                       ":image\", \"label\"); there are: " + survey.names());
 }

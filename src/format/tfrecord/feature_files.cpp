@@ -154,7 +154,7 @@ Result<std::vector<File>> files_of(Bytes record, const std::vector<FeatureChoice
   for (const Named& one : *features)
     if (!writer.add(one))
       return data_error("the feature '" + one.name + "' has values of different kinds or numbers at its steps, " +
-                            "or damaged ones, of which no file can be made",
+                            "or damaged ones, so it cannot be written as a file",
                         "format");
   auto files = writer.take();
   if (files.empty()) return data_error("the record has no feature with values", "format");

@@ -128,7 +128,7 @@ class FieldOfRecord {
       if (step.kind() != field_.values)
         wrong = other_kind();
       else if (count && *count != wanted)
-        wrong = differs("holds " + std::to_string(*count) + " values at step " + std::to_string(steps) + ", and " +
+        wrong = differs("holds " + std::to_string(*count) + " values at step " + std::to_string(steps) + ", but " +
                         std::to_string(wanted) + " in the first records");
       ++steps;
       return count && !wrong;

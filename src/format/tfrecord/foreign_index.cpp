@@ -81,7 +81,7 @@ std::expected<std::vector<std::uint64_t>, std::string> parse_foreign_index(std::
     text.remove_prefix(std::min(length + 1, text.size()));
     if (!line) return wrong("is not \"OFFSET LENGTH\"");
     if (line->offset != end)
-      return wrong("begins at byte " + std::to_string(line->offset) + ", and the record before ends at " +
+      return wrong("begins at byte " + std::to_string(line->offset) + ", but the record before ends at " +
                    std::to_string(end));
     if (line->bytes < kRecordFrameBytes) return wrong("has a record of " + std::to_string(line->bytes) + " bytes");
     if (end > shard_bytes || line->bytes > shard_bytes - end)
@@ -89,7 +89,7 @@ std::expected<std::vector<std::uint64_t>, std::string> parse_foreign_index(std::
     ends.push_back(end += line->bytes);
   }
   if (end == shard_bytes) return ends;
-  return std::unexpected("its records end at byte " + std::to_string(end) + ", and the shard at " +
+  return std::unexpected("its records end at byte " + std::to_string(end) + ", but the shard ends at " +
                          std::to_string(shard_bytes));
 }
 

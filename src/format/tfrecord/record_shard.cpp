@@ -98,8 +98,8 @@ Result<Bytes> RecordShard::data_of(std::uint64_t number, Bytes bytes) const {
   if (!length || *length != place.bytes - kRecordFrameBytes)
     return damaged(number, place.offset,
                    foreign_.empty()
-                       ? "it has " + std::to_string(*length) + " bytes by its header and " +
-                             std::to_string(place.bytes - kRecordFrameBytes) + " by the index"
+                       ? "it has " + std::to_string(*length) + " bytes according to its header but " +
+                             std::to_string(place.bytes - kRecordFrameBytes) + " according to the index"
                        : "the shard does not have the record there that the index '" + foreign_ +
                              "' requires: one of them is damaged; without the index the shard is scanned " + "again");
   if (!has_good_data(bytes))

@@ -160,7 +160,7 @@ TEST_F(Tfrecord, StepsBecomeRows) {
   EXPECT_EQ(shown(**format, 0), "7 (2, 2):10,20,30,40 (2,):1,2");
   EXPECT_EQ(shown(**format, 1), "7 (1, 2):50,60 (2,):1,2");
   EXPECT_EQ(shown(**format, 2), "7 (0, 2): (2,):1,2");
-  EXPECT_CONTAINS(shown(**format, 3), "holds 1 values at step 1, and 2 in the first records");
+  EXPECT_CONTAINS(shown(**format, 3), "holds 1 values at step 1, but 2 in the first records");
 }
 
 TEST_F(Tfrecord, TellsImagesAndLabelsByNameAndContent) {
@@ -176,7 +176,7 @@ TEST_F(Tfrecord, TellsImagesAndLabelsByNameAndContent) {
             "image:image label:value " + jpeg + " 2");
   EXPECT_EQ(kinds({{"jpg", bytes_feature({"x"})}, {"mask", bytes_feature({jpeg})}}), "image:image x");
   EXPECT_EQ(kinds({{"image", bytes_feature({"i"})}, {"image/encoded", bytes_feature({"e"})}}), "image:image e");
-  EXPECT_CONTAINS(kinds({{"a", bytes_feature({jpeg})}, {"b", bytes_feature({jpeg})}}), "not one feature alone");
+  EXPECT_CONTAINS(kinds({{"a", bytes_feature({jpeg})}, {"b", bytes_feature({jpeg})}}), "not exactly one feature");
   EXPECT_CONTAINS(kinds({{"x", floats_feature({1})}}), "there are: x (float)");
 }
 

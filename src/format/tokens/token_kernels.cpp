@@ -90,7 +90,8 @@ Result<Widen> widen_of(DType stored, DType output) {
                                                 : nullptr;
   if (found != nullptr) return found;
   return config_error("tokens: " + std::string(name_of(stored)) + " tokens as " + std::string(name_of(output)) +
-                      ": stored are uint8, int16, uint16, int32, uint32 or int64, and delivered int32 or int64");
+                      ": the stored dtype must be uint8, int16, uint16, int32, uint32 or int64, and the delivered "
+                      "dtype int32 or int64");
 }
 
 void number_documents(DType output, std::int64_t separator, std::int64_t ignored, ArrayView x, ArrayView y,
