@@ -70,7 +70,7 @@ void add_sizes(const storage::Storage& storage, const std::string& root, const F
                     file,
                     key,
                     {},
-                    "not named as a JPEG, PNG or WebP file: only Pillow, if installed, decodes it, more slowly"});
+                    "the name is not that of a JPEG, PNG or WebP file, so decoding needs Pillow and is slower"});
     inspection.smallest_bytes = i == 0 ? stat->bytes : std::min(inspection.smallest_bytes, stat->bytes);
     inspection.largest_bytes = std::max(inspection.largest_bytes, stat->bytes);
     inspection.bytes += stat->bytes;

@@ -63,7 +63,7 @@ Result<Tables> read_tables(const storage::Reader& reader, std::uint64_t samples,
   if (header.version != 1) return damaged("it has version " + std::to_string(header.version), 8);
   if (header.samples != samples)
     return damaged(
-        "it has " + std::to_string(header.samples) + " samples, and the index says " + std::to_string(samples), 12);
+        "it has " + std::to_string(header.samples) + " samples, but the index has " + std::to_string(samples), 12);
   const std::uint64_t offsets_bytes = 4 * (std::uint64_t{header.samples} + 1);
   const std::uint64_t table_end = kHeaderBytes + offsets_bytes + kFrameBytes * std::uint64_t{header.frames};
   if (table_end > file_bytes || header.frames > header.samples || (header.frames == 0) != (samples == 0))
@@ -103,7 +103,7 @@ Result<void> write_frame(const storage::Reader& reader, const Frame& frame, cach
     }
     FEEDLINE_CHECK_OK(stream.finish(take));
     if (stream.made() == frame.plain_bytes) return {};
-    return damaged("a frame decompresses to " + std::to_string(stream.made()) + " bytes, where there should be " +
+    return damaged("a frame decompresses to " + std::to_string(stream.made()) + " bytes instead of " +
                        std::to_string(frame.plain_bytes),
                    frame.offset);
   };

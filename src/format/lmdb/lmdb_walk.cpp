@@ -77,7 +77,7 @@ class Walker {
   bool claim(std::uint64_t page, std::uint64_t count, const std::string& user) {
     const auto wrong = [&](const std::string& how) {
       report("damaged_page", page < taken_.size() ? std::optional(page) : std::nullopt,
-             user + " leads to page " + std::to_string(page) + ", which " + how +
+             user + " refers to page " + std::to_string(page) + ", which " + how +
                  ": the file is damaged or truncated, or was copied during a write; copy it again with mdb_copy");
       return false;
     };

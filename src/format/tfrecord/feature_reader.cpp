@@ -99,7 +99,7 @@ class FieldOfRecord {
   }
   Problem damaged() const { return differs("has values that cannot be read: the record was written wrongly"); }
   Problem other_kind() const {
-    return differs("does not hold " + std::string(name_of(field_.values)) + " values, as in the first records");
+    return differs("does not hold " + std::string(name_of(field_.values)) + " values, unlike the first records");
   }
 
   std::expected<void, ReadProblem> measure_feature() {
